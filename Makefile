@@ -1,0 +1,61 @@
+# Every command a developer needs. `make` alone lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+VENV ?= .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null)
+FILE ?= examples/conversation.json
+ASK ?= why did we move the queue away from redis?
+SHARED ?= ../shared/data
+
+.PHONY: help setup demo test check bench format lint types imports lock model clean
+
+help:  ## list these commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-9s %s\n", $$1, $$2}'
+
+$(VENV)/.ready: requirements.lock pyproject.toml
+ifdef UV
+	@test -d $(VENV) || uv venv --quiet --python ">=3.11" $(VENV)
+	uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+else
+	@test -d $(VENV) || python3 -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+endif
+	@touch $@
+
+setup: $(VENV)/.ready  ## make the virtual environment, every version pinned
+
+demo: setup  ## import a conversation and recall from it (FILE=your-export.json ASK="a question")
+	@$(BIN)/python tools/demo.py "$(FILE)" "$(ASK)"
+
+test: setup  ## run every test
+	$(BIN)/python -m pytest
+
+check: format lint types imports test  ## formatting, lint, types, import rules, tests
+
+format: setup
+	$(BIN)/ruff format --check .
+
+lint: setup
+	$(BIN)/ruff check .
+
+types: setup
+	$(BIN)/mypy
+
+imports: setup
+	$(BIN)/lint-imports
+
+bench: setup  ## measure recall quality, speed and durability; writes bench/results/
+	$(BIN)/python -m bench --data "$(SHARED)"
+
+lock:  ## pin every dependency again
+	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
+	  --all-extras --group dev pyproject.toml --output-file requirements.lock
+
+model:  ## build the bundled embedding model from the official weights (needs torch; see tools/build_model.py)
+	$(BIN)/python tools/build_model.py
+
+clean:  ## remove what setup, demo and tests made
+	rm -rf $(VENV) .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

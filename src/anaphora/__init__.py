@@ -1,0 +1,1 @@
+"""Memory and recall for AI agents, on the user's own machine."""

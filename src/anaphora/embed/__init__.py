@@ -1,0 +1,1 @@
+"""Text to vectors: the protocol, the bundled model, the query cache, a word-hashing double."""

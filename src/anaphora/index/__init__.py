@@ -1,0 +1,1 @@
+"""Derived and disposable: follows truth, answers which turns match words and vectors."""

@@ -1,0 +1,1 @@
+"""How things come in: importers and what they feed."""

@@ -1,0 +1,1 @@
+"""One module a format: other programs' exports in, `ImportedConversation` values out."""

@@ -1,0 +1,1 @@
+"""Thin surfaces over the facade: the command line first."""

@@ -1,0 +1,191 @@
+"""The frozen values that travel between the rooms: what comes in, what goes out.
+
+Nothing here reads a clock, a disk or the environment, and nothing here changes after it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Generic, Literal, TypeVar, overload
+
+__all__ = [
+    "Degraded",
+    "ImportProblem",
+    "ImportReport",
+    "ImportedConversation",
+    "ImportedTurn",
+    "Recall",
+    "Thread",
+    "ThreadSummary",
+    "TimeSpan",
+    "Turn",
+    "TurnHit",
+]
+
+HitT = TypeVar("HitT", covariant=True)
+
+RecallMode = Literal["hybrid", "vector"]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One line of a conversation, verbatim.
+
+    `role` is usually "user" or "assistant"; `ts` is aware; `ts_text` is the same instant exactly as
+    the thread file has it (RFC 3339, up to nanoseconds, any offset), so that a file can be written
+    back byte for byte. `speaker` and `source` come from the sidecar, not from the thread file.
+    """
+
+    role: str
+    text: str
+    ts: datetime
+    ts_text: str
+    intent_id: str = ""
+    speaker: str | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A whole conversation, oldest turn first."""
+
+    conversation_id: str
+    turns: tuple[Turn, ...]
+    updated: datetime
+    updated_text: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadSummary:
+    """A conversation in a list: title of at most 60 characters, preview of at most 100."""
+
+    conversation_id: str
+    title: str
+    preview: str
+    turn_count: int
+    updated: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSpan:
+    """A span of time that a question names: from `start` to before `end`, both aware.
+
+    `text` is the words that named it ("last Tuesday"), `start_char` and `end_char` their place.
+    """
+
+    start: datetime
+    end: datetime
+    text: str
+    start_char: int = 0
+    end_char: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TurnHit:
+    """A recalled turn. `score` is what it was ordered by; `factors` are the parts of that score.
+
+    `index` is the turn's place in its thread, from 0. In `mode="vector"` the score is the cosine.
+    """
+
+    conversation_id: str
+    index: int
+    role: str
+    text: str
+    ts: datetime
+    score: float
+    factors: Mapping[str, float] = field(default_factory=dict)
+    speaker: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Degraded:
+    """A part of an answer that was unavailable: which `part`, and why in words."""
+
+    part: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.part}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Recall(Sequence[HitT], Generic[HitT]):
+    """Hits in descending order of score, and what was unavailable while they were found."""
+
+    hits: tuple[HitT, ...] = ()
+    degraded: tuple[Degraded, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __iter__(self) -> Iterator[HitT]:
+        return iter(self.hits)
+
+    @overload
+    def __getitem__(self, index: int) -> HitT: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[HitT, ...]: ...
+    def __getitem__(self, index: int | slice) -> HitT | tuple[HitT, ...]:
+        return self.hits[index]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedTurn:
+    """A turn as an importer read it.
+
+    `key` identifies the message within its source for good (the source's own message id, or a
+    chained hash where it has none); `parent` is the key of the message it answers, None for a
+    first one. A message whose parent is not the last of its thread starts a branch.
+    """
+
+    key: str
+    parent: str | None
+    role: str
+    text: str
+    ts: datetime | None = None
+    speaker: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedConversation:
+    """A conversation as an importer read it: `source` names the format, `key` the chat in it.
+
+    `turns` are ordered so that a parent always stands before its children, the main line first.
+    `left_out` counts what is no conversation, by kind (tool output, thinking, attachments).
+    """
+
+    source: str
+    key: str
+    conversation_id: str
+    turns: tuple[ImportedTurn, ...]
+    title: str = ""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportProblem:
+    """Something in an import that could not be read: file, place ("line 12"), and why."""
+
+    path: str
+    place: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What an import did. `added` + `known` + `forgotten` turns were readable in the source.
+
+    `known` were there before; `forgotten` were deleted or redacted here and stay out.
+    """
+
+    conversations: int = 0
+    added: int = 0
+    known: int = 0
+    forgotten: int = 0
+    branches: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    problems: tuple[ImportProblem, ...] = ()
+    conversation_ids: tuple[str, ...] = ()
