@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 FILE ?= examples/conversation.json
-ASK ?= why did we move the queue away from redis?
+ASK ?=
 SHARED ?= ../shared/data
 
 .PHONY: help setup demo test check bench format lint types imports lock model clean

@@ -1,1 +1,37 @@
-"""Memory and recall for AI agents, on the user's own machine."""
+"""Memory and recall for AI agents, on the user's own machine.
+
+    from anaphora import Memory
+
+    with Memory.open() as memory:
+        memory.conversations.append_user("chat", "The staging database listens on port 5433.")
+        print(memory.recall_conversation("chat", "which port is staging on?"))
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from anaphora.memory import Memory
+
+if TYPE_CHECKING:
+    from anaphora.recall.render import render_recall
+    from anaphora.store.threads import ConversationStore
+
+__all__ = ["ConversationStore", "Memory", "__version__", "render_recall"]
+
+__version__ = "0.1.0"
+
+# What not every user needs is imported when it is first asked for: importing the package is part
+# of the time to an agent's first answer.
+_LAZY = {
+    "ConversationStore": "anaphora.store.threads",
+    "render_recall": "anaphora.recall.render",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_LAZY[name]), name)

@@ -11,12 +11,15 @@ from datetime import datetime
 from typing import Generic, Literal, TypeVar, overload
 
 __all__ = [
+    "Check",
     "Degraded",
     "ImportProblem",
     "ImportReport",
     "ImportedConversation",
     "ImportedTurn",
     "Recall",
+    "RecallMode",
+    "Stats",
     "Thread",
     "ThreadSummary",
     "TimeSpan",
@@ -26,7 +29,7 @@ __all__ = [
 
 HitT = TypeVar("HitT", covariant=True)
 
-RecallMode = Literal["hybrid", "vector"]
+RecallMode = Literal["hybrid", "words", "vector"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +150,7 @@ class ImportedTurn:
     text: str
     ts: datetime | None = None
     speaker: str | None = None
+    intent_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,3 +193,60 @@ class ImportReport:
     left_out: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[ImportProblem, ...] = ()
     conversation_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One finding of `doctor`: what was looked at, whether it is well, and the detail in words."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What a namespace holds. `bytes` is the size on disk by part; `cache` counts hits and misses."""
+
+    home: str
+    namespace: str
+    conversations: int
+    turns: int
+    indexed: int
+    vectors: int
+    pending: int
+    embedder: str
+    bytes: Mapping[str, int] = field(default_factory=dict)
+    cache: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NewTurn:
+    """A turn to be kept. `ts` is aware; without one the store's clock gives the time.
+
+    `speaker`, and the identity of an imported message (`source` format, `source_key` of the chat,
+    `message_key` in it), have no place in a thread file: the sidecar keeps them.
+    """
+
+    role: str
+    text: str
+    intent_id: str = ""
+    ts: datetime | None = None
+    speaker: str | None = None
+    source: str | None = None
+    source_key: str | None = None
+    message_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadProblem:
+    """A thread file that could not be read, and why.
+
+    `set_aside` is where its bytes are kept; None while it still stands at `path`.
+    `conversation_id` is empty where the file's name does not tell it.
+    """
+
+    conversation_id: str
+    path: str
+    reason: str
+    set_aside: str | None = None

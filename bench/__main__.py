@@ -1,0 +1,41 @@
+"""`python -m bench --data DIR [--only NAME …]`: run the measurements, one after the other.
+
+In: the folder of shared data. Out: figures on the terminal and in bench/results/. With `--strict`
+the exit code is 1 when a figure misses its target; without it a busy machine is no failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from pathlib import Path
+
+from bench.figures import Figure
+
+MEASUREMENTS = ("embedding", "append_cost", "durability", "speed", "quality")
+
+
+def main() -> int:
+    """Run what was asked for, and say at the end what missed its target."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure Anaphora.")
+    parser.add_argument("--data", type=Path, required=True, help="the folder of shared data")
+    parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, default=MEASUREMENTS)
+    parser.add_argument("--strict", action="store_true", help="fail when a target is missed")
+    chosen = parser.parse_args()
+    missed: list[str] = []
+    for name in MEASUREMENTS:
+        if name in chosen.only:
+            figures = importlib.import_module(f"bench.{name}").run(chosen.data)
+            missed += [f"{name}: {f.name}" for f in figures or () if _missed(f)]
+    for line in missed:
+        print(f"missed its target: {line}")
+    return 1 if missed and chosen.strict else 0
+
+
+def _missed(figure: object) -> bool:
+    return isinstance(figure, Figure) and figure.met is False
+
+
+if __name__ == "__main__":
+    sys.exit(main())

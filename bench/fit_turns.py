@@ -1,0 +1,365 @@
+"""What each signal of the turn ranking is worth: `python -m bench.fit_turns ../shared/data`.
+
+In: REALTALK and BEAM, read by their importers. Out: bench/results/turn_ablation.json and .md. Each
+chat is searched alone, as one thread, without a budget. Weights are chosen on chats 1 to 5 only;
+chats 6 to 10 are reported. It ranks with anaphora's own analyser, embedder, reading and scores;
+only the BM25 over one chat is computed here, by the word index's formula.
+
+`--cache DIR` keeps the vectors, which take minutes, from one run to the next.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.embed.minilm import MiniLM
+from anaphora.intake.importers.datasets import read_dataset
+from anaphora.intake.importers.datasets.common import Haystack
+from anaphora.rank.features import turn_flags
+from anaphora.rank.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
+from anaphora.rank.question import QuestionReading, read_question, speakers_present
+from anaphora.rank.table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER, SESSION_GAP_SECONDS, TurnTable
+from anaphora.rank.turns import DEFAULT_WEIGHTS, TurnScores, Weights, best_rows, score_turns
+from anaphora.recall.times import read_times
+from anaphora.text import analyse
+from bench.figures import write
+
+SETS = (("realtalk", "realtalk"), ("beam", "beam-100k"))
+FIT = range(1, 6)
+K = 10
+ROLES = {"user": ROLE_USER, "assistant": ROLE_ASSISTANT}
+ALONE = Weights(
+    meaning=0, neighbour=0, speaker=0, personal=0, substance=0, time=0, standing=0
+)  # BM25 and nothing else
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question with its evidence as rows, and its readings: with names read, and taken plain."""
+
+    category: str
+    text: str
+    evidence: frozenset[int]
+    reading: QuestionReading
+    plain: QuestionReading
+    words: Floats
+    plain_words: Floats
+    cosine: Floats
+    plain_cosine: Floats
+
+
+@dataclass(frozen=True)
+class Chat:
+    """A chat as ranking sees it."""
+
+    number: int
+    table: TurnTable
+    asked: list[Asked]
+    texts: list[str] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A ranking to measure. `plain` ignores what the question says of speakers; `drop` unsets
+    fields of its reading; `extra` adds a signal that the ranking does not have."""
+
+    name: str
+    weights: Weights = DEFAULT_WEIGHTS
+    plain: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    extra: Callable[[Chat, Asked, TurnScores], Floats] | None = None
+
+    def ranked(self, chat: Chat, one: Asked) -> list[int]:
+        """The rows of the chat, best first."""
+        reading = replace(one.reading, **dict.fromkeys(self.drop, ()))
+        words = one.plain_words if "words" in self.plain else one.words
+        cosine = one.plain_cosine if "meaning" in self.plain else one.cosine
+        scores = score_turns(chat.table, reading, words, cosine, self.weights)
+        if self.extra is not None:
+            scores = replace(scores, total=scores.total + self.extra(chat, one, scores))
+        return best_rows(chat.table, scores, 20).tolist()
+
+
+# -- reading the data
+
+
+def load(data: Path, cache: Path | None) -> dict[str, list[Chat]]:
+    """The chats of both data sets, embedded."""
+    model = MiniLM()
+    chats: dict[str, list[Chat]] = {}
+    for name, folder in SETS:
+        found = read_dataset(data / "conversations" / folder, name)
+        chats[name] = [_chat(one, model, cache) for one in found if isinstance(one, Haystack)]
+        print(f"{name}: {len(chats[name])} chats", flush=True)
+    return chats
+
+
+def _chat(haystack: Haystack, model: MiniLM, cache: Path | None) -> Chat:
+    (conversation,) = haystack.conversations
+    turns = conversation.turns
+    row = {turn.key: place for place, turn in enumerate(turns)}
+    tokens = [analyse(turn.text) for turn in turns]
+    names = tuple(dict.fromkeys(turn.speaker for turn in turns if turn.speaker))
+    n = len(turns)
+    ts = np.array([turn.ts.timestamp() if turn.ts else np.nan for turn in turns])
+    table = TurnTable(
+        conversation=np.zeros(n, np.int32),
+        position=np.arange(n, dtype=np.int32),
+        previous=np.arange(-1, n - 1, dtype=np.int32),
+        following=np.append(np.arange(1, n, dtype=np.int32), np.int32(-1)),
+        session=np.cumsum(np.append(True, np.diff(ts) > SESSION_GAP_SECONDS)).astype(np.int32) - 1,
+        role=np.array([ROLES.get(turn.role, ROLE_OTHER) for turn in turns], np.int8),
+        speaker=np.array([names.index(t.speaker) if t.speaker else -1 for t in turns], np.int16),
+        ts=ts,
+        length=np.array([len(some) for some in tokens], np.int32),
+        flags=np.array([turn_flags(turn.text) for turn in turns], np.int32),
+        conversations=(conversation.conversation_id,),
+        speakers=names,
+    )
+    texts = [turn.text for turn in turns]
+    vectors, owner = _vectors(texts, model, cache)
+    bm25 = _Words(tokens)
+    asked = []
+    for question in haystack.questions:
+        if question.left_out:
+            continue
+        now = question.now or turns[-1].ts
+        spans = [(s.start.timestamp(), s.end.timestamp()) for s in read_times(question.text, now)] if now else []  # fmt: skip
+        reading = read_question(question.text, speakers_present(table), spans)
+        plain = read_question(question.text, {}, spans)
+        cosines = []
+        for text in (reading.meaning, plain.meaning):
+            cosine = np.full(n, -1.0)
+            np.maximum.at(cosine, owner, vectors @ model.embed_query(text))
+            cosines.append(cosine)
+        asked.append(
+            Asked(
+                question.category,
+                question.text,
+                frozenset(row[key] for _, key in question.evidence),
+                reading,
+                plain,
+                bm25.scores(reading.terms),
+                bm25.scores(plain.terms),
+                *cosines,
+            )
+        )
+    return Chat(haystack.number, table, asked, texts)
+
+
+def _vectors(
+    texts: Sequence[str], model: MiniLM, cache: Path | None
+) -> tuple[NDArray[np.float32], NDArray[np.intp]]:
+    digest = hashlib.sha256(json.dumps([model.name, *texts]).encode()).hexdigest()[:24]
+    kept = cache / f"{digest}.npz" if cache else None
+    if kept and kept.is_file():
+        with np.load(kept) as found:
+            return found["vectors"], found["owner"]
+    parts = model.embed(texts)
+    vectors = np.concatenate(parts)
+    owner = np.repeat(np.arange(len(parts)), [len(some) for some in parts])
+    if kept:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(kept, vectors=vectors, owner=owner)
+    return vectors, owner
+
+
+class _Words:
+    """BM25 over one chat by the word index's formula (k1 1.2, b 0.75)."""
+
+    def __init__(self, tokens: Sequence[Sequence[str]]) -> None:
+        self.length = np.array([len(some) for some in tokens], float)
+        self.postings: dict[str, list[tuple[int, int]]] = {}
+        for row, some in enumerate(tokens):
+            for term, count in Counter(some).items():
+                self.postings.setdefault(term, []).append((row, count))
+
+    def scores(self, terms: Sequence[str]) -> Floats:
+        n = len(self.length)
+        total = np.zeros(n)
+        norm = 1.2 * (0.25 + 0.75 * self.length / max(self.length.mean(), 1.0))
+        for term in terms:
+            if term in self.postings:
+                rows, counts = np.array(self.postings[term]).T
+                rarity = np.log1p((n - len(rows) + 0.5) / (len(rows) + 0.5))
+                total[rows] += rarity * 2.2 * counts / (counts + norm[rows])
+        return total
+
+
+# -- signals that were tried and left out
+
+
+def _session_prior(weight: float) -> Callable[[Chat, Asked, TurnScores], Floats]:
+    def extra(chat: Chat, _: Asked, scores: TurnScores) -> Floats:
+        best = np.zeros(int(chat.table.session.max()) + 1)
+        np.maximum.at(best, chat.table.session, scores.total)
+        share: Floats = weight * best[chat.table.session]
+        return share
+
+    return extra
+
+
+def _marked(weight: float, mark: Callable[[str], bool]) -> Callable[..., Floats]:
+    def extra(chat: Chat, _: Asked, __: TurnScores) -> Floats:
+        marked = np.array([mark(text) for text in chat.texts], float)
+        return weight * marked / DEFAULT_WEIGHTS.scale
+
+    return extra
+
+
+def _after_question(weight: float) -> Callable[..., Floats]:
+    def extra(chat: Chat, _: Asked, __: TurnScores) -> Floats:
+        asks = np.array([text.rstrip().endswith("?") for text in chat.texts], float)
+        return weight * np.append(0.0, asks[:-1]) / DEFAULT_WEIGHTS.scale
+
+    return extra
+
+
+def _recency(weight: float) -> Callable[..., Floats]:
+    def extra(chat: Chat, _: Asked, __: TurnScores) -> Floats:
+        place: Floats = np.linspace(0.0, weight / DEFAULT_WEIGHTS.scale, len(chat.table))
+        return place
+
+    return extra
+
+
+def _without(name: str) -> Weights:
+    return replace(DEFAULT_WEIGHTS, **{name: 0.0})
+
+
+def variants() -> Iterator[Variant]:
+    """Everything that is measured, in the order of the report."""
+    both = ("words", "meaning")
+    total = replace(ALONE, meaning=1.0)
+    yield Variant("BM25 alone", ALONE, plain=both)
+    yield Variant("cosine alone", replace(total, words=0.0), plain=both)
+    yield Variant("sum of both", total, plain=both)
+    yield Variant("sum + names taken out of the words", total, plain=("meaning",))
+    yield Variant("sum + meaning as the speaker would say it", total, plain=("words",))
+    yield Variant("sum + both readings of names", total)
+    yield Variant("sum + neighbour", replace(total, neighbour=0.2), plain=both)
+    yield Variant("sum + speaker", replace(total, speaker=0.5), plain=both)
+    yield Variant("sum + personal", replace(total, personal=0.2), plain=both)
+    yield Variant("sum + substance", replace(total, substance=0.2), plain=both)
+    yield Variant("sum + time", replace(total, time=0.4), plain=both)
+    yield Variant("sum + standing", replace(total, standing=0.1), plain=both)
+    yield Variant("full")
+    yield Variant("full - names taken out of the words", plain=("words",))
+    yield Variant("full - meaning as the speaker would say it", plain=("meaning",))
+    for name in ("words", "meaning", "neighbour", "speaker", "personal", "substance", "time"):
+        yield Variant(f"full - {name}", _without(name))
+    yield Variant("full - standing", _without("standing"))
+    yield Variant("full - I and you (roles)", drop=("roles",))
+    for name, values in (
+        ("words_half", (10.0, 40.0)),
+        ("neighbour", (0.1, 0.3, 0.4)),
+        ("meaning", (0.5, 2.0)),
+        ("speaker", (0.25, 1.0)),
+        ("personal", (0.1, 0.4)),
+        ("substance", (0.1, 0.4)),
+        ("time", (0.2, 0.8)),
+        ("standing", (0.05, 0.2)),
+    ):
+        for value in values:
+            yield Variant(f"full, {name} = {value:g}", replace(DEFAULT_WEIGHTS, **{name: value}))
+    yield Variant("left out: session's best turn, 0.2", extra=_session_prior(0.2))
+    yield Variant("left out: questions -0.1", extra=_marked(-0.1, lambda t: t.rstrip()[-1:] == "?"))
+    yield Variant("left out: after a question +0.1", extra=_after_question(0.1))
+    yield Variant("left out: digits +0.1", extra=_marked(0.1, lambda t: any(map(str.isdigit, t))))
+    yield Variant("left out: later turns up to +0.1", extra=_recency(0.1))
+
+
+# -- measuring
+
+
+def measure(chats: Sequence[Chat], variant: Variant) -> dict[str, dict[str, dict[str, float]]]:
+    """half → category → measure; the category "all" is every question."""
+    rows: dict[tuple[str, str], list[tuple[float, ...]]] = {}
+    for chat in chats:
+        half = "fit" if chat.number in FIT else "report"
+        for one in chat.asked:
+            ranked = variant.ranked(chat, one)
+            values = (
+                recall_at_k(ranked, one.evidence, 5),
+                recall_at_k(ranked, one.evidence, K),
+                recall_at_k(ranked, one.evidence, 20),
+                reciprocal_rank(ranked, one.evidence),
+                ndcg_at_k(ranked, one.evidence, K),
+            )
+            for category in ("all", one.category):
+                rows.setdefault((half, category), []).append(values)
+    names = ("recall@5", "recall@10", "recall@20", "mrr", "ndcg@10")
+    result: dict[str, dict[str, dict[str, float]]] = {"fit": {}, "report": {}}
+    for (half, category), values_of in sorted(rows.items()):
+        means = np.mean(values_of, axis=0).round(4).tolist()
+        result[half][category] = {**dict(zip(names, means, strict=True)), "n": len(values_of)}
+    return result
+
+
+def _markdown(results: dict[str, dict[str, dict[str, dict[str, dict[str, float]]]]]) -> str:
+    lines = [
+        "# What each signal of the turn ranking is worth",
+        "",
+        "Evidence recall@10, turn level, each chat searched alone, no budget. Weights were chosen on",
+        "chats 1 to 5 (fit); chats 6 to 10 (report) were only looked at. 1 point is about 3 of the",
+        "347 REALTALK or 1 of the 89 BEAM questions of a half: smaller differences are noise.",
+        "Made by `python -m bench.fit_turns`.",
+        "",
+        "| ranking | REALTALK fit | REALTALK report | BEAM fit | BEAM report |",
+        "|---|---|---|---|---|",
+    ]
+    for name, sets in results.items():
+        cells = [
+            f"{sets[s][half]['all']['recall@10']:.3f}"
+            for s, _ in SETS
+            for half in ("fit", "report")
+        ]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    shown = ("BM25 alone", "cosine alone", "sum of both", "full")
+    for set_name, _ in SETS:
+        lines += ["", f"## {set_name} by category, recall@10 (fit / report)", ""]
+        lines += ["| category | n | " + " | ".join(shown) + " |", "|---" * (len(shown) + 2) + "|"]
+        full = results["full"][set_name]
+        for category in full["report"]:
+            cells = [
+                f"{results[name][set_name]['fit'][category]['recall@10']:.3f} / "
+                f"{results[name][set_name]['report'][category]['recall@10']:.3f}"
+                for name in shown
+            ]
+            count = f"{full['fit'][category]['n']} / {full['report'][category]['n']}"
+            lines.append(f"| {category} | {count} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Measure every variant, print it, and keep the results."""
+    parser = argparse.ArgumentParser(prog="python -m bench.fit_turns", description=__doc__)
+    parser.add_argument("data", type=Path, help="the folder of shared data")
+    parser.add_argument("--cache", type=Path, default=None, help="where to keep vectors")
+    chosen = parser.parse_args()
+    chats = load(chosen.data, chosen.cache)
+    results = {}
+    for variant in variants():
+        results[variant.name] = {name: measure(chats[name], variant) for name, _ in SETS}
+        cells = [
+            f"{results[variant.name][name][half]['all']['recall@10']:.3f}"
+            for name, _ in SETS
+            for half in ("fit", "report")
+        ]
+        print(f"{variant.name:46} " + " ".join(cells), flush=True)
+    write("turn_ablation", json.dumps(results, indent=1), _markdown(results))
+
+
+if __name__ == "__main__":
+    main()

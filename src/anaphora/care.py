@@ -1,0 +1,129 @@
+"""Looking after a home: what it holds, and whether all of it is well.
+
+In: the parts that the facade wired. Out: `Stats` and `Check` values. It repairs nothing and writes
+nothing but one empty file, to see whether the home can be written.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anaphora.config import Settings
+from anaphora.errors import AnaphoraError
+from anaphora.values import Check, Stats
+
+if TYPE_CHECKING:
+    from anaphora.embed.service import EmbedderService
+    from anaphora.index.turns import TurnIndex
+    from anaphora.store.sql.engine import Truth
+    from anaphora.store.threads import ConversationStore
+
+__all__ = ["doctor", "stats"]
+
+
+def stats(
+    settings: Settings,
+    namespace: str,
+    conversations: ConversationStore,
+    index: TurnIndex,
+    embedder: EmbedderService,
+) -> Stats:
+    """Count what a namespace holds; the index catches up with the files first."""
+    index.follow(embed="none")
+    seen = index.check()
+    return Stats(
+        home=str(settings.home),
+        namespace=namespace,
+        conversations=seen.conversations,
+        turns=seen.turns,
+        indexed=seen.words_indexed + seen.words_in_memory,
+        vectors=seen.vectors,
+        pending=seen.pending,
+        embedder=embedder.name,
+        bytes={
+            "threads": _size(conversations.directory),
+            "truth": sum(_size(path) for path in settings.home.glob("anaphora.db*")),
+            "index": seen.size,
+        },
+    )
+
+
+def doctor(
+    settings: Settings,
+    conversations: ConversationStore,
+    index: TurnIndex,
+    embedder: EmbedderService,
+    truth: Truth,
+) -> tuple[Check, ...]:
+    """Look at every part. Nothing raises: a part that fails is a finding."""
+    return tuple(
+        [
+            _home(settings),
+            *_threads(conversations),
+            _truth(truth),
+            *_index(index),
+            _embedder(embedder),
+        ]
+    )
+
+
+def _home(settings: Settings) -> Check:
+    place = settings.home
+    while not place.exists():
+        place = place.parent
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            return Check("home", ok=True, detail=f"{settings.home} can be written")
+    except OSError as error:
+        return Check("home", ok=False, detail=f"{settings.home} cannot be written: {error.strerror}")
+
+
+def _threads(conversations: ConversationStore) -> Iterator[Check]:
+    listed = conversations.list()
+    turns = sum(summary.turn_count for summary in listed)
+    detail = f"{len(listed):,} conversations, {turns:,} turns in {conversations.directory}"
+    yield Check("threads", ok=True, detail=detail)
+    for problem in conversations.problems():
+        yield Check("threads", ok=False, detail=str(problem))
+
+
+def _truth(truth: Truth) -> Check:
+    try:
+        return Check("truth", ok=True, detail=truth.check())
+    except AnaphoraError as error:
+        return Check("truth", ok=False, detail=str(error))
+
+
+def _index(index: TurnIndex) -> Iterator[Check]:
+    followed = index.follow(embed="none")
+    seen = index.check()
+    detail = (
+        f"{seen.turns:,} turns, {seen.vectors:,} vectors, {seen.pending:,} to come, "
+        f"{seen.size / 1e6:.1f} MB"
+    )
+    yield Check("index", ok=not seen.problems and not seen.failed, detail=detail)
+    for problem in [*seen.problems, *map(str, followed.degraded)]:
+        yield Check("index", ok=problem.startswith("vectors:") and not seen.failed, detail=problem)
+
+
+def _embedder(embedder: EmbedderService) -> Check:
+    if embedder.ready(timeout=60):
+        return Check("embedder", ok=True, detail=f"{embedder.name}, {embedder.dimensions} dimensions")
+    reason = embedder.failure or "still loading after 60 s"
+    return Check("embedder", ok=False, detail=f"{embedder.name}: {reason}")
+
+
+def _size(place: Path | None) -> int:
+    if place is None or not place.exists():
+        return 0
+    if place.is_file():
+        return place.stat().st_size
+    return sum(
+        os.stat(Path(folder) / name).st_size
+        for folder, _, names in os.walk(place)
+        for name in names
+    )

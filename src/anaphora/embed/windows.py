@@ -1,0 +1,93 @@
+"""Cutting a long text into windows that a model can read, at boundaries where people pause.
+
+A tokenised text comes in (the text and the character span of each word piece), ranges of word
+pieces go out. Every word piece lies in at least one range; ranges overlap a little, so that a
+sentence at a cut is whole in one of them. Nothing here knows a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+__all__ = ["blocks", "windows"]
+
+# A part may end this far before its window is full, when there a paragraph or sentence ends.
+_SLACK = 2
+# What two neighbouring parts share at most, as a share of the window.
+_OVERLAP = 8
+
+_PARAGRAPH, _LINE, _SENTENCE, _WORD = 4, 3, 2, 1
+_SENTENCE_ENDS = frozenset(".!?…。！？｡")
+_CLOSERS = frozenset("\"')]}»”’」』）")
+
+
+def blocks(text: str, size: int) -> Iterator[str]:
+    """Cut `text` into pieces of at most `size` characters, so that memory stays bounded.
+
+    A piece ends after the last line break, else the last space, of its second half; a run of more
+    than half a piece without either is cut where the piece is full. Joined, the pieces are `text`.
+    """
+    start = 0
+    while len(text) - start > size:
+        half, limit = start + size // 2, start + size
+        end = max(text.rfind("\n", half, limit), text.rfind("\r", half, limit))
+        if end < 0:
+            end = text.rfind(" ", half, limit)
+        end = limit if end < 0 else end + 1
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+def windows(text: str, spans: Sequence[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:
+    """Ranges (first, last + 1) of word pieces, each of at most `size` pieces, covering all.
+
+    `spans` holds the (start, end) characters of each word piece of `text`.
+    """
+    total, start = len(spans), 0
+    while total - start > size:
+        cut = _best_cut(text, spans, start + size // _SLACK, start + size)
+        yield start, cut
+        start = _restart(text, spans, start, cut, size)
+    yield start, total
+
+
+def _best_cut(text: str, spans: Sequence[tuple[int, int]], low: int, high: int) -> int:
+    """The strongest boundary before a word piece in (low, high]; of equals the latest."""
+    best, found = high, 0
+    for at in range(high, low, -1):
+        strength = _boundary(text, spans, at)
+        if strength > found:
+            best, found = at, strength
+            if strength == _PARAGRAPH:
+                break
+    return best
+
+
+def _restart(text: str, spans: Sequence[tuple[int, int]], start: int, cut: int, size: int) -> int:
+    """Where the next part begins: the earliest sentence within the overlap, else a word."""
+    reach = max(cut - size // _OVERLAP, start + 1)
+    if _boundary(text, spans, cut) >= _LINE:
+        return cut
+    word = cut
+    for at in range(cut - 1, reach - 1, -1):
+        strength = _boundary(text, spans, at)
+        if strength >= _SENTENCE:
+            return at
+        if strength == _WORD:
+            word = at
+    return word
+
+
+def _boundary(text: str, spans: Sequence[tuple[int, int]], at: int) -> int:
+    """How strong the boundary before word piece `at` is; 0 inside a word."""
+    before, after = spans[at - 1][1], spans[at][0]
+    gap = text[before:after]
+    if "\n" in gap or "\r" in gap:
+        return _PARAGRAPH if gap.count("\n") > 1 else _LINE
+    last = text[before - 1] if before else ""
+    if last in _CLOSERS and before > 1:
+        last = text[before - 2]
+    if last in _SENTENCE_ENDS and (gap or not last.isascii()):
+        return _SENTENCE
+    return _WORD if gap else 0

@@ -1,0 +1,136 @@
+"""Where an index lies on disk: its file, made anew when torn, and the bulk of words.
+
+In: a directory. Out: an open `Ledger`, always: where the directory cannot be written, one that is
+only read or lies in memory. Never raises for what is wrong with the index itself.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from anaphora.index.ledger import Ledger, LedgerBusy
+from anaphora.index.records import IndexLost
+from anaphora.index.words import WORD_INDEX_ERRORS, WordsMeta, extend_main, signature
+
+__all__ = ["IndexHome"]
+
+_FILE = "turns.sqlite"
+_ATTEMPTS = 6
+_COMPANIONS = ("", "-wal", "-shm", "-journal")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexHome:
+    """The directory of one namespace's index of turns."""
+
+    directory: Path
+
+    @property
+    def words(self) -> Path:
+        """The folder of the word index, with one folder a generation."""
+        return self.directory / "words"
+
+    def open(self, embedder: str) -> tuple[Ledger, str]:
+        """Open the index file, made anew where it is torn; and why it cannot be written, or ""."""
+        reason = ""
+        for attempt in range(_ATTEMPTS):
+            try:
+                self.directory.mkdir(parents=True, exist_ok=True)
+                return Ledger(self.directory / _FILE, embedder), ""
+            except IndexLost as error:
+                reason = str(error)
+                self.discard()
+            except LedgerBusy as error:
+                # Another process is making the file: it takes it some milliseconds.
+                reason = str(error)
+                time.sleep(0.01 * attempt)
+            except OSError as error:
+                reason = str(error)
+                break
+        with suppress(IndexLost, LedgerBusy):
+            if (self.directory / _FILE).is_file():
+                return Ledger(self.directory / _FILE, embedder, read_only=True), reason
+        return Ledger(None, embedder), reason
+
+    def discard(self) -> bool:
+        """Remove the index file and the words; False where another process is at it."""
+        with self._only_one("index.lock") as held:
+            if not held:
+                return False
+            with suppress(OSError):
+                for companion in _COMPANIONS:
+                    (self.directory / (_FILE + companion)).unlink(missing_ok=True)
+            shutil.rmtree(self.words, ignore_errors=True)
+            return True
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        total = 0
+        with suppress(OSError):
+            total = sum(p.stat().st_size for p in self.directory.rglob("*") if p.is_file())
+        return total
+
+    def remove_words_but(self, generation: str) -> None:
+        """Remove what is left of other generations: they can hold words that were forgotten."""
+        with suppress(OSError):
+            for folder in list(self.words.iterdir()):
+                if folder.name != generation:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+    @contextmanager
+    def writing_words(self) -> Iterator[bool]:
+        """Hold the right to write words if nobody else does; say whether."""
+        with self._only_one("words.lock") as held:
+            yield held
+
+    def write_words(self, seen: WordsMeta, rows: list[tuple[int, int, str]]) -> WordsMeta | None:
+        """Write rows behind `seen`, or all rows into a new generation when `seen` has none.
+
+        None where it cannot be written. The new state counts once the ledger says so.
+        """
+        generation = seen.generation or uuid.uuid4().hex
+        folder = self.words / generation
+        try:
+            extend_main(folder, rows)
+            tokens = sum(len(text.split()) for _, _, text in rows)
+            return WordsMeta(
+                generation,
+                rows[-1][0],
+                seen.count + len(rows),
+                seen.tokens + tokens,
+                signature(folder),
+            )
+        except WORD_INDEX_ERRORS:
+            shutil.rmtree(folder, ignore_errors=True)
+            return None
+
+    def words_are(self, meta: WordsMeta) -> bool:
+        """Whether the words on disk are those that were finished as `meta`."""
+        try:
+            return bool(meta.generation) and signature(self.words / meta.generation) == (
+                meta.signature
+            )
+        except OSError:
+            return False
+
+    @contextmanager
+    def _only_one(self, name: str) -> Iterator[bool]:
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(self.directory / name, blocking=False, mode=0o600)
+            lock.acquire()
+        except (Timeout, OSError):
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            lock.release()

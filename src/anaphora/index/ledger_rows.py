@@ -1,0 +1,209 @@
+"""The rows of the index file: its schema, how rows are read with their checks, how they change.
+
+In: a connection inside a transaction. Out: columns, marks, vectors; IndexLost where a row is not
+the one that was written. Never begins or ends a transaction.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.index.columns import Columns, checksums, empty_columns
+from anaphora.index.records import Change, IndexLost, Mark, Record
+
+__all__ = [
+    "SCHEMA",
+    "at_base",
+    "forget_orphans",
+    "read_columns",
+    "read_failures",
+    "read_marks",
+    "read_vectors",
+    "write_change",
+]
+
+SCHEMA = """
+CREATE TABLE meta (
+  only INTEGER PRIMARY KEY CHECK (only = 1), format TEXT NOT NULL, change INTEGER NOT NULL,
+  epoch INTEGER NOT NULL, notes INTEGER NOT NULL, generation TEXT NOT NULL, upto INTEGER NOT NULL,
+  count INTEGER NOT NULL, tokens INTEGER NOT NULL, signature INTEGER NOT NULL);
+CREATE TABLE threads (
+  code INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE, inode INTEGER NOT NULL,
+  size INTEGER NOT NULL, mtime INTEGER NOT NULL, ctime INTEGER NOT NULL, seen INTEGER NOT NULL,
+  count INTEGER NOT NULL, chain BLOB NOT NULL, stamp INTEGER NOT NULL);
+CREATE TABLE turns (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, thread INTEGER NOT NULL, position INTEGER NOT NULL,
+  role INTEGER NOT NULL, speaker BLOB, ts REAL NOT NULL, length INTEGER NOT NULL,
+  flags INTEGER NOT NULL, text_hash BLOB NOT NULL, digest BLOB NOT NULL, checked INTEGER NOT NULL,
+  UNIQUE (thread, position));
+CREATE INDEX turns_by_text ON turns (text_hash);
+CREATE TABLE texts (hash BLOB PRIMARY KEY, text BLOB NOT NULL, tokens TEXT NOT NULL);
+CREATE TABLE vectors (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, text_hash BLOB NOT NULL, embedder TEXT NOT NULL,
+  parts BLOB NOT NULL, checked INTEGER NOT NULL, UNIQUE (text_hash, embedder));
+CREATE TABLE failures (
+  text_hash BLOB NOT NULL, embedder TEXT NOT NULL, attempts INTEGER NOT NULL, reason TEXT NOT NULL,
+  PRIMARY KEY (text_hash, embedder)) WITHOUT ROWID;
+"""
+
+
+def read_columns(db: Any, after: int) -> tuple[Columns, list[str | None]]:
+    """Turns after a row id and who spoke them; the column of speakers' codes is left at -1."""
+    found = db.execute(
+        "SELECT id, thread, position, role, length, flags, ts, text_hash, checked, speaker"
+        " FROM turns WHERE id > ? ORDER BY id",
+        (after,),
+    ).fetchall()
+    if not found:
+        return empty_columns(), []
+    ids, thread, position, role, length, flags, ts, hashes, checked, names = zip(
+        *found, strict=True
+    )
+    numbers = [np.array(c, np.int64) for c in (ids, thread, position, role, length, flags)]
+    times = np.array(ts, np.float64)
+    if not np.array_equal(checksums(numbers, times, hashes), np.array(checked, np.int64)):
+        raise IndexLost("rows are not the ones that were written")
+    decoded = {name: None if name is None else _decoded(name) for name in set(names)}
+    columns = Columns(
+        numbers[0],
+        numbers[1].astype(np.int32),
+        numbers[2].astype(np.int32),
+        numbers[3].astype(np.int8),
+        np.full(len(ids), -1, np.int16),
+        times,
+        numbers[4].astype(np.int32),
+        numbers[5].astype(np.int32),
+        list(hashes),
+    )
+    return columns, [decoded[name] for name in names]
+
+
+def read_vectors(
+    db: Any, embedder: str, after: int, width: int
+) -> tuple[list[bytes], list[bytes], int]:
+    """Hashes of texts, their vectors as stored, and the last row id; `width` is bytes a part."""
+    found = db.execute(
+        "SELECT id, text_hash, parts, checked FROM vectors WHERE id > ? AND embedder = ?"
+        " ORDER BY id",
+        (after, embedder),
+    ).fetchall()
+    crc = zlib.crc32
+    for _, key, blob, checked in found:
+        if crc(blob, crc(key)) != checked or not blob or len(blob) % width:
+            raise IndexLost("a vector is not the one that was written")
+    last = found[-1][0] if found else after
+    return [row[1] for row in found], [row[2] for row in found], last
+
+
+def read_marks(db: Any, after: int) -> dict[str, Mark]:
+    """Marks of the threads that were written after a change number."""
+    found = db.execute(
+        "SELECT id, inode, size, mtime, ctime, seen, count, chain, code FROM threads"
+        " WHERE stamp > ?",
+        (after,),
+    )
+    return {_decoded(row[0]): Mark((row[1], row[2], row[3], row[4]), *row[5:]) for row in found}
+
+
+def read_failures(db: Any, embedder: str) -> dict[bytes, tuple[int, str]]:
+    """Attempts and the last reason of each text that could not be embedded."""
+    found = db.execute(
+        "SELECT text_hash, attempts, reason FROM failures WHERE embedder = ?", (embedder,)
+    )
+    return {row[0]: (row[1], row[2]) for row in found}
+
+
+def at_base(db: Any, change: Change) -> bool:
+    """Whether the file has this thread as it was when the change was found."""
+    row = db.execute(
+        "SELECT inode, size, mtime, ctime, count, chain FROM threads WHERE id = ?",
+        (_encoded(change.conversation_id),),
+    ).fetchone()
+    if row is None or change.base is None:
+        return row is None and change.base is None
+    base = change.base
+    return bool((row[:4], row[4], row[5]) == (base.identity, base.count, base.chain))
+
+
+def write_change(db: Any, change: Change, number: int) -> int | None:
+    """Write one change; the lowest row id that went, None when none did."""
+    key = _encoded(change.conversation_id)
+    lowest = None
+    if change.base is not None and (change.dropped or change.mark is None):
+        where = "thread = (SELECT code FROM threads WHERE id = ?) AND position >= ?"
+        place = (key, change.drop_from)
+        lowest = db.execute(f"SELECT min(id) FROM turns WHERE {where}", place).fetchone()[0]  # noqa: S608
+        db.execute(f"DELETE FROM turns WHERE {where}", place)  # noqa: S608
+    if change.mark is None:
+        db.execute("DELETE FROM threads WHERE id = ?", (key,))
+        db.execute("UPDATE meta SET epoch = epoch + 1")
+        return lowest
+    mark = change.mark
+    code = db.execute(
+        "INSERT INTO threads (id, inode, size, mtime, ctime, seen, count, chain, stamp)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
+        " inode = excluded.inode, size = excluded.size, mtime = excluded.mtime,"
+        " ctime = excluded.ctime, seen = excluded.seen, count = excluded.count,"
+        " chain = excluded.chain, stamp = excluded.stamp RETURNING code",
+        (key, *mark.identity, mark.seen_ns, mark.count, mark.chain, number),
+    ).fetchall()[0][0]
+    if change.records:
+        _insert(db, code, change.records)
+    return lowest
+
+
+def _insert(db: Any, code: int, records: Sequence[Record]) -> None:
+    db.executemany(
+        "INSERT OR IGNORE INTO texts (hash, text, tokens) VALUES (?, ?, ?)",
+        [(r.text_hash, _encoded(r.text), r.tokens) for r in records],
+    )
+    last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'turns'").fetchone()
+    first = (last[0] if last else 0) + 1
+    ids = np.arange(first, first + len(records))
+    fields = ("position", "role", "length", "flags")
+    numbers: list[NDArray[np.int64]] = [ids, np.full(len(records), code)]
+    numbers += [np.array([getattr(r, field) for r in records], np.int64) for field in fields]
+    times = np.array([r.ts for r in records], np.float64)
+    checked = checksums(numbers, times, [r.text_hash for r in records])
+    db.executemany(
+        "INSERT INTO turns (id, thread, position, role, speaker, ts, length, flags, text_hash,"
+        " digest, checked) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                *(key, code, r.position, r.role),
+                None if r.speaker is None else _encoded(r.speaker),
+                *(r.ts, r.length, r.flags, r.text_hash, r.digest, total),
+            )
+            for key, r, total in zip(ids.tolist(), records, checked.tolist(), strict=True)
+        ],
+    )
+
+
+def forget_orphans(db: Any, lowest: int) -> None:
+    """Remove what no turn needs any more: without that, a forget would not forget.
+
+    `lowest` is the lowest row id that went.
+    """
+    db.execute("DELETE FROM texts WHERE hash NOT IN (SELECT text_hash FROM turns)")
+    for table in ("vectors", "failures"):
+        db.execute(f"DELETE FROM {table} WHERE text_hash NOT IN (SELECT hash FROM texts)")  # noqa: S608
+    db.execute("UPDATE meta SET epoch = epoch + 1")
+    # tantivy keeps deleted words until it merges: the bulk is made again instead.
+    db.execute(
+        "UPDATE meta SET generation = '', upto = 0, count = 0, tokens = 0, signature = 0"
+        " WHERE upto >= ?",
+        (lowest,),
+    )
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass")

@@ -1,0 +1,162 @@
+"""The values that travel inside the index: turns as followed, marks of thread files, changes.
+
+In: turns of thread files. Out: frozen values with the fingerprints that following needs. Nothing
+here reads a disk or a clock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from anaphora.rank.features import turn_flags
+from anaphora.rank.table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER
+from anaphora.text import analyse
+from anaphora.values import Degraded, Turn
+
+__all__ = [
+    "Change",
+    "Followed",
+    "Identity",
+    "IndexCheck",
+    "IndexLost",
+    "Mark",
+    "Record",
+    "chain_of",
+    "digest_of",
+    "record_of",
+    "text_hash",
+]
+
+Identity: TypeAlias = tuple[int, int, int, int]
+"""What tells a file's content apart: inode, size, mtime and ctime in nanoseconds."""
+
+_ROLES = {"user": ROLE_USER, "assistant": ROLE_ASSISTANT}
+
+
+class IndexLost(Exception):
+    """The file of the index is torn, corrupt or gone; what it held is made again from truth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A turn as it is indexed. `tokens` is analysed text, joined by single spaces."""
+
+    position: int
+    role: int
+    speaker: str | None
+    ts: float
+    text: str
+    tokens: str
+    length: int
+    flags: int
+    text_hash: bytes
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far a thread file was followed: `count` turns, whose digests chain to `chain`.
+
+    `seen_ns` is when `identity` was read: a file that was written just before could have been
+    written again within the same tick of the file system's clock.
+    """
+
+    identity: Identity
+    seen_ns: int
+    count: int
+    chain: bytes
+    code: int = -1
+
+    def same_content(self, other: Mark | None) -> bool:
+        """Whether both stand for the same turns of the same file."""
+        return other is not None and (self.identity, self.count, self.chain) == (
+            other.identity,
+            other.count,
+            other.chain,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What brings the index from `base` to `mark`: drop from a position on, then add records.
+
+    `base` is None for a thread that was not indexed, `mark` for one that is gone.
+    """
+
+    conversation_id: str
+    base: Mark | None
+    drop_from: int
+    records: tuple[Record, ...]
+    mark: Mark | None
+
+    @property
+    def dropped(self) -> int:
+        """How many indexed turns it takes away."""
+        return 0 if self.base is None else max(0, self.base.count - self.drop_from)
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What following did: turns added, texts embedded by this call, vectors still to come."""
+
+    new_turns: int = 0
+    embedded: int = 0
+    pending: int = 0
+    degraded: tuple[Degraded, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCheck:
+    """The state of an index for `doctor`; `problems` is empty when all is well.
+
+    `vectors` counts texts that have one, `pending` texts that have none yet, `failed` those of
+    them that could not be embedded; `size` is bytes on disk.
+    """
+
+    conversations: int
+    turns: int
+    vectors: int
+    pending: int
+    failed: int
+    words_indexed: int
+    words_in_memory: int
+    size: int
+    problems: tuple[str, ...] = field(default=())
+
+
+def text_hash(text: str) -> bytes:
+    """16 bytes that stand for a text: equal texts are embedded and kept once."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def digest_of(turn: Turn) -> bytes:
+    """16 bytes that stand for a turn as its thread file has it: role, time and text."""
+    # None of the first two can hold NUL once it stands for itself: the length goes first.
+    head = f"{len(turn.role)}\0{turn.role}\0{len(turn.ts_text)}\0{turn.ts_text}\0"
+    body = (head + turn.text).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(body, digest_size=16).digest()
+
+
+def chain_of(digests: Sequence[bytes]) -> bytes:
+    """One hash over the digests of a thread's first turns, in order."""
+    return hashlib.blake2b(b"".join(digests), digest_size=16).digest()
+
+
+def record_of(turn: Turn, position: int, speaker: str | None, digest: bytes) -> Record:
+    """Analyse a turn for the index."""
+    tokens = analyse(turn.text)
+    return Record(
+        position=position,
+        role=_ROLES.get(turn.role, ROLE_OTHER),
+        speaker=speaker,
+        ts=turn.ts.timestamp(),
+        text=turn.text,
+        tokens=" ".join(tokens),
+        length=len(tokens),
+        flags=turn_flags(turn.text),
+        text_hash=text_hash(turn.text),
+        digest=digest,
+    )

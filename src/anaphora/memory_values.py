@@ -1,0 +1,163 @@
+"""The frozen values of the memory lane: what is remembered, and what comes back.
+
+Nothing here reads a clock, a disk or the environment, and nothing here changes after it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Generic, Literal, TypeVar
+
+__all__ = [
+    "Forgotten",
+    "MemoryHit",
+    "MemoryRecord",
+    "MemoryType",
+    "NewMemory",
+    "Page",
+    "Rejected",
+    "Remembered",
+    "SurvivingSource",
+]
+
+MemoryType = Literal["episodic", "semantic", "procedural"]
+Action = Literal["added", "reinforced", "superseded"]
+ItemT = TypeVar("ItemT")
+
+
+@dataclass(frozen=True, slots=True)
+class NewMemory:
+    """What the caller wants remembered. `path` names what it is the value of ("user.editor").
+
+    `payload` is any JSON object. `source` says where it comes from, `conversation_id` and
+    `turn_index` which turn; `parent` is the id of the memory it was derived from; `supersedes` the
+    id of one that it replaces. Times are aware. `dedupe=False` and `redact=False` are for adapters
+    whose contract is to return exactly what was put.
+    """
+
+    text: str
+    type: MemoryType = "semantic"
+    path: str | None = None
+    payload: Mapping[str, Any] | None = None
+    tags: tuple[str, ...] = ()
+    category: str | None = None
+    source: str | None = None
+    conversation_id: str | None = None
+    turn_index: int | None = None
+    parent: str | None = None
+    supersedes: str | None = None
+    expires_at: datetime | None = None
+    created_at: datetime | None = None
+    dedupe: bool = True
+    redact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRecord:
+    """A memory as truth has it. `valid_to` and `superseded_by` are set once a newer value came.
+
+    `reinforce_count` counts restatements after the first; `sources` are all of them, in order.
+    `seq` is its number in the namespace's order of commits, moved by every change to it.
+    """
+
+    id: str
+    text: str
+    type: MemoryType
+    created_at: datetime
+    last_reinforced: datetime
+    valid_from: datetime
+    seq: int
+    path: str | None = None
+    payload: Mapping[str, Any] | None = None
+    tags: tuple[str, ...] = ()
+    category: str | None = None
+    sources: tuple[str, ...] = ()
+    conversation_id: str | None = None
+    turn_index: int | None = None
+    parent: str | None = None
+    supersedes: str | None = None
+    superseded_by: str | None = None
+    expires_at: datetime | None = None
+    valid_to: datetime | None = None
+    reinforce_count: int = 0
+    forgotten: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What `remember` did. `related` are ids of close memories that stay memories of their own.
+
+    `redacted` are the kinds of secrets that were taken out before anything was stored.
+    """
+
+    id: str
+    action: Action
+    related: tuple[str, ...] = ()
+    redacted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryHit:
+    """A recalled memory. `score` = `similarity` × `decay` × `reinforcement`.
+
+    `similarity` is absolute, 0…1. `factors` says how it came about. `related` are ids of close
+    memories; `same_as` those that say the same and are not shown again.
+    """
+
+    id: str
+    text: str
+    score: float
+    similarity: float
+    decay: float
+    reinforcement: float
+    type: MemoryType
+    created_at: datetime
+    path: str | None = None
+    payload: Mapping[str, Any] | None = None
+    tags: tuple[str, ...] = ()
+    category: str | None = None
+    factors: Mapping[str, float] = field(default_factory=dict)
+    related: tuple[str, ...] = ()
+    same_as: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A candidate that did not come back, and why: below_floor, below_min_score, filtered, …"""
+
+    hit: MemoryHit
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SurvivingSource:
+    """Something that still holds words of what was forgotten: a turn of a thread, say."""
+
+    kind: str
+    id: str
+    index: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What `forget` did: how many memories it took, and which sources still hold the words."""
+
+    count: int
+    surviving: tuple[SurvivingSource, ...] = ()
+    ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[ItemT]):
+    """A page of a listing; `cursor` gets the next one, None at the end."""
+
+    items: tuple[ItemT, ...]
+    cursor: str | None = None
+
+    def __iter__(self) -> Iterator[ItemT]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)

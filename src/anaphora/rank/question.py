@@ -1,0 +1,157 @@
+"""Reads a question for ranking: what to look up, what to embed, and whose turns it is about.
+
+In: the question's text, the speakers that are present where it is asked, and the spans of time
+that somebody else read from it. Out: one frozen `QuestionReading`. It never sees a turn, a vector,
+a clock or a disk.
+
+In a transcript people speak of themselves as "I": the name of a speaker in a question says whose
+turns are meant, but it hardly ever stands in those turns. It stands in the other one's, as a form
+of address. So a speaker's name is taken out of the words, and what is embedded is the question as
+that speaker would ask it ("What sports does Kevin play?" becomes "What sports does I play?", which
+is closer to "I play chess" than any sentence about a Kevin).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.rank.table import ROLE_ASSISTANT, ROLE_USER, TurnTable
+from anaphora.text import analyse, fold, query_terms
+
+__all__ = ["QuestionReading", "read_question", "speakers_present"]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionReading:
+    """What a question asks for.
+
+    - `terms`: the words to look up, analysed, distinct, names of speakers left out.
+    - `meaning`: the text to embed; the question itself unless it names a speaker.
+    - `speakers`: codes of the speakers it names; `roles`: roles it means by "I" or "you told".
+    - `spans`: (start, end) in epoch seconds of the times it names, end excluded.
+    """
+
+    terms: tuple[str, ...]
+    meaning: str
+    speakers: tuple[int, ...] = ()
+    roles: tuple[int, ...] = ()
+    spans: tuple[tuple[float, float], ...] = ()
+
+
+# Names that are English words too: they are names only where they are written as one.
+_WORDS_TOO = """
+    april art august autumn bill bob bud buck chance chase clay cliff dale dawn dean dick don drew
+    eve faith frank gene grace grant guy heath heather holly hope hunter iris ivy jack jade jasper
+    jean jet joy june lance lane lily major mark mason may miles nick olive page pat penny pierce
+    ray reed rich rob robin rose ruby sandy sky sterling sue summer violet wade ward will
+    assistant human me system user you
+"""
+_ALSO_WORDS = frozenset(_WORDS_TOO.split())
+_ENGLISH = re.compile(
+    r"\b(?:what|which|who|whose|when|where|why|how|is|are|was|were|do|does|did|has|have|the)\b",
+    re.IGNORECASE,
+)
+_ASKER = re.compile(r"\b(?:I|me|my|mine|myself|we|us|our)\b|\bI['’](?:m|ve|d|ll)\b")
+_LONE_LOWER_I = re.compile(r"(?<![\w'’.])i(?:['’](?:m|ve|d|ll))?(?![\w'’.])")
+# Only what the assistant did before: "what would you suggest" asks for something new.
+_ADDRESSED = re.compile(
+    r"\bdid you\b"
+    r"|\byou(?:['’](?:d|ve)| have| had)?(?: also| just| once| previously| originally| earlier)?"
+    r" (?:said|told|gave|wrote|made|showed|\w{2,}[^e\W]ed)\b"
+    r"|\byour (?:\w+ )?"
+    r"(?:advice|answers?|explanation|recommendations?|reply|response|suggestions?)\b",
+    re.IGNORECASE,
+)
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff]")
+
+
+def speakers_present(table: TurnTable, rows: NDArray[np.intp] | None = None) -> dict[int, str]:
+    """The codes and names of who speaks in `rows` (everywhere when None), by code."""
+    codes = table.speaker if rows is None else table.speaker[rows]
+    known = codes[codes >= 0]
+    return {int(code): table.speakers[code] for code in np.flatnonzero(np.bincount(known))}
+
+
+def read_question(
+    question: str,
+    present: dict[int, str] | None = None,
+    spans: Iterable[tuple[float, float]] = (),
+) -> QuestionReading:
+    """Read `question`, asked where the speakers `present` (code to name) speak.
+
+    A speaker is recognised by the whole name or its first word. A question that holds nothing but
+    names is taken as it stands: then the names are what is looked for.
+    """
+    terms = query_terms(question)
+    named = {
+        code: form for code, name in (present or {}).items() if (form := _named(question, name))
+    }
+    dropped = {token for form in named.values() for token in analyse(form)}
+    left = tuple(term for term in terms if term not in dropped)
+    told = not named and bool(left)
+    return QuestionReading(
+        terms=left or terms,
+        meaning=_as_said(question, tuple(named.values())) if named and left else question,
+        speakers=tuple(sorted(named)),
+        roles=_roles(question) if told else (),
+        spans=tuple(spans),
+    )
+
+
+def _roles(question: str) -> tuple[int, ...]:
+    if _ADDRESSED.search(question):
+        return (ROLE_ASSISTANT,)
+    if _ASKER.search(question) or _LONE_LOWER_I.search(question):
+        return (ROLE_USER,)
+    return ()
+
+
+def _named(question: str, name: str) -> str | None:
+    """Return the form of `name` that stands in the question, None if there is none."""
+    name = " ".join(name.split())
+    for form in dict.fromkeys((name, name.split(" ")[0] if name else "")):
+        if form and any(_is_name(form, match) for match in re.finditer(_pattern(form), question)):
+            return form
+    # Accents are often left out in a question.
+    first = fold(name).split(" ")[0]
+    if first not in _ALSO_WORDS and first and re.search(_pattern(first), fold(question)):
+        return first
+    return None
+
+
+def _is_name(form: str, match: re.Match[str]) -> bool:
+    if form.casefold() not in _ALSO_WORDS:
+        return True
+    # At the beginning of a sentence every word has a capital.
+    before = match.string[: match.start()].rstrip()
+    return match.group()[:1].isupper() and bool(before) and before[-1] not in ".!?"
+
+
+def _pattern(form: str) -> re.Pattern[str]:
+    escaped = re.escape(form)
+    bounded = escaped if _UNSPACED.search(form) else rf"(?<!\w){escaped}(?!\w)"
+    return re.compile(bounded, re.IGNORECASE)
+
+
+def _as_said(question: str, forms: Sequence[str]) -> str:
+    """Return the question as the speakers that it names would put it of themselves.
+
+    Outside English a name is only taken out: a foreign "I" would say nothing there.
+    """
+    any_form = "|".join(_pattern(form).pattern for form in sorted(forms, key=len, reverse=True))
+    several = len(forms) > 1
+    i, my = ("we", "our") if several else ("I", "my")
+    if not _ENGLISH.search(question):
+        i = my = ""
+    joined = rf"(?:both )?(?:{any_form})(?:(?:,| and| or|, and|, or) (?:{any_form}))*"
+    said = re.sub(rf"(?:{joined})['’]s(?!\w)", my, question, flags=re.IGNORECASE)
+    said = re.sub(joined, i, said, flags=re.IGNORECASE)
+    if not several and i:
+        said = re.sub(r"\b(?:his|her|their)\b", my, said)
+        said = re.sub(r"\b(?:he|she)\b", i, said)
+    return " ".join(said.split())

@@ -1,0 +1,213 @@
+"""Scores the turns of conversations for a question: words, meaning, neighbours, who and when.
+
+In: the columns of the turns, a reading of the question, BM25 and cosine per turn. Out: a score per
+turn and the parts that add up to it. Never: a text, a clock, a disk, a model.
+
+    total = (words + meaning + context + speaker + personal + substance + time + standing) / scale
+
+The parts are added, not multiplied: each is evidence for the same thing, like log-odds. The scale
+is a constant, so that scores of different questions can be compared: 0 is nothing at all, 1 is out
+of reach, a good hit has 0.4 to 0.6. Nothing is normalised by the best hit of the question: a
+question that nothing answers must not get a perfect score, and one odd turn must not press down
+all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.rank.features import PERSONAL, STANDING
+from anaphora.rank.question import QuestionReading
+from anaphora.rank.table import TurnTable
+
+__all__ = [
+    "DEFAULT_WEIGHTS",
+    "TurnScores",
+    "Weights",
+    "best_rows",
+    "score_by_meaning",
+    "score_by_words",
+    "score_turns",
+]
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+DAY = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The highest value of each part, in units of one full match of meaning.
+
+    Round numbers on a plateau: doubling or halving any of them moves recall by a point or less.
+    `bench/results/turn_ablation.md` has what each is worth, docs/decisions/0007 what was left out.
+    """
+
+    # A full match of words and one of meaning count alike (a plain sum).
+    words: float = 1.0
+    # BM25 that counts half: s / (s + words_half) keeps a long question's many weak matches from
+    # outweighing meaning, and bounds the part without knowing the question's own maximum.
+    words_half: float = 20.0
+    meaning: float = 1.0
+    # Share of a neighbour's words and meaning that a turn is given, for either side: a question
+    # and its answer, a topic that goes on. More drowns turns in their surroundings.
+    neighbour: float = 0.2
+    # The turn is by whom the question names, or by the asker ("my", "I").
+    speaker: float = 0.5
+    # Somebody says something of themselves; small talk and comments seldom do.
+    personal: float = 0.2
+    # Full for 31 words and more: "Yeah lol" answers nothing, whatever it stands next to.
+    substance: float = 0.2
+    substance_bits: float = 5.0
+    # The turn was written in a time that the question names, or up to a day after it: people tell
+    # what they did the morning after.
+    time: float = 0.4
+    time_after: float = DAY
+    # Standing instructions apply whenever their topic comes up, however they are worded.
+    standing: float = 0.1
+
+    @property
+    def scale(self) -> float:
+        """The sum of the parts' highest values."""
+        evidence = (self.words + self.meaning) * (1 + 2 * self.neighbour)
+        hints = self.speaker + self.personal + self.substance + self.time + self.standing
+        return evidence + hints
+
+
+DEFAULT_WEIGHTS = Weights()
+
+
+@dataclass(frozen=True, slots=True)
+class TurnScores:
+    """Scores of M rows: `total` (M,), and `factors`, each (M,), which add up to it.
+
+    `rows` (M,) are the rows of the table that were scored. `found` (M,) tells the turns with any
+    evidence of their own or beside them from those that only have the right speaker or length.
+    """
+
+    rows: Rows
+    total: Floats
+    factors: Mapping[str, Floats]
+    found: NDArray[np.bool_]
+
+    def explain(self, at: int) -> dict[str, float]:
+        """The parts of the score at place `at` of these M rows, those that are zero left out."""
+        values = {name: float(part[at]) for name, part in self.factors.items()}
+        return {name: value for name, value in values.items() if value}
+
+
+def score_turns(
+    table: TurnTable,
+    reading: QuestionReading,
+    words: NDArray[np.floating],
+    cosine: NDArray[np.floating] | None,
+    weights: Weights = DEFAULT_WEIGHTS,
+    *,
+    rows: Rows | None = None,
+) -> TurnScores:
+    """Score the turns of `table` (N rows), or only its `rows` (M), for what was read of a question.
+
+    `words` (N,) is BM25, 0 where it is not known; `cosine` (N,) the best part's cosine to the
+    question, None when vectors cannot be had: then words speak alone, on the same scale. Raising
+    one turn's words or cosine never lowers its place, since a neighbour gains only a share of it.
+    """
+    if len(words) != len(table) or (cosine is not None and len(cosine) != len(table)):
+        raise ValueError(f"words and cosine must have one value for each of {len(table)} turns")
+    rows = np.arange(len(table)) if rows is None else np.asarray(rows, dtype=np.intp)
+    near_words = weights.words * _saturated(words, weights.words_half)
+    near_meaning = np.zeros(len(table))
+    if cosine is not None:
+        # Below zero there is nothing to tell apart: unrelated is unrelated.
+        near_meaning = weights.meaning * np.maximum(cosine, 0.0, dtype=np.float64)
+    parts = {
+        "words": near_words[rows],
+        "meaning": near_meaning[rows],
+        "context": weights.neighbour * _neighbours(table, near_words + near_meaning, rows),
+        "speaker": weights.speaker * _speaker(table, reading, rows),
+        "personal": weights.personal * ((table.flags[rows] & PERSONAL) != 0),
+        "substance": weights.substance * _substance(table.length[rows], weights.substance_bits),
+        "time": weights.time * _in_spans(table.ts[rows], reading.spans, weights.time_after),
+        "standing": weights.standing * ((table.flags[rows] & STANDING) != 0),
+    }
+    found = (parts["words"] + parts["meaning"] + parts["context"] + parts["time"]) > 0
+    factors = {name: part / weights.scale for name, part in parts.items()}
+    return TurnScores(rows, np.sum(list(factors.values()), axis=0), factors, found)
+
+
+def score_by_meaning(cosine: NDArray[np.floating], *, rows: Rows | None = None) -> TurnScores:
+    """Score by cosine and nothing else: the seed's ranking, `mode="vector"`."""
+    rows = np.arange(len(cosine)) if rows is None else np.asarray(rows, dtype=np.intp)
+    total = np.asarray(cosine, dtype=np.float64)[rows]
+    return TurnScores(rows, total, {"meaning": total}, np.ones(len(rows), dtype=np.bool_))
+
+
+def score_by_words(words: NDArray[np.floating], *, rows: Rows | None = None) -> TurnScores:
+    """Score by BM25 and nothing else, `mode="words"`: a turn without a match is not found."""
+    rows = np.arange(len(words)) if rows is None else np.asarray(rows, dtype=np.intp)
+    total = np.asarray(words, dtype=np.float64)[rows]
+    return TurnScores(rows, total, {"words": total}, total > 0)
+
+
+def best_rows(table: TurnTable, scores: TurnScores, limit: int) -> Rows:
+    """Places in `scores` of the best `limit` found turns, best first.
+
+    Equal scores stand in the order of their thread, and threads in the order of their codes.
+    Places, not rows: `scores.rows[place]` is the row, `scores.explain(place)` its parts.
+    """
+    places = np.flatnonzero(scores.found)
+    if 0 < limit < len(places):
+        # Everything that ties with the last one stays in, or the cut would decide a tie by chance.
+        totals = scores.total[places]
+        floor = np.partition(totals, len(totals) - limit)[len(totals) - limit]
+        places = places[totals >= floor]
+    rows = scores.rows[places]
+    order = np.lexsort((table.position[rows], table.conversation[rows], -scores.total[places]))
+    return places[order][: max(limit, 0)]
+
+
+def _saturated(words: NDArray[np.floating], half: float) -> Floats:
+    known: Floats = np.maximum(words, 0.0, dtype=np.float64)
+    share: Floats = known / (known + half)
+    return share
+
+
+def _neighbours(table: TurnTable, values: Floats, rows: Rows) -> Floats:
+    """The sum of `values` of the turn before and the turn after, where the sitting goes on."""
+    total = np.zeros(len(rows))
+    session = table.session[rows]
+    for column in (table.previous, table.following):
+        beside = column[rows]
+        # An index of -1 reads the last row, which the mask then throws away.
+        goes_on = (beside >= 0) & (table.session[beside] == session)
+        total += np.where(goes_on, values[beside], 0.0)
+    return total
+
+
+def _speaker(table: TurnTable, reading: QuestionReading, rows: Rows) -> Floats:
+    """1 where the question's speaker or role speaks; all 0 when that tells no turns apart."""
+    match = np.zeros(len(rows), dtype=np.bool_)
+    speaker, role = table.speaker[rows], table.role[rows]
+    for code in reading.speakers:
+        match |= speaker == code
+    for code in reading.roles:
+        match |= role == code
+    return np.zeros(len(rows)) if match.all() else match.astype(np.float64)
+
+
+def _substance(length: NDArray[np.int32], bits: float) -> Floats:
+    full: Floats = np.minimum(np.log2(1.0 + length), bits) / bits
+    return full
+
+
+def _in_spans(
+    ts: Floats, spans: tuple[tuple[float, float], ...], after: float
+) -> NDArray[np.bool_]:
+    inside = np.zeros(len(ts), dtype=np.bool_)
+    for start, end in spans:
+        inside |= (ts >= start) & (ts < end + after)
+    return inside

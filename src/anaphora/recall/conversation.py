@@ -1,0 +1,194 @@
+"""The conversation lane: from a question to the old turns that matter now.
+
+In: a question, a thread or all threads, a budget. Out: `Recall[TurnHit]`, best first, each hit with
+the factors of its score, and what was unavailable. It never changes truth, and a failing embedder
+never makes it raise: words answer alone, and the result says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.errors import EmbeddingError, InvalidInput
+from anaphora.rank.question import QuestionReading, read_question, speakers_present
+from anaphora.rank.select import fill, token_cost
+from anaphora.rank.table import ROLE_ASSISTANT, ROLE_USER, TurnTable
+from anaphora.rank.turns import (
+    DEFAULT_WEIGHTS,
+    TurnScores,
+    Weights,
+    best_rows,
+    score_by_meaning,
+    score_by_words,
+    score_turns,
+)
+from anaphora.recall.times import read_times
+from anaphora.store.ids import check_id
+from anaphora.text import query_terms
+from anaphora.values import Degraded, Recall, RecallMode, TurnHit
+
+if TYPE_CHECKING:
+    from anaphora.embed.service import EmbedderService
+    from anaphora.index.turns import TurnIndex
+    from anaphora.index.view import TurnView
+    from anaphora.store.threads import ConversationStore
+
+__all__ = ["ConversationRecall"]
+
+Rows = NDArray[np.intp]
+
+_ROLES = {ROLE_USER: "user", ROLE_ASSISTANT: "assistant"}
+MODES: tuple[str, ...] = get_args(RecallMode)
+
+# How long a question waits for a model that is still loading before words answer alone. Loading
+# takes under a second; a machine that needs longer is better served by words now.
+MODEL_PATIENCE = 10.0
+
+# Texts are read from the disk in chunks of this many candidates, best first: most questions need
+# one chunk, a long live transcript to exclude needs a few.
+CHUNK = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationRecall:
+    """Answers questions from the turns of one namespace."""
+
+    store: ConversationStore
+    index: TurnIndex
+    embedder: EmbedderService
+    clock: Callable[[], datetime]
+    weights: Weights = field(default=DEFAULT_WEIGHTS)
+
+    def recall(  # noqa: PLR0913 - the facade's own signature, all options by name
+        self,
+        conversation_id: str | None,
+        query: str,
+        *,
+        top_k: int = 6,
+        budget: int = 2500,
+        exclude: Iterable[str] = (),
+        mode: RecallMode = "hybrid",
+    ) -> Recall[TurnHit]:
+        """The best turns for `query`; see `Memory.recall_conversation` for the arguments."""
+        _check(conversation_id, query, top_k, budget, mode)
+        if not query.strip():
+            return Recall((), (Degraded("query", "it is blank: there is nothing to look for"),))
+        followed = self.index.follow(conversation_id)
+        view = self.index.view()
+        degraded = list(followed.degraded)
+        rows = _rows(view, conversation_id)
+        if not len(rows):
+            return Recall((), tuple(degraded))
+        scores = self._score(view, rows, query, mode, degraded)
+        taken = self._fill(view, scores, top_k, budget, exclude)
+        return Recall(taken, tuple(degraded))
+
+    def _score(
+        self, view: TurnView, rows: Rows, query: str, mode: str, degraded: list[Degraded]
+    ) -> TurnScores:
+        """Score `rows` by what `mode` asks for, by words alone where vectors cannot be had."""
+        if mode == "vector":
+            cosine = self._cosine(view, query, degraded)
+            if cosine is not None:
+                return score_by_meaning(cosine, rows=rows)
+        whole = len(rows) == len(view)
+        only = None if whole else int(view.table.conversation[rows[0]])
+        if mode == "words":
+            return score_by_words(view.words(query_terms(query), only), rows=rows)
+        reading = self._read(view, None if whole else rows, query)
+        words = view.words(reading.terms, only)
+        cosine = None if mode == "vector" else self._cosine(view, reading.meaning, degraded)
+        return score_turns(view.table, reading, words, cosine, self.weights, rows=rows)
+
+    def _read(self, view: TurnView, rows: Rows | None, query: str) -> QuestionReading:
+        spans = [
+            (span.start.timestamp(), span.end.timestamp())
+            for span in read_times(query, self.clock())
+        ]
+        return read_question(query, speakers_present(view.table, rows), spans)
+
+    def _cosine(
+        self, view: TurnView, text: str, degraded: list[Degraded]
+    ) -> NDArray[np.float32] | None:
+        try:
+            vector = self.embedder.query(text, timeout=MODEL_PATIENCE)
+        except EmbeddingError as error:
+            degraded.append(Degraded("embeddings", f"words answered alone: {error}"))
+            return None
+        return view.cosine(vector)
+
+    def _fill(
+        self, view: TurnView, scores: TurnScores, top_k: int, budget: int, exclude: Iterable[str]
+    ) -> tuple[TurnHit, ...]:
+        live = {text.strip() for text in exclude}
+        places = best_rows(view.table, scores, len(scores.rows))
+        candidates = self._with_texts(view, scores, places, live)
+        taken = fill(candidates, lambda item: token_cost(item[1]), top_k=top_k, budget=budget)
+        return tuple(self._hit(view.table, scores, place, text) for place, text in taken)
+
+    def _with_texts(
+        self, view: TurnView, scores: TurnScores, places: Rows, live: set[str]
+    ) -> Iterator[tuple[int, str]]:
+        """Places and their texts, best first, without the turns of the live transcript."""
+        for start in range(0, len(places), CHUNK):
+            chunk = places[start : start + CHUNK]
+            texts = self.index.texts_of(view, scores.rows[chunk])
+            for place, text in zip(chunk, texts, strict=True):
+                # An empty text is a turn that was forgotten since the view was taken.
+                if text and text.strip() not in live:
+                    yield int(place), text
+
+    def _hit(self, table: TurnTable, scores: TurnScores, place: int, text: str) -> TurnHit:
+        row = int(scores.rows[place])
+        speaker = int(table.speaker[row])
+        conversation_id = table.conversations[int(table.conversation[row])]
+        position = int(table.position[row])
+        return TurnHit(
+            conversation_id=conversation_id,
+            index=position,
+            role=self._role(int(table.role[row]), conversation_id, position),
+            text=text,
+            ts=_when(float(table.ts[row])),
+            score=float(scores.total[place]),
+            factors=scores.explain(place),
+            speaker=table.speakers[speaker] if speaker >= 0 else None,
+        )
+
+    def _role(self, code: int, conversation_id: str, position: int) -> str:
+        if code in _ROLES:
+            return _ROLES[code]
+        # Roles beside the usual two are rare and have no code: the thread itself says which.
+        thread = self.store.get(conversation_id)
+        known = thread is not None and position < len(thread.turns)
+        return thread.turns[position].role if thread is not None and known else "other"
+
+
+def _rows(view: TurnView, conversation_id: str | None) -> Rows:
+    if conversation_id is None:
+        return np.arange(len(view), dtype=np.intp)
+    return view.rows(conversation_id)
+
+
+def _when(epoch: float) -> datetime:
+    # A turn without a known time keeps Go's zero time, as its file has it.
+    return datetime.fromtimestamp(epoch, UTC) if np.isfinite(epoch) else datetime.min.replace(tzinfo=UTC)
+
+
+def _check(
+    conversation_id: str | None, query: object, top_k: object, budget: object, mode: str
+) -> None:
+    if conversation_id is not None:
+        check_id(conversation_id)
+    if not isinstance(query, str):
+        raise InvalidInput("query", query, "expected a string")
+    for name, value, least in (("top_k", top_k, 1), ("budget", budget, 0)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise InvalidInput(name, value, f"expected a whole number, {least} or more")
+    if mode not in MODES:
+        raise InvalidInput("mode", mode, f"expected one of {', '.join(MODES)}")

@@ -1,0 +1,44 @@
+"""The system block that carries recalled turns into a prompt.
+
+In: hits. Out: text for an agent's system prompt. It never changes a word of a turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from anaphora.values import TurnHit
+
+__all__ = ["HEADER", "render_recall"]
+
+# The wording is the recall lane's contract with the model: what is live wins over what is old.
+HEADER = (
+    "Relevant earlier in this conversation "
+    "(the live exchange below is more current — it wins on any conflict):"
+)
+
+
+def render_recall(
+    hits: Iterable[TurnHit],
+    *,
+    labels: Mapping[str, str] | None = None,
+    header: str = HEADER,
+) -> str:
+    """The block: the header, then "- Label: text" for each hit; empty when there is no hit.
+
+    A label is the turn's speaker where one is known, else what `labels` says for its role
+    (by default "User" and "Assistant", any other role by its own name). Further lines of a turn
+    are indented by two spaces, so that no line of an old turn can pass for a new item of the list.
+    """
+    names = {"user": "User", "assistant": "Assistant", **(labels or {})}
+    items = [f"- {_label(hit, names)}: {_indented(hit.text)}" for hit in hits]
+    return "\n".join([header, *items]) if items else ""
+
+
+def _label(hit: TurnHit, names: Mapping[str, str]) -> str:
+    label = hit.speaker or names.get(hit.role, hit.role)
+    return " ".join(label.split())
+
+
+def _indented(text: str) -> str:
+    return "\n  ".join(text.strip().splitlines())

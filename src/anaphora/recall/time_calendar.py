@@ -1,0 +1,220 @@
+"""The calendar behind the reading of times: which days a month, season or holiday has.
+
+In: names and naive wall-clock datetimes. Out: naive half-open pairs (start, end) of whole days.
+Nothing here reads a clock, knows a time zone or looks at text. A date that the calendar does not
+have (30 February, year 0) raises ValueError or OverflowError; the reader takes it for no time.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+__all__ = [
+    "DAYPARTS",
+    "HOLIDAYS",
+    "MONTHS",
+    "MONTH_SHORT",
+    "NUMBERS",
+    "SEASONS",
+    "UNITS",
+    "VAGUE",
+    "WEEKDAYS",
+    "WEEKDAY_SHORT",
+    "Days",
+    "add_months",
+    "around",
+    "back",
+    "day_of",
+    "holiday",
+    "month_of",
+    "season_of",
+    "third_of",
+    "unit_of",
+]
+
+Days = tuple[datetime, datetime]
+
+DAY = timedelta(days=1)
+
+MONTHS = {
+    name: number
+    for number, name in enumerate(
+        [
+            "january",
+            "february",
+            "march",
+            "april",
+            "may",
+            "june",
+            "july",
+            "august",
+            "september",
+            "october",
+            "november",
+            "december",
+        ],
+        start=1,
+    )
+}
+MONTH_SHORT = {name[:3]: number for name, number in MONTHS.items() if name != "may"} | {"sept": 9}
+WEEKDAYS = {
+    name: number
+    for number, name in enumerate(
+        ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+    )
+}
+WEEKDAY_SHORT = {name[:3]: number for name, number in WEEKDAYS.items()} | {
+    "tues": 1,
+    "weds": 2,
+    "thur": 3,
+    "thurs": 3,
+}
+# Hours of the day, past 24 into the next one. People's evenings and nights overlap; so do these.
+DAYPARTS = {"morning": (5, 12), "afternoon": (12, 18), "evening": (17, 24), "night": (18, 30)}
+# First month: meteorological, of the northern hemisphere, as English text mostly means it.
+SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+UNITS = {
+    form: unit
+    for unit in ("hour", "day", "week", "month", "quarter", "year")
+    for form in (unit, unit + "s")
+}
+NUMBERS = {
+    name: number
+    for number, name in enumerate(
+        [
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+        ],
+        start=1,
+    )
+} | {"a": 1, "an": 1, "fifteen": 15, "twenty": 20, "thirty": 30}
+# Middle and half-width, in units: "a few weeks ago" is 1.5 to 4.5 weeks.
+VAGUE = {"couple": (2.0, 1.0), "few": (3.0, 1.5), "several": (4.0, 2.0)}
+# Month and day; those that move have a function.
+HOLIDAYS = {
+    "christmas": (12, 25),
+    "xmas": (12, 25),
+    "new year": (1, 1),
+    "new year eve": (12, 31),
+    "new year day": (1, 1),
+    "valentine": (2, 14),
+    "halloween": (10, 31),
+    "thanksgiving": None,
+    "easter": None,
+}
+_UNIT_DAYS = {"day": 1.0, "week": 7.0, "month": 30.44, "quarter": 91.31, "year": 365.25}
+
+
+def day_of(moment: datetime, offset: int = 0) -> Days:
+    """The whole day of `moment`, `offset` days on."""
+    start = moment.replace(hour=0, minute=0, second=0, microsecond=0) + offset * DAY
+    return start, start + DAY
+
+
+def month_of(year: int, month: int, count: int = 1) -> Days:
+    """`count` whole months from the first of `month`."""
+    start = datetime(year, month, 1)  # noqa: DTZ001 - wall clock; the reader attaches the zone
+    return start, add_months(start, count)
+
+
+def add_months(moment: datetime, count: int) -> datetime:
+    """The same day `count` months on, or the last day of that month where it is shorter."""
+    months = moment.year * 12 + moment.month - 1 + count
+    first = moment.replace(year=months // 12, month=months % 12 + 1, day=1)
+    last = (first.replace(day=28) + 4 * DAY).replace(day=1) - DAY
+    return first.replace(day=min(moment.day, last.day))
+
+
+def unit_of(moment: datetime, unit: str, offset: int) -> Days:
+    """The calendar week (from Monday), weekend, month, quarter or year of `moment`, `offset` on."""
+    day = day_of(moment)[0]
+    monday = day - day.weekday() * DAY + offset * 7 * DAY
+    if unit == "week":
+        return monday, monday + 7 * DAY
+    if unit == "weekend":
+        return monday + 5 * DAY, monday + 7 * DAY
+    if unit == "month":
+        first = add_months(day.replace(day=1), offset)
+        return first, add_months(first, 1)
+    if unit == "quarter":
+        first = add_months(day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1), 3 * offset)
+        return first, add_months(first, 3)
+    return month_of(day.year + offset, 1, 12)
+
+
+def season_of(year: int, name: str) -> Days:
+    """Three months; a winter is named for the year in which it ends."""
+    first = SEASONS[name]
+    return month_of(year - 1 if first == 12 else year, first, 3)
+
+
+def holiday(year: int, name: str) -> datetime:
+    """The day of a holiday of `HOLIDAYS` in a year, at midnight."""
+    fixed = HOLIDAYS[name]
+    if fixed is not None:
+        return month_of(year, fixed[0])[0].replace(day=fixed[1])
+    if name == "easter":
+        return _easter(year)
+    first = month_of(year, 11)[0]  # Thanksgiving: the fourth Thursday of November
+    return first + ((3 - first.weekday()) % 7 + 21) * DAY
+
+
+def _easter(year: int) -> datetime:
+    # The anonymous Gregorian algorithm (Nature, 20 April 1876; Meeus, Astronomical Algorithms, 8).
+    golden, century, rest = year % 19, year // 100, year % 100
+    moon = (
+        19 * golden + century - century // 4 - (century - (century + 8) // 25 + 1) // 3 + 15
+    ) % 30
+    sunday = (32 + 2 * (century % 4) + 2 * (rest // 4) - moon - rest % 4) % 7
+    late = (golden + 11 * moon + 22 * sunday) // 451
+    month, day = divmod(moon + sunday - 7 * late + 114, 31)
+    return month_of(year, month)[0].replace(day=day + 1)
+
+
+def around(moment: datetime, unit: str, count: float, slack: float) -> Days:
+    """The days about `count` units before `moment`, `slack` units to either side.
+
+    One day exactly for days with a slack of half a unit; hours keep the time of day.
+    """
+    if unit == "hour":
+        middle = moment - timedelta(hours=count)
+        return middle - timedelta(hours=slack), middle + timedelta(hours=slack)
+    middle = day_of(back(moment, unit, count))[0]
+    margin = int(slack * _UNIT_DAYS[unit])
+    return middle - margin * DAY, middle + (margin + 1) * DAY
+
+
+def back(moment: datetime, unit: str, count: float) -> datetime:
+    """`moment` moved back by `count` units; whole months and years by the calendar."""
+    months = {"month": 1, "quarter": 3, "year": 12}.get(unit)
+    if unit == "hour":
+        return moment - timedelta(hours=count)
+    if months and float(count).is_integer():
+        return add_months(moment, -int(count) * months)
+    return moment - timedelta(days=round(count * _UNIT_DAYS[unit]))
+
+
+def third_of(days: Days, which: int) -> Days:
+    """The first, middle or last third (0, 1, 2): in whole months where it divides, else days.
+
+    Under three days it is all of the span.
+    """
+    start, end = days
+    months = (end.year - start.year) * 12 + end.month - start.month
+    if start.day == end.day == 1 and months >= 3 and months % 3 == 0:
+        return add_months(start, which * months // 3), add_months(start, (which + 1) * months // 3)
+    third = (end - start).days // 3
+    if third == 0:
+        return days
+    cuts = (start, start + third * DAY, start + 2 * third * DAY, end)
+    return cuts[which], cuts[which + 1]

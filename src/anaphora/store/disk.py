@@ -1,0 +1,218 @@
+"""Files that are there in whole or not at all, and stay there once a call has returned.
+
+In come paths and bytes; out come file identities. What goes wrong is an OSError here; `translate`
+says it in our own words. Nothing here knows what a thread is.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import re
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from anaphora.errors import DiskFull, ReadOnly, StoreError
+
+__all__ = [
+    "NO_FILE",
+    "FileChanged",
+    "Identity",
+    "copy_start",
+    "identity_of",
+    "make_directory",
+    "replace_file",
+    "set_aside",
+    "sync_directory",
+    "temporary_key",
+    "translate",
+]
+
+Identity = tuple[int, int, int, int]
+"""Inode, size, and times of modification and change in nanoseconds: which bytes a file has."""
+
+NO_FILE: Identity = (0, 0, 0, 0)
+"""The identity of a file that is not there."""
+
+
+class FileChanged(OSError):
+    """Another program put other bytes in the place of a file while it was being replaced."""
+
+
+_READ_ONLY = frozenset((errno.EROFS, errno.EACCES, errno.EPERM))
+# EFBIG is how a limit on file sizes says that no room is left.
+_FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+_CHUNK = 1 << 20
+_TEMPORARY = re.compile(r"\.([0-9a-f]{24})\.[0-9]+\.[0-9a-f]+\.tmp\Z")
+
+
+def translate(error: OSError, operation: str, path: Path) -> StoreError:
+    """The error of an operating system as one of ours."""
+    kind: type[StoreError] = StoreError
+    if error.errno in _READ_ONLY:
+        kind = ReadOnly
+    elif error.errno in _FULL:
+        kind = DiskFull
+    return kind(operation, path, error.strerror or str(error))
+
+
+def identity_of(status: os.stat_result) -> Identity:
+    """Which bytes the file of this status has."""
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def sync_directory(directory: Path) -> None:
+    """Make names that came or went in this directory last. Windows has no such call."""
+    if os.name == "nt":
+        return
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def make_directory(directory: Path) -> None:
+    """Make a directory for this user alone, and the ones above it, so that they last."""
+    if directory.is_dir():
+        return
+    missing = directory
+    above: list[Path] = []
+    while not missing.exists():
+        above.append(missing)
+        missing = missing.parent
+    for place in reversed(above):
+        # Another process may make it at the same moment.
+        with suppress(FileExistsError):
+            place.mkdir(mode=0o700)
+        sync_directory(place.parent)
+    if not directory.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(directory))
+
+
+def replace_file(
+    path: Path, key: str, old: Identity, write: Callable[[BinaryIO], None]
+) -> Identity:
+    """Put what `write` writes in the place of `path`; returns the identity of the new file.
+
+    The file that stands there must still be `old`, else FileChanged is raised. It stands
+    untouched until the new one is on the disk in whole. `key` goes into the name of the temporary
+    file, see `temporary_key`. Mode and owner of an older file are kept.
+    """
+    # A process identifier alone comes back: in a container it is always the same.
+    temporary = path.with_name(f".{key}.{os.getpid()}.{os.urandom(6).hex()}.tmp")
+    with open(temporary, "xb", opener=_private) as target:
+        try:
+            _keep_mode(path, target.fileno())
+            write(target)
+            target.flush()
+            os.fsync(target.fileno())
+            if os.name == "nt":
+                target.close()
+            if _identity_at(path) != old:
+                raise FileChanged(errno.EAGAIN, "another program wrote the file", str(path))
+            _rename(temporary, path)
+        except BaseException:
+            # Closing writes what is still in the buffer, which fails again on a full disk.
+            with suppress(OSError):
+                target.close()
+            temporary.unlink(missing_ok=True)
+            raise
+        # A rename changes st_ctime; asking the open file cannot meet another program's file.
+        identity = identity_of(path.stat() if target.closed else os.fstat(target.fileno()))
+    sync_directory(path.parent)
+    return identity
+
+
+def temporary_key(name: str) -> str | None:
+    """The key in the name of a temporary file of `replace_file`; None for any other name."""
+    match = _TEMPORARY.match(name)
+    return match[1] if match else None
+
+
+def copy_start(source: int, target: BinaryIO, count: int) -> None:
+    """Copy the first `count` bytes of an open file, inside the kernel where that is possible."""
+    target.flush()
+    done = _copy_in_kernel(source, target.fileno(), count) if sys.platform == "linux" else 0
+    os.lseek(source, done, os.SEEK_SET)
+    while done < count:
+        chunk = os.read(source, min(_CHUNK, count - done))
+        if not chunk:
+            raise OSError(errno.EIO, "the file became shorter while it was copied")
+        target.write(chunk)
+        done += len(chunk)
+
+
+def set_aside(path: Path, folder: Path) -> Path:
+    """Move a file into `folder` under the first free number; what lies there is never replaced."""
+    make_directory(folder)
+    place = next(
+        place
+        for n in itertools.count(1)
+        if not os.path.lexists(place := folder / f"{path.name}.{n}")
+    )
+    path.rename(place)
+    sync_directory(folder)
+    sync_directory(path.parent)
+    return place
+
+
+def _copy_in_kernel(source: int, target: int, count: int) -> int:
+    """How many of the bytes the kernel copied; fewer where the file system has no such call."""
+    if sys.platform != "linux":
+        return 0
+    done = 0
+    while done < count:
+        try:
+            copied = os.copy_file_range(source, target, count - done, done)
+        except OSError as error:
+            if error.errno in _FULL:
+                raise
+            return done
+        if not copied:
+            return done
+        done += copied
+    return done
+
+
+def _identity_at(path: Path) -> Identity:
+    try:
+        return identity_of(path.stat())
+    except FileNotFoundError:
+        return NO_FILE
+
+
+def _private(name: str, flags: int) -> int:
+    return os.open(name, flags, 0o600)
+
+
+def _keep_mode(path: Path, target: int) -> None:
+    if sys.platform == "win32":
+        return
+    try:
+        old = path.stat()
+    except FileNotFoundError:
+        return
+    os.fchmod(target, old.st_mode & 0o777)
+    if (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
+        # Only root may give a file away; for others the mode has to do.
+        with suppress(PermissionError):
+            os.fchown(target, old.st_uid, old.st_gid)
+
+
+def _rename(temporary: Path, path: Path) -> None:
+    if os.name != "nt":
+        temporary.replace(path)
+        return
+    # Windows refuses while another process has the old file open, which readers do for moments.
+    for _ in range(100):
+        with suppress(PermissionError):
+            temporary.replace(path)
+            return
+        time.sleep(0.01)
+    temporary.replace(path)

@@ -1,0 +1,43 @@
+"""One reversible rule that lets every Python string live in every database.
+
+In: any `str`. Out: a `str` without NUL and without surrogates, which PostgreSQL refuses. Each
+refused character becomes U+0010 (DLE, "data link escape") and its code in four hexadecimal
+digits; DLE itself is written the same way. Everything else stays as it is, so ordinary text is
+unchanged. The rule never truncates, normalises or guesses.
+
+The rule works on one character at a time and no code is the beginning of another. Hence
+`escape(a + b) == escape(a) + escape(b)`, two different strings never share an escaped form, and
+`a` starts with `b` exactly when `escape(a)` starts with `escape(b)`: prefix search stays true.
+"""
+
+from __future__ import annotations
+
+import re
+
+from anaphora.errors import InvalidInput
+
+__all__ = ["escape", "unescape"]
+
+_REFUSED = re.compile("[\x00\x10\ud800-\udfff]")
+_CODE = re.compile("\x10([0-9A-F]{4})?")
+
+
+def escape(text: str) -> str:
+    """The form of `text` that every database keeps; `unescape` gives `text` back."""
+    return _REFUSED.sub(_encode, text)
+
+
+def unescape(stored: str) -> str:
+    """What was given to `escape`. `InvalidInput` when `stored` is not an escaped form."""
+    return _CODE.sub(_decode, stored) if "\x10" in stored else stored
+
+
+def _encode(match: re.Match[str]) -> str:
+    return f"\x10{ord(match[0]):04X}"
+
+
+def _decode(match: re.Match[str]) -> str:
+    character = chr(int(match[1], 16)) if match[1] else ""
+    if not _REFUSED.fullmatch(character):
+        raise InvalidInput("stored text", match.string, "holds an escape that no escaping wrote")
+    return character

@@ -1,0 +1,132 @@
+"""How SQLAlchemy reaches a database, and how its tables come to be.
+
+In: a path or a URL. Out: an engine on a database with the schema of this program: made when it
+is new, migrated when it is older. Several processes may do this at once. Alembic (0.9 s) is
+imported only when the stored revision differs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pysqlite3 import dbapi2
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, select, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from anaphora.errors import AnaphoraError, MissingExtra, ReadOnly, SchemaTooNew, StoreError
+from anaphora.store.sql import sqlite
+from anaphora.store.sql.faults import explain
+from anaphora.store.sql.revision import REVISION, REVISION_TABLE, is_older
+from anaphora.store.sql.schema import metadata, revision
+
+__all__ = ["make_tables", "open_postgresql", "open_sqlite"]
+
+# Any fixed number will do: it is what programs of this schema agree to wait on.
+_MIGRATION_LOCK = 0x616E6170686F7261  # "anaphora" in ASCII
+
+
+def open_sqlite(path: Path) -> Engine:
+    """An engine on the file at `path`, made if need be. Raises `StoreError` and its kinds."""
+    sqlite.prepare_file(path)
+    engine = create_engine(
+        "sqlite+pysqlite://",
+        module=dbapi2,
+        creator=lambda: sqlite.connect(path),
+        # A pool bound to threads or shared in memory is what SQLAlchemy would take without a path.
+        poolclass=_queue_pool(),
+        pool_size=4,
+        max_overflow=-1,
+    )
+    event.listen(engine, "begin", _begin_sqlite)
+    return _prepared(engine, str(path))
+
+
+def open_postgresql(url: str, location: str) -> Engine:
+    """An engine on the database at `url`. `MissingExtra` when psycopg is not installed."""
+    try:
+        engine = create_engine(url, pool_pre_ping=True, pool_size=8, max_overflow=-1)
+    except ModuleNotFoundError as error:
+        raise MissingExtra("postgresql", "psycopg") from error
+    except SQLAlchemyError as error:
+        raise explain(error, "open", location) from error
+    return _prepared(engine, location)
+
+
+def make_tables(connection: Connection) -> None:
+    """Make every table of the present schema and note its revision."""
+    metadata.create_all(connection)
+    connection.execute(revision.insert().values(version_num=REVISION))
+
+
+def _queue_pool() -> Any:
+    from sqlalchemy.pool import QueuePool
+
+    return QueuePool
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # The driver is in autocommit: it would begin a write late, when waiting can only fail.
+    options = connection.get_execution_options()
+    connection.exec_driver_sql(options.get("anaphora_begin", "BEGIN"))
+
+
+def _prepared(engine: Engine, location: str) -> Engine:
+    try:
+        with engine.connect() as connection:
+            found = _revision(connection)
+        if found != REVISION:
+            _bring_up(engine, location)
+    except SQLAlchemyError as error:
+        engine.dispose()
+        raise explain(error, "open", location) from error
+    except AnaphoraError:
+        engine.dispose()
+        raise
+    return engine
+
+
+def _bring_up(engine: Engine, location: str) -> None:
+    try:
+        with engine.connect() as connection:
+            connection.execution_options(anaphora_begin="BEGIN IMMEDIATE")
+            with connection.begin():
+                if connection.dialect.name == "postgresql":
+                    lock = text("SELECT pg_advisory_xact_lock(:key)")
+                    connection.execute(lock, {"key": _MIGRATION_LOCK})
+                _make_or_migrate(connection, location)
+    except SQLAlchemyError as error:
+        explained = explain(error, "open", location)
+        if isinstance(explained, ReadOnly):
+            reason = "its schema is of an older version, and it cannot be written to change that"
+            raise ReadOnly("migrate", location, reason) from error
+        raise explained from error
+
+
+def _make_or_migrate(connection: Connection, location: str) -> None:
+    found = _revision(connection)
+    if found is None:
+        taken = _tables_in_the_way(connection)
+        if taken:
+            names = ", ".join(sorted(taken))
+            raise StoreError("open", location, f"it holds tables of another program: {names}")
+        make_tables(connection)
+    elif is_older(found):
+        from anaphora.store.sql.migrate import upgrade
+
+        upgrade(connection)
+    elif found != REVISION:
+        raise SchemaTooNew(location, found)
+
+
+def _revision(connection: Connection) -> str | None:
+    """The stored revision; None when there is none."""
+    if not inspect(connection).has_table(REVISION_TABLE):
+        return None
+    return connection.execute(select(revision.c.version_num)).scalar_one_or_none()
+
+
+def _tables_in_the_way(connection: Connection) -> set[str]:
+    present = set(inspect(connection).get_table_names())
+    # A server's database may well be shared; a file with foreign tables is the wrong file.
+    return present if connection.dialect.name == "sqlite" else present & set(metadata.tables)

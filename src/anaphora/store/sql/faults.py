@@ -1,0 +1,92 @@
+"""The one place where errors of databases and file systems become errors of Anaphora.
+
+In: an exception of a driver, of SQLAlchemy or of the operating system. Out: `ReadOnly`,
+`DiskFull` or `StoreError` with the place and the reason. It recognises errors by the codes that
+they carry, so that this module imports no database library; it never swallows one.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from anaphora.errors import AnaphoraError, DiskFull, ReadOnly, StoreError
+
+__all__ = ["BUSY_SECONDS", "explain"]
+
+BUSY_SECONDS = 30
+"""How long a writer waits for another one before it gives up."""
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
+_NO_WRITE = {errno.EROFS, errno.EACCES, errno.EPERM}
+# Class 53 is "insufficient resources"; 42501 is a role without the right to write.
+_PG_NO_ROOM = "53100"
+_PG_NO_WRITE = {"25006", "42501"}
+_SQLITE_WORDS = {
+    "SQLITE_BUSY": f"another process kept it locked for {BUSY_SECONDS} s",
+    "SQLITE_LOCKED": f"another process kept it locked for {BUSY_SECONDS} s",
+    "SQLITE_CORRUPT": "it is damaged",
+    "SQLITE_NOTADB": "it is not a database, or it is damaged",
+    "SQLITE_CANTOPEN": "it cannot be opened",
+    "SQLITE_IOERR": "the disk failed to read or write",
+}
+
+
+def explain(error: BaseException, operation: str, place: Path | str) -> AnaphoraError:
+    """The error of ours that `error` means, for `operation` on `place`.
+
+    An `AnaphoraError` that SQLAlchemy wrapped (a value that a column type refused) comes back as
+    it was.
+    """
+    cause = getattr(error, "orig", None) or error
+    if isinstance(cause, AnaphoraError):
+        return cause
+    if isinstance(cause, OSError):
+        return _of_system(cause, operation, place)
+    name = getattr(cause, "sqlite_errorname", None)
+    if isinstance(name, str):
+        return _of_sqlite(cause, name, operation, place)
+    state = getattr(cause, "sqlstate", None)
+    if state == _PG_NO_ROOM:
+        return DiskFull(operation, place, _words(cause))
+    if state in _PG_NO_WRITE:
+        return ReadOnly(operation, place, _words(cause))
+    return StoreError(operation, place, _words(cause))
+
+
+def _of_system(cause: OSError, operation: str, place: Path | str) -> StoreError:
+    reason = cause.strerror or str(cause)
+    if cause.errno in _NO_ROOM:
+        return DiskFull(operation, place, reason)
+    if cause.errno in _NO_WRITE:
+        return ReadOnly(operation, place, reason)
+    return StoreError(operation, place, reason)
+
+
+def _of_sqlite(cause: BaseException, name: str, operation: str, place: Path | str) -> StoreError:
+    # Extended names begin with the plain one: SQLITE_IOERR_WRITE, SQLITE_READONLY_DIRECTORY.
+    plain = "_".join(name.split("_")[:2])
+    if plain == "SQLITE_FULL" or (plain == "SQLITE_IOERR" and _no_room_left(place)):
+        return DiskFull(operation, place, "no room is left")
+    if plain in {"SQLITE_READONLY", "SQLITE_PERM"}:
+        return ReadOnly(operation, place, _words(cause))
+    said = _words(cause)
+    meaning = _SQLITE_WORDS.get(plain)
+    return StoreError(operation, place, f"{meaning} ({said})" if meaning else said)
+
+
+def _no_room_left(place: Path | str) -> bool:
+    """Whether the file system of `place` is full: SQLite reports a full one as IOERR, too."""
+    if not hasattr(os, "statvfs"):
+        return False
+    try:
+        # One page of the write-ahead log's shared index takes 32 KiB.
+        figures = os.statvfs(Path(place).parent)
+    except OSError:
+        return False
+    return figures.f_bavail * figures.f_frsize < 64 * 1024
+
+
+def _words(cause: BaseException) -> str:
+    return " ".join(str(cause).split()) or type(cause).__name__

@@ -1,0 +1,37 @@
+"""The head counter of a namespace: the last sequence number that a committed write took.
+
+In: a connection in a write transaction. Out: the number, with its row locked until the end of
+that transaction, so that no other write of the namespace takes numbers meanwhile.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, Table, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from anaphora.store.sql.schema import head
+
+__all__ = ["advance", "insert_into", "lock"]
+
+
+def lock(connection: Connection, namespace: str) -> int:
+    """Lock the namespace's head, made with 0 when it is new, and return its number."""
+    insert = insert_into(connection, head).values(namespace=namespace, seq=0)
+    # An upsert that changes nothing locks the row on every database, FOR UPDATE only on some.
+    locked = insert.on_conflict_do_update(
+        index_elements=["namespace"], set_={"seq": head.c.seq}
+    ).returning(head.c.seq)
+    return int(connection.execute(locked).scalar_one())
+
+
+def advance(connection: Connection, namespace: str, seq: int) -> None:
+    """Set the head of a namespace that `lock` has locked."""
+    connection.execute(update(head).where(head.c.namespace == namespace).values(seq=seq))
+
+
+def insert_into(connection: Connection, table: Table) -> Any:
+    """An INSERT that knows ON CONFLICT, in the words of the connection's database."""
+    make = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    return make(table)

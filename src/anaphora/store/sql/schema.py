@@ -1,0 +1,267 @@
+"""The tables of truth, once for every database.
+
+`namespace` leads every key: it is the distribution column where truth outgrows one machine.
+Every text column is `EscapedText`. Times are microseconds since 1970 UTC. Every column says in
+its `info` how a sealed home will keep it: `clear`, `sealed`, or `lookup`, a digest of fixed length
+that becomes an HMAC (fixed also because PostgreSQL refuses index entries above 2.7 kB). Importing
+this module imports SQLAlchemy; it opens nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Float,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+)
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.engine import Dialect
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+from anaphora.store.escaping import escape, unescape
+from anaphora.store.sql.revision import REVISION_TABLE
+
+__all__ = [
+    "EscapedText",
+    "conversation_note",
+    "forgotten_turn",
+    "head",
+    "link",
+    "metadata",
+    "record",
+    "record_event",
+    "revision",
+    "tombstone",
+    "turn_note",
+    "vector",
+]
+
+
+class EscapedText(TypeDecorator[str]):
+    """Text of any length and any characters, compared and ordered by code point everywhere."""
+
+    impl = Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """Text; on PostgreSQL without the locale, whose order differs from place to place."""
+        if dialect.name == "postgresql":
+            return dialect.type_descriptor(postgresql.TEXT(collation="C"))
+        return dialect.type_descriptor(Text())
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Escape on the way in."""
+        return None if value is None else escape(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
+        """Give back what was put in."""
+        return None if value is None else unescape(value)
+
+
+metadata = MetaData()
+
+
+def _clear(name: str, kind: Any = EscapedText, *, needed: bool = True) -> Column[Any]:
+    """A column that a sealed home leaves readable: it must be counted, ordered or joined."""
+    return Column(name, kind, nullable=not needed, info={"at_rest": "clear"})
+
+
+def _sealed(name: str, kind: Any = EscapedText, *, needed: bool = False) -> Column[Any]:
+    """A column that a sealed home encrypts."""
+    return Column(name, kind, nullable=not needed, info={"at_rest": "sealed"})
+
+
+def _lookup(name: str, *, needed: bool = False) -> Column[Any]:
+    """A digest to find rows by, where the value itself is long or sealed."""
+    return Column(name, EscapedText, nullable=not needed, info={"at_rest": "lookup"})
+
+
+def _of_record(name: str) -> ForeignKeyConstraint:
+    """Rows that go when their record goes: forgetting must not depend on somebody's care."""
+    return ForeignKeyConstraint(
+        ["namespace", "record_id"],
+        ["record.namespace", "record.record_id"],
+        name=name,
+        ondelete="CASCADE",
+    )
+
+
+# A table of this name, not `alembic_version`: truth may share a database with another program.
+revision = Table(
+    REVISION_TABLE,
+    metadata,
+    _clear("version_num", String(32)),
+    PrimaryKeyConstraint("version_num", name=f"{REVISION_TABLE}_pkc"),
+)
+
+head = Table(
+    "head",
+    metadata,
+    _clear("namespace"),
+    _clear("seq", BigInteger),
+    PrimaryKeyConstraint("namespace", name="head_pk"),
+)
+
+conversation_note = Table(
+    "conversation_note",
+    metadata,
+    _clear("namespace"),
+    _clear("conversation_id"),
+    _clear("source", needed=False),
+    _sealed("source_key"),
+    _clear("branch_of", needed=False),
+    _clear("branch_at", Integer, needed=False),
+    _clear("seq", BigInteger),
+    PrimaryKeyConstraint("namespace", "conversation_id", name="conversation_note_pk"),
+    Index("conversation_note_seq", "namespace", "seq"),
+)
+
+turn_note = Table(
+    "turn_note",
+    metadata,
+    _clear("namespace"),
+    _clear("conversation_id"),
+    _clear("position", Integer),
+    # Sealed, because who guesses a short turn could check the guess against its hash.
+    _sealed("turn_hash", needed=True),
+    _sealed("speaker"),
+    _clear("source", needed=False),
+    _sealed("source_key"),
+    _sealed("message_key"),
+    _lookup("chat_key"),
+    _clear("seq", BigInteger),
+    PrimaryKeyConstraint("namespace", "conversation_id", "position", name="turn_note_pk"),
+    Index("turn_note_chat", "namespace", "chat_key"),
+    Index("turn_note_seq", "namespace", "seq"),
+)
+
+# A table of its own: the place of a forgotten turn may be taken by another turn, and the source
+# message must stay known all the same, or the next import would bring it back.
+forgotten_turn = Table(
+    "forgotten_turn",
+    metadata,
+    _clear("namespace"),
+    _lookup("identity_key", needed=True),
+    _clear("conversation_id"),
+    _clear("position", Integer),
+    _clear("source", needed=False),
+    _sealed("source_key"),
+    _sealed("message_key"),
+    _lookup("chat_key"),
+    _clear("seq", BigInteger),
+    PrimaryKeyConstraint("namespace", "identity_key", name="forgotten_turn_pk"),
+    Index("forgotten_turn_place", "namespace", "conversation_id", "position"),
+    Index("forgotten_turn_chat", "namespace", "chat_key"),
+    Index("forgotten_turn_seq", "namespace", "seq"),
+)
+
+# A memory as it stands. `seq` is the number of its last change, so that a follower sees changes as
+# it sees new rows; `record_event` tells how it came to be what it is.
+record = Table(
+    "record",
+    metadata,
+    _clear("namespace"),
+    _clear("record_id"),
+    _clear("seq", BigInteger),
+    _clear("kind"),
+    _clear("type"),
+    _sealed("text", needed=True),
+    _sealed("path"),
+    _sealed("category"),
+    _sealed("tags"),
+    _sealed("payload"),
+    _sealed("origin"),
+    _clear("parent", needed=False),
+    _clear("superseded_by", needed=False),
+    _clear("created_at", BigInteger),
+    _clear("valid_from", BigInteger),
+    _clear("valid_until", BigInteger, needed=False),
+    _clear("expires_at", BigInteger, needed=False),
+    _clear("forgotten_at", BigInteger, needed=False),
+    _clear("reinforced", Integer),
+    _clear("last_reinforced", BigInteger),
+    _lookup("same_key", needed=True),
+    _lookup("path_key"),
+    PrimaryKeyConstraint("namespace", "record_id", name="record_pk"),
+    Index("record_seq", "namespace", "seq", unique=True),
+    Index("record_same", "namespace", "same_key"),
+    Index("record_path", "namespace", "path_key"),
+    Index("record_parent", "namespace", "parent"),
+)
+
+# Every time that a memory was said or changed, with the source of that time.
+record_event = Table(
+    "record_event",
+    metadata,
+    _clear("namespace"),
+    _clear("record_id"),
+    _clear("seq", BigInteger),
+    _clear("kind"),
+    _clear("at", BigInteger),
+    _sealed("tags"),
+    _sealed("origin"),
+    PrimaryKeyConstraint("namespace", "record_id", "seq", name="record_event_pk"),
+    _of_record("record_event_of"),
+)
+
+# One row for a pair and kind, kept in the order of its ids where the kind has no direction: a
+# pair can count only once, ever.
+link = Table(
+    "link",
+    metadata,
+    _clear("namespace"),
+    _clear("record_id"),
+    _clear("other_id"),
+    _clear("kind"),
+    _clear("strength", Float, needed=False),
+    _clear("seq", BigInteger),
+    PrimaryKeyConstraint("namespace", "record_id", "other_id", "kind", name="link_pk"),
+    _of_record("link_of"),
+    ForeignKeyConstraint(
+        ["namespace", "other_id"],
+        ["record.namespace", "record.record_id"],
+        name="link_to",
+        ondelete="CASCADE",
+    ),
+    Index("link_other", "namespace", "other_id"),
+    Index("link_seq", "namespace", "seq"),
+)
+
+# What was deleted for good: its id and the number of the deletion, so that followers drop it.
+tombstone = Table(
+    "tombstone",
+    metadata,
+    _clear("namespace"),
+    _clear("seq", BigInteger),
+    _clear("kind"),
+    _clear("owner_id"),
+    PrimaryKeyConstraint("namespace", "seq", name="tombstone_pk"),
+)
+
+# `data` is `dimensions` float16 numbers, little-endian. `text_hash` is the hash of the text that
+# was embedded: a vector of an older text is never taken for one of the present text.
+vector = Table(
+    "vector",
+    metadata,
+    _clear("namespace"),
+    _clear("record_id"),
+    _clear("embedder"),
+    _clear("part", Integer),
+    _sealed("text_hash", needed=True),
+    _sealed("data", LargeBinary, needed=True),
+    _clear("seq", BigInteger),
+    PrimaryKeyConstraint("namespace", "record_id", "embedder", "part", name="vector_pk"),
+    _of_record("vector_of"),
+    Index("vector_seq", "namespace", "embedder", "seq"),
+)

@@ -1,0 +1,43 @@
+"""The commands of `anaphora`, gathered, and the options that all of them share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anaphora.surfaces.cli import bench, care, conversation
+from anaphora.surfaces.cli.where import Where
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Memory and recall for AI agents, on your own machine.",
+)
+app.add_typer(conversation.app, name="conversation")
+app.add_typer(bench.app, name="bench")
+app.command("stats")(care.stats)
+app.command("doctor")(care.doctor)
+
+
+@app.callback()
+def options(
+    context: typer.Context,
+    home: Annotated[
+        Path | None,
+        typer.Option(help="Where the memory lives (ANAPHORA_HOME; else the user's data folder)."),
+    ] = None,
+    namespace: Annotated[
+        str, typer.Option(help="The namespace to work in.")
+    ] = "default",
+    conversations_dir: Annotated[
+        Path | None,
+        typer.Option(help="Thread files elsewhere (ANAPHORA_CONVERSATIONS_DIR)."),
+    ] = None,
+) -> None:
+    """Memory and recall for AI agents, on your own machine."""
+    context.obj = Where(home, namespace, conversations_dir)

@@ -1,0 +1,51 @@
+"""`anaphora stats` and `anaphora doctor`: what is there, and whether it is well."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from anaphora.surfaces.cli.output import console, emit, table, visible
+from anaphora.surfaces.cli.where import opened
+
+__all__ = ["doctor", "stats"]
+
+Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
+
+
+def stats(context: typer.Context, as_json: Json = False) -> None:
+    """What this namespace holds, and its size on disk."""
+    with opened(context) as memory:
+        found = memory.stats()
+    if as_json:
+        emit(found)
+        return
+    rows: list[tuple[str, object]] = [
+        ("home", found.home),
+        ("namespace", found.namespace),
+        ("conversations", f"{found.conversations:,}"),
+        ("turns", f"{found.turns:,}"),
+        ("turns indexed", f"{found.indexed:,}"),
+        ("vectors", f"{found.vectors:,}"),
+        ("vectors to come", f"{found.pending:,}"),
+        ("embedder", found.embedder),
+        *[(f"disk: {part}", f"{size / 1e6:,.2f} MB") for part, size in found.bytes.items()],
+    ]
+    console().print(table("", ("", ""), rows))
+
+
+def doctor(context: typer.Context, as_json: Json = False) -> None:
+    """Check truth, index, model and database; exit code 1 when something is wrong."""
+    with opened(context) as memory:
+        checks = memory.doctor()
+    if as_json:
+        emit({"ok": all(check.ok for check in checks), "checks": checks})
+    else:
+        out = console()
+        for check in checks:
+            line = Text("  ok  ", "green") if check.ok else Text(" BAD  ", "bold red")
+            out.print(line.append(f"{check.name:<12} ", "bold").append(visible(check.detail), "none"))
+    if not all(check.ok for check in checks):
+        raise typer.Exit(1)

@@ -1,0 +1,177 @@
+"""`anaphora conversation`: bring chats in, list them, read them, recall from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from anaphora.errors import NotFound
+from anaphora.surfaces.cli.output import (
+    EXIT_PARTLY,
+    console,
+    emit,
+    show_degraded,
+    show_hits,
+    table,
+    tracker,
+    visible,
+)
+from anaphora.surfaces.cli.where import opened
+from anaphora.values import ImportReport, RecallMode
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, help="Conversations: import, list, show, recall.")
+
+Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
+
+
+@app.command("import")
+def import_(
+    context: typer.Context,
+    paths: Annotated[list[Path], typer.Argument(help="Exports, transcripts or folders of them.")],
+    form: Annotated[
+        str | None, typer.Option("--format", help="Do not guess the format.", show_default=False)
+    ] = None,
+    again: Annotated[
+        bool, typer.Option(help="Bring back turns that were deleted or redacted here.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Import chats from ChatGPT, Claude.ai, Claude Code, Codex, ShareGPT, Neo or plain JSONL."""
+    with opened(context, warm=True) as memory, tracker(quiet=as_json) as progress:
+        report = memory.import_(paths, format=form, again=again, progress=progress)
+    if as_json:
+        emit(report)
+    else:
+        _show_import(report)
+    if report.problems:
+        raise typer.Exit(EXIT_PARTLY)
+
+
+def _show_import(report: ImportReport) -> None:
+    out = console()
+    out.print(
+        f"{report.conversations} conversations: {report.added} turns added, "
+        f"{report.known} known already"
+        + (f", {report.branches} branches" if report.branches else "")
+        + (f", {report.forgotten} forgotten here and left out" if report.forgotten else "")
+    )
+    for kind, count in sorted(report.left_out.items()):
+        out.print(f"  left out: {count} {kind}")
+    for problem in report.problems:
+        out.print(Text(visible(f"  {problem.path}: {problem.place}: {problem.reason}"), "yellow"))
+
+
+@app.command("list")
+def list_(
+    context: typer.Context,
+    limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 50,
+    as_json: Json = False,
+) -> None:
+    """List conversations, newest first."""
+    with opened(context) as memory:
+        summaries = memory.conversations.list()
+    if as_json:
+        emit(summaries[:limit])
+        return
+    rows = [
+        (s.conversation_id, s.title, s.turn_count, f"{s.updated:%Y-%m-%d %H:%M}")
+        for s in summaries[:limit]
+    ]
+    out = console()
+    out.print(table("", ("id", "title", "turns#", "updated"), rows) if rows else "no conversations")
+    if len(summaries) > limit:
+        out.print(f"… and {len(summaries) - limit} more (--limit)")
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    conversation_id: Annotated[str, typer.Argument(help="The conversation's id.")],
+    last: Annotated[int | None, typer.Option(min=1, help="Only the last turns.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show a conversation, every word of it."""
+    with opened(context) as memory:
+        thread = memory.conversations.get(conversation_id)
+    if thread is None:
+        raise NotFound("conversation", conversation_id)
+    if as_json:
+        emit(thread)
+        return
+    out = console()
+    out.print(Text(visible(thread.title or conversation_id), style="bold"))
+    first = 0 if last is None else max(0, len(thread.turns) - last)
+    for index, turn in enumerate(thread.turns[first:], first):
+        head = Text(f"#{index} ", style="dim").append(turn.speaker or turn.role, style="bold")
+        out.print(head.append(f"  {turn.ts:%Y-%m-%d %H:%M}", style="dim"))
+        out.print(Text(visible(turn.text)))
+
+
+@app.command()
+def recall(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(help="What to look for, in your own words.")],
+    conversation_id: Annotated[
+        str | None, typer.Option("--in", help="One conversation only (default: all of them).")
+    ] = None,
+    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="At most this many.")] = 6,
+    budget: Annotated[int, typer.Option(min=0, help="At most this many tokens.")] = 2500,
+    mode: Annotated[str, typer.Option(help="hybrid, words or vector.")] = "hybrid",
+    why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
+    block: Annotated[bool, typer.Option("--block", help="The block for a system prompt.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Recall the turns that matter for a question."""
+    from typing import cast
+
+    with opened(context, warm=mode != "words") as memory:
+        found = memory.recall_conversation(
+            conversation_id, query, top_k=top_k, budget=budget, mode=cast(RecallMode, mode)
+        )
+    if as_json:
+        emit(found)
+    elif block:
+        from anaphora.recall.render import render_recall
+
+        console().print(Text(visible(render_recall(found))))
+        show_degraded(found.degraded)
+    else:
+        show_hits(found, why=why)
+
+
+@app.command()
+def delete(
+    context: typer.Context,
+    conversation_id: Annotated[str, typer.Argument(help="The conversation's id.")],
+    as_json: Json = False,
+) -> None:
+    """Delete a conversation for real: file, index and side notes."""
+    with opened(context) as memory:
+        if not memory.conversations.delete(conversation_id):
+            raise NotFound("conversation", conversation_id)
+    if as_json:
+        emit({"deleted": conversation_id})
+    else:
+        console().print(Text(visible(f"deleted {conversation_id}")))
+
+
+@app.command()
+def redact(
+    context: typer.Context,
+    conversation_id: Annotated[str, typer.Argument(help="The conversation's id.")],
+    index: Annotated[int, typer.Argument(min=0, help="The turn's index, from 0.")],
+    as_json: Json = False,
+) -> None:
+    """Replace one turn's words by "[redacted]", in the file and in the index."""
+    with opened(context) as memory:
+        if not memory.conversations.redact(conversation_id, index):
+            raise NotFound("turn", f"{conversation_id} #{index}")
+    if as_json:
+        emit({"redacted": {"conversation_id": conversation_id, "index": index}})
+    else:
+        console().print(Text(visible(f"redacted {conversation_id} #{index}")))

@@ -1,0 +1,152 @@
+"""How the command line shows things: tables, hits, progress bars, errors and exit codes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from anaphora.errors import AnaphoraError, InvalidInput, NotFound, StoreError
+from anaphora.surfaces.wire import dumps
+from anaphora.values import Degraded, Recall, TurnHit
+
+__all__ = [
+    "EXIT_INPUT",
+    "EXIT_NOT_FOUND",
+    "EXIT_PARTLY",
+    "EXIT_STORE",
+    "console",
+    "emit",
+    "exit_code",
+    "show_degraded",
+    "show_error",
+    "show_hits",
+    "table",
+    "tracker",
+    "visible",
+]
+
+# 0 done · 1 a check failed or an unforeseen error · then:
+EXIT_INPUT = 2  # what was asked cannot be done as written
+EXIT_NOT_FOUND = 3  # the id does not exist
+EXIT_STORE = 4  # truth could not be read or written
+EXIT_PARTLY = 5  # done, but something was reported (a malformed line of an import)
+
+BAR_WIDTH = 24
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that never interprets recalled text as markup or emoji codes."""
+    return Console(stderr=stderr, highlight=False, emoji=False, soft_wrap=not sys.stdout.isatty())
+
+
+def emit(value: Any) -> None:
+    """`value` as JSON on standard output."""
+    sys.stdout.write(dumps(value) + "\n")
+
+
+def exit_code(error: AnaphoraError) -> int:
+    """The exit code that stands for a kind of error."""
+    if isinstance(error, NotFound):
+        return EXIT_NOT_FOUND
+    if isinstance(error, InvalidInput):
+        return EXIT_INPUT
+    if isinstance(error, StoreError):
+        return EXIT_STORE
+    return 1
+
+
+def show_error(error: AnaphoraError) -> None:
+    """One line on standard error."""
+    console(stderr=True).print(f"[red]anaphora:[/red] {escape(visible(str(error)))}")
+
+
+def visible(text: str) -> str:
+    """Text made safe for a terminal: control characters and lone surrogates are shown escaped.
+
+    Remembered text may hold escape sequences; printing them raw would let an old message move the
+    reader's cursor or set the window title.
+    """
+    return "".join(
+        c if c in "\n\t" or (c.isprintable() or c.isspace()) and c not in "\r\x0b\x0c\x85" else _name(c)
+        for c in text
+    )
+
+
+def _name(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+    """A plain table; columns whose name ends in "#" hold numbers and are set to the right."""
+    made = Table(title=title or None, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in columns:
+        made.add_column(column.rstrip("#"), justify="right" if column.endswith("#") else "left")
+    for row in rows:
+        made.add_row(*[Text(visible(str(cell))) for cell in row])
+    return made
+
+
+def show_hits(recall: Recall[TurnHit], *, why: bool) -> None:
+    """Recalled turns for a person, each with its place, time and, if asked, its factors."""
+    out = console()
+    if not recall.hits:
+        out.print("nothing was recalled")
+    for rank, hit in enumerate(recall.hits, 1):
+        head = Text(f"{rank}  ", style="dim")
+        head.append(hit.speaker or hit.role, style="bold")
+        head.append(f"  {hit.ts:%Y-%m-%d %H:%M}  {hit.conversation_id} #{hit.index}", style="dim")
+        head.append(f"  {hit.score:.3f}", style="green")
+        out.print(head)
+        out.print(Text("   " + visible(hit.text).strip().replace("\n", "\n   ")))
+        if why:
+            _show_factors(out, hit)
+    show_degraded(recall.degraded)
+
+
+def _show_factors(out: Console, hit: TurnHit) -> None:
+    shown = {name: value for name, value in hit.factors.items() if abs(value) >= 0.0005}
+    largest = max((abs(value) for value in shown.values()), default=1.0)
+    for name, value in sorted(shown.items(), key=lambda item: -abs(item[1])):
+        bar = "█" * max(1, round(BAR_WIDTH * abs(value) / largest))
+        style = "cyan" if value >= 0 else "red"
+        out.print(Text(f"   {name:>12} {value:+.3f} ", style="dim").append(bar, style=style))
+
+
+def show_degraded(parts: Sequence[Degraded]) -> None:
+    """What was unavailable, on standard error so that a pipe gets only the answer."""
+    for part in parts:
+        console(stderr=True).print(f"[yellow]note:[/yellow] {escape(visible(str(part)))}")
+
+
+@contextmanager
+def tracker(*, quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
+    """A progress callback `(label, done, total)` that draws one bar a label; None when quiet."""
+    if quiet:
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console(stderr=True),
+        transient=True,
+    ) as progress:
+        tasks: dict[str, Any] = {}
+
+        def report(label: str, done: int, total: int) -> None:
+            if label not in tasks:
+                tasks[label] = progress.add_task(label, total=total)
+            progress.update(tasks[label], completed=done, total=total)
+
+        yield report

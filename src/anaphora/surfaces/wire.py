@@ -1,0 +1,62 @@
+"""The one JSON form of every value, shared by all surfaces.
+
+In: the frozen values. Out: plain dicts, lists, strings and numbers that `json` takes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from anaphora.values import Recall, Turn
+
+__all__ = ["dumps", "plain"]
+
+# The exact time stands for the rounded one, so that nothing is lost on the way out.
+_EXACT_TIMES = {"ts": "ts_text", "updated": "updated_text"}
+
+
+def plain(value: Any) -> Any:
+    """`value` in JSON's own types. Times become RFC 3339, paths become strings."""
+    if isinstance(value, Recall):
+        return {
+            "hits": [plain(hit) for hit in value.hits],
+            "degraded": [plain(part) for part in value.degraded],
+        }
+    if is_dataclass(value) and not isinstance(value, type):
+        return _object(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(item) for item in value]
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, float):
+        return round(value, 6)
+    return value
+
+
+def dumps(value: Any, *, indent: int | None = 2) -> str:
+    """`value` as JSON text. Lone surrogates are escaped, so any terminal can take it."""
+    text = json.dumps(plain(value), ensure_ascii=False, indent=indent)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(plain(value), ensure_ascii=True, indent=indent)
+    return text
+
+
+def _object(value: Any) -> dict[str, Any]:
+    names = [f.name for f in fields(value)]
+    exact = {name: text for name, text in _EXACT_TIMES.items() if text in names}
+    shown = [name for name in names if name not in exact.values()]
+    result = {name: plain(getattr(value, exact.get(name, name))) for name in shown}
+    if isinstance(value, Turn):
+        return {k: v for k, v in result.items() if v not in ("", None)}
+    return result

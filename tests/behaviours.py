@@ -1,0 +1,92 @@
+"""What Anaphora promises, each with an id that tests cite by `@pytest.mark.promise(id)`.
+
+Sources: S0 the recall lane's seed, S1 the conversation store's seed, D the design, Q the quality
+bars. `test_behaviours.py` checks both directions: every promise has a test, every citation exists.
+"""
+
+from __future__ import annotations
+
+PROMISES: dict[str, str] = {
+    # Threads: the conversation store (S1)
+    "threads.go_bytes": "S1 A thread file written by Go is read, and written back, byte for byte.",
+    "threads.durable": "Q An acknowledged turn survives kill -9 at any instant.",
+    "threads.processes": "Q Eight processes append to one thread and no turn is lost.",
+    "threads.incremental": "D An append does not parse the thread again when this process wrote it last.",
+    "threads.unbounded": "S1 All turns are retained; there is no cap.",
+    "threads.blank": "S1 Blank text is ignored.",
+    "threads.default_time": "S1 A turn without a time gets the clock's, in UTC.",
+    "threads.recent": "S1 `recent` gives the last n turns, oldest first, 16 by default.",
+    "threads.get": "S1 `get` gives the full log of a conversation, or None.",
+    "threads.list": "S1 `list` is newest first, with title (60), preview (100) and turn count.",
+    "threads.title": "S1 The title is the explicit one, else the first user turn, else 'New chat'.",
+    "threads.disabled": "S1 A store without a directory is a safe no-op.",
+    "threads.directory": "S1 An explicit directory wins, else the sibling of the root, else none.",
+    "threads.best_effort": "S1 The bare store logs and counts IO errors and returns False.",
+    "threads.strict": "D In a Memory a turn that was not kept raises a typed error.",
+    "threads.full_disk": "Q A full disk or read-only place gives a typed error and loses nothing.",
+    "threads.corrupt": "D A corrupt file is set aside and reported, never overwritten.",
+    "threads.ids": "D Ids are validated against traversal and escaped reversibly.",
+    "threads.delete": "D `delete` removes a thread for real.",
+    "threads.redact": "D `redact` replaces one turn's words and keeps its place.",
+    "threads.speakers": "D Speakers and sources are kept in the sidecar, not in the thread file.",
+    "threads.bad_input": "Q Every string of BLNS works as text, and as id or raises InvalidId.",
+    # Truth in SQL
+    "truth.round_trip": "D NUL, lone surrogates and all of BLNS round-trip on both databases.",
+    "truth.migrates": "D A home of an older schema opens; one of a newer schema says so.",
+    "truth.sequence": "D Sequence numbers are dense and in commit order, per namespace.",
+    "truth.processes": "Q Eight processes write at once: no 'locked', no lost write.",
+    # The embedder
+    "embed.integrity": "D The model's hash is checked at load.",
+    "embed.whole": "D A text longer than the window is split, never silently cut.",
+    "embed.close": "D The bundled int8 model stays within cosine 0.99 of fp32 on average.",
+    "embed.background": "D The model loads in the background; `ready` waits for it.",
+    "embed.cache": "D Query vectors are cached (256, configurable, 0 off) and events say hit or miss.",
+    "embed.one_bad": "S0 One text that cannot be embedded does not fail the others.",
+    "embed.identity": "D Every vector remembers its embedder; another's are never compared.",
+    "embed.multilingual": "D The multilingual embedder is an extra, named when missing.",
+    # The index
+    "index.disposable": "D Deleting the index loses nothing; the next question answers right.",
+    "index.crash": "Q A process killed while it writes the index leaves right answers.",
+    "index.shared": "D Several processes share one index and none answers 'locked'.",
+    "index.follows": "D Appends, rewrites, redactions and deletions are seen by the next question.",
+    "index.forgets": "D What was redacted or deleted leaves the index's files too.",
+    "index.tail": "D Turns not yet committed are found with the main index's statistics.",
+    "index.analyser": "D One analyser serves index and query: identifiers whole and in parts, CJK bigrams.",
+    # Recall
+    "recall.relevance": "S0 A relevant old turn is brought back over recent turns that are not.",
+    "recall.incremental": "S0 Only turns appended since the last call are embedded.",
+    "recall.new_turn": "S0 A turn appended after the first recall is found by the next.",
+    "recall.top_k": "S0 At most top_k hits come back, 6 by default.",
+    "recall.budget": "S0 Hits stay within the token budget, but there is at least one if any.",
+    "recall.skips": "D A hit that does not fit is skipped and smaller ones may follow.",
+    "recall.exclude": "D Turns of the live transcript are dropped before the budget is filled.",
+    "recall.blank": "S0 A blank query gives nothing, and says so.",
+    "recall.stop_words": "Q A query of stop words alone has a clear outcome.",
+    "recall.degrades": "S0 Without embeddings words answer alone, and the result says so.",
+    "recall.hides_nothing": "D A turn that cannot be embedded hides no later one.",
+    "recall.stable": "S0 Ties keep thread order.",
+    "recall.vector": "S0 mode='vector' is plain cosine over all turns.",
+    "recall.one_or_all": "D One thread or all threads of the namespace are searched.",
+    "recall.neighbours": "D The turns around a hit raise it.",
+    "recall.speakers": "D A question that names a speaker prefers that speaker's turns.",
+    "recall.times": "D A question that names a time prefers turns of that time.",
+    "recall.why": "Q Each hit's factors add up to its score.",
+    "recall.render": "S0 `render_recall` makes the system block with header and labels.",
+    "recall.pending": "D A large backlog answers by words at once and says that vectors are coming.",
+    # Coming in
+    "import.formats": "D ChatGPT, Claude.ai, Claude Code, Codex, ShareGPT, Neo and JSONL are recognised.",
+    "import.idempotent": "D Importing the same file again adds nothing; a newer one only what is new.",
+    "import.branches": "D Every branch of a conversation is kept, each message once.",
+    "import.tool_output": "D Tool output is left out and counted.",
+    "import.malformed": "D A malformed file or line is reported with its place; the rest goes in.",
+    "import.forgotten": "D What was redacted or deleted here does not come back by re-import.",
+    "times.read": "D Times in a question are read as spans; ordinary words are not.",
+    # Surfaces
+    "cli.json": "D Every command gives JSON for programs.",
+    "cli.errors": "D A mistake gives one clear line and an exit code, never a traceback.",
+    "cli.documented": "D The README's commands run.",
+    "bench.same_road": "D The benchmark goes through the same import and recall as users.",
+    "package.light": "D `import anaphora` brings in no heavy library.",
+    "package.rooms": "D Imports go one way through the rooms; files and functions stay small.",
+    "package.offline": "D No network call is made.",
+}

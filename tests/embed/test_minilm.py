@@ -1,0 +1,174 @@
+"""The bundled model: the right files, close to the original, every text embedded whole."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anaphora.embed.base import Embedder
+from anaphora.embed.minilm import MINILM, MiniLM
+from anaphora.embed.packaged import read_manifest, verified
+from anaphora.errors import EmbeddingError, ModelIntegrityError
+
+REFERENCE = Path(__file__).with_name("fp32_reference.json")
+
+
+@pytest.fixture(scope="module")
+def minilm() -> MiniLM:
+    return MiniLM()
+
+
+def test_is_an_embedder(minilm: MiniLM) -> None:
+    """It offers what every embedder offers, under the name of its manifest."""
+    assert isinstance(minilm, Embedder)
+    manifest = read_manifest(MINILM)
+    assert (minilm.name, minilm.dimensions) == (manifest.name, 384)
+    assert manifest.files["model.onnx"][:12] in minilm.name
+
+
+def test_every_shipped_file_has_its_hash() -> None:
+    """Model, tokenizer, licence and notice are the ones that the manifest names, and no others."""
+    manifest = read_manifest(MINILM)
+    assert set(manifest.files) == {"model.onnx", "tokenizer.json", "LICENSE", "NOTICE"}
+    assert {path.name for path in MINILM.iterdir()} == {*manifest.files, "manifest.json"}
+    for file in manifest.files:
+        assert verified(manifest, file)
+    assert (MINILM / "model.onnx").stat().st_size < 25_000_000
+
+
+def test_close_to_the_original(minilm: MiniLM) -> None:
+    """Its vectors are within 0.98 of the 32-bit model's each, and 0.99 on average."""
+    entries = json.loads(REFERENCE.read_text("utf-8"))
+    cosines = [float(minilm.embed_query(e["text"]) @ np.array(e["vector"])) for e in entries]
+    assert min(cosines) >= 0.98
+    assert sum(cosines) / len(cosines) >= 0.99
+    assert read_manifest(MINILM).mean_cosine >= 0.99
+
+
+def test_tells_meaning(minilm: MiniLM) -> None:
+    """A paraphrase without a shared word is closer than another subject."""
+    cat = minilm.embed_query("My kitten is asleep on the sofa")
+    near = minilm.embed(["The young cat naps upon a couch"])[0][0]
+    far = minilm.embed(["Interest rates rose again this quarter"])[0][0]
+    assert cat @ near > 0.5 > 0.2 > cat @ far
+
+
+@pytest.mark.parametrize("file", ["model.onnx", "tokenizer.json"])
+def test_changed_file_is_refused(tmp_path: Path, file: str) -> None:
+    """One changed byte in a file raises ModelIntegrityError, which says what was expected."""
+    folder = tmp_path / "minilm"
+    shutil.copytree(MINILM, folder)
+    content = bytearray((folder / file).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / file).write_bytes(content)
+    with pytest.raises(ModelIntegrityError) as caught:
+        MiniLM(folder)
+    assert caught.value.expected == read_manifest(MINILM).files[file]
+    assert caught.value.found != caught.value.expected
+
+
+@pytest.mark.parametrize("file", ["model.onnx", "tokenizer.json", "manifest.json"])
+def test_missing_file_is_an_embedding_error(tmp_path: Path, file: str) -> None:
+    """A folder without one of the files raises EmbeddingError."""
+    folder = tmp_path / "minilm"
+    shutil.copytree(MINILM, folder)
+    (folder / file).unlink()
+    with pytest.raises(EmbeddingError):
+        MiniLM(folder)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"name": 1}', '{"files": 3}'])
+def test_malformed_manifest_is_an_embedding_error(tmp_path: Path, content: str) -> None:
+    """A manifest that is none raises EmbeddingError."""
+    (tmp_path / "manifest.json").write_text(content, "utf-8")
+    with pytest.raises(EmbeddingError, match="manifest"):
+        MiniLM(tmp_path)
+
+
+ODD = ["", " ", " \n\t", "\0", "\x01\x02", "\ud800", "x\udfffy", "a\0b", "😀" * 50, "e\u0301", "ẞ"]
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_odd_text_has_one_unit_row(minilm: MiniLM, text: str) -> None:
+    """Empty, blank, control characters, lone surrogates: one row of length 1."""
+    rows = minilm.embed([text])[0]
+    assert rows.shape == (1, 384)
+    assert rows.dtype == np.float32
+    assert np.linalg.norm(rows[0]) == pytest.approx(1.0, abs=1e-5)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.text(max_size=60), min_size=1, max_size=6))
+def test_any_texts_have_unit_rows(minilm: MiniLM, texts: list[str]) -> None:
+    """Whatever the texts, each has rows of length 1 and a key that another call repeats."""
+    for text, rows in zip(texts, minilm.embed(texts), strict=True):
+        assert np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-5)
+        assert minilm.query_key(text) == minilm.query_key(text)
+
+
+def test_no_texts_no_rows(minilm: MiniLM) -> None:
+    """An empty list gives an empty list."""
+    assert minilm.embed([]) == []
+
+
+def test_batch_and_order_do_not_matter(minilm: MiniLM) -> None:
+    """A text has the same vectors alone, among others, and in any order of them."""
+    texts = [f"Note {n}: " + "we talked about the garden. " * (n % 9) for n in range(70)]
+    alone = [minilm.embed([text])[0] for text in texts]
+    order = list(range(len(texts)))
+    random.Random(4).shuffle(order)
+    for at, rows in zip(order, minilm.embed([texts[at] for at in order]), strict=True):
+        assert np.allclose(rows, alone[at], atol=1e-4)
+
+
+def test_long_text_is_found_by_any_of_its_parts(minilm: MiniLM) -> None:
+    """A fact deep inside a long text is as near to its question as it needs to be."""
+    filler = "The committee discussed the agenda of the next meeting at some length. " * 60
+    text = filler + "Her passport expires in October. " + filler
+    rows = minilm.embed([text])[0]
+    question = minilm.embed_query("When does the passport run out?")
+    assert len(rows) > 5
+    assert float((rows @ question).max()) > float(rows[0] @ question) + 0.2
+
+
+def test_end_of_a_long_text_counts(minilm: MiniLM) -> None:
+    """Texts that differ in their last word alone have different vectors."""
+    base = "one two three four five six seven " * 400
+    first, second = minilm.embed([base + "elephant", base + "mortgage"])
+    assert len(first) == len(second) > 10
+    assert np.allclose(first[0], second[0], atol=1e-4)
+    assert not np.allclose(first[-1], second[-1], atol=1e-2)
+
+
+def test_long_question_is_one_vector(minilm: MiniLM) -> None:
+    """A question longer than the window is the normalised mean of its parts."""
+    text = "Where did we put the keys of the shed, and who had them last? " * 60
+    rows = minilm.embed([text])[0]
+    mean = rows.mean(axis=0)
+    assert len(rows) > 1
+    assert np.allclose(minilm.embed_query(text), mean / np.linalg.norm(mean), atol=1e-4)
+
+
+def test_ten_megabytes_are_embedded(minilm: MiniLM) -> None:
+    """Ten megabytes without a space are embedded, in parts, and none is dropped."""
+    rows = minilm.embed(["x" * 10_000_000, "short"])
+    assert len(rows[0]) > 100
+    assert rows[1].shape == (1, 384)
+
+
+def test_keys_join_what_the_model_cannot_tell_apart(minilm: MiniLM) -> None:
+    """Case, accents and spaces do not make another key; another word does."""
+    key = minilm.query_key("Where is the café?")
+    assert key == minilm.query_key("  where is   THE cafe?")
+    assert key != minilm.query_key("Where is the coffee?")
+    long = "many words " * 5000
+    assert minilm.query_key(long) == minilm.query_key(long.upper())
+    assert minilm.query_key(long) != minilm.query_key(long + "more")
+    assert len(bytes(minilm.query_key(long))) <= 1024  # type: ignore[arg-type]

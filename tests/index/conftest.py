@@ -1,0 +1,114 @@
+"""Indexes over real thread files, with the word-hashing embedder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora.embed.service import EmbedderService, spec_for
+from anaphora.index.turns import TurnIndex
+from anaphora.store.threads import ConversationStore
+from anaphora.text import query_terms
+
+START = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
+
+
+class Ticking:
+    """A clock that moves on by a minute whenever it is read."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(minutes=1)
+        return self.now
+
+
+class Bench:
+    """One store, and any number of indexes over it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.store = ConversationStore(root / "conversations", clock=Ticking(), strict=True)
+        self.service = EmbedderService(spec_for(WordHashingEmbedder(48, window=6)))
+        self.opened: list[TurnIndex] = []
+
+    def index(self, name: str = "index", service: EmbedderService | None = None) -> TurnIndex:
+        index = TurnIndex(self.root / name, self.store, None, service or self.service)
+        self.opened.append(index)
+        return index
+
+    def fresh(self) -> TurnIndex:
+        """An index made from nothing over what the files hold now."""
+        index = self.index(f"fresh-{len(self.opened)}")
+        index.follow(embed="all")
+        return index
+
+    def close(self) -> None:
+        for index in self.opened:
+            index.close()
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    bench = Bench(tmp_path)
+    yield bench
+    bench.close()
+
+
+MakeBench = Callable[[Path], Bench]
+
+
+def facts(index: TurnIndex, queries: tuple[str, ...] = ()) -> dict[str, Any]:
+    """All that an index says, in an order that does not depend on how it came to be.
+
+    A score is rounded: vectors are kept in 16 bits, and sums depend on their order.
+    """
+    view = index.view()
+    table = view.table
+    names = table.conversations
+    keys = [
+        (names[c], int(p)) for c, p in zip(table.conversation.tolist(), table.position, strict=True)
+    ]
+
+    def key_of(row: int) -> tuple[str, int] | None:
+        return keys[row] if row >= 0 else None
+
+    texts = index.texts_of(view, range(len(view)))
+    sessions: dict[int, list[tuple[str, int]]] = {}
+    for row, session in enumerate(table.session.tolist()):
+        sessions.setdefault(session, []).append(keys[row])
+    rows = {
+        keys[row]: (
+            key_of(int(table.previous[row])),
+            key_of(int(table.following[row])),
+            int(table.role[row]),
+            None if table.speaker[row] < 0 else table.speakers[table.speaker[row]],
+            float(table.ts[row]),
+            int(table.length[row]),
+            int(table.flags[row]),
+            texts[row],
+        )
+        for row in range(len(view))
+    }
+    found: dict[str, Any] = {
+        "conversations": sorted(names),
+        "rows": rows,
+        "sessions": sorted(sorted(s) for s in sessions.values()),
+    }
+    for query in queries:
+        words = view.words(query_terms(query))
+        cosine = view.cosine(index._embedder.query(query))
+        found[f"words {query}"] = {
+            k: round(float(w), 3) for k, w in zip(keys, words, strict=True) if w
+        }
+        found[f"cosine {query}"] = {
+            k: round(float(np.round(c, 3)), 2) for k, c in zip(keys, cosine, strict=True)
+        }
+    return found

@@ -1,0 +1,268 @@
+"""The index follows the thread files: what was written before a question is seen by it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from anaphora.embed.base import Vectors
+from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora.embed.service import EmbedderService, spec_for
+from anaphora.errors import Closed, EmbeddingError
+from anaphora.index.turns import INLINE_BACKLOG, TurnIndex
+from anaphora.store.hashing import turn_hash
+from anaphora.store.sidecar import Sidecar, TurnNote
+from anaphora.values import NewTurn
+
+from .conftest import Bench, facts
+
+
+def all_bytes(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_turn_is_seen_by_the_next_question(bench: Bench) -> None:
+    """Every append is found by words and by vector at the next follow, of one thread or all."""
+    index = bench.index()
+    assert index.follow().new_turns == 0
+    for number in range(12):
+        bench.store.append("a" if number % 3 else "b", "user", f"fact number{number} holds")
+        followed = index.follow(("a" if number % 3 else "b") if number % 2 else None)
+        assert (followed.new_turns, followed.embedded, followed.pending) == (1, 1, 0)
+        row = int(np.argmax(index.words([f"number{number}"])))
+        assert index.texts([row]) == [f"fact number{number} holds"]
+        assert index.cosine(bench.service.query(f"fact number{number} holds"))[row] > 0.99
+    assert [index.table().position[row] for row in index.rows("a")] == list(range(8))
+
+
+def test_nothing_is_embedded_twice(bench: Bench) -> None:
+    """Equal texts, a reopened index and a rewritten thread cost no second embedding."""
+    bench.store.extend("a", [NewTurn("user", "same words"), NewTurn("assistant", "same words")])
+    bench.store.extend("b", [NewTurn("user", "same words"), NewTurn("user", "other words")])
+    index = bench.index()
+    assert index.follow().embedded == 2
+    index.close()
+    index = bench.index()
+    assert index.follow().embedded == 0
+    bench.store.redact("b", 1)
+    assert index.follow().embedded == 1
+    assert bench.service.embedded == 3
+
+
+def test_a_large_backlog_comes_in_the_background(bench: Bench) -> None:
+    """Words answer at once, the result says how many vectors are coming, and they come."""
+    turns = [NewTurn("user", f"unit{number} alone") for number in range(INLINE_BACKLOG + 40)]
+    bench.store.extend("a", turns)
+    index = bench.index()
+    followed = index.follow()
+    assert followed.new_turns == len(turns)
+    assert np.count_nonzero(index.words(["unit7"])) == 1
+    if followed.pending:
+        assert [part.part for part in followed.degraded] == ["vectors"]
+    assert index.wait(60)
+    assert index.follow().pending == index.lag() == 0
+    assert index.view().embedded.all()
+
+
+def test_an_edit_in_place_is_followed(bench: Bench) -> None:
+    """A foreign program that writes into the file, at once and with equal size, is noticed."""
+    bench.store.append("a", "user", "the wall is green")
+    index = bench.index()
+    index.follow()
+    path = bench.store.path("a")
+    for old, new in [(b"green", b"white"), (b"white", b"brown"), (b"brown", b"beige")]:
+        times = path.stat()
+        path.write_bytes(path.read_bytes().replace(old, new))
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+        index.follow()
+        assert index.texts([0]) == [f"the wall is {new.decode()}"]
+
+
+def test_what_is_forgotten_is_gone_from_the_disk(bench: Bench) -> None:
+    """After a redaction or deletion is followed, no file of the index holds the words."""
+    for number in range(80):
+        bench.store.append("a", "user", f"chatter {number}")
+    bench.store.append("a", "user", "the secret is xylophone")
+    bench.store.append("b", "user", "another zeppelinword here")
+    index = bench.index()
+    index.follow(embed="all")
+    assert b"xylophon" in all_bytes(bench.root / "index")
+    bench.store.redact("a", 80)
+    index.follow()
+    assert b"xylophon" not in all_bytes(bench.root / "index")
+    assert not index.words(["xylophon"]).any()
+    bench.store.delete("b")
+    index.follow()
+    index.wait(60)
+    assert b"zeppelinword" not in all_bytes(bench.root / "index")
+    assert index.table().conversations == ("a",)
+    index.close()
+    assert b"xylophon" not in all_bytes(bench.root / "index")
+
+
+class Picky(WordHashingEmbedder):
+    """Refuses texts that hold "poison"; refuses everything while `down`."""
+
+    def __init__(self) -> None:
+        super().__init__(32)
+        self.down = False
+
+    def embed(self, texts: Sequence[str]) -> list[Vectors]:
+        if self.down or any("poison" in text for text in texts):
+            raise EmbeddingError("cannot embed this")
+        return super().embed(texts)
+
+
+def test_a_text_that_cannot_be_embedded_hides_no_other(bench: Bench) -> None:
+    """It is found by words, the result says so, and attempts at it end."""
+    service = EmbedderService(spec_for(Picky()))
+    index = bench.index(service=service)
+    bench.store.extend("a", [NewTurn("user", t) for t in ("first", "poison pill", "third")])
+    followed = index.follow()
+    assert (followed.new_turns, followed.embedded, followed.pending) == (3, 2, 1)
+    assert index.view().embedded.tolist() == [True, False, True]
+    assert np.flatnonzero(index.words(["poison"])).tolist() == [1]
+    for _ in range(3):
+        bench.store.append("a", "user", f"more {len(index.table())}")
+        followed = index.follow()
+        assert followed.embedded == 1
+    assert followed.pending == 0
+    assert [part.part for part in followed.degraded] == ["vectors"]
+
+
+def test_an_embedder_that_is_down_uses_up_no_attempts(bench: Bench) -> None:
+    """While it embeds nothing, words answer and the result says so; later all vectors come."""
+    picky = Picky()
+    picky.down = True
+    index = bench.index(service=EmbedderService(spec_for(picky)))
+    bench.store.append("a", "user", "hello there")
+    for _ in range(5):
+        followed = index.follow()
+        assert (followed.pending, len(followed.degraded)) == (1, 1)
+    picky.down = False
+    followed = index.follow()
+    assert (followed.embedded, followed.pending, followed.degraded) == (1, 0, ())
+
+
+def test_vectors_of_another_embedder_are_never_compared(bench: Bench) -> None:
+    """An index opened with another embedder has its own vectors only, and keeps the others."""
+    bench.store.append("a", "user", "hello there")
+    first = bench.index()
+    first.follow()
+    first.close()
+    other = EmbedderService(spec_for(WordHashingEmbedder(32)))
+    second = bench.index(service=other)
+    assert second.follow().embedded == 1
+    assert second.cosine(other.query("hello there"))[0] > 0.99
+    second.close()
+    assert bench.index().follow().embedded == 0
+
+
+def test_a_long_text_counts_by_its_best_part(bench: Bench) -> None:
+    """The cosine of a text of several parts is that of the part closest to the question."""
+    words = "one two three four five six seven eight nine ten eleven twelve thirteen"
+    bench.store.extend("a", [NewTurn("user", words), NewTurn("user", "something else")])
+    index = bench.index()
+    index.follow()
+    query = bench.service.query("seven eight nine ten eleven twelve")
+    assert index.cosine(query)[0] == pytest.approx(1.0, abs=1e-3)
+
+
+def test_a_set_aside_thread_leaves_the_index_and_is_reported(bench: Bench) -> None:
+    """A thread file that became garbage is no longer answered with, and the result says so."""
+    lenient = bench.index()
+    bench.store.append("a", "user", "kept words")
+    bench.store.append("b", "user", "lost words")
+    lenient.follow()
+    bench.store.path("b").write_bytes(b'{"conversation_id": "b", garbage')
+    followed = lenient.follow()
+    assert "conversations" in {part.part for part in followed.degraded}
+    lenient.follow()
+    assert np.count_nonzero(lenient.words(["word"])) == 1
+
+
+def test_the_check_says_how_the_index_stands(bench: Bench) -> None:
+    """Counts are right, a thread that was not followed yet is named, and the file is sound."""
+    index = bench.index()
+    bench.store.append("a", "user", "hello there")
+    assert index.check().problems == ("1 threads changed since they were indexed",)
+    index.follow()
+    check = index.check()
+    assert (check.conversations, check.turns, check.vectors, check.pending) == (1, 1, 1, 0)
+    assert check.problems == ()
+    index.rebuild()
+    assert (index.check().turns, index.check().vectors) == (1, 0)
+    index.close()
+    with pytest.raises(Closed):
+        index.follow()
+
+
+def test_sessions_end_where_time_passes(bench: Bench) -> None:
+    """A thread's turns share a session until six hours pass between two of them."""
+    from datetime import timedelta
+
+    from .conftest import START
+
+    hours = [0, 1, 6.9, 13, 14]
+    turns = [NewTurn("user", f"at {h}", ts=START + timedelta(hours=h)) for h in hours]
+    bench.store.extend("a", turns)
+    bench.store.extend("b", turns[:2])
+    index = bench.index()
+    index.follow()
+    sessions = [index.table().session[index.rows(key)].tolist() for key in ("a", "b")]
+    assert sessions == [[0, 0, 0, 1, 1], [2, 2]]
+
+
+class Notes:
+    """What the index asks of a sidecar, in memory."""
+
+    def __init__(self) -> None:
+        self.notes: dict[str, dict[int, TurnNote]] = {}
+        self.changed: list[str] = []
+
+    def note(self, conversation_id: str, index: int, text: str, speaker: str) -> None:
+        note = TurnNote(conversation_id, index, turn_hash("user", text), speaker)
+        self.notes.setdefault(conversation_id, {})[index] = note
+        self.changed.append(conversation_id)
+
+    def turn_notes(self, conversation_id: str, start: int = 0) -> dict[int, TurnNote]:
+        notes = self.notes.get(conversation_id, {})
+        return {index: note for index, note in notes.items() if index >= start}
+
+    def version(self) -> int:
+        return len(self.changed)
+
+    def changed_since(self, version: int) -> frozenset[str]:
+        return frozenset(self.changed[max(0, version) :])
+
+
+def test_speakers_come_from_the_sidecar(bench: Bench) -> None:
+    """A note that fits its turn gives the speaker, a void one does not, a later one is seen."""
+    notes = Notes()
+    sidecar: Sidecar = notes  # type: ignore[assignment]
+    index = TurnIndex(bench.root / "noted", bench.store, sidecar, bench.service)
+    bench.opened.append(index)
+    notes.note("a", 0, "hello", "Ann")
+    notes.note("a", 1, "never written", "Bob")
+    bench.store.extend("a", [NewTurn("user", "hello"), NewTurn("user", "hi")])
+    index.follow()
+
+    def speakers() -> list[str | None]:
+        table = index.table()
+        return [None if c < 0 else table.speakers[c] for c in table.speaker[index.rows("a")]]
+
+    assert speakers() == ["Ann", None]
+    notes.note("a", 1, "hi", "Bea")
+    index.follow("a")
+    assert speakers() == ["Ann", "Bea"]
+    notes.note("b", 0, "new thread", "Cid")
+    bench.store.append("b", "user", "new thread")
+    notes.note("a", 0, "hello", "Dan")
+    index.follow("b")
+    index.follow("a")
+    assert speakers() == ["Dan", "Bea"]
+    assert facts(index)["rows"][("b", 0)][3] == "Cid"

