@@ -13,6 +13,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from anaphora.embed.minilm import MiniLM
@@ -33,9 +34,9 @@ def run(data: Path) -> dict[str, float]:
     service.ready()
     questions = [text for text in dict.fromkeys(short) if text.strip()][:QUESTIONS]
     service.query("warm up")
-    first = [_milliseconds(lambda q=q: service.query(q)) for q in questions]
-    again = [_milliseconds(lambda q=q: service.query(q)) for q in questions]
-    variant = [_milliseconds(lambda q=q: service.query(f"{q.upper()}  ")) for q in questions]
+    first = [_milliseconds(partial(service.query, q)) for q in questions]
+    again = [_milliseconds(partial(service.query, q)) for q in questions]
+    variant = [_milliseconds(partial(service.query, f"{q.upper()}  ")) for q in questions]
     figures = {
         "load_ms": load_ms,
         "query_p50_ms": statistics.median(first),

@@ -60,7 +60,10 @@ def test_only_config_sees_the_environment() -> None:
 @pytest.mark.promise("package.light")
 def test_importing_the_package_brings_in_nothing_heavy() -> None:
     """`from anaphora import Memory` loads none of the heavy libraries."""
-    code = f"import sys; from anaphora import Memory; print([m for m in {HEAVY!r} if m in sys.modules])"
+    code = (
+        "import sys; from anaphora import Memory; "
+        f"print([m for m in {HEAVY!r} if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -52,9 +52,7 @@ def test_words_numbers_and_signs_become_tokens(text: str, tokens: list[str]) -> 
         ("std::vector", "std::vector", ["std", "vector"]),
     ],
 )
-def test_identifiers_stay_whole_and_come_in_parts(
-    text: str, whole: str, parts: list[str]
-) -> None:
+def test_identifiers_stay_whole_and_come_in_parts(text: str, whole: str, parts: list[str]) -> None:
     """An identifier, path, address or version is found by itself and by its parts."""
     tokens = analyse(text)
     assert tokens[0] == whole
@@ -103,7 +101,7 @@ def test_case_does_not_count_but_for_the_parts_of_names(text: str) -> None:
 @pytest.mark.parametrize("unit", ["a", "a+", "a.", "é ", "中", "-", "1,", "1,234", "\ud800", "\0"])
 def test_long_texts_are_analysed_to_the_end(unit: str) -> None:
     """A megabyte of anything is analysed, and what follows it is found."""
-    assert "needle" in analyse(unit * (300_000 // len(unit)) + " needle")
+    assert "marker" in analyse(unit * (300_000 // len(unit)) + " marker")
 
 
 def test_naughty_strings_give_clean_tokens(shared_data: Path) -> None:

@@ -87,7 +87,7 @@ class _Network(nn.Module):  # type: ignore[misc] # as above
 
 
 def export(weights: Path, target: Path) -> None:
-    """Write the network as ONNX (opset 17). Raises ValueError when it disagrees with the original."""
+    """Write the network as ONNX (opset 17). Raises ValueError when it is not the original."""
     config = json.loads((weights / "config.json").read_text("utf-8"))
     network = _Network(config).eval()
     network.load_state_dict(_renamed(load_file(weights / "model.safetensors")))

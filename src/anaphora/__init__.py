@@ -1,10 +1,10 @@
 """Memory and recall for AI agents, on the user's own machine.
 
-    from anaphora import Memory
+from anaphora import Memory
 
-    with Memory.open() as memory:
-        memory.conversations.append_user("chat", "The staging database listens on port 5433.")
-        print(memory.recall_conversation("chat", "which port is staging on?"))
+with Memory.open() as memory:
+    memory.conversations.append_user("chat", "The staging database listens on port 5433.")
+    print(memory.recall_conversation("chat", "which port is staging on?"))
 """
 
 from __future__ import annotations

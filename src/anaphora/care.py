@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anaphora.config import Settings
-from anaphora.errors import AnaphoraError
 from anaphora.values import Check, Stats
 
 if TYPE_CHECKING:
@@ -60,14 +59,12 @@ def doctor(
     truth: Truth,
 ) -> tuple[Check, ...]:
     """Look at every part. Nothing raises: a part that fails is a finding."""
-    return tuple(
-        [
-            _home(settings),
-            *_threads(conversations),
-            _truth(truth),
-            *_index(index),
-            _embedder(embedder),
-        ]
+    return (
+        _home(settings),
+        *_threads(conversations),
+        _truth(truth),
+        *_index(index),
+        _embedder(embedder),
     )
 
 
@@ -79,7 +76,9 @@ def _home(settings: Settings) -> Check:
         with tempfile.TemporaryFile(dir=place):
             return Check("home", ok=True, detail=f"{settings.home} can be written")
     except OSError as error:
-        return Check("home", ok=False, detail=f"{settings.home} cannot be written: {error.strerror}")
+        return Check(
+            "home", ok=False, detail=f"{settings.home} cannot be written: {error.strerror}"
+        )
 
 
 def _threads(conversations: ConversationStore) -> Iterator[Check]:
@@ -92,10 +91,14 @@ def _threads(conversations: ConversationStore) -> Iterator[Check]:
 
 
 def _truth(truth: Truth) -> Check:
-    try:
-        return Check("truth", ok=True, detail=truth.check())
-    except AnaphoraError as error:
-        return Check("truth", ok=False, detail=str(error))
+    from anaphora.store.sql.health import check_truth
+
+    health = check_truth(truth)
+    detail = [f"{health.kind} {health.version}", f"schema {health.revision or 'not made yet'}"]
+    if health.wal_is_safe is not None:
+        safe = "has the fix for write-ahead logs" if health.wal_is_safe else "too old for WAL"
+        detail.append(f"{health.journal} journal ({safe})")
+    return Check("truth", ok=not health.problems, detail="; ".join([*detail, *health.problems]))
 
 
 def _index(index: TurnIndex) -> Iterator[Check]:
@@ -112,7 +115,9 @@ def _index(index: TurnIndex) -> Iterator[Check]:
 
 def _embedder(embedder: EmbedderService) -> Check:
     if embedder.ready(timeout=60):
-        return Check("embedder", ok=True, detail=f"{embedder.name}, {embedder.dimensions} dimensions")
+        return Check(
+            "embedder", ok=True, detail=f"{embedder.name}, {embedder.dimensions} dimensions"
+        )
     reason = embedder.failure or "still loading after 60 s"
     return Check("embedder", ok=False, detail=f"{embedder.name}: {reason}")
 
@@ -123,7 +128,7 @@ def _size(place: Path | None) -> int:
     if place.is_file():
         return place.stat().st_size
     return sum(
-        os.stat(Path(folder) / name).st_size
+        (Path(folder) / name).stat().st_size
         for folder, _, names in os.walk(place)
         for name in names
     )

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Settings", "conversations_dir", "load_settings"]
+__all__ = ["Settings", "load_settings"]
 
 CONVERSATIONS_VARIABLES = ("ANAPHORA_CONVERSATIONS_DIR", "NEO_CONVERSATIONS_DIR")
 
@@ -43,33 +43,17 @@ def load_settings(
     env = os.environ if environ is None else environ
     root = _home(home, env)
     override = conversations or _first(env, CONVERSATIONS_VARIABLES)
-    directory = conversations_dir(override, root / "index")
-    assert directory is not None  # a root was given
     return Settings(
         home=root,
-        conversations=directory,
+        conversations=_place(override) if override else root / "conversations",
         embedder=env.get("ANAPHORA_EMBEDDER", "").strip() or "minilm",
     )
-
-
-def conversations_dir(
-    override: str | os.PathLike[str] | None = None, root: str | os.PathLike[str] | None = None
-) -> Path | None:
-    """Where threads lie: `override` if given, else `conversations` beside `root`, else nowhere.
-
-    As Neo derives it: an explicit directory wins; otherwise the sibling of the index root; None
-    (persistence disabled) when neither is known.
-    """
-    for given, place in ((override, lambda p: p), (root, lambda p: p.parent / "conversations")):
-        if given is not None and str(given).strip():
-            return place(Path(given).expanduser().absolute())
-    return None
 
 
 def _home(home: str | os.PathLike[str] | None, env: Mapping[str, str]) -> Path:
     given = home if home is not None else env.get("ANAPHORA_HOME", "").strip()
     if given:
-        return Path(given).expanduser().absolute()
+        return _place(given)
     import platformdirs
 
     return Path(platformdirs.user_data_path("anaphora", appauthor=False))
@@ -77,3 +61,7 @@ def _home(home: str | os.PathLike[str] | None, env: Mapping[str, str]) -> Path:
 
 def _first(env: Mapping[str, str], names: tuple[str, ...]) -> str | None:
     return next((env[name] for name in names if env.get(name, "").strip()), None)
+
+
+def _place(given: str | os.PathLike[str]) -> Path:
+    return Path(given).expanduser().absolute()

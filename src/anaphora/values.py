@@ -206,7 +206,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """What a namespace holds. `bytes` is the size on disk by part; `cache` counts hits and misses."""
+    """What a namespace holds. `bytes` is the size on disk by part."""
 
     home: str
     namespace: str
@@ -217,7 +217,6 @@ class Stats:
     pending: int
     embedder: str
     bytes: Mapping[str, int] = field(default_factory=dict)
-    cache: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,7 +52,7 @@ def test_no_words_are_one_empty_window() -> None:
 
 
 def test_cut_prefers_a_line_break() -> None:
-    """Where a line ends in the second half of the window, the next part begins with the next line."""
+    """Where a line ends in the second half of a window, the next part begins with the next."""
     text = "a b c. d e f\ng h i j k l"
     spans = spans_of(text)
     first, second = list(windows(text, spans, 10))[:2]
@@ -71,5 +72,5 @@ def test_parts_overlap_inside_a_long_sentence() -> None:
     """Where only words separate, two neighbouring parts share some of them."""
     text = " ".join(f"w{n}" for n in range(200))
     found = list(windows(text, spans_of(text), 64))
-    for (_, end), (start, _) in zip(found, found[1:], strict=False):
+    for (_, end), (start, _) in pairwise(found):
         assert end - 64 // 8 <= start < end

@@ -45,7 +45,7 @@ def exported(parents: list[int | None], count: int, order: list[int]) -> Importe
 
 
 @pytest.mark.promise("import.branches")
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(growing_trees())
 def test_threads_together_are_the_tree(
     open_home: Any, drawn: tuple[list[int | None], int, list[int], list[int]]

@@ -130,6 +130,13 @@ def test_people_see_scores_costs_and_what_was_left_out() -> None:
     assert "lacked" not in text
 
 
+def test_a_narrow_terminal_loses_no_figure() -> None:
+    """Where 60 columns are all there is, every measure is still written out."""
+    written = io.StringIO()
+    Console(width=60, file=written).print(render(sample()))
+    assert written.getvalue().split().count("1.000") == 5 * 3 * 2
+
+
 def test_people_see_what_went_wrong() -> None:
     """Answers that lacked a part and files that could not be read stand in the report."""
     problem = ImportProblem("chats/[red]x.json", "line 4", "no JSON")

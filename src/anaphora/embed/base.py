@@ -62,6 +62,11 @@ def mean_vector(parts: Vectors) -> Vector:
     Opposite parts could cancel out to zero; then the first part stands for the text.
     """
     if len(parts) == 1:
-        return parts[0]
+        return _first(parts)
     mean = parts.mean(axis=0, keepdims=True)
-    return parts[0] if not mean.any() else unit_rows(mean)[0]
+    return _first(unit_rows(mean) if mean.any() else parts)
+
+
+def _first(rows: Vectors) -> Vector:
+    first: Vector = rows[0]
+    return first

@@ -126,7 +126,7 @@ class EmbedderService:
 
     @property
     def embedded(self) -> int:
-        """How many texts were turned into vectors so far, queries that missed the cache included."""
+        """How many texts became vectors so far, queries that missed the cache included."""
         return self._embedded
 
     @property

@@ -109,7 +109,7 @@ class Ledger:
 
     def delta(self, since: Delta | None, dimensions: int) -> Delta:
         """What is new since `since`, or all there is."""
-        with self._guarded(), self._reading():
+        with self._guarded(), _decoding(), self._reading():
             change, epoch, notes, *words = self._db.execute(
                 "SELECT change, epoch, notes, generation, upto, count, tokens, signature FROM meta"
             ).fetchone()
@@ -138,7 +138,7 @@ class Ledger:
 
     def digests(self, code: int) -> list[bytes]:
         """The digests of a thread's indexed turns, in order."""
-        with self._guarded():
+        with self._guarded(), _decoding():
             found = self._db.execute(
                 "SELECT digest FROM turns WHERE thread = ? ORDER BY position", (code,)
             )
@@ -147,7 +147,7 @@ class Ledger:
     def texts(self, hashes: Sequence[bytes]) -> dict[bytes, str]:
         """Texts by their hash, checked against it. Raises IndexLost where one is not the same."""
         found: dict[bytes, str] = {}
-        with self._guarded():
+        with self._guarded(), _decoding():
             for some in _slices(list(dict.fromkeys(hashes)), 500):
                 query = f"SELECT hash, text FROM texts WHERE hash IN ({_marks_for(some)})"  # noqa: S608
                 for key, data in self._db.execute(query, some):
@@ -157,15 +157,17 @@ class Ledger:
                     found[key] = text
         return found
 
-    def tokens(self, after: int, upto: int | None = None) -> list[tuple[int, int, str]]:
+    def tokens(self, after: int) -> list[tuple[int, int, str]]:
         """Row id, thread's code and tokens of the rows after one row id, in order."""
-        with self._guarded():
-            found: list[tuple[int, int, str]] = self._db.execute(
-                "SELECT t.id, t.thread, x.tokens FROM turns t JOIN texts x ON x.hash = t.text_hash"
-                " WHERE t.id > ? AND t.id <= ? ORDER BY t.id",
-                (after, 2**62 if upto is None else upto),
+        with self._guarded(), _decoding():
+            found = self._db.execute(
+                "SELECT t.id, t.thread, x.tokens, x.checked FROM turns t"
+                " JOIN texts x ON x.hash = t.text_hash WHERE t.id > ? ORDER BY t.id",
+                (after,),
             ).fetchall()
-        return found
+            if any(zlib.crc32(row[2].encode()) != row[3] for row in found):
+                raise IndexLost("tokens are not the ones that were written")
+        return [row[:3] for row in found]
 
     def apply(self, changes: Sequence[Change], notes: int | None) -> bool:
         """Write changes in one transaction; False where the file is not at their base any more."""
@@ -245,7 +247,7 @@ class Ledger:
         )
 
     def _prepare(self) -> None:
-        with self._guarded():
+        with self._guarded(), _decoding():
             self._db.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
             self._db.execute("PRAGMA secure_delete = ON")
             if not self.read_only and self.path is not None:
@@ -310,6 +312,15 @@ def _translated(error: Exception) -> Exception:
     if any(name.startswith(kind) for kind in _BUSY):
         return LedgerBusy(str(error))
     return IndexLost(str(error))
+
+
+@contextmanager
+def _decoding() -> Iterator[None]:
+    """What cannot be decoded is torn: garbage even reaches the driver's own error messages."""
+    try:
+        yield
+    except (ValueError, TypeError, OverflowError, AttributeError) as error:
+        raise IndexLost(f"what is in it cannot be read: {error!r}") from error
 
 
 def _wal_is_safe(version: tuple[int, ...]) -> bool:

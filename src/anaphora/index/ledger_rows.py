@@ -42,7 +42,8 @@ CREATE TABLE turns (
   flags INTEGER NOT NULL, text_hash BLOB NOT NULL, digest BLOB NOT NULL, checked INTEGER NOT NULL,
   UNIQUE (thread, position));
 CREATE INDEX turns_by_text ON turns (text_hash);
-CREATE TABLE texts (hash BLOB PRIMARY KEY, text BLOB NOT NULL, tokens TEXT NOT NULL);
+CREATE TABLE texts (
+  hash BLOB PRIMARY KEY, text BLOB NOT NULL, tokens TEXT NOT NULL, checked INTEGER NOT NULL);
 CREATE TABLE vectors (
   id INTEGER PRIMARY KEY AUTOINCREMENT, text_hash BLOB NOT NULL, embedder TEXT NOT NULL,
   parts BLOB NOT NULL, checked INTEGER NOT NULL, UNIQUE (text_hash, embedder));
@@ -159,8 +160,8 @@ def write_change(db: Any, change: Change, number: int) -> int | None:
 
 def _insert(db: Any, code: int, records: Sequence[Record]) -> None:
     db.executemany(
-        "INSERT OR IGNORE INTO texts (hash, text, tokens) VALUES (?, ?, ?)",
-        [(r.text_hash, _encoded(r.text), r.tokens) for r in records],
+        "INSERT OR IGNORE INTO texts (hash, text, tokens, checked) VALUES (?, ?, ?, ?)",
+        [(r.text_hash, _encoded(r.text), r.tokens, zlib.crc32(r.tokens.encode())) for r in records],
     )
     last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'turns'").fetchone()
     first = (last[0] if last else 0) + 1

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from anaphora.index.columns import Columns, Speakers, empty_columns, make_table, of_records
 from anaphora.index.ledger import Delta, Ledger
 from anaphora.index.nearest import Matrix
-from anaphora.index.records import Change, Mark
+from anaphora.index.records import Change, IndexLost, Mark
 from anaphora.index.view import TurnView, Words
 from anaphora.index.words import WORD_INDEX_ERRORS, MainWords, Tail, WordsMeta
 
@@ -58,6 +58,7 @@ class State:
         codes = self._speakers.codes(delta.speakers)
         self._columns = self._columns.joined(replace(delta.columns, speaker=codes))
         self.marks.update(delta.marks)
+        self._check_counts()
         self._matrix.add(*delta.vectors)
         self._matrix.add(list(self.unsaved), list(self.unsaved.values()))
         self.failures = {**self.failures, **delta.failures}
@@ -66,6 +67,14 @@ class State:
         self._view = None
         for key in [k for k, c in self.overlay.items() if not _still_based(c, self.marks.get(k))]:
             del self.overlay[key]
+
+    def _check_counts(self) -> None:
+        """Raise IndexLost where a thread has not as many rows as its mark says."""
+        codes = np.fromiter((mark.code for mark in self.marks.values()), np.int64)
+        counts = np.fromiter((mark.count for mark in self.marks.values()), np.int64)
+        rows = np.bincount(self._columns.conversation, minlength=int(codes.max(initial=-1)) + 1)
+        if rows.sum() != counts.sum() or not np.array_equal(rows[codes], counts):
+            raise IndexLost("rows are missing")
 
     def _absorb_words(self, ledger: Ledger, delta: Delta, before: int) -> None:
         words = delta.words
@@ -77,6 +86,8 @@ class State:
                 self.words_lost = False
             except WORD_INDEX_ERRORS:
                 self.main, self.words_lost = None, True
+            if np.count_nonzero(self._columns.ids <= words.upto) != words.count:
+                raise IndexLost("the words are not those of the rows")
         upto = self.main.meta.upto if self.main is not None else 0
         if renewed or (self.main is None and not before):
             self.tail = Tail()

@@ -172,6 +172,9 @@ def tail_scores(
         return np.empty(0, np.int64), np.empty(0, np.float32)
     pairs = np.array([pair for _, postings in found for pair in postings], np.int64)
     weights = np.repeat([terms[term] for term, _ in found], [len(p) for _, p in found])
+    # A tail grows while an older view still reads it: that view's rows end where its lengths end.
+    inside = pairs[:, 0] < len(lengths)
+    pairs, weights = pairs[inside], weights[inside]
     known = _NORMS[np.searchsorted(_NORMS, lengths[pairs[:, 0]], side="right") - 1]
     occurrences = pairs[:, 1]
     saturation = occurrences + _K1 * (1.0 - _B + _B * known / average)

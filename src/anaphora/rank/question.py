@@ -57,7 +57,7 @@ _ENGLISH = re.compile(
     re.IGNORECASE,
 )
 _ASKER = re.compile(r"\b(?:I|me|my|mine|myself|we|us|our)\b|\bI['’](?:m|ve|d|ll)\b")
-_LONE_LOWER_I = re.compile(r"(?<![\w'’.])i(?:['’](?:m|ve|d|ll))?(?![\w'’.])")
+_LONE_LOWER_I = re.compile(r"(?<![\w'’./-])i(?:['’](?:m|ve|d|ll))?(?![\w'’./-])")
 # Only what the assistant did before: "what would you suggest" asks for something new.
 _ADDRESSED = re.compile(
     r"\bdid you\b"

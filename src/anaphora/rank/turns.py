@@ -34,7 +34,7 @@ __all__ = [
     "score_turns",
 ]
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.float32]
 Rows = NDArray[np.intp]
 
 DAY = 86_400.0
@@ -118,31 +118,43 @@ def score_turns(
     """
     if len(words) != len(table) or (cosine is not None and len(cosine) != len(table)):
         raise ValueError(f"words and cosine must have one value for each of {len(table)} turns")
-    rows = np.arange(len(table)) if rows is None else np.asarray(rows, dtype=np.intp)
-    near_words = weights.words * _saturated(words, weights.words_half)
-    near_meaning = np.zeros(len(table))
+    # Single precision throughout: at 100,000 turns, memory is what takes the time.
+    w, unit = weights, np.float32(1.0 / weights.scale)
+    at: Rows | slice = slice(None) if rows is None else np.asarray(rows, dtype=np.intp)
+    near_words = _saturated(words, w.words_half)
+    near_words *= unit * np.float32(w.words)
+    # Below zero there is nothing to tell apart: unrelated is unrelated.
+    near = np.zeros(len(table), np.float32)
     if cosine is not None:
-        # Below zero there is nothing to tell apart: unrelated is unrelated.
-        near_meaning = weights.meaning * np.maximum(cosine, 0.0, dtype=np.float64)
-    parts = {
-        "words": near_words[rows],
-        "meaning": near_meaning[rows],
-        "context": weights.neighbour * _neighbours(table, near_words + near_meaning, rows),
-        "speaker": weights.speaker * _speaker(table, reading, rows),
-        "personal": weights.personal * ((table.flags[rows] & PERSONAL) != 0),
-        "substance": weights.substance * _substance(table.length[rows], weights.substance_bits),
-        "time": weights.time * _in_spans(table.ts[rows], reading.spans, weights.time_after),
-        "standing": weights.standing * ((table.flags[rows] & STANDING) != 0),
+        near = np.maximum(cosine, 0.0, dtype=np.float32)
+        near *= unit * np.float32(w.meaning)
+    flags = table.flags[at]
+    factors = {
+        "words": near_words[at],
+        "meaning": near[at],
+        "context": _neighbours(table, near_words + near, at) * np.float32(w.neighbour),
+        "time": _in_spans(table.ts[at], reading.spans, w.time_after) * (unit * np.float32(w.time)),
+        "speaker": _speaker(table, reading, at) * (unit * np.float32(w.speaker)),
+        "personal": ((flags & PERSONAL) != 0) * (unit * np.float32(w.personal)),
+        "substance": _substance(table.length[at], w.substance_bits)
+        * (unit * np.float32(w.substance)),
+        "standing": ((flags & STANDING) != 0) * (unit * np.float32(w.standing)),
     }
-    found = (parts["words"] + parts["meaning"] + parts["context"] + parts["time"]) > 0
-    factors = {name: part / weights.scale for name, part in parts.items()}
-    return TurnScores(rows, np.sum(list(factors.values()), axis=0), factors, found)
+    total = np.zeros(len(flags), np.float32)
+    found = np.zeros(len(flags), dtype=np.bool_)
+    for name, part in factors.items():
+        total += part
+        if name == "time":
+            # So far it was evidence; what follows only tells turns apart that have some.
+            found = total > 0
+    scored = np.arange(len(table)) if isinstance(at, slice) else at
+    return TurnScores(scored, total, factors, found)
 
 
 def score_by_meaning(cosine: NDArray[np.floating], *, rows: Rows | None = None) -> TurnScores:
     """Score by cosine and nothing else: the seed's ranking, `mode="vector"`."""
     rows = np.arange(len(cosine)) if rows is None else np.asarray(rows, dtype=np.intp)
-    total = np.asarray(cosine, dtype=np.float64)[rows]
+    total = np.asarray(cosine, dtype=np.float32)[rows]
     return TurnScores(rows, total, {"meaning": total}, np.ones(len(rows), dtype=np.bool_))
 
 
@@ -163,49 +175,53 @@ def best_rows(table: TurnTable, scores: TurnScores, limit: int) -> Rows:
     if 0 < limit < len(places):
         # Everything that ties with the last one stays in, or the cut would decide a tie by chance.
         totals = scores.total[places]
-        floor = np.partition(totals, len(totals) - limit)[len(totals) - limit]
-        places = places[totals >= floor]
+        cut = len(totals) - limit
+        places = places[totals >= np.partition(totals, cut)[cut]]
     rows = scores.rows[places]
     order = np.lexsort((table.position[rows], table.conversation[rows], -scores.total[places]))
     return places[order][: max(limit, 0)]
 
 
 def _saturated(words: NDArray[np.floating], half: float) -> Floats:
-    known: Floats = np.maximum(words, 0.0, dtype=np.float64)
-    share: Floats = known / (known + half)
-    return share
+    known: Floats = np.maximum(words, 0.0, dtype=np.float32)
+    known /= known + np.float32(half)
+    return known
 
 
-def _neighbours(table: TurnTable, values: Floats, rows: Rows) -> Floats:
+def _neighbours(table: TurnTable, values: Floats, at: Rows | slice) -> Floats:
     """The sum of `values` of the turn before and the turn after, where the sitting goes on."""
-    total = np.zeros(len(rows))
-    session = table.session[rows]
+    session = table.session[at]
+    total = np.zeros(len(session), np.float32)
     for column in (table.previous, table.following):
-        beside = column[rows]
-        # An index of -1 reads the last row, which the mask then throws away.
-        goes_on = (beside >= 0) & (table.session[beside] == session)
-        total += np.where(goes_on, values[beside], 0.0)
+        beside = column[at]
+        # "clip" skips a check per row; -1 then reads row 0, which the mask throws away.
+        goes_on = np.take(table.session, beside, mode="clip") == session
+        goes_on &= beside >= 0
+        total += np.take(values, beside, mode="clip") * goes_on
     return total
 
 
-def _speaker(table: TurnTable, reading: QuestionReading, rows: Rows) -> Floats:
-    """1 where the question's speaker or role speaks; all 0 when that tells no turns apart."""
-    match = np.zeros(len(rows), dtype=np.bool_)
-    speaker, role = table.speaker[rows], table.role[rows]
+def _speaker(table: TurnTable, reading: QuestionReading, at: Rows | slice) -> NDArray[np.bool_]:
+    """Where the question's speaker or role speaks; nowhere when that tells no turns apart."""
+    speaker, role = table.speaker[at], table.role[at]
+    match = np.zeros(len(role), dtype=np.bool_)
     for code in reading.speakers:
         match |= speaker == code
     for code in reading.roles:
         match |= role == code
-    return np.zeros(len(rows)) if match.all() else match.astype(np.float64)
+    return np.zeros_like(match) if match.all() else match
 
 
 def _substance(length: NDArray[np.int32], bits: float) -> Floats:
-    full: Floats = np.minimum(np.log2(1.0 + length), bits) / bits
+    # Lengths repeat: the logarithms of the few that differ are cheaper than those of all turns.
+    lengths = np.arange(round(2.0**bits) + 1)
+    share = (np.minimum(np.log2(1.0 + lengths), bits) / bits).astype(np.float32)
+    full: Floats = np.take(share, length, mode="clip")
     return full
 
 
 def _in_spans(
-    ts: Floats, spans: tuple[tuple[float, float], ...], after: float
+    ts: NDArray[np.float64], spans: tuple[tuple[float, float], ...], after: float
 ) -> NDArray[np.bool_]:
     inside = np.zeros(len(ts), dtype=np.bool_)
     for start, end in spans:

@@ -65,7 +65,7 @@ class ConversationRecall:
     clock: Callable[[], datetime]
     weights: Weights = field(default=DEFAULT_WEIGHTS)
 
-    def recall(  # noqa: PLR0913 - the facade's own signature, all options by name
+    def recall(
         self,
         conversation_id: str | None,
         query: str,
@@ -177,7 +177,11 @@ def _rows(view: TurnView, conversation_id: str | None) -> Rows:
 
 def _when(epoch: float) -> datetime:
     # A turn without a known time keeps Go's zero time, as its file has it.
-    return datetime.fromtimestamp(epoch, UTC) if np.isfinite(epoch) else datetime.min.replace(tzinfo=UTC)
+    return (
+        datetime.fromtimestamp(epoch, UTC)
+        if np.isfinite(epoch)
+        else datetime.min.replace(tzinfo=UTC)
+    )
 
 
 def _check(

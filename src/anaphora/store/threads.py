@@ -49,7 +49,8 @@ class ConversationStore:
 
     A bare store logs what the disk refuses, counts it in `failures` and goes on; a `strict` one
     raises StoreError, ReadOnly, DiskFull or CorruptThread. Both raise InvalidId and InvalidTurn.
-    `clock` gives the time of turns that come without one; `sidecar` keeps speakers and sources.
+    `clock` gives the time of turns that come without one; `sidecar` keeps speakers and sources;
+    `on_removed` is told the id of a conversation from which words were taken away.
     Any number of threads and processes may use the same directory.
     """
 
@@ -60,12 +61,14 @@ class ConversationStore:
         clock: Callable[[], datetime] | None = None,
         strict: bool = False,
         sidecar: Sidecar | None = None,
+        on_removed: Callable[[str], object] | None = None,
     ) -> None:
         blank = directory is None or not str(directory).strip()
         self.directory: Path | None = None if blank else Path(str(directory))
         self._clock = clock or _now
         self._strict = strict
         self._sidecar = sidecar
+        self._on_removed = on_removed
         self._failures = 0
         self._counting = Lock()
         self._folder = ThreadFolder(self.directory or Path())
@@ -147,7 +150,7 @@ class ConversationStore:
 
         Import identities stay behind as forgotten: importing the chat again does not revive it.
         """
-        return self._change("delete", conversation_id, lambda: self._writer.delete(conversation_id))
+        return self._remove("delete", conversation_id, lambda: self._writer.delete(conversation_id))
 
     def redact(self, conversation_id: str, index: int) -> bool:
         """Replace the words of a turn by "[redacted]"; whether there is such a turn.
@@ -155,7 +158,7 @@ class ConversationStore:
         Role and time stay. A text of eight characters or more is also replaced wherever else it
         stands word for word in this conversation: in other turns, the title, what was set aside.
         """
-        return self._change(
+        return self._remove(
             "redact", conversation_id, lambda: self._writer.redact(conversation_id, index)
         )
 
@@ -199,6 +202,12 @@ class ConversationStore:
             return False
         check_id(conversation_id)
         return self._attempt(operation, conversation_id, False, change)
+
+    def _remove(self, operation: str, conversation_id: str, change: Callable[[], bool]) -> bool:
+        removed = self._change(operation, conversation_id, change)
+        if removed and self._on_removed is not None:
+            self._on_removed(conversation_id)
+        return removed
 
     def _look(self, look: Callable[[], tuple[ResultT, ...]]) -> tuple[ResultT, ...]:
         place = self.directory

@@ -1,4 +1,4 @@
-"""A benchmark report for people (Rich tables) and for programs (plain values).
+"""A benchmark report for people (columns of text) and for programs (plain values).
 
 In: a `BenchmarkReport`. Out: something Rich can print, or what `json` takes. It computes nothing.
 """
@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from anaphora.surfaces.benchmark.report import BenchmarkReport, Latency, Scores
@@ -29,11 +28,11 @@ def to_json(report: BenchmarkReport) -> dict[str, Any]:
 
 
 def render(report: BenchmarkReport) -> RenderableType:
-    """The report as tables: scores by category and ranking, then what the run cost."""
-    parts: list[RenderableType] = [Text(_headline(report), style="bold"), _scores(report)]
+    """The report in columns: scores by category and ranking, then what the run cost."""
+    parts: list[RenderableType] = [_line(_headline(report), "bold"), *_scores(report)]
     if report.left_out or report.unresolved:
-        parts.append(Text(_left_out(report), style="dim"))
-    parts.append(_costs(report))
+        parts.append(_line(_left_out(report), "dim"))
+    parts.extend(_costs(report))
     if report.degraded:
         parts.append(Text("answers lacked a part: " + _counts(report.degraded), style="bold red"))
     parts.extend(
@@ -105,26 +104,30 @@ def _measures(scores: Scores) -> list[str]:
     return [f"{value:.3f}" for value in values]
 
 
-def _scores(report: BenchmarkReport) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in ("category", "questions", "ranking", *_MEASURES):
-        numeric = column not in {"category", "ranking"}
-        table.add_column(column, justify="right" if numeric else "left", no_wrap=True)
-    last = ""
-    for category, count, ranking, measures in _lines(report):
-        same = category == last
+def _scores(report: BenchmarkReport) -> list[Text]:
+    """One line a category and ranking, in columns; the full ranking stands out."""
+    lines = [("category", "questions", "ranking", list(_MEASURES)), *_lines(report)]
+    first = max(len(category) for category, _, _, _ in lines)
+    shown, last = [], ""
+    for category, count, ranking, measures in lines:
+        head = ("", "") if category == last else (category, count)
+        cells = f"{head[0]:<{first}}  {head[1]:>9}  {ranking:<12}"
+        cells += "".join(
+            f"{cell:>{len(name) + 2}}" for cell, name in zip(measures, _MEASURES, strict=True)
+        )
+        bold = ranking in {report.rows[-1].name, "ranking"}
+        shown.append(_line(cells, "bold" if bold else ""))
         last = category
-        style = "bold" if ranking == report.rows[-1].name else ""
-        cells = ["" if same else category, "" if same else count, ranking, *measures]
-        table.add_row(*[Text(cell) for cell in cells], style=style)
-    return table
+    return shown
 
 
-def _costs(report: BenchmarkReport) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
-    for what, value in _cost_lines(report):
-        table.add_row(Text(what), Text(value))
-    return table
+def _costs(report: BenchmarkReport) -> list[Text]:
+    return [_line(f"{what:<34} {value}") for what, value in _cost_lines(report)]
+
+
+def _line(text: str, style: str = "") -> Text:
+    # Not a Rich table: where there is too little room, that cuts figures short.
+    return Text(text, style=style, overflow="fold")
 
 
 def _cost_lines(report: BenchmarkReport) -> list[tuple[str, str]]:

@@ -60,7 +60,7 @@ class _Clock:
         return self.now
 
 
-def run_benchmark(  # noqa: PLR0913 - two positional, the rest are options by name
+def run_benchmark(
     path: Path | str,
     format: str,  # noqa: A002 - the word that users know
     *,

@@ -31,9 +31,7 @@ def options(
         Path | None,
         typer.Option(help="Where the memory lives (ANAPHORA_HOME; else the user's data folder)."),
     ] = None,
-    namespace: Annotated[
-        str, typer.Option(help="The namespace to work in.")
-    ] = "default",
+    namespace: Annotated[str, typer.Option(help="The namespace to work in.")] = "default",
     conversations_dir: Annotated[
         Path | None,
         typer.Option(help="Thread files elsewhere (ANAPHORA_CONVERSATIONS_DIR)."),

@@ -22,9 +22,7 @@ def group() -> None:
 @app.command()
 def conversation(
     path: Annotated[Path, typer.Argument(help="A file or folder of the data set.")],
-    form: Annotated[
-        str, typer.Option("--format", help="realtalk, locomo, beam or longmemeval.")
-    ],
+    form: Annotated[str, typer.Option("--format", help="realtalk, locomo, beam or longmemeval.")],
     chats: Annotated[
         str | None, typer.Option(help="Only these chats, e.g. 6-10 (default: all).")
     ] = None,

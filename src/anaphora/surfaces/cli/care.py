@@ -46,6 +46,8 @@ def doctor(context: typer.Context, as_json: Json = False) -> None:
         out = console()
         for check in checks:
             line = Text("  ok  ", "green") if check.ok else Text(" BAD  ", "bold red")
-            out.print(line.append(f"{check.name:<12} ", "bold").append(visible(check.detail), "none"))
+            out.print(
+                line.append(f"{check.name:<12} ", "bold").append(visible(check.detail), "none")
+            )
     if not all(check.ok for check in checks):
         raise typer.Exit(1)

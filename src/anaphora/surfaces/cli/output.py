@@ -74,7 +74,9 @@ def visible(text: str) -> str:
     reader's cursor or set the window title.
     """
     return "".join(
-        c if c in "\n\t" or (c.isprintable() or c.isspace()) and c not in "\r\x0b\x0c\x85" else _name(c)
+        c
+        if c in "\n\t" or ((c.isprintable() or c.isspace()) and c not in "\r\x0b\x0c\x85")
+        else _name(c)
         for c in text
     )
 
@@ -86,7 +88,9 @@ def _name(character: str) -> str:
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
     """A plain table; columns whose name ends in "#" hold numbers and are set to the right."""
-    made = Table(title=title or None, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    made = Table(
+        title=title or None, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0)
+    )
     for column in columns:
         made.add_column(column.rstrip("#"), justify="right" if column.endswith("#") else "left")
     for row in rows:
@@ -132,12 +136,18 @@ def tracker(*, quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
     if quiet:
         yield None
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        TaskProgressColumn(),
         TimeRemainingColumn(),
         console=console(stderr=True),
         transient=True,

@@ -1,0 +1,167 @@
+"""The index may vanish, be torn, or lose its writer at any time: the next answer is right."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from anaphora.values import NewTurn
+
+from .conftest import Bench, facts
+
+QUERIES = ("number 7", "words of thread")
+
+
+def filled(bench: Bench, turns: int = 120) -> None:
+    for thread in ("a", "b"):
+        news = [NewTurn("user", f"words of thread {thread} number {n}") for n in range(turns)]
+        bench.store.extend(thread, news)
+
+
+def test_a_deleted_directory_is_made_again_under_an_open_index(bench: Bench) -> None:
+    """An index in use answers right after its directory is gone, and so does a new one."""
+    filled(bench)
+    index = bench.index()
+    index.follow(embed="all")
+    expected = facts(index, QUERIES)
+    shutil.rmtree(bench.root / "index")
+    bench.store.append("c", "user", "a new one")
+    index.follow(embed="all")
+    assert len(index.table()) == 241
+    bench.store.delete("c")
+    index.follow(embed="all")
+    assert facts(index, QUERIES) == expected
+    assert (bench.root / "index" / "turns.sqlite").exists()
+
+
+@pytest.mark.parametrize("place", range(8))
+def test_a_torn_file_is_found_out_and_made_again(bench: Bench, place: int) -> None:
+    """Garbage anywhere in the file or the words, or a missing end, is never answered with."""
+    filled(bench)
+    index = bench.index()
+    index.follow(embed="all")
+    expected = facts(index, QUERIES)
+    index.close()
+    chance = random.Random(place)
+    files = [
+        path
+        for path in (bench.root / "index").rglob("*")
+        if path.is_file() and path.stat().st_size > 100
+    ]
+    for path in files if place % 2 else [bench.root / "index" / "turns.sqlite"]:
+        data = bytearray(path.read_bytes())
+        for _ in range(1 + 40 * (place // 2)):
+            at = chance.randrange(len(data))
+            data[at : at + 30] = chance.randbytes(30)
+        path.write_bytes(bytes(data[: len(data) - (place % 3) * 1000]))
+    index = bench.index()
+    index.follow(embed="all")
+    assert facts(index, QUERIES) == expected
+
+
+def test_the_words_alone_may_vanish(bench: Bench) -> None:
+    """Without its word index on disk, words answer from memory and are written again."""
+    filled(bench)
+    index = bench.index()
+    index.follow(embed="all")
+    expected = facts(index, QUERIES)
+    index.close()
+    shutil.rmtree(bench.root / "index" / "words")
+    index = bench.index()
+    index.follow()
+    assert facts(index, QUERIES)["rows"] == expected["rows"]
+    index.wait(60)
+    assert facts(index, QUERIES) == expected
+    assert any((bench.root / "index" / "words").iterdir())
+
+
+def test_where_nothing_can_be_written_memory_answers(bench: Bench) -> None:
+    """A place that is no directory costs the index its file, not the answer."""
+    filled(bench, 5)
+    (bench.root / "index").write_text("in the way")
+    index = bench.index()
+    followed = index.follow()
+    assert (followed.new_turns, followed.pending) == (10, 0)
+    assert [part.part for part in followed.degraded] == ["index"]
+    assert index.words(["number"]).all()
+    assert "cannot be written" in index.check().problems[0]
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora.embed.service import EmbedderService, spec_for
+from anaphora.index import core
+from anaphora.index.turns import TurnIndex
+from anaphora.store.threads import ConversationStore
+
+core.TAIL_LIMIT = 20
+root = Path(sys.argv[1])
+store = ConversationStore(root / "conversations")
+print("ready", flush=True)
+while True:
+    index = TurnIndex(
+        root / "index", store, None, EmbedderService(spec_for(WordHashingEmbedder(48, window=6)))
+    )
+    for step in range(9):
+        store.append(f"t{step % 3}", "user", f"step {step} of a long story")
+        index.follow(embed="all" if step == 5 else "inline")
+        if step == 7:
+            store.redact("t1", 0)
+    index.close()
+"""
+
+
+@pytest.mark.parametrize("attempt", range(6))
+def test_a_killed_writer_leaves_an_index_that_answers_right(bench: Bench, attempt: int) -> None:
+    """After SIGKILL at a random moment the index agrees with one that is made anew."""
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(bench.root)], stdout=subprocess.PIPE, text=True
+    )
+    assert writer.stdout is not None
+    writer.stdout.readline()
+    index = bench.index()
+    while not index.follow().new_turns:
+        pass
+    # Following beside it takes as long as it takes: that is the random moment.
+    for _ in range(random.Random(attempt).randrange(3, 60)):
+        index.follow()
+    writer.send_signal(signal.SIGKILL)
+    writer.wait()
+    writer.stdout.close()
+    index.follow(embed="all")
+    expected = facts(bench.fresh(), QUERIES)
+    assert expected["rows"]
+    assert facts(index, QUERIES)["rows"] == expected["rows"]
+    again = bench.index()
+    again.follow(embed="all")
+    again.rebuild() if attempt == 0 else None
+    again.follow(embed="all")
+    for query in QUERIES:
+        found = facts(again, QUERIES)
+        assert found[f"cosine {query}"] == expected[f"cosine {query}"]
+        assert found[f"words {query}"].keys() == expected[f"words {query}"].keys()
+
+
+def test_a_half_written_word_index_is_not_used(bench: Bench) -> None:
+    """Files that a killed writer left in the word index change no score and are cleared away."""
+    filled(bench)
+    index = bench.index()
+    index.follow(embed="all")
+    expected = facts(index, QUERIES)
+    index.close()
+    stray = bench.root / "index" / "words" / "left-over"
+    stray.mkdir()
+    (stray / "meta.json").write_text("{}")
+    generation = next(p for p in (bench.root / "index" / "words").iterdir() if p != stray)
+    (generation / "half.idx").write_bytes(b"half")
+    index = bench.index()
+    index.follow(embed="all")
+    assert facts(index, QUERIES) == expected
+    assert not stray.exists()

@@ -1,0 +1,113 @@
+"""Several processes share one index: each answers right, none waits, none says "locked"."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pysqlite3
+
+from anaphora.values import NewTurn
+
+from .conftest import Bench, facts
+
+QUERIES = ("number 7", "words of thread")
+
+
+def test_what_one_embeds_the_other_has(bench: Bench) -> None:
+    """Rows, vectors and words written by one index are used by another without work."""
+    first, second = bench.index(), bench.index()
+    second.follow()
+    bench.store.extend("a", [NewTurn("user", f"number {n}") for n in range(30)])
+    assert first.follow().embedded == 30
+    assert second.follow().embedded == 0
+    first.commit_words()
+    bench.store.append("a", "user", "number 30")
+    assert second.follow().new_turns == 1
+    assert first.follow().new_turns == 0
+    assert facts(first, QUERIES) == facts(second, QUERIES)
+
+
+def test_a_locked_file_changes_no_answer(bench: Bench) -> None:
+    """While another process holds the write lock, new turns are answered from memory."""
+    index = bench.index()
+    bench.store.extend("a", [NewTurn("user", f"number {n}") for n in range(9)])
+    bench.store.extend("b", [NewTurn("user", f"words of thread {n}") for n in range(9)])
+    index.follow()
+    other = pysqlite3.connect(str(bench.root / "index" / "turns.sqlite"), isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    bench.store.append("a", "user", "number 9 came late")
+    bench.store.append("c", "user", "a thread of its own")
+    bench.store.redact("a", 2)
+    bench.store.delete("b")
+    followed = index.follow()
+    assert (followed.pending, followed.degraded) == (0, ())
+    assert facts(index, QUERIES)["rows"] == facts(bench.fresh(), QUERIES)["rows"]
+    assert index.texts(index.rows("c")) == ["a thread of its own"]
+    assert np.count_nonzero(index.words(["late"])) == 1
+    assert index.view().embedded.all()
+    # Nothing is read or embedded again while it stays so.
+    assert index.follow().embedded == 0
+    other.execute("ROLLBACK")
+    other.close()
+    index.follow()
+    assert facts(index, QUERIES) == facts(bench.fresh(), QUERIES)
+    index.close()
+    assert bench.index().follow().embedded == 0
+
+
+def test_words_that_another_process_writes_are_not_waited_for(bench: Bench) -> None:
+    """A word index that somebody else is writing is left alone; words answer from memory."""
+    from filelock import FileLock
+
+    bench.store.extend("a", [NewTurn("user", f"number {n}") for n in range(60)])
+    index = bench.index()
+    with FileLock(bench.root / "index" / "words.lock"):
+        index.follow(embed="all")
+        assert not index.commit_words()
+        assert index.words(["number"]).all()
+    assert index.commit_words()
+    assert index.words(["number"]).all()
+
+
+READER = """
+import sys
+from pathlib import Path
+from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora.embed.service import EmbedderService, spec_for
+from anaphora.index.turns import TurnIndex
+from anaphora.store.threads import ConversationStore
+
+root, name = Path(sys.argv[1]), sys.argv[2]
+store = ConversationStore(root / "conversations")
+service = EmbedderService(spec_for(WordHashingEmbedder(48, window=6)))
+index = TurnIndex(root / "index", store, None, service)
+for number in range(15):
+    store.append(name if number % 2 else "shared", "user", f"{name} number {number}")
+    index.follow()
+    found = index.words([str(number)]) * index.words([name])
+    assert found.any(), (name, number)
+    assert all(index.texts(found.nonzero()[0]))
+index.close()
+"""
+
+
+def test_processes_at_the_same_time_see_their_own_writes(bench: Bench) -> None:
+    """Four processes write and ask at once; each finds at once what it wrote."""
+    names = ["ann", "bob", "cid", "dan"]
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", READER, str(bench.root), name],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for name in names
+    ]
+    for worker in workers:
+        _, error = worker.communicate(timeout=100)
+        assert worker.returncode == 0, error
+    index = bench.index()
+    assert index.follow(embed="all").new_turns == 0
+    assert len(index.table()) == 60
+    assert facts(index, QUERIES)["rows"] == facts(bench.fresh(), QUERIES)["rows"]

@@ -1,0 +1,151 @@
+"""Words score as BM25 does, wherever a turn lies; vectors score by their cosine."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from anaphora.embed.service import EmbedderService, spec_for
+from anaphora.index.turns import TurnIndex
+from anaphora.text import analyse, query_terms
+from anaphora.values import NewTurn
+
+from .conftest import Bench
+
+VOCABULARY = ["ash", "birch", "cedar", "elm", "fir", "hazel", "larch", "maple", "oak", "pine"]
+
+
+def filled(bench: Bench, turns: int = 90) -> list[str]:
+    chance = random.Random(5)
+    weights = [1 / (n + 1) for n in range(len(VOCABULARY))]
+    texts = [
+        " ".join(chance.choices(VOCABULARY, weights, k=chance.randrange(2, 30)))
+        for _ in range(turns)
+    ]
+    for number, text in enumerate(texts):
+        bench.store.append("ab"[number % 2], "user", text)
+    return texts
+
+
+def plain_bm25(texts: list[str], terms: tuple[str, ...]) -> list[float]:
+    """BM25 as it is written in books (k1 1.2, b 0.75)."""
+    tokens = [analyse(text) for text in texts]
+    average = sum(map(len, tokens)) / len(tokens)
+    scores = []
+    for own in tokens:
+        score = 0.0
+        for term in terms:
+            holding = sum(term in other for other in tokens)
+            idf = math.log(1 + (len(tokens) - holding + 0.5) / (holding + 0.5))
+            tf = own.count(term)
+            score += idf * 2.2 * tf / (tf + 1.2 * (0.25 + 0.75 * len(own) / average))
+        scores.append(score)
+    return scores
+
+
+def by_text(index: TurnIndex, scores: np.ndarray, texts: list[str]) -> list[float]:
+    found = dict(zip(index.texts(range(len(scores))), scores.tolist(), strict=True))
+    return [found[text] for text in texts]
+
+
+@pytest.mark.parametrize("where", ["memory", "disk", "both"])
+def test_words_score_as_bm25(bench: Bench, where: str) -> None:
+    """In memory, on disk, or in part here and there: the scores are those of BM25."""
+    texts = filled(bench)
+    index = bench.index()
+    if where == "both":
+        index.follow("a")
+        index.commit_words()
+    index.follow()
+    if where == "disk":
+        index.commit_words()
+    terms = query_terms("pine maple, ash or oaks")
+    expected = plain_bm25(texts, terms)
+    found = by_text(index, index.words(terms), texts)
+    # The average length is that of the part on disk: a little off when only half lies there.
+    assert found == pytest.approx(expected, rel=0.06 if where == "both" else 1e-4)
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_one_thread_can_be_asked_alone(bench: Bench, written: bool) -> None:
+    """The turns of other threads score 0; those of the thread score as among all."""
+    filled(bench)
+    index = bench.index()
+    index.follow()
+    if written:
+        index.commit_words()
+    everywhere = index.words(["pine", "oak"])
+    code = index.table().conversations.index("b")
+    own = index.table().conversation == code
+    inside = index.words(["pine", "oak"], code)
+    assert inside[own] == pytest.approx(everywhere[own], rel=1e-5)
+    assert not inside[~own].any()
+
+
+def test_a_limit_keeps_the_best(bench: Bench) -> None:
+    """With a limit, the best turns of the bulk are the ones that have scores."""
+    filled(bench)
+    index = bench.index()
+    index.follow()
+    index.commit_words()
+    everything, best = index.words(["ash", "pine"]), index.words(["ash", "pine"], limit=5)
+    kept = np.flatnonzero(best)
+    assert len(kept) == 5
+    assert everything[kept].min() >= np.delete(everything, kept).max()
+
+
+def test_idf_tells_rare_words_from_common_ones(bench: Bench) -> None:
+    """A rarer term weighs more, an unknown one nothing; bulk and memory count alike."""
+    filled(bench)
+    index = bench.index()
+    index.follow()
+    before = index.idf(["ash", "pine", "unheard"])
+    assert before[1] > before[0] > before[2] == 0
+    index.commit_words()
+    assert index.idf(["ash", "pine", "unheard"]) == pytest.approx(before)
+
+
+def test_an_unknown_term_and_no_term_score_nothing(bench: Bench) -> None:
+    """No evidence is no evidence: zeros of the right length, on an empty index too."""
+    index = bench.index()
+    index.follow()
+    assert index.words(["ash"]).shape == index.cosine(np.ones(48, np.float32)).shape == (0,)
+    filled(bench, 3)
+    index.follow()
+    assert not index.words([]).any()
+    assert not index.words(["unheard"]).any()
+    assert len(index.rows("nowhere")) == 0
+
+
+def test_a_view_stays_as_it_was(bench: Bench) -> None:
+    """What was taken before more turns came still fits together afterwards."""
+    filled(bench, 20)
+    index = bench.index()
+    index.follow()
+    view = index.view()
+    words, cosine = view.words(["pine"]), view.cosine(bench.service.query("pine"))
+    for number in range(10):
+        bench.store.append("a", "user", f"pine and birch {number}")
+    index.follow()
+    assert np.array_equal(view.cosine(bench.service.query("pine")), cosine)
+    assert len(view.words(["pine"])) == len(words) == 20
+    assert len(index.table()) == 30
+
+
+def test_the_bundled_model_serves_the_index(bench: Bench) -> None:
+    """With the real model the meant turn is the closest, reopened or not."""
+    service = EmbedderService(spec_for("minilm"))
+    turns = ["My cat is called Misha.", "The build fails on Windows.", "We moved to Lisbon in May."]
+    bench.store.extend("a", [NewTurn("user", text) for text in turns])
+    index = bench.index(service=service)
+    assert index.follow().embedded == 3
+    query = service.query("What is the name of your pet?")
+    first = index.cosine(query)
+    assert int(np.argmax(first)) == 0
+    index.close()
+    index = bench.index(service=service)
+    assert index.follow().embedded == 0
+    assert np.array_equal(index.cosine(query), first)

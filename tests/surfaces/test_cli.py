@@ -1,0 +1,207 @@
+"""The command line, in process: what people read, what programs read, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from anaphora import Memory
+from anaphora.surfaces.cli.app import app
+from anaphora.surfaces.cli.output import visible
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "conversation.json"
+SMALL = [
+    {"role": "user", "content": "Staging's database listens on port 5433.", "ts": "2026-03-02T09:00:00Z"},
+    {"role": "assistant", "content": "Noted: staging is on 5433.", "ts": "2026-03-02T09:01:00Z"},
+    {"role": "user", "content": "My bicycle has a flat tyre.", "ts": "2026-03-03T09:00:00Z"},
+]
+
+
+@dataclass
+class Ran:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.out)
+
+
+@dataclass
+class Cli:
+    """Runs `anaphora` as a process, in a home of its own, with the word-hashing embedder."""
+
+    home: Path
+
+    def __call__(self, *words: str | Path) -> Ran:
+        done = subprocess.run(
+            [Path(sys.executable).parent / "anaphora", "--home", self.home, *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={"ANAPHORA_EMBEDDER": "hashing", "PATH": "", "HOME": str(self.home)},
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    return Cli(tmp_path / "home")
+
+
+@pytest.fixture
+def chat(tmp_path: Path) -> Path:
+    file = tmp_path / "staging.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in SMALL))
+    return file
+
+
+@pytest.mark.promise("cli.json")
+def test_import_list_show_recall_as_programs_see_them(cli: Cli, chat: Path) -> None:
+    """Every command's JSON holds what was imported, verbatim."""
+    imported = cli("conversation", "import", chat, "--json").data
+    assert imported["added"] == len(SMALL)
+    assert imported["problems"] == []
+    (conversation_id,) = imported["conversation_ids"]
+
+    (listed,) = cli("conversation", "list", "--json").data
+    assert (listed["conversation_id"], listed["turn_count"]) == (conversation_id, len(SMALL))
+
+    shown = cli("conversation", "show", conversation_id, "--json").data
+    assert [turn["text"] for turn in shown["turns"]] == [line["content"] for line in SMALL]
+    assert [turn["ts"] for turn in shown["turns"]] == [line["ts"] for line in SMALL]
+
+    found = cli("conversation", "recall", "flat tyre", "--json").data
+    assert found["hits"][0]["text"] == SMALL[2]["content"]
+    assert found["degraded"] == []
+    factors = found["hits"][0]["factors"]
+    assert sum(factors.values()) == pytest.approx(found["hits"][0]["score"], abs=1e-4)
+
+    stats = cli("stats", "--json").data
+    assert (stats["conversations"], stats["turns"], stats["vectors"]) == (1, 3, 3)
+
+    doctor = cli("doctor", "--json").data
+    assert doctor["ok"] is True
+    assert {check["name"] for check in doctor["checks"]} >= {"home", "threads", "truth", "index"}
+
+
+def test_import_and_recall_as_people_see_them(cli: Cli, chat: Path) -> None:
+    """The tables name counts, places, times and, when asked, the factors."""
+    assert "3 turns added, 0 known already" in cli("conversation", "import", chat).out
+    assert "0 turns added, 3 known already" in cli("conversation", "import", chat).out
+    assert "My bicycle" not in cli("conversation", "list").out
+    shown = cli("conversation", "recall", "which port is staging's database on?", "--why").out
+    assert "2026-03-02 09:00" in shown
+    assert "words" in shown
+    block = cli("conversation", "recall", "staging port", "--block", "-k", "1").out
+    assert block.startswith("Relevant earlier in this conversation")
+
+
+def test_recall_looks_in_one_conversation_when_told(cli: Cli, tmp_path: Path, chat: Path) -> None:
+    """`--in` leaves other conversations out."""
+    other = tmp_path / "other.jsonl"
+    other.write_text(json.dumps({"role": "user", "content": "The port of Porto."}) + "\n")
+    cli("conversation", "import", chat, other)
+    ids = [item["conversation_id"] for item in cli("conversation", "list", "--json").data]
+    for conversation_id in ids:
+        found = cli("conversation", "recall", "port", "--in", conversation_id, "--json").data
+        assert {hit["conversation_id"] for hit in found["hits"]} == {conversation_id}
+
+
+def test_namespaces_are_apart(cli: Cli, chat: Path) -> None:
+    """What is imported into one namespace is not seen from another."""
+    cli("--namespace", "work", "conversation", "import", chat)
+    assert cli("conversation", "list", "--json").data == []
+    assert len(cli("--namespace", "work", "conversation", "list", "--json").data) == 1
+
+
+def test_redact_and_delete(cli: Cli, chat: Path) -> None:
+    """Redacted words are recalled no more and do not come back by import; deleted ones likewise."""
+    (conversation_id,) = cli("conversation", "import", chat, "--json").data["conversation_ids"]
+    assert cli("conversation", "redact", conversation_id, "2").code == 0
+    assert cli("conversation", "import", chat, "--json").data["forgotten"] == 1
+    found = cli("conversation", "recall", "flat tyre", "--json").data["hits"]
+    assert all("tyre" not in hit["text"] for hit in found)
+    assert cli("conversation", "delete", conversation_id).code == 0
+    assert cli("conversation", "import", chat, "--json").data["added"] == 0
+    assert cli("conversation", "list", "--json").data == []
+    assert cli("conversation", "import", chat, "--again", "--json").data["added"] == len(SMALL)
+
+
+@pytest.mark.promise("cli.errors")
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["conversation", "show", "nothing"], 3, "no conversation with id 'nothing'"),
+        (["conversation", "show", "../etc"], 2, "conversation id"),
+        (["conversation", "delete", "nothing"], 3, "no conversation"),
+        (["conversation", "redact", "nothing", "0"], 3, "no turn"),
+        (["conversation", "recall", "x", "--mode", "magic"], 2, "mode"),
+        (["conversation", "import", "/no/such/file"], 2, "/no/such/file"),
+        (["--namespace", "a/b", "stats"], 2, "namespace"),
+        (["bench", "conversation", "/no/such", "--format", "realtalk"], 2, "/no/such"),
+    ],
+)
+def test_mistakes_are_one_clear_line(cli: Cli, words: list[str], code: int, says: str) -> None:
+    """A mistake gives its exit code and one line that names it, never a traceback."""
+    ran = cli(*words)
+    assert ran.code == code, ran.err
+    assert says in ran.err
+    assert "Traceback" not in ran.err + ran.out
+    assert len(ran.err.strip().splitlines()) == 1
+
+
+def test_an_import_with_a_broken_line_says_where(cli: Cli, tmp_path: Path) -> None:
+    """The broken line is named, the rest goes in, and the exit code tells of it."""
+    file = tmp_path / "torn.jsonl"
+    file.write_text(json.dumps(SMALL[0]) + "\n{broken\n" + json.dumps(SMALL[2]) + "\n")
+    ran = cli("conversation", "import", file)
+    assert ran.code == 5
+    assert "2 turns added" in ran.out
+    assert "line 2" in ran.out
+
+
+def test_blank_and_stop_word_questions_have_a_clear_outcome(cli: Cli, chat: Path) -> None:
+    """A blank question says that it is blank; one of stop words alone gives an answer."""
+    cli("conversation", "import", chat)
+    blank = cli("conversation", "recall", "  ", "--json").data
+    assert blank["hits"] == []
+    assert "blank" in blank["degraded"][0]["reason"]
+    assert cli("conversation", "recall", "is it on the", "--json").code == 0
+
+
+def test_remembered_text_cannot_drive_the_terminal() -> None:
+    """Control characters of old turns are shown, not obeyed."""
+    assert visible("red \x1b[31m \x07 \x9b title \ud800") == (
+        "red \\x1b[31m \\x07 \\x9b title \\ud800"
+    )
+    assert visible("é 漢字 🧠\n\ttab") == "é 漢字 🧠\n\ttab"
+
+
+def test_every_command_has_help() -> None:
+    """Every command and option is described."""
+    runner = CliRunner()
+    for words in ([], ["conversation"], ["bench"], ["conversation", "recall"], ["doctor"]):
+        result = runner.invoke(app, [*words, "--help"])
+        assert result.exit_code == 0
+        assert "Usage" in result.output
+
+
+def test_the_shipped_example_is_answered(tmp_path: Path) -> None:
+    """The demonstration's questions are answered from the example by the bundled model."""
+    with Memory.open(tmp_path) as memory:
+        report = memory.import_(EXAMPLE)
+        assert report.problems == ()
+        assert report.added > 150
+        port = memory.recall_conversation(None, "what port does the staging database listen on?")
+        assert any("5439" in hit.text for hit in port)
+        why = memory.recall_conversation(None, "why did we move the queue away from redis?")
+        assert any("lost jobs" in hit.text for hit in why)
