@@ -18,6 +18,7 @@ from pathlib import Path
 
 from anaphora.embed.minilm import MiniLM
 from anaphora.embed.service import EmbedderService, spec_for
+from anaphora.errors import EmbeddingError
 
 __all__ = ["run"]
 
@@ -37,6 +38,9 @@ def run(data: Path) -> dict[str, float]:
     first = [_milliseconds(partial(service.query, q)) for q in questions]
     again = [_milliseconds(partial(service.query, q)) for q in questions]
     variant = [_milliseconds(partial(service.query, f"{q.upper()}  ")) for q in questions]
+    start = time.perf_counter()
+    parts = sum(len(rows) for rows in service.embed(long) if not isinstance(rows, EmbeddingError))
+    seconds = time.perf_counter() - start
     figures = {
         "load_ms": load_ms,
         "query_p50_ms": statistics.median(first),
@@ -44,7 +48,8 @@ def run(data: Path) -> dict[str, float]:
         "repeated_query_p50_ms": statistics.median(again),
         "respelled_query_p50_ms": statistics.median(variant),
         "short_texts_a_second": len(short) / _milliseconds(lambda: service.embed(short)) * 1e3,
-        "long_texts_a_second": len(long) / _milliseconds(lambda: service.embed(long)) * 1e3,
+        "long_texts_a_second": len(long) / seconds,
+        "long_parts_a_second": parts / seconds,
     }
     for name, figure in figures.items():
         print(f"{name:26} {figure:10.3f}")

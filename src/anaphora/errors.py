@@ -4,6 +4,7 @@ AnaphoraError
 ├── InvalidInput (also ValueError)      what the caller passed cannot be used
 │   ├── InvalidId                       a conversation id or namespace name
 │   ├── InvalidTurn                     a turn's role, time or text
+│   ├── FilterError                     a filter that cannot be read; it names the place
 │   └── UnknownFormat                   a file that no importer recognises
 ├── NotFound (also KeyError)            an id that does not exist
 ├── StoreError                          truth could not be read or written
@@ -14,6 +15,12 @@ AnaphoraError
 ├── EmbeddingError                      a text could not be turned into a vector
 │   ├── ModelIntegrityError             the model file is not the one that was shipped
 │   └── EmbedderNotReady                the model is still loading
+├── EncryptionError                     a sealed home that cannot be opened or trusted
+│   ├── NoKeyringError                  there is no keychain to keep the master key in
+│   ├── MissingKey                      the keychain or the key file has no key of this home
+│   ├── WrongKey                        a key, or a passphrase, that is another one's
+│   ├── Tampered                        sealed bytes that were changed, cut or moved
+│   └── SealChanged                     the home was sealed or opened up while it was in use
 ├── MissingExtra (also ImportError)     an optional dependency is not installed
 └── Closed                              the memory was used after `close()`
 
@@ -32,16 +39,22 @@ __all__ = [
     "DiskFull",
     "EmbedderNotReady",
     "EmbeddingError",
+    "FilterError",
     "InvalidId",
     "InvalidInput",
     "InvalidTurn",
     "MissingExtra",
+    "MissingKey",
     "ModelIntegrityError",
+    "NoKeyringError",
     "NotFound",
     "ReadOnly",
     "SchemaTooNew",
+    "SealChanged",
     "StoreError",
+    "Tampered",
     "UnknownFormat",
+    "WrongKey",
 ]
 
 
@@ -70,6 +83,10 @@ class InvalidId(InvalidInput):
 
 class InvalidTurn(InvalidInput):
     """A turn whose role, time or text cannot be stored."""
+
+
+class FilterError(InvalidInput):
+    """A filter that cannot be read. `what` is the place, such as `filters.AND[1].tags.contains`."""
 
 
 class UnknownFormat(InvalidInput):
@@ -144,6 +161,35 @@ class EmbedderNotReady(EmbeddingError):
     def __init__(self, waited: float) -> None:
         self.waited = waited
         super().__init__(f"the embedding model is still loading after {waited:.1f} s")
+
+
+class EncryptionError(AnaphoraError):
+    """A sealed home cannot be opened or trusted: `what` it is about, and the `reason`."""
+
+    def __init__(self, what: str, reason: str) -> None:
+        self.what = what
+        self.reason = reason
+        super().__init__(f"{what}: {reason}")
+
+
+class NoKeyringError(EncryptionError):
+    """There is no keychain, or it refuses. A key file is used only by explicit choice."""
+
+
+class MissingKey(EncryptionError):
+    """A sealed home whose key is not where it was kept. Nothing was opened, no key was made."""
+
+
+class WrongKey(EncryptionError):
+    """A key or passphrase that does not belong to what it was tried on."""
+
+
+class Tampered(EncryptionError):
+    """Sealed bytes that were changed, cut short, or moved to another place. None is returned."""
+
+
+class SealChanged(EncryptionError):
+    """The home was encrypted, decrypted or given new keys meanwhile: it must be opened again."""
 
 
 class MissingExtra(AnaphoraError, ImportError):

@@ -195,8 +195,8 @@ class IndexCore:
             change = follower.change(key, state.marks.get(key), indexed, noted=key in noted)
             if change is not None:
                 changes.append(change)
-            elif key in state.overlay:
-                del state.overlay[key]
+            else:
+                state.drop(key)
         done = {change.conversation_id for change in changes}
         return changes, [c for key, c in state.overlay.items() if key not in done]
 

@@ -19,6 +19,7 @@ from filelock import FileLock, Timeout
 from anaphora.index.ledger import Ledger, LedgerBusy
 from anaphora.index.records import IndexLost
 from anaphora.index.words import WORD_INDEX_ERRORS, WordsMeta, extend_main, signature
+from anaphora.store.disk import make_directory
 
 __all__ = ["IndexHome"]
 
@@ -43,7 +44,7 @@ class IndexHome:
         reason = ""
         for attempt in range(_ATTEMPTS):
             try:
-                self.directory.mkdir(parents=True, exist_ok=True)
+                make_directory(self.directory)
                 return Ledger(self.directory / _FILE, embedder), ""
             except IndexLost as error:
                 reason = str(error)
@@ -124,7 +125,7 @@ class IndexHome:
     @contextmanager
     def _only_one(self, name: str) -> Iterator[bool]:
         try:
-            self.directory.mkdir(parents=True, exist_ok=True)
+            make_directory(self.directory)
             lock = FileLock(self.directory / name, blocking=False, mode=0o600)
             lock.acquire()
         except (Timeout, OSError):

@@ -20,6 +20,7 @@ from anaphora.index.nearest import Matrix
 from anaphora.index.records import Change, IndexLost, Mark
 from anaphora.index.view import TurnView, Words
 from anaphora.index.words import WORD_INDEX_ERRORS, MainWords, Tail, WordsMeta
+from anaphora.rank.table import TurnTable
 
 __all__ = ["State"]
 
@@ -46,7 +47,11 @@ class State:
         self._columns = empty_columns()
         self._speakers = Speakers()
         self._entries: NDArray[np.int32] = np.empty(0, np.int32)
+        self._changed()
+
+    def _changed(self) -> None:
         self._view: TurnView | None = None
+        self._rows: tuple[Columns, TurnTable, Words] | None = None
 
     def absorb(self, ledger: Ledger) -> None:
         """Take in what is new in the file. Raises IndexLost and LedgerBusy."""
@@ -64,7 +69,7 @@ class State:
         self.failures = {**self.failures, **delta.failures}
         self._absorb_words(ledger, delta, before)
         self.point = delta
-        self._view = None
+        self._changed()
         for key in [k for k, c in self.overlay.items() if not _still_based(c, self.marks.get(k))]:
             del self.overlay[key]
 
@@ -98,13 +103,18 @@ class State:
         """Answer without the bulk of words: nothing of it is left."""
         self.main, self.words_lost, self.tail = None, False, Tail()
         self.tail.add((key, tokens) for key, _, tokens in ledger.tokens(0))
-        self._view = None
+        self._changed()
 
     def keep(self, changes: Sequence[Change]) -> None:
         """Answer with these changes although the file has not got them."""
         if changes:
             self.overlay.update({change.conversation_id: change for change in changes})
-            self._view = None
+            self._changed()
+
+    def drop(self, conversation_id: str) -> None:
+        """Answer with what the file has of this thread."""
+        if self.overlay.pop(conversation_id, None) is not None:
+            self._changed()
 
     def known_marks(self) -> dict[str, Mark]:
         """Marks of what is answered with: the file's, and the overlay's in their place."""
@@ -155,14 +165,9 @@ class State:
         return self._view
 
     def _make_view(self) -> TurnView:
-        ids = {mark.code: key for key, mark in self.marks.items()}
-        columns = self._columns
-        if self.overlay:
-            columns = self._without_dropped(columns)
-        base = len(columns)
-        extra, overlay_tail = self._overlay_rows(ids)
-        columns = columns.joined(extra)
-        table = make_table(columns, ids, self._speakers.names)
+        if self._rows is None:
+            self._rows = self._make_rows()
+        columns, table, words = self._rows
         entries = self._entries_of(columns.hashes)
         return TurnView(
             table=table,
@@ -170,15 +175,27 @@ class State:
             embedded=entries >= 0,
             _entries=entries,
             _matrix=self._matrix.view(),
-            _words=Words(
-                main=self.main,
-                tail=self.tail,
-                overlay=overlay_tail,
-                row_of=self._row_of(columns.ids[:base]),
-                codes=np.array(sorted(ids), np.int32),
-                base=base,
-            ),
+            _words=words,
         )
+
+    def _make_rows(self) -> tuple[Columns, TurnTable, Words]:
+        """All but the vectors, which come more often than rows do."""
+        ids = {mark.code: key for key, mark in self.marks.items()}
+        columns = self._columns
+        if self.overlay:
+            columns = self._without_dropped(columns)
+        base = len(columns)
+        extra, overlay_tail = self._overlay_rows(ids)
+        columns = columns.joined(extra)
+        words = Words(
+            main=self.main,
+            tail=self.tail,
+            overlay=overlay_tail,
+            row_of=self._row_of(columns.ids[:base]),
+            codes=np.array(sorted(ids), np.int32),
+            base=base,
+        )
+        return columns, make_table(columns, ids, self._speakers.names), words
 
     def _row_of(self, ids: NDArray[np.int64]) -> NDArray[np.int32]:
         last = self.point.last_row if self.point is not None else 0

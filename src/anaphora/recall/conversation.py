@@ -50,9 +50,9 @@ MODES: tuple[str, ...] = get_args(RecallMode)
 # takes under a second; a machine that needs longer is better served by words now.
 MODEL_PATIENCE = 10.0
 
-# Texts are read from the disk in chunks of this many candidates, best first: most questions need
-# one chunk, a long live transcript to exclude needs a few.
-CHUNK = 64
+# Candidates are ordered, and their texts read from the disk, in chunks that double: most questions
+# are answered from the first, a long live transcript to exclude or a tight budget needs more.
+FIRST_CHUNK = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,22 +127,26 @@ class ConversationRecall:
         self, view: TurnView, scores: TurnScores, top_k: int, budget: int, exclude: Iterable[str]
     ) -> tuple[TurnHit, ...]:
         live = {text.strip() for text in exclude}
-        places = best_rows(view.table, scores, len(scores.rows))
-        candidates = self._with_texts(view, scores, places, live)
+        candidates = self._with_texts(view, scores, max(FIRST_CHUNK, 2 * top_k), live)
         taken = fill(candidates, lambda item: token_cost(item[1]), top_k=top_k, budget=budget)
         return tuple(self._hit(view.table, scores, place, text) for place, text in taken)
 
     def _with_texts(
-        self, view: TurnView, scores: TurnScores, places: Rows, live: set[str]
+        self, view: TurnView, scores: TurnScores, size: int, live: set[str]
     ) -> Iterator[tuple[int, str]]:
         """Places and their texts, best first, without the turns of the live transcript."""
-        for start in range(0, len(places), CHUNK):
-            chunk = places[start : start + CHUNK]
+        done = 0
+        while True:
+            places = best_rows(view.table, scores, done + size)
+            chunk = places[done:]
             texts = self.index.texts_of(view, scores.rows[chunk])
             for place, text in zip(chunk, texts, strict=True):
                 # An empty text is a turn that was forgotten since the view was taken.
                 if text and text.strip() not in live:
                     yield int(place), text
+            if len(chunk) < size:
+                return
+            done, size = done + size, 2 * size
 
     def _hit(self, table: TurnTable, scores: TurnScores, place: int, text: str) -> TurnHit:
         row = int(scores.rows[place])

@@ -83,7 +83,7 @@ def _sealed(name: str, kind: Any = EscapedText, *, needed: bool = False) -> Colu
 
 
 def _lookup(name: str, *, needed: bool = False) -> Column[Any]:
-    """A digest to find rows by, where the value itself is long or sealed."""
+    """A digest or an id to find rows by: a sealed home keeps a keyed form, equal for equals."""
     return Column(name, EscapedText, nullable=not needed, info={"at_rest": "lookup"})
 
 
@@ -117,10 +117,10 @@ conversation_note = Table(
     "conversation_note",
     metadata,
     _clear("namespace"),
-    _clear("conversation_id"),
+    _lookup("conversation_id", needed=True),
     _clear("source", needed=False),
     _sealed("source_key"),
-    _clear("branch_of", needed=False),
+    _lookup("branch_of"),
     _clear("branch_at", Integer, needed=False),
     _clear("seq", BigInteger),
     PrimaryKeyConstraint("namespace", "conversation_id", name="conversation_note_pk"),
@@ -131,7 +131,7 @@ turn_note = Table(
     "turn_note",
     metadata,
     _clear("namespace"),
-    _clear("conversation_id"),
+    _lookup("conversation_id", needed=True),
     _clear("position", Integer),
     # Sealed, because who guesses a short turn could check the guess against its hash.
     _sealed("turn_hash", needed=True),
@@ -153,7 +153,7 @@ forgotten_turn = Table(
     metadata,
     _clear("namespace"),
     _lookup("identity_key", needed=True),
-    _clear("conversation_id"),
+    _lookup("conversation_id", needed=True),
     _clear("position", Integer),
     _clear("source", needed=False),
     _sealed("source_key"),
@@ -167,7 +167,8 @@ forgotten_turn = Table(
 )
 
 # A memory as it stands. `seq` is the number of its last change, so that a follower sees changes as
-# it sees new rows; `record_event` tells how it came to be what it is.
+# it sees new rows; `record_event` tells how it came to be what it is. An empty `same_key` marks a
+# memory that stands for itself: nothing restates it and nothing is linked to it.
 record = Table(
     "record",
     metadata,
@@ -183,6 +184,7 @@ record = Table(
     _sealed("payload"),
     _sealed("origin"),
     _clear("parent", needed=False),
+    _clear("supersedes", needed=False),
     _clear("superseded_by", needed=False),
     _clear("created_at", BigInteger),
     _clear("valid_from", BigInteger),
@@ -198,9 +200,11 @@ record = Table(
     Index("record_same", "namespace", "same_key"),
     Index("record_path", "namespace", "path_key"),
     Index("record_parent", "namespace", "parent"),
+    Index("record_supersedes", "namespace", "supersedes"),
 )
 
-# Every time that a memory was said or changed, with the source of that time.
+# Every time that a memory was said or changed: `at` is when, `origin` a JSON object with the source
+# and the words of that time where they differ, or with what a change has replaced.
 record_event = Table(
     "record_event",
     metadata,

@@ -113,7 +113,8 @@ def _scores(report: BenchmarkReport) -> list[Text]:
         head = ("", "") if category == last else (category, count)
         cells = f"{head[0]:<{first}}  {head[1]:>9}  {ranking:<12}"
         cells += "".join(
-            f"{cell:>{len(name) + 2}}" for cell, name in zip(measures, _MEASURES, strict=True)
+            f"{cell:>{max(len(name), 5) + 2}}"
+            for cell, name in zip(measures, _MEASURES, strict=True)
         )
         bold = ranking in {report.rows[-1].name, "ranking"}
         shown.append(_line(cells, "bold" if bold else ""))

@@ -43,7 +43,11 @@ BAR_WIDTH = 24
 
 def console(*, stderr: bool = False) -> Console:
     """A console that never interprets recalled text as markup or emoji codes."""
-    return Console(stderr=stderr, highlight=False, emoji=False, soft_wrap=not sys.stdout.isatty())
+    # A pipe has no width: a table for a file or a test must not be cut at 80 columns.
+    width = None if sys.stdout.isatty() else 140
+    return Console(
+        stderr=stderr, highlight=False, emoji=False, width=width, soft_wrap=width is not None
+    )
 
 
 def emit(value: Any) -> None:

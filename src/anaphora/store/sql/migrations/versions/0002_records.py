@@ -37,7 +37,8 @@ def upgrade() -> None:
         *_texts("namespace", "record_id", needed=True),
         *_numbers("seq"),
         *_texts("kind", "type", "text", needed=True),
-        *_texts("path", "category", "tags", "payload", "origin", "parent", "superseded_by"),
+        *_texts("path", "category", "tags", "payload", "origin"),
+        *_texts("parent", "supersedes", "superseded_by"),
         *_numbers("created_at", "valid_from"),
         *_numbers("valid_until", "expires_at", "forgotten_at", needed=False),
         sa.Column("reinforced", sa.Integer, nullable=False),
@@ -50,6 +51,7 @@ def upgrade() -> None:
     op.create_index("record_same", "record", ["namespace", "same_key"])
     op.create_index("record_path", "record", ["namespace", "path_key"])
     op.create_index("record_parent", "record", ["namespace", "parent"])
+    op.create_index("record_supersedes", "record", ["namespace", "supersedes"])
     op.create_table(
         "record_event",
         *_texts("namespace", "record_id", needed=True),

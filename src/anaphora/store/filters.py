@@ -1,0 +1,251 @@
+"""Reads the filters of a recall, a listing or a forgetting: which records do they let through?
+
+In: `{"AND": [{"category": "development"}, {"tags": {"contains": "testing"}}]}` or None. Out: a
+frozen `Filter`, whose `matches` takes one record as a mapping. A filter is read once and strictly:
+what cannot be meant is a `FilterError` that names its place, never a condition that is silently
+true or false. Never touches a disk, a clock or a database.
+
+An object is `AND`, `OR` (each a list of objects), `NOT` (one object) and fields; several keys mean
+all of them. A field has a value (which means `eq`) or an object of operators, all of which hold.
+
+| field                                       | operators                                          |
+|---------------------------------------------|----------------------------------------------------|
+| id, category, type, path, parent, source    | all of them; order is that of code points          |
+| tags                                        | eq, ne (a list, as a set); contains, startswith    |
+|                                             | (any tag does); in (any tag is one of them); exists|
+| created_at, last_reinforced, expires_at     | eq, ne, gt, gte, lt, lte, in, exists               |
+| reinforce_count                             | eq, ne, gt, gte, lt, lte, in, exists               |
+| payload.name, payload.name.inner            | all of them; a value of another type does not match|
+
+A field that a record lacks (absent, None, no tags) matches `ne` and `exists: false`, nothing else.
+NOT turns the answer round: what lacks a field is let through by NOT around a condition on it.
+Texts compare exactly, case and accents included. Times are aware datetimes or RFC 3339 texts.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from anaphora.store.filter_rules import RULES, Holds, fault, read_flag
+
+__all__ = ["MAX_DEPTH", "MAX_NODES", "Filter", "parse"]
+
+MAX_DEPTH: Final = 32
+"""AND, OR and NOT within one another."""
+MAX_NODES: Final = 1_000
+"""Conditions and junctions in all. The values of one `in` are not counted."""
+
+_PAYLOAD = "payload."
+_TEXT_FIELDS = ("id", "category", "type", "path", "parent", "source")
+_TIME_FIELDS = ("created_at", "last_reinforced", "expires_at")
+_KINDS: dict[str, str] = {
+    **dict.fromkeys(_TEXT_FIELDS, "text"),
+    **dict.fromkeys(_TIME_FIELDS, "time"),
+    "tags": "tags",
+    "reinforce_count": "number",
+}
+_OPERATORS = (
+    "eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "startswith", "exists",
+)  # fmt: skip
+_JUNCTIONS = ("AND", "OR", "NOT")
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """One operator on one field: `holds(value of the record, operand)`."""
+
+    path: tuple[str, ...]
+    operator: str
+    operand: Any
+    holds: Holds
+
+    def matches(self, record: Mapping[str, Any]) -> bool:
+        value = _value_at(record, self.path)
+        if self.operator == "exists":
+            return (value is not None) is self.operand
+        if value is None:
+            return self.operator == "ne"
+        return self.holds(value, self.operand)
+
+
+@dataclass(frozen=True, slots=True)
+class _All:
+    parts: tuple[_Node, ...]
+
+    def matches(self, record: Mapping[str, Any]) -> bool:
+        return all(part.matches(record) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Any:
+    parts: tuple[_Node, ...]
+
+    def matches(self, record: Mapping[str, Any]) -> bool:
+        return any(part.matches(record) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Not:
+    part: _Node
+
+    def matches(self, record: Mapping[str, Any]) -> bool:
+        return not self.part.matches(record)
+
+
+_Node = _Condition | _All | _Any | _Not
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A filter that was read. One without conditions (None, `{}`) has no `fields`.
+
+    `fields` are the names that it asks about, `payload.name` for fields of the payload.
+    """
+
+    fields: frozenset[str] = frozenset()
+    _root: _Node | None = field(default=None, repr=False)
+
+    def matches(self, record: Mapping[str, Any]) -> bool:
+        """Whether `record` is let through.
+
+        The record has the fields of the module's table: texts, `tags` as any collection of texts,
+        times as aware datetimes, `reinforce_count` as a number, `payload` as a JSON-like mapping.
+        None and an absent key are the same.
+        """
+        return self._root is None or self._root.matches(record)
+
+
+def parse(filters: Mapping[str, Any] | None) -> Filter:
+    """Read `filters`; None and an empty object let everything through.
+
+    Raises FilterError with the place, for example `filters.AND[1].tags.contains`: an unknown field
+    or operator, an empty list, a value of the wrong type, more than `MAX_DEPTH` levels or
+    `MAX_NODES` conditions and junctions.
+    """
+    if filters is None:
+        return Filter()
+    if not isinstance(filters, Mapping):
+        raise fault("filters", filters, "expected an object")
+    if not filters:
+        return Filter()
+    reader = _Reader()
+    root = reader.read(filters, "filters", 0)
+    return Filter(frozenset(reader.fields), root)
+
+
+class _Reader:
+    """One reading: counts nodes and gathers the names of fields."""
+
+    def __init__(self) -> None:
+        self.fields: set[str] = set()
+        self._nodes = 0
+
+    def read(self, given: object, place: str, depth: int) -> _Node:
+        if not isinstance(given, Mapping):
+            raise fault(place, given, "expected an object")
+        if not given:
+            raise fault(place, given, "expected at least one field, AND, OR or NOT")
+        if depth > MAX_DEPTH:
+            raise fault(place, "…", f"nested deeper than {MAX_DEPTH} levels")
+        parts: list[_Node] = []
+        for name, value in given.items():
+            if not isinstance(name, str):
+                raise fault(place, name, "names of fields are texts")
+            parts.extend(self._entry(name, value, f"{place}.{name}", depth))
+        return parts[0] if len(parts) == 1 else _All(tuple(parts))
+
+    def _entry(self, name: str, value: object, place: str, depth: int) -> Iterator[_Node]:
+        if name in _JUNCTIONS:
+            self._count(place)
+            yield self._junction(name, value, place, depth + 1)
+            return
+        kind = _kind_of(name, place)
+        self.fields.add(name)
+        path = tuple(name.split("."))
+        if not isinstance(value, Mapping):
+            yield self._condition(path, kind, "eq", value, place)
+            return
+        if not value:
+            raise fault(place, value, f"expected operators, such as {{'eq': …}}; {_known()}")
+        for operator, operand in value.items():
+            if operator not in _OPERATORS:
+                reason = f"no such operator; {_known()}{_near(operator, _OPERATORS)}"
+                raise fault(f"{place}.{operator}", operand, reason)
+            yield self._condition(path, kind, operator, operand, f"{place}.{operator}")
+
+    def _junction(self, name: str, value: object, place: str, depth: int) -> _Node:
+        if name == "NOT":
+            return _Not(self.read(value, place, depth))
+        if not isinstance(value, list | tuple):
+            raise fault(place, value, "expected a list of objects")
+        if not value:
+            raise fault(place, value, "expected at least one object in the list")
+        parts = tuple(
+            self.read(part, f"{place}[{index}]", depth) for index, part in enumerate(value)
+        )
+        return _All(parts) if name == "AND" else _Any(parts)
+
+    def _condition(
+        self, path: tuple[str, ...], kind: str, operator: str, operand: object, place: str
+    ) -> _Condition:
+        self._count(place)
+        if operator == "exists":
+            return _Condition(path, operator, read_flag(operand, place), _never)
+        rule = RULES[kind].get(operator)
+        if rule is None:
+            known = ", ".join((*RULES[kind], "exists"))
+            raise fault(place, operand, f"{'.'.join(path)} has {known} only")
+        read, holds = rule
+        return _Condition(path, operator, read(operand, place), holds)
+
+    def _count(self, place: str) -> None:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise fault(place, "…", f"more than {MAX_NODES} conditions")
+
+
+def _kind_of(name: str, place: str) -> str:
+    if name.startswith(_PAYLOAD):
+        if all(name.split(".")):
+            return "payload"
+        raise fault(place, name, "a part of the name is empty")
+    kind = _KINDS.get(name)
+    if kind is not None:
+        return kind
+    if name == "payload":
+        raise fault(place, name, "name a field of the payload, such as payload.framework")
+    if name == "text":
+        raise fault(place, name, "the text is searched by the query, not by a filter")
+    if name.upper() in _JUNCTIONS:
+        raise fault(place, name, f"write {name.upper()} in capital letters")
+    fields = (*_KINDS, "payload.<name>")
+    reason = f"no such field; there are {', '.join(fields)}{_near(name, _KINDS)}"
+    raise fault(place, name, reason)
+
+
+def _known() -> str:
+    return f"there are {', '.join(_OPERATORS)}"
+
+
+def _near(name: object, known: Mapping[str, str] | tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(name[:40], known, 1) if isinstance(name, str) else []
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def _value_at(record: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    """The record's value, None when it lacks the field."""
+    value: Any = record.get(path[0])
+    for name in path[1:]:
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(name)
+    if path[0] == "tags" and not value:
+        return None
+    return value
+
+
+def _never(value: Any, operand: Any) -> bool:
+    raise AssertionError("exists is answered before any value is compared")

@@ -1,0 +1,256 @@
+"""Rows of the record tables, as the database has them, and the values that they stand for.
+
+In: rows, or values. Out: the other. Times are microseconds since 1970 UTC; tags, payload and
+origin are JSON that keeps every character, lone surrogates too (the column's escaping takes care
+of them). Nothing here reads a database, and nothing imports SQLAlchemy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from anaphora.memory_values import MemoryRecord
+
+__all__ = [
+    "COLUMNS",
+    "EVENT_COLUMNS",
+    "MEMORY",
+    "STANDS_ALONE",
+    "EventKind",
+    "RecordEvent",
+    "RecordLink",
+    "as_mapping",
+    "event_of",
+    "event_row",
+    "from_micros",
+    "path_key_of",
+    "record_of",
+    "record_row",
+    "same_key_of",
+    "to_micros",
+]
+
+MEMORY = "memory"
+"""The kind of record that this module speaks of."""
+STANDS_ALONE = ""
+"""The `same_key` of a memory that nothing restates and nothing is linked to."""
+
+EventKind = Literal["added", "restated", "linked", "updated", "forgotten"]
+
+COLUMNS = (
+    "record_id", "seq", "type", "text", "path", "category", "tags", "payload", "origin",
+    "parent", "supersedes", "superseded_by", "created_at", "valid_from", "valid_until",
+    "expires_at", "forgotten_at", "reinforced", "last_reinforced", "same_key",
+)  # fmt: skip
+EVENT_COLUMNS = ("record_id", "seq", "kind", "at", "tags", "origin")
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordEvent:
+    """One time that a memory was said or changed.
+
+    "added" and "restated" carry the tags and the origin of that time, and in `text` its words
+    where they differ from the record's (another Unicode form of the same). "linked": a close
+    memory said the same (`details["other"]`). "updated": tags and `details["was"]` are what was
+    replaced. "forgotten": it was softly forgotten.
+    """
+
+    record_id: str
+    kind: EventKind
+    at: datetime
+    seq: int = 0
+    tags: tuple[str, ...] = ()
+    source: str | None = None
+    conversation_id: str | None = None
+    turn_index: int | None = None
+    text: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLink:
+    """Two close memories. `kind` is "same" when they say the same, else "related".
+
+    `record_id` sorts before `other_id`; `strength` is their cosine.
+    """
+
+    record_id: str
+    other_id: str
+    kind: str
+    strength: float
+
+
+def to_micros(time: datetime | None) -> int | None:
+    """Microseconds since 1970 UTC of an aware time, exactly."""
+    return None if time is None else (time - _EPOCH) // _MICROSECOND
+
+
+def from_micros(micros: int | None) -> datetime | None:
+    """The inverse of `to_micros`, in UTC."""
+    return None if micros is None else _EPOCH + timedelta(microseconds=micros)
+
+
+def same_key_of(record: MemoryRecord) -> str:
+    """A digest that two memories share when they are the same: type, path, payload, NFC text."""
+    payload = "" if record.payload is None else _json(record.payload, sort_keys=True)
+    text = unicodedata.normalize("NFC", record.text)
+    return _digest("same", record.type, record.path or "", payload, text)
+
+
+def path_key_of(path: str | None) -> str | None:
+    """The digest to find the versions of a path by."""
+    return None if path is None else _digest("path", path)
+
+
+def record_of(row: Sequence[Any]) -> MemoryRecord:
+    """The record that a row of `COLUMNS` stands for."""
+    (
+        record_id, seq, kind, text, path, category, tags, payload, origin,
+        parent, supersedes, superseded_by, created_at, valid_from, valid_until,
+        expires_at, forgotten_at, reinforced, last_reinforced, _,
+    ) = row  # fmt: skip
+    came = json.loads(origin) if origin else {}
+    return MemoryRecord(
+        id=record_id,
+        text=text,
+        type=kind,
+        created_at=_EPOCH + timedelta(microseconds=created_at),
+        last_reinforced=_EPOCH + timedelta(microseconds=last_reinforced),
+        valid_from=_EPOCH + timedelta(microseconds=valid_from),
+        seq=seq,
+        path=path,
+        payload=json.loads(payload) if payload else None,
+        tags=tuple(json.loads(tags)) if tags else (),
+        category=category,
+        sources=tuple(came.get("sources", ())),
+        conversation_id=came.get("conversation_id"),
+        turn_index=came.get("turn_index"),
+        parent=parent,
+        supersedes=supersedes,
+        superseded_by=superseded_by,
+        expires_at=from_micros(expires_at),
+        valid_to=from_micros(valid_until),
+        reinforce_count=reinforced,
+        forgotten=forgotten_at is not None,
+    )
+
+
+def record_row(
+    record: MemoryRecord, same_key: str, forgotten_at: datetime | None
+) -> dict[str, Any]:
+    """The columns of a record, but for its namespace and kind."""
+    origin = {
+        "sources": list(record.sources) or None,
+        "conversation_id": record.conversation_id,
+        "turn_index": record.turn_index,
+    }
+    return {
+        "record_id": record.id,
+        "seq": record.seq,
+        "type": record.type,
+        "text": record.text,
+        "path": record.path,
+        "category": record.category,
+        "tags": _json(record.tags) if record.tags else None,
+        "payload": None if record.payload is None else _json(record.payload),
+        "origin": _without_none(origin),
+        "parent": record.parent,
+        "supersedes": record.supersedes,
+        "superseded_by": record.superseded_by,
+        "created_at": to_micros(record.created_at),
+        "valid_from": to_micros(record.valid_from),
+        "valid_until": to_micros(record.valid_to),
+        "expires_at": to_micros(record.expires_at),
+        "forgotten_at": to_micros(forgotten_at),
+        "reinforced": record.reinforce_count,
+        "last_reinforced": to_micros(record.last_reinforced),
+        "same_key": same_key,
+        "path_key": path_key_of(record.path),
+    }
+
+
+def event_of(row: Sequence[Any]) -> RecordEvent:
+    """The event that a row of `EVENT_COLUMNS` stands for."""
+    record_id, seq, kind, at, tags, origin = row
+    came = json.loads(origin) if origin else {}
+    return RecordEvent(
+        record_id=record_id,
+        kind=kind,
+        at=_EPOCH + timedelta(microseconds=at),
+        seq=seq,
+        tags=tuple(json.loads(tags)) if tags else (),
+        source=came.get("source"),
+        conversation_id=came.get("conversation_id"),
+        turn_index=came.get("turn_index"),
+        text=came.get("text"),
+        details=came.get("details", {}),
+    )
+
+
+def event_row(event: RecordEvent) -> dict[str, Any]:
+    """The columns of an event, but for its namespace."""
+    origin = {
+        "source": event.source,
+        "conversation_id": event.conversation_id,
+        "turn_index": event.turn_index,
+        "text": event.text,
+        "details": dict(event.details) or None,
+    }
+    return {
+        "record_id": event.record_id,
+        "seq": event.seq,
+        "kind": event.kind,
+        "at": to_micros(event.at),
+        "tags": _json(event.tags) if event.tags else None,
+        "origin": _without_none(origin),
+    }
+
+
+def as_mapping(record: MemoryRecord) -> dict[str, Any]:
+    """A record as filters see it. `source` is where it came from first."""
+    return {
+        "id": record.id,
+        "type": record.type,
+        "path": record.path,
+        "category": record.category,
+        "tags": record.tags,
+        "payload": record.payload,
+        "parent": record.parent,
+        "source": record.sources[0] if record.sources else None,
+        "created_at": record.created_at,
+        "last_reinforced": record.last_reinforced,
+        "expires_at": record.expires_at,
+        "reinforce_count": record.reinforce_count,
+    }
+
+
+def _json(value: object, *, sort_keys: bool = False) -> str:
+    # Not in ASCII: two lone surrogates side by side would be read back as one character.
+    return json.dumps(
+        value, ensure_ascii=False, allow_nan=False, sort_keys=sort_keys, separators=(",", ":"),
+        default=dict,
+    )  # fmt: skip
+
+
+def _without_none(values: Mapping[str, object]) -> str | None:
+    kept = {name: value for name, value in values.items() if value is not None}
+    return _json(kept) if kept else None
+
+
+def _digest(*parts: str) -> str:
+    """32 hex digits; each part is preceded by its length, so that no two lists share their bytes."""
+    digest = hashlib.sha256()
+    for part in parts:
+        encoded = part.encode("utf-8", "surrogatepass")
+        digest.update(len(encoded).to_bytes(8, "big"))
+        digest.update(encoded)
+    return digest.hexdigest()[:32]

@@ -1,0 +1,133 @@
+"""`sealed.json`: the file that says that a home is sealed, by which key, and in which state.
+
+In: a home's folder. Out: a `Marker`. It holds no secret: the data key stands in it wrapped by the
+master key. A MAC under the data key covers every field, so that nobody without the key can tell a
+program to open a home up. It never decides anything.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from anaphora.errors import StoreError, Tampered
+from anaphora.store.disk import (
+    NO_FILE,
+    identity_of,
+    make_directory,
+    replace_file,
+    sync_directory,
+    translate,
+)
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+__all__ = ["MARKER", "Marker", "Place", "State", "place_of", "read", "remove", "signed", "write"]
+
+MARKER = "sealed.json"
+FORMAT = 1
+State = Literal["sealed", "encrypting", "decrypting", "rekeying"]
+_STATES = ("sealed", "encrypting", "decrypting", "rekeying")
+_TEMPORARY_KEY = "1" * 24
+
+Place = tuple[int, int, int, int] | None
+"""Which marker file stands there, None for none: for a cheap look whether it is still the one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """What `sealed.json` says.
+
+    `home` is the id of the home; `kept` is where the master key is; `generation` counts master
+    keys. `wrapped` is the data key, sealed by the master key, and `check` identifies it; `next`
+    and `next_check` are those of the data key that a deep rotation moves to. `conversion` is the
+    number of the conversion under way, 0 for none. `mac` covers all the rest.
+    """
+
+    home: str
+    kept: Literal["keychain", "file"]
+    state: State
+    generation: int
+    wrapped: str
+    check: str
+    conversion: int = 0
+    next: str = ""
+    next_check: str = ""
+    version: int = FORMAT
+    mac: str = ""
+
+    @property
+    def key_name(self) -> str:
+        """The name under which the master key is kept."""
+        return f"{self.home}.{self.generation}"
+
+
+def place_of(home: Path) -> Place:
+    """Which marker stands in `home`, by its identity; None for none. `StoreError` if unknown."""
+    path = home / MARKER
+    try:
+        return identity_of(os.stat(path))  # noqa: PTH116 - called at every read; Path is slower
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise translate(error, "read", path) from error
+
+
+def read(home: Path) -> Marker | None:
+    """The marker of a home; None when the home is not sealed. `Tampered` when it makes no sense."""
+    path = home / MARKER
+    try:
+        found = json.loads(path.read_bytes())
+        marker = Marker(**found)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise translate(error, "read", path) from error
+    except (ValueError, TypeError) as error:
+        raise Tampered(str(path), "it is not what this program wrote") from error
+    if marker.version != FORMAT:
+        raise StoreError("open", path, f"its format {marker.version} is newer than this program")
+    if marker.state not in _STATES or marker.kept not in {"keychain", "file"}:
+        raise Tampered(str(path), "it is not what this program wrote")
+    return marker
+
+
+def signed(marker: Marker, key: bytes) -> Marker:
+    """The marker with the MAC that belongs to it under `key`."""
+    fields = asdict(replace(marker, mac=""))
+    data = json.dumps(fields, sort_keys=True).encode()
+    return replace(marker, mac=hmac.digest(key, data, "sha256").hex())
+
+
+def write(home: Path, marker: Marker) -> None:
+    """Put the marker in place, in one step, for good. `StoreError` and its kinds."""
+    path = home / MARKER
+    data = json.dumps(asdict(marker), indent=1).encode() + b"\n"
+
+    def content(target: BinaryIO) -> None:
+        target.write(data)
+
+    try:
+        make_directory(home)
+        old = NO_FILE
+        with suppress(FileNotFoundError):
+            old = identity_of(path.stat())
+        replace_file(path, _TEMPORARY_KEY, old, content)
+    except OSError as error:
+        raise translate(error, "write", path) from error
+
+
+def remove(home: Path) -> None:
+    """Take the marker away: the home is clear from now on."""
+    path = home / MARKER
+    try:
+        path.unlink(missing_ok=True)
+        sync_directory(home)
+    except OSError as error:
+        raise translate(error, "remove", path) from error
