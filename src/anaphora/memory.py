@@ -6,6 +6,7 @@ every heavy library is imported by the room that needs it, when it first needs i
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 from collections.abc import Callable, Iterable
@@ -40,6 +41,9 @@ __all__ = ["Memory"]
 Progress = Callable[[str, int, int], None]
 Handler = Callable[[Any], None]
 EVENTS = ("cache",)
+
+# Open namespaces hold files and vectors; a service may have ten thousand of them.
+OPEN_LANES = 64
 
 
 def _utc_now() -> datetime:
@@ -117,6 +121,8 @@ class Memory:
             handlers=handlers,
         )
         memory = cls(shared, _checked_namespace(namespace))
+        # A process that ends without closing must not end inside a model library either.
+        atexit.register(memory.close)
         if warm:
             service.start()
         return memory
@@ -228,9 +234,11 @@ class Memory:
             if self._home.closed:
                 return
             self._home.closed = True
-            for lane in self._home.lanes.values():
-                lane.index.close()
-            self._home.truth.close()
+        atexit.unregister(self.close)
+        for lane in self._home.lanes.values():
+            lane.index.close()
+        self._home.embedder.close()
+        self._home.truth.close()
 
     def __enter__(self) -> Memory:
         return self
@@ -243,9 +251,12 @@ class Memory:
         with home.lock:
             if home.closed:
                 raise Closed
-            if self.namespace not in home.lanes:
-                home.lanes[self.namespace] = _open_lane(home, self.namespace)
-            return home.lanes[self.namespace]
+            lane = home.lanes.pop(self.namespace, None) or _open_lane(home, self.namespace)
+            # The last in the dict is the one used last.
+            home.lanes[self.namespace] = lane
+            for unused in list(home.lanes)[:-OPEN_LANES]:
+                home.lanes.pop(unused).index.release()
+            return lane
 
 
 def _open_lane(home: _Home, namespace: str) -> _Lane:

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 MemoryType = Literal["episodic", "semantic", "procedural"]
-Action = Literal["added", "reinforced", "superseded"]
+Action = Literal["added", "reinforced", "superseded", "updated"]
 ItemT = TypeVar("ItemT")
 
 
@@ -87,7 +87,7 @@ class MemoryRecord:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What `remember` did. `related` are ids of close memories that stay memories of their own.
+    """What `remember` or `update` did. `related` are ids of close memories, which stay.
 
     `redacted` are the kinds of secrets that were taken out before anything was stored.
     """

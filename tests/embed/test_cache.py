@@ -19,6 +19,7 @@ QUERIES = st.lists(
 )
 
 
+@pytest.mark.promise("embed.cache")
 @given(QUERIES, st.integers(0, 5))
 def test_cache_is_least_recently_used(queries: list[str], size: int) -> None:
     """Hits and misses are those of a plain LRU over the embedder's keys."""
@@ -48,6 +49,7 @@ def test_cache_never_exceeds_its_size(puts: list[tuple[str, int]], size: int) ->
         assert len(cache) <= size
 
 
+@pytest.mark.promise("embed.cache")
 def test_size_zero_keeps_nothing() -> None:
     """With the cache off the same question is computed every time."""
     events: list[CacheEvent] = []

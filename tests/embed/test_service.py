@@ -55,6 +55,7 @@ def failing(error: Exception) -> EmbedderService:
     return EmbedderService(EmbedderSpec("broken", 384, load))
 
 
+@pytest.mark.promise("embed.identity")
 def test_identity_is_known_before_loading() -> None:
     """Name and dimensions of the bundled model are those of the loaded one, without loading it."""
     service = EmbedderService(spec_for("minilm"))
@@ -75,6 +76,7 @@ def test_import_loads_no_model_library() -> None:
     assert done.stdout.strip() == "set()"
 
 
+@pytest.mark.promise("embed.background")
 def test_loads_in_the_background() -> None:
     """`start` returns at once; until the model is there, a question with a time-out says so."""
     gate = threading.Event()
@@ -134,6 +136,7 @@ def test_wrong_embedder_is_refused() -> None:
         service.query("anything")
 
 
+@pytest.mark.promise("embed.one_bad")
 def test_one_bad_text_fails_no_other() -> None:
     """Each bad text has its error in its place, all others have their vectors."""
     service = EmbedderService(spec_for(Picky()))
@@ -184,6 +187,7 @@ def test_progress_reaches_the_end() -> None:
     assert service.embedded == 1200
 
 
+@pytest.mark.promise("embed.cache")
 def test_spelling_variants_hit() -> None:
     """With the bundled model, spellings that it cannot tell apart share a cached vector."""
     events: list[CacheEvent] = []

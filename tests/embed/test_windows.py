@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,6 +29,7 @@ def test_blocks_joined_are_the_text(text: str, size: int) -> None:
     assert all(len(block) <= size for block in found)
 
 
+@pytest.mark.promise("embed.whole")
 @given(PROSE, st.integers(1, 40))
 def test_windows_cover_every_piece(text: str, size: int) -> None:
     """Every word piece lies in a window, no window is too large and each begins after the last."""

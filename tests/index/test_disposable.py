@@ -23,6 +23,7 @@ def filled(bench: Bench, turns: int = 120) -> None:
         bench.store.extend(thread, news)
 
 
+@pytest.mark.promise("index.disposable")
 def test_a_deleted_directory_is_made_again_under_an_open_index(bench: Bench) -> None:
     """An index in use answers right after its directory is gone, and so does a new one."""
     filled(bench)
@@ -118,6 +119,7 @@ while True:
 """
 
 
+@pytest.mark.promise("index.crash")
 @pytest.mark.parametrize("attempt", range(6))
 def test_a_killed_writer_leaves_an_index_that_answers_right(bench: Bench, attempt: int) -> None:
     """After SIGKILL at a random moment the index agrees with one that is made anew."""

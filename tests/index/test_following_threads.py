@@ -25,6 +25,7 @@ def all_bytes(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
+@pytest.mark.promise("index.follows")
 def test_a_turn_is_seen_by_the_next_question(bench: Bench) -> None:
     """Every append is found by words and by vector at the next follow, of one thread or all."""
     index = bench.index()
@@ -53,6 +54,7 @@ def test_nothing_is_embedded_twice(bench: Bench) -> None:
     assert bench.service.embedded == 3
 
 
+@pytest.mark.promise("recall.pending")
 def test_a_large_backlog_comes_in_the_background(bench: Bench) -> None:
     """Words answer at once, the result says how many vectors are coming, and they come."""
     turns = [NewTurn("user", f"unit{number} alone") for number in range(INLINE_BACKLOG + 40)]
@@ -68,6 +70,7 @@ def test_a_large_backlog_comes_in_the_background(bench: Bench) -> None:
     assert index.view().embedded.all()
 
 
+@pytest.mark.promise("index.follows")
 def test_an_edit_in_place_is_followed(bench: Bench) -> None:
     """A foreign program that writes into the file, at once and with equal size, is noticed."""
     bench.store.append("a", "user", "the wall is green")
@@ -82,6 +85,7 @@ def test_an_edit_in_place_is_followed(bench: Bench) -> None:
         assert index.texts([0]) == [f"the wall is {new.decode()}"]
 
 
+@pytest.mark.promise("index.forgets")
 def test_what_is_forgotten_is_gone_from_the_disk(bench: Bench) -> None:
     """After a redaction or deletion is followed, no file of the index holds the words."""
     for number in range(80):
@@ -148,6 +152,7 @@ def test_an_embedder_that_is_down_uses_up_no_attempts(bench: Bench) -> None:
     assert (followed.embedded, followed.pending, followed.degraded) == (1, 0, ())
 
 
+@pytest.mark.promise("embed.identity")
 def test_vectors_of_another_embedder_are_never_compared(bench: Bench) -> None:
     """An index opened with another embedder has its own vectors only, and keeps the others."""
     bench.store.append("a", "user", "hello there")

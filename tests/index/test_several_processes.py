@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pysqlite3
+import pytest
 
 from anaphora.values import NewTurn
 
@@ -15,6 +16,7 @@ from .conftest import Bench, facts
 QUERIES = ("number 7", "words of thread")
 
 
+@pytest.mark.promise("index.shared")
 def test_what_one_embeds_the_other_has(bench: Bench) -> None:
     """Rows, vectors and words written by one index are used by another without work."""
     first, second = bench.index(), bench.index()
@@ -29,6 +31,7 @@ def test_what_one_embeds_the_other_has(bench: Bench) -> None:
     assert facts(first, QUERIES) == facts(second, QUERIES)
 
 
+@pytest.mark.promise("index.shared")
 def test_a_locked_file_changes_no_answer(bench: Bench) -> None:
     """While another process holds the write lock, new turns are answered from memory."""
     index = bench.index()

@@ -51,6 +51,7 @@ def by_text(index: TurnIndex, scores: np.ndarray, texts: list[str]) -> list[floa
     return [found[text] for text in texts]
 
 
+@pytest.mark.promise("index.tail")
 @pytest.mark.parametrize("where", ["memory", "disk", "both"])
 def test_words_score_as_bm25(bench: Bench, where: str) -> None:
     """In memory, on disk, or in part here and there: the scores are those of BM25."""

@@ -19,6 +19,7 @@ from anaphora.rank.turns import (
     Weights,
     best_rows,
     score_by_meaning,
+    score_by_words,
     score_turns,
 )
 
@@ -231,6 +232,14 @@ def test_vector_mode_is_the_cosine() -> None:
     scores = score_by_meaning(np.array([0.25, -0.5, 0.75], np.float32))
     assert best_rows(table, scores, 3).tolist() == [2, 0, 1]
     assert scores.explain(1) == {"meaning": -0.5}
+
+
+def test_words_mode_is_bm25() -> None:
+    """Ranking by words alone gives BM25 as the score, and a turn without a match is not found."""
+    table = make_table([0, 0, 0])
+    scores = score_by_words(np.array([0.0, 2.0, 4.0]), rows=np.array([0, 1, 2]))
+    assert best_rows(table, scores, 3).tolist() == [2, 1]
+    assert scores.explain(2) == {"words": 4.0}
 
 
 def test_an_empty_table_has_no_hits() -> None:

@@ -295,6 +295,7 @@ def test_what_is_no_time_names_none(sentence: str) -> None:
     assert read_times(sentence, NOW) == ()
 
 
+@pytest.mark.promise("times.read")
 def test_several_times_come_in_the_order_of_the_text() -> None:
     """Each time named gives its own span, in the order of the words."""
     spans = read_times("was it today, yesterday or two weeks ago?", NOW)

@@ -17,6 +17,7 @@ HARD = st.sampled_from("\x00\x10\ud800\udbff\udc00\udfff00D8F1a")
 ANY_TEXT = st.text(alphabet=st.one_of(HARD, st.characters()), max_size=30)
 
 
+@pytest.mark.promise("truth.round_trip")
 @given(ANY_TEXT)
 def test_every_string_comes_back(text: str) -> None:
     """Unescaping gives back exactly what was escaped."""

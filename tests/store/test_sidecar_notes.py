@@ -214,6 +214,7 @@ def test_long_keys_are_kept(truth: Truth) -> None:
     assert sidecar.known("chatgpt", "chat" + long)["message" + long].forgotten
 
 
+@pytest.mark.promise("truth.round_trip")
 def test_every_naughty_string_comes_back(truth: Truth, shared_data: Path) -> None:
     """All strings of the Big List of Naughty Strings are kept exactly, as speakers and as keys."""
     strings = json.loads((shared_data / "adversarial/blns/blns.json").read_text("utf-8"))

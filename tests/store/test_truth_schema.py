@@ -93,6 +93,7 @@ def test_the_newest_migration_is_the_revision_of_this_program() -> None:
                for step in script.walk_revisions())  # fmt: skip
 
 
+@pytest.mark.promise("truth.migrates")
 @pytest.mark.parametrize(
     "fixture", sorted(FIXTURES.glob("truth_*.sql")), ids=lambda fixture: fixture.stem
 )
@@ -172,6 +173,7 @@ def test_every_column_says_how_it_is_sealed() -> None:
     assert undeclared == []
 
 
+@pytest.mark.promise("truth.migrates")
 @pytest.mark.parametrize("found", ["9999", "a branch of somebody"])
 def test_a_newer_home_is_left_alone(
     database: Path | str, open_again: OpenTruth, found: str

@@ -53,6 +53,7 @@ def sequence(truth: Truth) -> list[int]:
     return [row[0] for row in rows]
 
 
+@pytest.mark.promise("truth.processes")
 @pytest.mark.slow
 def test_eight_processes_write_at_once(database: Path | str, open_again: OpenTruth) -> None:
     """Eight processes that also make the database: nothing lost, and no number ever skipped."""
@@ -140,6 +141,7 @@ def test_a_failing_body_undoes_the_write(truth: Truth) -> None:
         assert list(write.take()) == [1]
 
 
+@pytest.mark.promise("truth.sequence")
 def test_numbers_count_within_a_namespace(truth: Truth) -> None:
     """Each namespace has numbers of its own, and a write that takes none changes no version."""
     with truth.write("one") as write:

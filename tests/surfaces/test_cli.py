@@ -18,7 +18,11 @@ from anaphora.surfaces.cli.output import visible
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "conversation.json"
 SMALL = [
-    {"role": "user", "content": "Staging's database listens on port 5433.", "ts": "2026-03-02T09:00:00Z"},
+    {
+        "role": "user",
+        "content": "Staging's database listens on port 5433.",
+        "ts": "2026-03-02T09:00:00Z",
+    },
     {"role": "assistant", "content": "Noted: staging is on 5433.", "ts": "2026-03-02T09:01:00Z"},
     {"role": "user", "content": "My bicycle has a flat tyre.", "ts": "2026-03-03T09:00:00Z"},
 ]

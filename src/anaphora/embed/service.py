@@ -109,6 +109,7 @@ class EmbedderService:
         self._on_cache = on_cache
         self._lock = threading.Lock()
         self._started = False
+        self._loader: threading.Thread | None = None
         self._ended = threading.Event()
         self._embedder: Embedder | None = None
         self._failure: EmbeddingError | None = None
@@ -140,7 +141,15 @@ class EmbedderService:
             if self._started:
                 return
             self._started = True
-        threading.Thread(target=self._load, name="anaphora-embedder", daemon=True).start()
+            self._loader = threading.Thread(
+                target=self._load, name="anaphora-embedder", daemon=True
+            )
+            self._loader.start()
+
+    def close(self) -> None:
+        """Wait for a load that is under way: a process must not end inside a model library."""
+        if self._loader is not None:
+            self._loader.join()
 
     def ready(self, timeout: float | None = None) -> bool:
         """Wait until loading has ended, at most `timeout` seconds (None: as long as it takes).

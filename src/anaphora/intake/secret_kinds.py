@@ -29,7 +29,7 @@ class SecretKind(StrEnum):
     ARTIFACTORY = "artifactory-token"
     AUTHORIZATION = "authorization-header"
     AWS_ACCESS_KEY = "aws-access-key"
-    AWS_SECRET_KEY = "aws-secret-key"
+    AWS_SECRET_KEY = "aws-secret-key"  # noqa: S105 - a name, no secret
     AZURE_STORAGE = "azure-storage-key"
     BASIC_AUTH = "basic-auth"
     CARD = "card-number"
@@ -48,10 +48,10 @@ class SecretKind(StrEnum):
     NPM = "npm-token"
     OPENAI = "openai-key"
     OPENROUTER = "openrouter-key"
-    PASSWORD = "password"
+    PASSWORD = "password"  # noqa: S105 - a name, no secret
     PRIVATE_KEY = "private-key"
     PYPI = "pypi-token"
-    SECRET = "secret"
+    SECRET = "secret"  # noqa: S105 - a name, no secret
     SENDGRID = "sendgrid-key"
     SHOPIFY = "shopify-token"
     SLACK = "slack-token"

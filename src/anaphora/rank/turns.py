@@ -120,7 +120,10 @@ def score_turns(
         raise ValueError(f"words and cosine must have one value for each of {len(table)} turns")
     # Single precision throughout: at 100,000 turns, memory is what takes the time.
     w, unit = weights, np.float32(1.0 / weights.scale)
-    at: Rows | slice = slice(None) if rows is None else np.asarray(rows, dtype=np.intp)
+    scored = np.arange(len(table)) if rows is None else np.asarray(rows, dtype=np.intp)
+    # All rows in their order need no copy of every column, which is most of the time at 100,000.
+    whole = len(scored) == len(table) and bool(np.all(scored[1:] - scored[:-1] == 1))
+    at: Rows | slice = slice(None) if whole else scored
     near_words = _saturated(words, w.words_half)
     near_words *= unit * np.float32(w.words)
     # Below zero there is nothing to tell apart: unrelated is unrelated.
@@ -147,21 +150,20 @@ def score_turns(
         if name == "time":
             # So far it was evidence; what follows only tells turns apart that have some.
             found = total > 0
-    scored = np.arange(len(table)) if isinstance(at, slice) else at
     return TurnScores(scored, total, factors, found)
 
 
 def score_by_meaning(cosine: NDArray[np.floating], *, rows: Rows | None = None) -> TurnScores:
     """Score by cosine and nothing else: the seed's ranking, `mode="vector"`."""
     rows = np.arange(len(cosine)) if rows is None else np.asarray(rows, dtype=np.intp)
-    total = np.asarray(cosine, dtype=np.float32)[rows]
+    total: Floats = np.asarray(cosine, dtype=np.float32)[rows]
     return TurnScores(rows, total, {"meaning": total}, np.ones(len(rows), dtype=np.bool_))
 
 
 def score_by_words(words: NDArray[np.floating], *, rows: Rows | None = None) -> TurnScores:
     """Score by BM25 and nothing else, `mode="words"`: a turn without a match is not found."""
     rows = np.arange(len(words)) if rows is None else np.asarray(rows, dtype=np.intp)
-    total = np.asarray(words, dtype=np.float64)[rows]
+    total: Floats = np.asarray(words, dtype=np.float32)[rows]
     return TurnScores(rows, total, {"words": total}, total > 0)
 
 

@@ -3,7 +3,8 @@
 In: notes about turns and conversations. Out: the same, by conversation or by source chat. A note
 carries the hash of its turn: one whose turn is not in the thread (a crash came between the two
 writes, or another program rewrote the file) is void, and only the reader of the thread can tell.
-It never holds a turn's text, and nothing here imports SQLAlchemy before the first write.
+A home's sealer encrypts them on their way in. It never holds a turn's text, and nothing here
+imports SQLAlchemy before the first write.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from anaphora.store.sealing.columns import CLEAR, Sealer
 
 if TYPE_CHECKING:
     from anaphora.store.sql.engine import Truth
@@ -22,13 +25,24 @@ __all__ = ["ConversationNote", "Sidecar", "TurnNote"]
 # a place is in both, the living note comes last and wins; so does the later of two equals.
 _NOTES = """
 SELECT conversation_id, position, turn_hash, speaker, source, source_key, message_key,
-       0 AS forgotten, seq
+       0 AS forgotten, '' AS identity_key, seq
   FROM turn_note WHERE namespace = :namespace AND {where}
 UNION ALL
-SELECT conversation_id, position, '', NULL, source, source_key, message_key, 1, seq
+SELECT conversation_id, position, NULL, NULL, source, source_key, message_key, 1, identity_key, seq
   FROM forgotten_turn WHERE namespace = :namespace AND {where}
 ORDER BY forgotten DESC, seq
 """
+_NOTE_COLUMNS = (
+    "conversation_id",
+    "position",
+    "turn_hash",
+    "speaker",
+    "source",
+    "source_key",
+    "message_key",
+    "forgotten",
+    "identity_key",
+)
 _NOTES_AT = _NOTES.format(where="conversation_id = :conversation_id AND position >= :start")
 _NOTES_OF_CHAT = _NOTES.format(where="chat_key = :chat_key")
 _CHANGED = """
@@ -42,6 +56,7 @@ _CONVERSATIONS = """
 SELECT conversation_id, source, source_key, branch_of, branch_at
   FROM conversation_note WHERE namespace = :namespace
 """
+_CONVERSATION_COLUMNS = ("conversation_id", "source", "source_key", "branch_of", "branch_at")
 _CONVERSATION = _CONVERSATIONS + " AND conversation_id = :conversation_id"
 
 
@@ -79,9 +94,10 @@ class ConversationNote:
 class Sidecar:
     """The notes of one namespace. All reads see every write acknowledged by any process."""
 
-    def __init__(self, truth: Truth, namespace: str) -> None:
+    def __init__(self, truth: Truth, namespace: str, sealer: Sealer = CLEAR) -> None:
         self._truth = truth
         self.namespace = namespace
+        self._sealer = sealer
 
     def note_turns(self, notes: Iterable[TurnNote]) -> None:
         """Write notes in one transaction, all or none.
@@ -96,13 +112,16 @@ class Sidecar:
         from anaphora.store.sql import notes as table
 
         with self._truth.write(self.namespace) as write:
+            self._sealer.check()
             rows = [_turn_row(note) for note in written]
-            table.drop_forgotten(write, [_identity_key(row) for row in rows])
-            table.put_turns(write, rows)
+            table.drop_forgotten(write, self._sealer, [_identity_key(row) for row in rows])
+            table.put_turns(write, self._sealer, rows)
 
     def turn_notes(self, conversation_id: str, start: int = 0) -> dict[int, TurnNote]:
         """The notes of a conversation from turn `start` on, by index, forgotten ones among them."""
-        found = self._notes(_NOTES_AT, conversation_id=conversation_id, start=start)
+        found = self._notes(
+            _NOTES_AT, conversation_id=self._lookup("conversation_id", conversation_id), start=start
+        )
         by_index = {note.index: note for note in found}
         return dict(sorted(by_index.items()))
 
@@ -112,7 +131,8 @@ class Sidecar:
         A message with several notes is given by its newest living one; `forgotten` is set on one
         that was deleted or redacted everywhere, so that an importer leaves it out.
         """
-        found = self._notes(_NOTES_OF_CHAT, chat_key=_digest("chat", source, source_key))
+        chat_key = self._lookup("chat_key", _digest("chat", source, source_key))
+        found = self._notes(_NOTES_OF_CHAT, chat_key=chat_key)
         return {note.message_key: note for note in found if note.message_key is not None}
 
     def forget(self, conversation_id: str, index: int | None = None) -> int:
@@ -124,10 +144,10 @@ class Sidecar:
         from anaphora.store.sql import notes as table
 
         with self._truth.write(self.namespace) as write:
-            rows = table.take_turns(write, conversation_id, index)
-            table.put_forgotten(
-                write, [{**row, "identity_key": _identity_key(row)} for row in rows]
-            )
+            self._sealer.check()
+            rows = table.take_turns(write, self._sealer, conversation_id, index)
+            gone = [{**row, "identity_key": _identity_key(row)} for row in rows]
+            table.put_forgotten(write, self._sealer, gone)
             return len(rows)
 
     def note_conversation(self, note: ConversationNote) -> None:
@@ -135,8 +155,10 @@ class Sidecar:
         from anaphora.store.sql import notes as table
 
         with self._truth.write(self.namespace) as write:
+            self._sealer.check()
             table.put_conversation(
                 write,
+                self._sealer,
                 {
                     "conversation_id": note.conversation_id,
                     "source": note.source,
@@ -148,12 +170,14 @@ class Sidecar:
 
     def conversation_note(self, conversation_id: str) -> ConversationNote | None:
         """Where a conversation came from, or None when nobody said."""
-        rows = self._rows(_CONVERSATION, conversation_id=conversation_id)
-        return ConversationNote(*rows[0]) if rows else None
+        stored = self._lookup("conversation_id", conversation_id)
+        rows = self._rows(_CONVERSATION, conversation_id=stored)
+        return self._conversation(rows[0]) if rows else None
 
     def conversation_notes(self) -> dict[str, ConversationNote]:
         """Where every noted conversation came from, by conversation id, deleted ones too."""
-        return {row[0]: ConversationNote(*row) for row in self._rows(_CONVERSATIONS)}
+        notes = [self._conversation(row) for row in self._rows(_CONVERSATIONS)]
+        return {note.conversation_id: note for note in notes}
 
     def version(self) -> int:
         """A number that grows with every write to the namespace; 0 before the first."""
@@ -161,20 +185,41 @@ class Sidecar:
 
     def changed_since(self, version: int) -> frozenset[str]:
         """The conversations whose notes were written, or forgotten, after `version`."""
-        return frozenset(row[0] for row in self._rows(_CHANGED, since=version))
+        found, namespace = self._sealer.found, self.namespace
+        rows = self._rows(_CHANGED, since=version)
+        return frozenset(found("conversation_id", namespace, row[0]) for row in rows)
 
     def _notes(self, statement: str, **parameters: str | int) -> list[TurnNote]:
-        return [_note(row) for row in self._rows(statement, **parameters)]
+        return [self._note(row) for row in self._rows(statement, **parameters)]
 
     def _rows(self, statement: str, **parameters: str | int) -> list[tuple[Any, ...]]:
+        self._sealer.check()
         return self._truth.rows(statement, {"namespace": self.namespace, **parameters})
 
+    def _lookup(self, column: str, value: str) -> str:
+        return self._sealer.lookup(column, self.namespace, value)
 
-def _note(row: tuple[Any, ...]) -> TurnNote:
-    conversation_id, index, turn_hash, speaker, source, chat, message, forgotten, _seq = row
-    return TurnNote(
-        conversation_id, index, turn_hash, speaker, source, chat, message, bool(forgotten)
-    )
+    def _note(self, row: tuple[Any, ...]) -> TurnNote:
+        stored = dict(zip(_NOTE_COLUMNS, row, strict=False), namespace=self.namespace)
+        forgotten = bool(stored["forgotten"])
+        if not forgotten:
+            del stored["identity_key"]
+        opened = self._sealer.open_row("forgotten_turn" if forgotten else "turn_note", stored)
+        return TurnNote(
+            opened["conversation_id"],
+            opened["position"],
+            opened["turn_hash"] or "",
+            opened["speaker"],
+            opened["source"],
+            opened["source_key"],
+            opened["message_key"],
+            forgotten,
+        )
+
+    def _conversation(self, row: tuple[Any, ...]) -> ConversationNote:
+        stored = dict(zip(_CONVERSATION_COLUMNS, row, strict=True), namespace=self.namespace)
+        opened = self._sealer.open_row("conversation_note", stored)
+        return ConversationNote(*(opened[name] for name in _CONVERSATION_COLUMNS))
 
 
 def _turn_row(note: TurnNote) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from anaphora.errors import InvalidId
+from anaphora.errors import WrongKey
 from anaphora.store.disk import (
     identity_of,
     replace_file,
@@ -23,25 +23,23 @@ from anaphora.store.disk import (
     temporary_key,
 )
 from anaphora.store.gojson import NotAThread, escape, parse
-from anaphora.store.ids import SUFFIX, check_id, file_name, id_of, is_hashed, plain_name
 from anaphora.store.locks import ThreadLocks
-from anaphora.store.threadfile import key_of
+from anaphora.store.sealing.threads import PLAIN, ThreadForm
+from anaphora.store.threadfile import key_of, read_bytes
 from anaphora.values import ThreadProblem
 
 __all__ = ["CORRUPT", "REDACTED", "ThreadFolder"]
 
 CORRUPT = ".corrupt"
 REDACTED = "[redacted]"
-# Longer than any id that we write, escaped, with the key before it.
-_ID_BYTES = 16_384
-_ID_START = b'{"conversation_id":'
 
 
 class ThreadFolder:
-    """Names and places in one directory of threads."""
+    """Names and places in one directory of threads, whose files have one form."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, form: ThreadForm = PLAIN) -> None:
         self.directory = directory
+        self.form = form
         self.corrupt = directory / CORRUPT
 
     def path(self, conversation_id: str) -> Path:
@@ -49,22 +47,26 @@ class ThreadFolder:
 
         Another program's file under the unescaped id comes first, if there is one.
         """
-        plain = plain_name(conversation_id)
+        plain = self.form.plain_name(conversation_id)
         if plain is not None and self._stands(plain):
             return self.directory / plain
-        return self.directory / file_name(conversation_id)
+        return self.directory / self.form.file_name(conversation_id)
+
+    def key(self, conversation_id: str) -> str:
+        """What stands for a conversation in the names of its lock and its temporary files."""
+        return key_of(conversation_id, self.form)
 
     def files(self) -> Iterator[tuple[str, Path]]:
         """Every conversation's id and file, in no particular order. Raises OSError."""
         for name in self._names():
-            conversation_id = self._id_in(name)
+            conversation_id = self.form.id_in(name, self.directory / name)
             if conversation_id is not None and self.path(conversation_id).name == name:
                 yield conversation_id, self.directory / name
 
     def copies(self, conversation_id: str) -> list[Path]:
         """What was set aside of this conversation."""
-        names = {file_name(conversation_id), plain_name(conversation_id)}
-        return [place for place in self._set_aside() if place.stem in names]
+        names = {self.form.file_name(conversation_id), self.form.plain_name(conversation_id)}
+        return [place for place in self.copies_of_all() if place.stem in names]
 
     def set_aside(self, path: Path) -> Path:
         """Move an unreadable thread file out of the way. Raises OSError."""
@@ -72,14 +74,15 @@ class ThreadFolder:
 
     def problems(self) -> Iterator[ThreadProblem]:
         """What was set aside, and files that no conversation id leads to."""
-        for place in self._set_aside():
-            conversation_id = id_of(place.stem) or ""
+        for place in self.copies_of_all():
+            conversation_id = self.form.id_in(place.stem, place) or ""
             stood_at = str(self.directory / place.stem)
-            yield ThreadProblem(conversation_id, stood_at, _why(place), str(place))
+            why = self._why(place, conversation_id)
+            yield ThreadProblem(conversation_id, stood_at, why, str(place))
         with suppress(FileNotFoundError):
             for name in self._names():
                 path = self.directory / name
-                conversation_id = self._id_in(name) or ""
+                conversation_id = self.form.id_in(name, path) or ""
                 if not conversation_id:
                     yield ThreadProblem("", str(path), "its name is no conversation's")
                 elif self.path(conversation_id) != path:
@@ -93,8 +96,8 @@ class ThreadFolder:
         """
         self.remove_temporaries(conversation_id)
         copies = self.copies(conversation_id)
-        places = [self.directory / file_name(conversation_id)]
-        plain = plain_name(conversation_id)
+        places = [self.directory / self.form.file_name(conversation_id)]
+        plain = self.form.plain_name(conversation_id)
         if plain is not None and self._stands(plain):
             places.append(self.directory / plain)
         found = [place for place in (*places, *copies) if os.path.lexists(place)]
@@ -106,7 +109,7 @@ class ThreadFolder:
 
     def remove_temporaries(self, conversation_id: str) -> None:
         """Remove what interrupted writes left of this thread; the caller holds its lock."""
-        key = key_of(conversation_id)
+        key = self.key(conversation_id)
         for place in self._temporaries():
             if temporary_key(place.name) == key:
                 place.unlink(missing_ok=True)
@@ -121,20 +124,25 @@ class ThreadFolder:
     def scrub(self, conversation_id: str, text: str) -> None:
         """Replace `text` in what was set aside of this conversation. Raises OSError."""
         for place in self.copies(conversation_id):
-            data = place.read_bytes()
+            try:
+                data = read_bytes(place, conversation_id, self.form)[0].data
+            except (NotAThread, WrongKey):
+                # Sealed and damaged: nothing can be replaced in it, and it may hold the words.
+                place.unlink()
+                continue
             clean = data
             for form in _written_forms(text):
                 # A short text is replaced only where it is the whole of a string.
                 old, new = (form, REDACTED) if len(text) >= 8 else (f'"{form}"', f'"{REDACTED}"')
                 clean = clean.replace(old.encode("utf-8", "surrogatepass"), new.encode())
             if clean != data:
-                self._put(place, conversation_id, clean)
+                self._put(place, conversation_id, self.form.whole(conversation_id, clean, b"")[0])
 
     def _put(self, place: Path, conversation_id: str, data: bytes) -> None:
         def write(target: BinaryIO) -> None:
             target.write(data)
 
-        replace_file(place, key_of(conversation_id), identity_of(place.stat()), write)
+        replace_file(place, self.key(conversation_id), identity_of(place.stat()), write)
 
     def _stands(self, name: str) -> bool:
         """Whether a file has exactly this name; some disks also find it under other names."""
@@ -146,28 +154,32 @@ class ThreadFolder:
             return [
                 entry.name
                 for entry in entries
-                if entry.name.endswith(SUFFIX) and entry.name[0] != "." and entry.is_file()
+                if entry.name.endswith(self.form.suffix)
+                and entry.name[0] != "."
+                and entry.is_file()
             ]
 
-    def _id_in(self, name: str) -> str | None:
-        if not is_hashed(name):
-            return id_of(name)
+    def copies_of_all(self) -> list[Path]:
+        """Everything that was set aside in this form, of any conversation."""
         try:
-            with (self.directory / name).open("rb") as file:
-                start = file.read(_ID_BYTES)
-            if not start.startswith(_ID_START):
-                return None
-            text = start[len(_ID_START) :].decode("utf-8", "replace")
-            found, _end = json.JSONDecoder().raw_decode(text)
-            return found if file_name(check_id(found)) == name else None
-        except (OSError, ValueError, InvalidId):
-            return None
-
-    def _set_aside(self) -> list[Path]:
-        try:
-            return sorted(place for place in self.corrupt.iterdir() if place.suffix[1:].isdigit())
+            return sorted(
+                place
+                for place in self.corrupt.iterdir()
+                if place.suffix[1:].isdigit() and place.stem.endswith(self.form.suffix)
+            )
         except FileNotFoundError:
             return []
+
+    def _why(self, place: Path, conversation_id: str) -> str:
+        try:
+            parse(read_bytes(place, conversation_id, self.form)[0].data)
+        except NotAThread as error:
+            return str(error)
+        except WrongKey as error:
+            return error.reason
+        except OSError as error:
+            return error.strerror or str(error)
+        return "it could not be read when it was set aside"
 
     def _temporaries(self) -> list[Path]:
         found: list[Path] = []
@@ -180,13 +192,3 @@ class ThreadFolder:
 def _written_forms(text: str) -> set[str]:
     """How a JSON writer may have written this text inside a string."""
     return {text, escape(text)[1:-1], json.dumps(text)[1:-1]}
-
-
-def _why(place: Path) -> str:
-    try:
-        parse(place.read_bytes())
-    except NotAThread as error:
-        return str(error)
-    except OSError as error:
-        return error.strerror or str(error)
-    return "it could not be read when it was set aside"

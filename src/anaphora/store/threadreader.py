@@ -19,7 +19,7 @@ from anaphora.store.gotime import nanoseconds, read_time
 from anaphora.store.hashing import turn_hash
 from anaphora.store.locks import ThreadLocks
 from anaphora.store.newturn import summary_of
-from anaphora.store.threadfile import key_of, read_document
+from anaphora.store.threadfile import read_document
 from anaphora.store.threadfolder import ThreadFolder
 from anaphora.values import Thread, ThreadProblem, ThreadSummary, Turn
 
@@ -99,7 +99,7 @@ class ThreadReader:
         except NotAThread as error:
             reason = str(error)
         try:
-            with self._locks.hold(key_of(conversation_id)):
+            with self._locks.hold(self._folder.key(conversation_id)):
                 # Whoever held the lock may have set it aside, or put a good one in its place.
                 try:
                     return self._read(conversation_id, path)
@@ -112,8 +112,10 @@ class ThreadReader:
 
     def _read(self, conversation_id: str, path: Path) -> Document | None:
         try:
-            document, _data, _identity = read_document(path)
+            document, _opened, _identity = read_document(path, conversation_id, self._folder.form)
         except FileNotFoundError:
+            # It may be gone because the home was sealed a moment ago.
+            self._folder.form.check()
             return None
         self._stuck.pop(path, None)
         return document

@@ -15,10 +15,12 @@ from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from anaphora.errors import InvalidTurn, StoreError
-from anaphora.store.disk import translate
-from anaphora.store.ids import check_id, file_name
+from anaphora.store.disk import Identity, translate
+from anaphora.store.ids import check_id
 from anaphora.store.locks import ThreadLocks
 from anaphora.store.newturn import check_turn, is_blank
+from anaphora.store.sealing.threads import PLAIN, ThreadForm
+from anaphora.store.threadfile import read_bytes
 from anaphora.store.threadfolder import ThreadFolder
 from anaphora.store.threadreader import ThreadReader
 from anaphora.store.threadwriter import ThreadWriter
@@ -50,7 +52,9 @@ class ConversationStore:
     A bare store logs what the disk refuses, counts it in `failures` and goes on; a `strict` one
     raises StoreError, ReadOnly, DiskFull or CorruptThread. Both raise InvalidId and InvalidTurn.
     `clock` gives the time of turns that come without one; `sidecar` keeps speakers and sources;
-    `on_removed` is told the id of a conversation from which words were taken away.
+    `on_removed` is told the id of a conversation from which words were taken away; `form` says how
+    files are named and written (those of a sealed home are encrypted: EncryptionError and its
+    kinds are raised by both stores).
     Any number of threads and processes may use the same directory.
     """
 
@@ -62,6 +66,7 @@ class ConversationStore:
         strict: bool = False,
         sidecar: Sidecar | None = None,
         on_removed: Callable[[str], object] | None = None,
+        form: ThreadForm = PLAIN,
     ) -> None:
         blank = directory is None or not str(directory).strip()
         self.directory: Path | None = None if blank else Path(str(directory))
@@ -71,7 +76,7 @@ class ConversationStore:
         self._on_removed = on_removed
         self._failures = 0
         self._counting = Lock()
-        self._folder = ThreadFolder(self.directory or Path())
+        self._folder = ThreadFolder(self.directory or Path(), form)
         locks = ThreadLocks(self._folder.directory)
         self._reader = ThreadReader(self._folder, locks, sidecar)
         self._writer = ThreadWriter(self._folder, locks, self._reader, sidecar, strict=strict)
@@ -185,6 +190,22 @@ class ConversationStore:
             raise StoreError("find", conversation_id, "this store has no directory")
         return self._folder.path(conversation_id)
 
+    @property
+    def suffix(self) -> str:
+        """What the names of thread files end in: ".json", or ".json.sealed"."""
+        return self._folder.form.suffix
+
+    def read_file(self, conversation_id: str) -> tuple[bytes, Identity]:
+        """A conversation's JSON, unparsed, and which bytes its file has: for who follows files.
+
+        Raises InvalidId, OSError (FileNotFoundError where there is none), NotAThread for a sealed
+        file that was changed or cut, and EncryptionError.
+        """
+        self._folder.form.check()
+        path = self._folder.path(conversation_id)
+        opened, identity = read_bytes(path, conversation_id, self._folder.form)
+        return opened.data, identity
+
     def files(self) -> Iterator[tuple[str, Path]]:
         """Every conversation's id and file, in no particular order."""
         return iter(self._look(lambda: tuple(self._folder.files())))
@@ -225,11 +246,12 @@ class ConversationStore:
         """Do it; on failure raise in our words, or log, count and return `otherwise`."""
         failure: StoreError
         try:
+            self._folder.form.check()
             return action()
         except OSError as error:
             place = self._folder.directory
             if conversation_id:
-                place /= file_name(conversation_id)
+                place /= self._folder.form.file_name(conversation_id)
             failure = translate(error, operation, place)
             if self._strict:
                 raise failure from error

@@ -21,7 +21,6 @@ from anaphora.store.locks import ThreadLocks
 from anaphora.store.threadfile import (
     Tail,
     append_turns,
-    key_of,
     read_document,
     read_tail,
     rewrite,
@@ -72,7 +71,7 @@ class ThreadWriter:
             path = self._folder.path(conversation_id)
             tail = self._tail(conversation_id, path)
             self._note(conversation_id, tail.count, news, turns)
-            tail = append_turns(path, conversation_id, tail, turns)
+            tail = append_turns(path, conversation_id, tail, turns, self._folder.form)
             self._remember(conversation_id, tail)
             return range(tail.count - len(turns), tail.count)
 
@@ -122,20 +121,23 @@ class ThreadWriter:
         if not self._swept:
             self._swept = True
             self._folder.sweep(self._locks)
-        with self._locks.hold(key_of(conversation_id)):
+        with self._locks.hold(self._folder.key(conversation_id)):
+            # Under the lock: whoever seals the home waits for it after having said so.
+            self._folder.form.check()
             yield
 
     def _change(self, conversation_id: str, change: Callable[[Document], bool]) -> bool:
         path = self._folder.path(conversation_id)
         try:
-            document, _data, identity = read_document(path)
+            document, _opened, identity = read_document(path, conversation_id, self._folder.form)
         except FileNotFoundError:
             return False
         except NotAThread as error:
             raise self._reader.set_aside(conversation_id, path, str(error)) from error
         if not change(document):
             return False
-        self._remember(conversation_id, rewrite(path, conversation_id, document, identity))
+        form = self._folder.form
+        self._remember(conversation_id, rewrite(path, conversation_id, document, identity, form))
         return True
 
     def _tail(self, conversation_id: str, path: Path) -> Tail:
@@ -146,12 +148,12 @@ class ThreadWriter:
         if known is not None and known.identity == _identity_at(path):
             return known
         try:
-            return read_tail(path)
+            return read_tail(path, conversation_id, self._folder.form)
         except NotAThread as error:
             corrupt = self._reader.set_aside(conversation_id, path, str(error))
             if self._strict or corrupt.set_aside is None:
                 raise corrupt from error
-        return read_tail(path)
+        return read_tail(path, conversation_id, self._folder.form)
 
     def _remember(self, conversation_id: str, tail: Tail) -> None:
         with self._mutex:

@@ -102,7 +102,8 @@ def _message(draft: Draft, message: object, place: str) -> None:
         for name in ("attachments", "files")
         if isinstance(found := message.get(name), list)
     )
-    draft.left_out[ATTACHMENT] += others
+    if others:
+        draft.left_out[ATTACHMENT] += others
     uuid = message.get("uuid")
     key = uuid if isinstance(uuid, str) and uuid else None
     if not text.strip() and key and (others or message.get("content")):

@@ -70,7 +70,9 @@ class Keychain:
         """Keep a key. `NoKeyringError` when the keychain refuses, or keeps nothing."""
         self._do("set_password", name, key.hex())
         if self.get(name) != key:
-            raise NoKeyringError("keychain", f"it took the key and does not give it back; {_ADVICE}")
+            raise NoKeyringError(
+                "keychain", f"it took the key and does not give it back; {_ADVICE}"
+            )
 
     def drop(self, name: str) -> None:
         """Forget a key."""

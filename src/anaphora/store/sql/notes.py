@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Table, and_, bindparam, delete, select
 
+from anaphora.store.sealing.columns import Sealer
 from anaphora.store.sql.engine import Write
 from anaphora.store.sql.heads import insert_into
 from anaphora.store.sql.schema import conversation_note, forgotten_turn, turn_note
@@ -20,47 +21,48 @@ __all__ = ["drop_forgotten", "put_conversation", "put_forgotten", "put_turns", "
 Row = Mapping[str, Any]
 
 
-def put_turns(write: Write, rows: Sequence[Row]) -> None:
+def put_turns(write: Write, sealer: Sealer, rows: Sequence[Row]) -> None:
     """Write notes of turns, in place of the ones at the same places."""
-    _put(write, turn_note, rows)
+    _put(write, sealer, turn_note, rows)
 
 
-def put_forgotten(write: Write, rows: Sequence[Row]) -> None:
+def put_forgotten(write: Write, sealer: Sealer, rows: Sequence[Row]) -> None:
     """Remember that these turns were forgotten: identity and place alone."""
-    _put(write, forgotten_turn, rows)
+    _put(write, sealer, forgotten_turn, rows)
 
 
-def put_conversation(write: Write, row: Row) -> None:
+def put_conversation(write: Write, sealer: Sealer, row: Row) -> None:
     """Write the note of a conversation, in place of an earlier one."""
-    _put(write, conversation_note, [row])
+    _put(write, sealer, conversation_note, [row])
 
 
-def drop_forgotten(write: Write, identity_keys: Sequence[str]) -> None:
+def drop_forgotten(write: Write, sealer: Sealer, identity_keys: Sequence[str]) -> None:
     """Let these identities no longer count as forgotten."""
     here = and_(
         forgotten_turn.c.namespace == write.namespace,
         forgotten_turn.c.identity_key == bindparam("gone"),
     )
-    rows = [{"gone": key} for key in identity_keys]
+    rows = [{"gone": sealer.lookup("identity_key", write.namespace, key)} for key in identity_keys]
     if rows:
         write.connection.execute(delete(forgotten_turn).where(here), rows)
 
 
-def take_turns(write: Write, conversation_id: str, position: int | None) -> list[dict[str, Any]]:
+def take_turns(
+    write: Write, sealer: Sealer, conversation_id: str, position: int | None
+) -> list[dict[str, Any]]:
     """Remove the notes of a conversation, or of one turn of it, and return their rows."""
-    here = and_(
-        turn_note.c.namespace == write.namespace, turn_note.c.conversation_id == conversation_id
-    )
+    stored_id = sealer.lookup("conversation_id", write.namespace, conversation_id)
+    here = and_(turn_note.c.namespace == write.namespace, turn_note.c.conversation_id == stored_id)
     if position is not None:
         here = and_(here, turn_note.c.position == position)
     found = write.connection.execute(select(turn_note).where(here).order_by(turn_note.c.position))
-    rows = [dict(row) for row in found.mappings()]
+    rows = [sealer.open_row("turn_note", dict(row)) for row in found.mappings()]
     if rows:
         write.connection.execute(delete(turn_note).where(here))
     return rows
 
 
-def _put(write: Write, table: Table, rows: Sequence[Row]) -> None:
+def _put(write: Write, sealer: Sealer, table: Table, rows: Sequence[Row]) -> None:
     """Insert or replace rows by primary key; columns that `table` does not have are left out."""
     if not rows:
         return
@@ -72,7 +74,8 @@ def _put(write: Write, table: Table, rows: Sequence[Row]) -> None:
         _columns_of(table, row) | {"namespace": write.namespace, "seq": seq}
         for row, seq in zip(rows, write.take(len(rows)), strict=True)
     ]
-    write.connection.execute(statement, numbered)
+    stored = [sealer.seal_row(table.name, row) for row in numbered]
+    write.connection.execute(statement, stored)
 
 
 def _columns_of(table: Table, row: Row) -> dict[str, Any]:

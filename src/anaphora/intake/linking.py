@@ -1,0 +1,178 @@
+"""Which memories are close to one another, and which of those say the same.
+
+In: memories with their vectors. Out: links in truth, beside the vectors that they come from.
+Closeness only links: two memories are never merged, however close. A pair is linked once, ever;
+where `same_fact` agrees and type, path and payload do, the older of the two is reinforced by the
+younger, once. It never waits for an embedder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from anaphora.memory_values import MemoryRecord
+from anaphora.rank.sameness import same_fact
+from anaphora.store.record_rows import STANDS_ALONE, RecordEvent, RecordLink
+from anaphora.store.vectors import RecordVectors, VectorRow, text_hash
+
+if TYPE_CHECKING:
+    from anaphora.embed.base import Vectors
+    from anaphora.store.record_work import RecordWork
+
+__all__ = ["CLOSE", "MOST_LINKS", "Linker", "Near", "Neighbours", "Vectored"]
+
+CLOSE: Final = 0.80
+"""The cosine from which on two memories are linked."""
+MOST_LINKS: Final = 8
+"""Links that one memory makes when it comes: the closest ones."""
+
+Near: TypeAlias = tuple[str, float, str]
+"""(record id, cosine, text) of a memory near to a vector."""
+Neighbours: TypeAlias = Callable[["Vectors"], Sequence[Sequence[Near]]]
+"""Gives the memories nearest to each row of shape (n, dimensions), in any order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vectored:
+    """A memory, its vectors, and what is near to them."""
+
+    record_id: str
+    text: str
+    vectors: Vectors
+    near: tuple[Near, ...] = ()
+
+
+class Linker:
+    """Keeps vectors of memories, and links the memories that they bring together."""
+
+    def __init__(
+        self,
+        vectors: RecordVectors,
+        embedder: str,
+        neighbours: Neighbours,
+        close: float = CLOSE,
+    ) -> None:
+        self._vectors = vectors
+        self._embedder = embedder
+        self._neighbours = neighbours
+        self._close = close
+
+    def near(self, groups: Sequence[Vectors]) -> list[tuple[Near, ...]]:
+        """For each text's vectors, the known memories close to any of them."""
+        if not groups:
+            return []
+        import numpy as np
+
+        rows = iter(self._neighbours(np.concatenate(groups)))
+        return [
+            _closest(near for _ in group for near in next(rows) if near[1] >= self._close)
+            for group in groups
+        ]
+
+    def among(self, group: Sequence[Vectored]) -> list[Vectored]:
+        """The same memories, with those of them that are close to one another among the near."""
+        import numpy as np
+
+        rows = np.concatenate([one.vectors for one in group])
+        owner = np.repeat(np.arange(len(group)), [len(one.vectors) for one in group])
+        cosines = np.triu(rows @ rows.T, 1)
+        found: list[list[Near]] = [[] for _ in group]
+        for a, b in np.argwhere(cosines >= self._close).tolist():
+            # The younger makes the link, as when they come one by one.
+            first, second = group[owner[a]], group[owner[b]]
+            found[owner[b]].append((first.record_id, float(cosines[a, b]), first.text))
+            del second
+        return [
+            Vectored(one.record_id, one.text, one.vectors, _closest((*one.near, *more)))
+            for one, more in zip(group, found, strict=True)
+        ]
+
+    def keep(self, work: RecordWork, group: Sequence[Vectored]) -> dict[str, tuple[str, ...]]:
+        """Write vectors and links in the change under way; return what each was linked to."""
+        work.flush()
+        self._vectors.put(self._embedder, (row for one in group for row in _rows(one)), work.write)
+        work.load(ids=[one.record_id for one in group] + [n[0] for one in group for n in one.near])
+        pairs = {
+            (link.record_id, link.other_id)
+            for link in work.linked(one.record_id for one in group)
+        }
+        made: dict[str, tuple[str, ...]] = {}
+        links: list[RecordLink] = []
+        for one in group:
+            new = [link for link in self._links(work, one) if _pair(link) not in pairs]
+            pairs.update(map(_pair, new))
+            links += new
+            made[one.record_id] = tuple(
+                link.other_id if link.record_id == one.record_id else link.record_id
+                for link in new
+            )
+        for link in links:
+            if link.kind == "same":
+                _reinforce_older(work, link)
+        work.join(links)
+        return made
+
+    def _links(self, work: RecordWork, one: Vectored) -> list[RecordLink]:
+        mine = _linkable(work, one.record_id)
+        links = []
+        for other_id, cosine, _ in one.near if mine else ():
+            other = _linkable(work, other_id)
+            if other is None or mine is None or other_id == one.record_id:
+                continue
+            kind = "same" if _say_the_same(mine, other) else "related"
+            links.append(RecordLink(*sorted((mine.id, other.id)), kind, cosine))
+        return links
+
+
+def _linkable(work: RecordWork, record_id: str) -> MemoryRecord | None:
+    """The memory, if it stands: not past, not forgotten, not one that stands for itself."""
+    record = work.find(record_id)
+    if record is None or record.forgotten or record.valid_to is not None:
+        return None
+    return None if work.same_key(record_id) == STANDS_ALONE else record
+
+
+def _say_the_same(one: MemoryRecord, other: MemoryRecord) -> bool:
+    """Words alone do not decide: the same words at two paths are two facts."""
+    return (one.type, one.path, one.payload) == (
+        other.type,
+        other.path,
+        other.payload,
+    ) and same_fact(one.text, other.text)
+
+
+def _reinforce_older(work: RecordWork, link: RecordLink) -> None:
+    one, other = work.find(link.record_id), work.find(link.other_id)
+    assert one is not None
+    assert other is not None
+    older, younger = sorted((one, other), key=lambda record: (record.created_at, record.id))
+    work.change(
+        older.id,
+        reinforce_count=older.reinforce_count + 1,
+        last_reinforced=max(older.last_reinforced, younger.last_reinforced),
+    )
+    details = {"other": younger.id}
+    work.tell(RecordEvent(older.id, "linked", younger.last_reinforced, details=details))
+
+
+def _rows(one: Vectored) -> list[VectorRow]:
+    digest = text_hash(one.text)
+    return [
+        VectorRow(one.record_id, part, digest, row.tobytes())
+        for part, row in enumerate(one.vectors.astype("<f2"))
+    ]
+
+
+def _pair(link: RecordLink) -> tuple[str, str]:
+    return link.record_id, link.other_id
+
+
+def _closest(found: Iterable[Near]) -> tuple[Near, ...]:
+    """Each memory once, at its best part, the closest first."""
+    best: dict[str, Near] = {}
+    for near in found:
+        if near[0] not in best or near[1] > best[near[0]][1]:
+            best[near[0]] = near
+    return tuple(sorted(best.values(), key=lambda near: (-near[1], near[0]))[:MOST_LINKS])

@@ -1,0 +1,63 @@
+"""How vectors of records change: the statements of a write transaction.
+
+In: a `Write` and rows. Out: changed tables, each row with a number of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, select
+
+from anaphora.store.sql.engine import Write
+from anaphora.store.sql.schema import record, vector
+
+if TYPE_CHECKING:
+    from anaphora.store.vectors import VectorRow
+
+__all__ = ["drop_vectors", "put_vectors"]
+
+_AT_ONCE = 256
+
+
+def put_vectors(write: Write, embedder: str, rows: Sequence[VectorRow]) -> int:
+    """Replace the vectors of these records; those of records that are gone are left out."""
+    owners = list(dict.fromkeys(row.record_id for row in rows))
+    here: set[str] = set()
+    for start in range(0, len(owners), _AT_ONCE):
+        some = owners[start : start + _AT_ONCE]
+        found = select(record.c.record_id).where(
+            record.c.namespace == write.namespace, record.c.record_id.in_(some)
+        )
+        here.update(write.connection.execute(found).scalars())
+        old = delete(vector).where(
+            vector.c.namespace == write.namespace,
+            vector.c.embedder == embedder,
+            vector.c.record_id.in_(some),
+        )
+        write.connection.execute(old)
+    kept = [row for row in rows if row.record_id in here]
+    if kept:
+        write.connection.execute(
+            vector.insert(),
+            [
+                {
+                    "namespace": write.namespace,
+                    "record_id": row.record_id,
+                    "embedder": embedder,
+                    "part": row.part,
+                    "text_hash": row.text_hash,
+                    "data": row.data,
+                    "seq": seq,
+                }
+                for row, seq in zip(kept, write.take(len(kept)), strict=True)
+            ],
+        )
+    return len(here)
+
+
+def drop_vectors(write: Write, embedder: str) -> int:
+    """Delete every vector of an embedder in the namespace."""
+    here = (vector.c.namespace == write.namespace) & (vector.c.embedder == embedder)
+    return write.connection.execute(delete(vector).where(here)).rowcount
