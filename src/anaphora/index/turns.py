@@ -158,6 +158,16 @@ class TurnIndex:
         self._closed = True
         self._core.close()
 
+    def release(self) -> None:
+        """Let go of files and memory until the next use: somebody else needs the room."""
+        self._stopping.set()
+        self.wait()
+        if self._core.words_due(_TAIL_AT_CLOSE):
+            self.commit_words()
+        with self._core.lock:
+            self._core.let_go()
+        self._stopping.clear()
+
     def rebuild(self) -> None:
         """Throw the index away, vectors included, and read every thread again."""
         with self._core.lock:

@@ -193,10 +193,11 @@ def _plain(value: object, place: str, depth: int) -> Any:
     raise InvalidInput(place, value, "must be a JSON value")
 
 
-def _number(value: float, place: str) -> float:
-    if isinstance(value, float) and not math.isfinite(value):
+def _number(value: int | float, place: str) -> int | float:
+    if isinstance(value, int):
+        # Python itself refuses to read longer ones back from a text.
+        if value.bit_length() > 13_000:
+            raise InvalidInput(place, "...", "must be a number of at most 3,900 digits")
+    elif not math.isfinite(value):
         raise InvalidInput(place, value, "must be a finite number")
-    # Python itself refuses to read longer ones back from a text.
-    if isinstance(value, int) and value.bit_length() > 13_000:
-        raise InvalidInput(place, "...", "must be a number of at most 4,000 digits")
     return value

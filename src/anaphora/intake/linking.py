@@ -80,10 +80,10 @@ class Linker:
         cosines = np.triu(rows @ rows.T, 1)
         found: list[list[Near]] = [[] for _ in group]
         for a, b in np.argwhere(cosines >= self._close).tolist():
-            # The younger makes the link, as when they come one by one.
-            first, second = group[owner[a]], group[owner[b]]
-            found[owner[b]].append((first.record_id, float(cosines[a, b]), first.text))
-            del second
+            # The later one makes the link, as when they come one by one.
+            if owner[a] != owner[b]:
+                first = group[owner[a]]
+                found[owner[b]].append((first.record_id, float(cosines[a, b]), first.text))
         return [
             Vectored(one.record_id, one.text, one.vectors, _closest((*one.near, *more)))
             for one, more in zip(group, found, strict=True)
@@ -95,8 +95,7 @@ class Linker:
         self._vectors.put(self._embedder, (row for one in group for row in _rows(one)), work.write)
         work.load(ids=[one.record_id for one in group] + [n[0] for one in group for n in one.near])
         pairs = {
-            (link.record_id, link.other_id)
-            for link in work.linked(one.record_id for one in group)
+            (link.record_id, link.other_id) for link in work.linked(one.record_id for one in group)
         }
         made: dict[str, tuple[str, ...]] = {}
         links: list[RecordLink] = []
@@ -105,8 +104,7 @@ class Linker:
             pairs.update(map(_pair, new))
             links += new
             made[one.record_id] = tuple(
-                link.other_id if link.record_id == one.record_id else link.record_id
-                for link in new
+                link.other_id if link.record_id == one.record_id else link.record_id for link in new
             )
         for link in links:
             if link.kind == "same":
@@ -122,7 +120,8 @@ class Linker:
             if other is None or mine is None or other_id == one.record_id:
                 continue
             kind = "same" if _say_the_same(mine, other) else "related"
-            links.append(RecordLink(*sorted((mine.id, other.id)), kind, cosine))
+            first, second = min(mine.id, other.id), max(mine.id, other.id)
+            links.append(RecordLink(first, second, kind, cosine))
         return links
 
 

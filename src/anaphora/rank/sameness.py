@@ -16,6 +16,7 @@ Never sees a vector, a clock, a disk or a language model.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import chain
 
@@ -90,15 +91,17 @@ def _kind(word: Word) -> str:
     for kind, words in _KINDS:
         if text in words:
             return kind
+    if _IS_TIME.match(text):
+        return "time"
     if any(character.isdigit() for character in text):
-        return (
-            "time" if text[0] in "td" and len(text) > 3 and text[1] in "-0123456789" else "numbers"
-        )
+        return "numbers"
     if not any(character.isalnum() for character in text):
         return "punctuation" if text in ".?" else "symbols"
     return "names" if word.name else "words"
 
 
+# As `sameness_reading` writes times and dates.
+_IS_TIME = re.compile(r"t\d\dh\d\d|d\d{4}x\d\dx\d\d")
 _KINDS = (
     ("negation", NEGATIONS),
     ("quantity", QUANTITIES),

@@ -25,6 +25,7 @@ from anaphora.rank.sameness_words import (
     SCALES,
     UNITS,
     WEEKDAYS,
+    words,
 )
 from anaphora.text import analyse
 
@@ -73,26 +74,29 @@ _DAY_MONTH = re.compile(
     rf"\b(?:the )?(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH})\b\.?(?:,? (\d{{4}})\b)?"
 )
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
-_MONEY = re.compile(r"([$€£])(\d+(?:\.\d+)?)(?![\w.]*\d)")
+_MONEY = re.compile(r"(?<!\w)([$€])(\d+(?:\.\d+)?)(?!\w|\.\d)")
 _MARKUP = re.compile(r"\*\*|__(?=\S)|(?<=\S)__|`+|^\s{0,3}(?:[-*•]|#{1,6})\s+", re.MULTILINE)
 _LABEL = re.compile(r"^(?:note|reminder|fyi|remember|btw)[:,]\s+", re.IGNORECASE)
 _PIECE = re.compile(
     r"""
-      (?P<raw>(?:\w+://\S+|(?=[\w.@~/\\+-]*[\w~.][@/\\_])[\w.@~/\\+:-]+)(?<![.,;:!?]))
-    | (?P<number>(?:(?<![\w)\]])[-+])?\d+(?:[.:]\d+)*)
+      (?P<raw>(?:\w+://\S+|(?=[\w.@~/\\+-]{0,200}[\w~.][@/\\_])[\w.@~/\\+:-]+)(?<![.,;:!?]))
+    | (?P<ordinal>\d+(?:st|nd|rd|th)\b)
+    | (?P<number>(?:(?<![\w)\]])[-+])?(?:(?<!\w)\.)?\d+(?:[.:]\d+)*)
+    | (?P<face>[:;=]-?[()DP](?!\w))
     | (?P<word>[^\W\d_]\w*(?:['.]\w+)*(?:[+\#]+(?!\w))?(?:'(?!\w))?)
     | (?P<stop>[.!?]+(?=["')\]]*(?:\s|$)))
-    | (?P<comma>,|;|\s[-\u2013\u2014]+\s|\u2014|:(?=\s)|[()])
+    | (?P<comma>,|;|\s[-\u2013\u2014]+\s|\u2014|:(?=\s)|[()]|\n)
     | (?P<hyphen>(?<=\w)[-\u2010\u2011](?=[^\W\d_]|\d))
-    | (?P<mark>[^\s"'\[\]{}\u201c\u201d,;:.*\ufe0f]|\*(?=\S))
+    | (?P<mark>[^\s"'\[\]{}\u201c\u201d,;:.*\ufe0f]|[*:](?=\S)|(?<!\S)\.(?=\w))
     """,
     re.VERBOSE,
 )
-_PRONOUNS = frozenset("i you he she it we they that there this what who where here".split())
+_PRONOUNS = words("i you he she it we they that there this what who where here")
 _SHORT = {"'re": "are", "'m": "am", "'ve": "have", "'ll": "will"}
-_SAYING = frozenset("said says say thinks think thought believes believe knows know told".split())
-_FRONTED = re.compile(
-    r"^(?:in|on|at|since|for|during|after|before|until|if|when|whenever|while|because|every)$"
+_SAYING = words("said says say thinks think thought believes believe knows know told")
+_FRONTED = WEEKDAYS | words(
+    "in on at since for during after before until if when whenever while because every today"
+    " tomorrow yesterday"
 )
 
 
@@ -107,11 +111,11 @@ class _Token:
 
 def read(text: str) -> Reading:
     """Read one text."""
-    plain = unicodedata.normalize("NFKC", text).replace("\u2019", "'").replace("\u2018", "'")
+    plain = unicodedata.normalize("NFC", text).replace("\u2019", "'").replace("\u2018", "'")
     plain = _LABEL.sub("", _MARKUP.sub("", plain).strip())
     plain = _colon(_dates(_clock(plain)))
-    plain = _MONEY.sub(lambda m: f"{m[2]} {_CURRENCY[m[1]]}", plain)
     plain = _THOUSANDS.sub(lambda m: m[0].replace(",", ""), plain)
+    plain = _MONEY.sub(lambda m: f"{m[2]} {_CURRENCY[m[1]]}", plain)
     tokens = _tokens(plain)
     question = any(token.kind == "stop" and "?" in token.text for token in tokens)
     tokens = _rewritten(tokens)
@@ -124,7 +128,8 @@ def read(text: str) -> Reading:
     )
 
 
-_CURRENCY = {"$": "dollar", "€": "euro", "£": "pound"}
+_LARGE = 10**12
+_CURRENCY = {"$": "dollar", "€": "euro"}
 
 
 def _clock(text: str) -> str:
@@ -183,9 +188,12 @@ def _tokens(text: str) -> list[_Token]:
 def _word(piece: str, before: list[_Token]) -> list[_Token]:
     """A word with its contraction opened; its case kept only where it can mean something."""
     first = not before or before[-1].kind == "stop"
-    low = piece.casefold()
+    low = piece.lower()
     name = piece[0].isupper() and not first
     case = "" if first or low not in AMBIGUOUS_CASE else "upper" if piece[0].isupper() else "lower"
+    if before and before[-1].kind == "number" and piece != low:
+        # MB and Mb, 5 M and 5 m are not the same unit.
+        return [_Token(piece)]
     if low in CONTRACTIONS:
         return [_Token(part) for part in CONTRACTIONS[low].split("_")]
     if low.endswith("n't") and len(low) > 4:
@@ -241,7 +249,7 @@ def _numbers(tokens: list[_Token]) -> list[_Token]:
         if value >= 20 and at < len(tokens) and 1 <= NUMBERS.get(tokens[at].text, 0) <= 9:
             value += NUMBERS[tokens[at].text]
             at += 1
-        while at < len(tokens) and tokens[at].text in SCALES:
+        while at < len(tokens) and tokens[at].text in SCALES and value < _LARGE:
             value *= SCALES[tokens[at].text]
             at += 1
         out.append(_Token(str(value), kind="number"))
@@ -299,16 +307,22 @@ def _gerunds(tokens: list[_Token]) -> list[_Token]:
     while at < len(tokens):
         out.append(tokens[at])
         at += 1
-        if out[-1].text not in LIKING or at >= len(tokens):
+        # "Would like to swim" is a wish, "would like swimming" a guess.
+        wish = len(out) > 1 and out[-2].text in ("would", "'d")
+        if out[-1].text not in LIKING or at >= len(tokens) or wish:
             continue
         here = tokens[at]
         if here.text == "to" and at + 1 < len(tokens) and tokens[at + 1].kind == "word":
             out.append(_Token("-ing " + _stem(tokens[at + 1].text)))
             at += 2
-        elif here.kind == "word" and not here.article and re.fullmatch(r"[a-z]{3,}ing", here.text):
+        elif here.kind == "word" and not here.article and _is_gerund(here.text):
             out.append(_Token("-ing " + _stem(here.text)))
             at += 1
     return out
+
+
+def _is_gerund(word: str) -> bool:
+    return re.fullmatch(r"[a-z]{3,}ing", word) is not None and _stem(word) != word
 
 
 def _stem(word: str) -> str:
@@ -321,7 +335,7 @@ def _moved(tokens: list[_Token]) -> list[_Token] | None:
     if len(breaks) != 1 or tokens[breaks[0]].text != ",":
         return None
     at = breaks[0]
-    if at == 0 or at + 1 >= len(tokens) or not _FRONTED.match(tokens[0].text):
+    if at == 0 or at + 1 >= len(tokens) or tokens[0].text not in _FRONTED:
         return None
     return tokens[at + 1 :] + tokens[:at]
 

@@ -24,7 +24,13 @@ __all__ = [
     "TIME_WORDS",
     "UNITS",
     "WEEKDAYS",
+    "words",
 ]
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of `text` as a set."""
+    return frozenset(text.split())
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -36,36 +42,28 @@ def _phrases(text: str) -> dict[tuple[str, ...], tuple[str, ...]]:
     return {tuple(old.split()): tuple(new.split()) for old, new in lines}
 
 
-NEGATIONS = frozenset(
+NEGATIONS = words(
     "not no never none nobody nothing nowhere neither nor without hardly barely rarely seldom "
-    "cannot isnt stopped stop quit longer instead avoid avoids refuse refuses except unless".split()
+    "cannot isnt stopped stop quit longer instead avoid avoids refuse refuses except unless"
 )
-QUANTITIES = frozenset(
+QUANTITIES = words(
     "all some any every most many much few afew little alittle several both half only always often "
-    "sometimes usually once least more less almost about around over under exactly each".split()
+    "sometimes usually once least more less almost about around over under exactly each"
 )
-MODALS = frozenset(
-    "must may might can could should would shall ought need needs wants maybe".split()
-)
-TENSES = frozenset("is are was were be been being will has have had did does do used going".split())
-WEEKDAYS = frozenset(
-    "monday tuesday wednesday thursday friday saturday sunday".split()  # noqa: SIM905
-)
-TIME_WORDS = WEEKDAYS | frozenset(
-    "before after during since until ago today tomorrow yesterday now morning evening night".split()
+MODALS = words("must may might can could should would shall ought need needs wants maybe")
+TENSES = words("is are was were be been being will has have had did does do used going")
+WEEKDAYS = words("monday tuesday wednesday thursday friday saturday sunday")
+TIME_WORDS = WEEKDAYS | words(
+    "before after during since until ago today tomorrow yesterday now morning evening night"
 )
 
-NUMBERS = {
-    word: value
-    for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
-        "fifteen sixteen seventeen eighteen nineteen".split()
-    )
-} | {
-    word: value * 10
-    for value, word in enumerate(
-        "twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2
-    )
+_SMALL = """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+    sixteen seventeen eighteen nineteen
+"""
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+NUMBERS = {word: value for value, word in enumerate(_SMALL.split())} | {
+    word: value * 10 for value, word in enumerate(_TENS.split(), start=2)
 }
 SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
 ORDINALS = _pairs(
@@ -86,39 +84,36 @@ MONTHS = {
 }  # fmt: skip
 
 CONTRACTIONS = _pairs("can't=can_not cannot=can_not won't=will_not shan't=shall_not let's=let_us")
-# Only forms that mean one thing as a unit after a number.
+# Only forms that mean one thing as a unit after a number: "m", "lb" and "pounds" do not.
 UNITS = _pairs(
-    "km=kilometre kms=kilometre kilometer=kilometre kilometers=kilometre kilometres=kilometre "
-    "kg=kilogram kgs=kilogram kilograms=kilogram cm=centimetre centimeter=centimetre "
-    "centimeters=centimetre centimetres=centimetre mm=millimetre millimeters=millimetre "
-    "millimetres=millimetre mg=milligram milligrams=milligram ml=millilitre "
-    "gb=gb GB=gb gigabyte=gb gigabytes=gb mb=megabyte megabytes=megabyte "
-    "ms=millisecond milliseconds=millisecond min=minute mins=minute minutes=minute "
-    "hr=hour hrs=hour hours=hour secs=sec seconds=sec sec=sec days=day weeks=week "
-    "months=month years=year yrs=year miles=mile dollars=dollar usd=dollar euros=euro eur=euro "
-    "pounds=pound percent=% lbs=pound_weight feet=foot inches=inch people=people"
+    """
+    km=kilometre kms=kilometre kilometer=kilometre kilometers=kilometre kilometres=kilometre
+    kg=kilogram kgs=kilogram kilograms=kilogram cm=centimetre centimeter=centimetre
+    centimeters=centimetre centimetres=centimetre mm=millimetre millimeters=millimetre
+    millimetres=millimetre mg=milligram milligrams=milligram ml=millilitre milliliters=millilitre
+    millilitres=millilitre GB=gigabyte gigabytes=gigabyte MB=megabyte megabytes=megabyte
+    ms=millisecond milliseconds=millisecond min=minute mins=minute minutes=minute hr=hour hrs=hour
+    hours=hour secs=2nd seconds=2nd second=2nd sec=2nd days=day weeks=week months=month years=year
+    yrs=year miles=mile dollars=dollar euros=euro percent=%
+    """
 )
-UNITS.pop("GB")
-UNITS["mb"] = UNITS["megabytes"] = "mb"
 
 SAME = _pairs(
-    "favorite=favourite favorites=favourites color=colour colors=colours flavor=flavour "
-    "neighbor=neighbour neighbors=neighbours behavior=behaviour center=centre theater=theatre "
-    "organize=organise organized=organised organizes=organises analyze=analyse gray=grey "
-    "traveling=travelling traveled=travelled canceled=cancelled program=programme jewelry=jewellery "
-    "okay=ok email=email tv=television telephone=phone mom=mother mum=mother dad=father "
-    "kid=child kids=children bicycle=bike bicycles=bikes refrigerator=fridge photograph=photo "
-    "photographs=photos buys=buy purchases=buy purchase=buy perhaps=maybe till=until "
-    "javascript=javascript js=javascript typescript=typescript ts=typescript postgres=postgresql "
-    "k8s=kubernetes repo=repository repos=repositories config=configuration "
-    "configs=configurations app=application apps=applications db=database dbs=databases "
-    "automobile=car automobiles=cars sneakers=trainers begins=starts begin=start began=started "
-    "big=large bigger=larger biggest=largest daily=every_day weekly=every_week monthly=every_month "
-    "yearly=every_year annually=every_year anyone=anybody everyone=everybody someone=somebody "
-    "doctor=doctor physician=doctor lawyer=lawyer attorney=lawyer vacation=holiday "
-    "vacations=holidays apartment=flat_home flat_home=flat_home usa=usa"
+    """
+    favorite=favourite favorites=favourites color=colour colors=colours flavor=flavour
+    neighbor=neighbour neighbors=neighbours behavior=behaviour center=centre theater=theatre
+    organize=organise organized=organised organizes=organises analyze=analyse gray=grey
+    traveling=travelling traveled=travelled canceled=cancelled jewelry=jewellery
+    okay=ok tv=television telephone=phone mom=mother mum=mother dad=father kid=child kids=children
+    bicycle=bike bicycles=bikes refrigerator=fridge photograph=photo photographs=photos
+    purchases=buys perhaps=maybe till=until js=javascript ts=typescript postgres=postgresql
+    k8s=kubernetes repo=repository repos=repositories config=configuration configs=configurations
+    db=database dbs=databases automobile=car automobiles=cars begins=starts begin=start
+    began=started daily=every_day weekly=every_week monthly=every_month yearly=every_year
+    annually=every_year anyone=anybody everyone=everybody someone=somebody u.s=usa
+    noon=t12h00 midnight=t00h00
+    """
 )
-SAME["buys"] = SAME["purchases"] = "buys"
 
 PHRASES = _phrases(
     """
@@ -127,7 +122,6 @@ PHRASES = _phrases(
     a few=afew
     a little=alittle
     a lot of=lots of
-    a couple of=couple of
     is able to=can
     are able to=can
     has to=must
@@ -140,7 +134,6 @@ PHRASES = _phrases(
     e mails=emails
     united states of america=usa
     united states=usa
-    u.s=usa
     new york city=nyc
     each day=every day
     at the moment=
@@ -152,21 +145,20 @@ PHRASES = _phrases(
     keep in mind that=
     """
 )
-FILLERS = frozenset("please also actually basically currently".split())  # noqa: SIM905
+FILLERS = words("please also actually currently")  # noqa: SIM905
 
-LIKING = frozenset(
-    "like likes liked love loves loved hate hates hated prefer prefers preferred".split()
-)
+LIKING = words("like likes liked love loves loved hate hates hated prefer prefers preferred")
 """Verbs after which "to hike" and "hiking" say the same."""
 
-AMBIGUOUS_CASE = frozenset(
+AMBIGUOUS_CASE = words(
     """
     us it may march apple polish china turkey who aids will mark bill rose jack art grace hope faith
     amber dawn eve frank gene grant guy jade joy june lance may miles olive page penny pierce ray
     rich rob robin ruby sandy sue summer august violet wade ward go swift rust python shell windows
     meta alphabet amazon oracle target gap ford smart word access excel teams zoom slack notion
     spring flask express react node ant make chat square stripe visa cat dog chip
+    brown black white green young long king knight fox wolf bird stone wood field park bush
     reading bath nice cork orange mobile phoenix troy lima bell cook baker smith mason hunter
-    """.split()  # noqa: SIM905 - a quoted list cannot be read
+    """
 )
 """Words that mean something else with a capital letter: us and US, polish and Polish."""

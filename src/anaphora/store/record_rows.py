@@ -247,7 +247,7 @@ def _without_none(values: Mapping[str, object]) -> str | None:
 
 
 def _digest(*parts: str) -> str:
-    """32 hex digits; each part is preceded by its length, so that no two lists share their bytes."""
+    """32 hex digits; each part follows its length, so that no two lists share their bytes."""
     digest = hashlib.sha256()
     for part in parts:
         encoded = part.encode("utf-8", "surrogatepass")

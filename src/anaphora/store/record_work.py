@@ -108,9 +108,7 @@ class RecordWork:
         self._held[new.id] = _Held(new, same_key, stored=False, dirty=True)
         self._missing.discard(new.id)
 
-    def change(
-        self, record_id: str, *, same_key: str | None = None, **fields: Any
-    ) -> MemoryRecord:
+    def change(self, record_id: str, *, same_key: str | None = None, **fields: Any) -> MemoryRecord:
         """Replace fields of a held record."""
         held = self._held[record_id]
         held.record = replace(held.record, **fields)
@@ -207,7 +205,8 @@ class RecordWork:
     def flush(self) -> None:
         """Write what was added, changed and told. Numbers go in the order of the touching."""
         dirty = [held for held in self._held.values() if held.dirty]
-        new, old = [], []
+        new: list[dict[str, Any]] = []
+        old: list[dict[str, Any]] = []
         for held, seq in zip(dirty, self.write.take(len(dirty)), strict=True):
             held.record = replace(held.record, seq=seq)
             row = record_row(held.record, held.same_key, held.forgotten_at)
@@ -225,7 +224,7 @@ class RecordWork:
         statement = update(record).where(
             record.c.namespace == self.write.namespace, record.c.record_id == bindparam("of")
         )
-        values = {name: bindparam(f"new_{name}") for name in _UPDATED}
+        values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in _UPDATED}
         given = [
             {"of": row["record_id"]} | {f"new_{name}": row[name] for name in _UPDATED}
             for row in rows

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["Records"]
 
 _RECORDS = (
-    f"SELECT {', '.join(COLUMNS)} FROM record WHERE namespace = :namespace AND kind = '{MEMORY}' "  # noqa: S608
+    f"SELECT {', '.join(COLUMNS)} FROM record "  # noqa: S608 - names of ours
+    f"WHERE namespace = :namespace AND kind = '{MEMORY}' "
 )
 _BY_ID = _RECORDS + "AND record_id = :id"
 _CHANGED = _RECORDS + "AND seq > :since ORDER BY seq LIMIT :limit"
@@ -55,12 +56,11 @@ _VALID = (
     + "ORDER BY record_id LIMIT :limit"
 )
 _EVENTS = (
-    f"SELECT {', '.join(EVENT_COLUMNS)} FROM record_event "  # noqa: S608
+    f"SELECT {', '.join(EVENT_COLUMNS)} FROM record_event "  # noqa: S608 - names of ours
     "WHERE namespace = :namespace AND record_id = :id ORDER BY at, seq"
 )
 _TOMBSTONES = (
-    "SELECT seq, owner_id FROM tombstone "
-    f"WHERE namespace = :namespace AND kind = '{MEMORY}' "  # noqa: S608
+    "SELECT seq, owner_id FROM tombstone WHERE namespace = :namespace AND kind = 'memory' "
     "AND seq > :since ORDER BY seq LIMIT :limit"
 )
 _LINKS = (
@@ -69,8 +69,7 @@ _LINKS = (
     "ORDER BY strength DESC, record_id, other_id"
 )
 _SAME_TEXT = (
-    "SELECT record_id FROM record "
-    f"WHERE namespace = :namespace AND kind = '{MEMORY}' "  # noqa: S608
+    "SELECT record_id FROM record WHERE namespace = :namespace AND kind = 'memory' "
     "AND text = :text ORDER BY record_id"
 )
 

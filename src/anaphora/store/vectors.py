@@ -13,8 +13,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from anaphora.store.record_rows import MEMORY
-
 if TYPE_CHECKING:
     from anaphora.store.sql.engine import Truth, Write
 
@@ -26,8 +24,7 @@ _SINCE = (
     "ORDER BY seq LIMIT :limit"
 )
 _WITHOUT = (
-    "SELECT record_id, text FROM record "
-    f"WHERE namespace = :namespace AND kind = '{MEMORY}' "  # noqa: S608
+    "SELECT record_id, text FROM record WHERE namespace = :namespace AND kind = 'memory' "
     "AND forgotten_at IS NULL AND record_id > :after AND NOT EXISTS ("
     "SELECT 1 FROM vector WHERE vector.namespace = record.namespace "
     "AND vector.record_id = record.record_id AND vector.embedder = :embedder) "
@@ -106,9 +103,7 @@ class RecordVectors:
         with self._truth.write(self.namespace) as write:
             return drop_vectors(write, embedder)
 
-    def get_all(
-        self, embedder: str, since: int = 0, batch: int = _BATCH
-    ) -> Iterator[VectorBatch]:
+    def get_all(self, embedder: str, since: int = 0, batch: int = _BATCH) -> Iterator[VectorBatch]:
         """All vectors of an embedder with numbers above `since`, in batches, in their order."""
         while True:
             rows = self._truth.rows(

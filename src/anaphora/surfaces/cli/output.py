@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -102,9 +103,9 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) 
     return made
 
 
-def show_hits(recall: Recall[TurnHit], *, why: bool) -> None:
+def show_hits(recall: Recall[TurnHit], *, why: bool, out: Console | None = None) -> None:
     """Recalled turns for a person, each with its place, time and, if asked, its factors."""
-    out = console()
+    out = out or console()
     if not recall.hits:
         out.print("nothing was recalled")
     for rank, hit in enumerate(recall.hits, 1):
@@ -113,10 +114,19 @@ def show_hits(recall: Recall[TurnHit], *, why: bool) -> None:
         head.append(f"  {hit.ts:%Y-%m-%d %H:%M}  {hit.conversation_id} #{hit.index}", style="dim")
         head.append(f"  {hit.score:.3f}", style="green")
         out.print(head)
-        out.print(Text("   " + visible(hit.text).strip().replace("\n", "\n   ")))
+        _show_text(out, hit.text)
         if why:
             _show_factors(out, hit)
     show_degraded(recall.degraded)
+
+
+def _show_text(out: Console, text: str) -> None:
+    shown = visible(text).strip()
+    if out.is_terminal:
+        out.print(Padding(Text(shown), (0, 0, 0, 3), expand=False))
+    else:
+        # In a pipe a line of a turn stays one line, whatever its length.
+        out.print(Text("   " + shown.replace("\n", "\n   ")))
 
 
 def _show_factors(out: Console, hit: TurnHit) -> None:

@@ -1,0 +1,115 @@
+"""How memories go: by id or by filter, softly or for good, with an honest count.
+
+In: an id or filters. Out: `Forgotten`, which names what still holds the words. What goes with a
+memory is told by `anaphora.store.record_forgetting`. After forgetting for good nothing of it is
+left in the files of a SQLite database; a log that another process keeps from being cut is named.
+It never touches a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from anaphora.errors import InvalidInput
+from anaphora.memory_values import Forgotten, MemoryRecord, SurvivingSource
+from anaphora.store.filters import Filter, parse
+from anaphora.store.record_rows import as_mapping
+
+if TYPE_CHECKING:
+    from anaphora.store.record_forgetting import Gone
+    from anaphora.store.records import Records
+
+__all__ = ["FindTurns", "Forget", "HasTurn"]
+
+FindTurns = Callable[[str], Iterable[tuple[str, int]]]
+"""The turns (conversation id, index) of this namespace that hold these words."""
+HasTurn = Callable[[str, int], bool]
+"""Whether a conversation still has its turn at an index."""
+
+_PAGE = 512
+
+
+class Forget:
+    """Forgets in one namespace."""
+
+    def __init__(
+        self,
+        records: Records,
+        *,
+        clock: Callable[[], datetime],
+        find_turns: FindTurns,
+        has_turn: HasTurn,
+    ) -> None:
+        self._records = records
+        self._clock = clock
+        self._find_turns = find_turns
+        self._has_turn = has_turn
+
+    def forget(
+        self,
+        record_id: str | None = None,
+        *,
+        filters: Mapping[str, Any] | None = None,
+        soft: bool = False,
+    ) -> Forgotten:
+        """Forget one memory, or all that `filters` let through, in history too.
+
+        An id that is not there forgets nothing. Raises InvalidInput unless exactly one of the two
+        is given and the filters say something, FilterError for a bad one, StoreError and its kinds
+        when truth cannot be written.
+        """
+        from anaphora.store.record_forgetting import forget_for_good, forget_softly
+
+        keep = _one_of(record_id, filters)
+        wanted = [record_id] if record_id is not None else self._matching(keep)
+        with self._records.change() as work:
+            # What a filter found may have changed since.
+            still = [one for one in wanted if (found := work.find(one)) and _matches(keep, found)]
+            if soft:
+                gone = forget_softly(work, still, self._clock())
+            else:
+                gone = forget_for_good(work, still)
+        surviving = [] if soft else list(self._surviving(gone))
+        return Forgotten(len(gone.ids), tuple(dict.fromkeys(surviving)), gone.ids)
+
+    def _matching(self, keep: Filter) -> list[str]:
+        found: list[str] = []
+        cursor: str | None = None
+        while True:
+            page = self._records.list(keep, limit=_PAGE, cursor=cursor, history=True)
+            found += [record.id for record in page]
+            cursor = page.cursor
+            if cursor is None:
+                return found
+
+    def _surviving(self, gone: Gone) -> Iterator[SurvivingSource]:
+        if not gone.ids:
+            return
+        from anaphora.store.sql.scrub import log_of, scrub
+
+        if not scrub(self._records.truth):
+            yield SurvivingSource("log", str(log_of(self._records.truth)))
+        for text in gone.texts:
+            for record_id in self._records.with_text(text):
+                yield SurvivingSource("memory", record_id)
+            for conversation_id, index in self._find_turns(text):
+                yield SurvivingSource("turn", conversation_id, index)
+        for conversation_id, index in gone.turns:
+            if self._has_turn(conversation_id, index):
+                yield SurvivingSource("turn", conversation_id, index)
+
+
+def _one_of(record_id: str | None, filters: Mapping[str, Any] | None) -> Filter:
+    if record_id is not None:
+        if filters is not None:
+            raise InvalidInput("filters", filters, "either an id or filters, not both")
+        return Filter()
+    if not filters:
+        raise InvalidInput("filters", filters, "an id, or filters that say what to forget")
+    return parse(filters)
+
+
+def _matches(keep: Filter, record: MemoryRecord) -> bool:
+    return keep.matches(as_mapping(record))
