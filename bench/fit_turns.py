@@ -44,7 +44,7 @@ FIT = range(1, 6)
 K = 10
 ROLES = {"user": ROLE_USER, "assistant": ROLE_ASSISTANT}
 ALONE = Weights(
-    meaning=0, neighbour=0, speaker=0, personal=0, substance=0, time=0, standing=0
+    meaning=0, neighbour=0, speaker=0, role=0, personal=0, substance=0, time=0, standing=0
 )  # BM25 and nothing else
 
 Floats = NDArray[np.float64]
@@ -258,7 +258,7 @@ def variants() -> Iterator[Variant]:
     yield Variant("sum + meaning as the speaker would say it", total, plain=("words",))
     yield Variant("sum + both readings of names", total)
     yield Variant("sum + neighbour", replace(total, neighbour=0.2), plain=both)
-    yield Variant("sum + speaker", replace(total, speaker=0.5), plain=both)
+    yield Variant("sum + speaker", replace(total, speaker=0.5, role=0.25), plain=both)
     yield Variant("sum + personal", replace(total, personal=0.2), plain=both)
     yield Variant("sum + substance", replace(total, substance=0.2), plain=both)
     yield Variant("sum + time", replace(total, time=0.4), plain=both)
@@ -275,6 +275,7 @@ def variants() -> Iterator[Variant]:
         ("neighbour", (0.1, 0.3, 0.4)),
         ("meaning", (0.5, 2.0)),
         ("speaker", (0.25, 1.0)),
+        ("role", (0.1, 0.5)),
         ("personal", (0.1, 0.4)),
         ("substance", (0.1, 0.4)),
         ("time", (0.2, 0.8)),

@@ -1,4 +1,4 @@
-"""What every test may use: a clock that stands still, databases, the shared data beside the checkout.
+"""What every test may use: a clock that stands still, databases, the data beside the checkout.
 
 Databases are SQLite files, and a real PostgreSQL that all tests of one worker share.
 """

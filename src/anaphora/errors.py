@@ -11,6 +11,8 @@ AnaphoraError
 │   ├── ReadOnly                        the place cannot be written
 │   ├── DiskFull                        no room left; nothing was half-written
 │   ├── CorruptThread                   a thread file that does not parse; it was kept
+│   ├── NotEmpty                        a place that must be empty holds something
+│   ├── DamagedBackup                   a backup or export that is not what was written
 │   └── SchemaTooNew                    a home that a newer version wrote
 ├── EmbeddingError                      a text could not be turned into a vector
 │   ├── ModelIntegrityError             the model file is not the one that was shipped
@@ -36,6 +38,7 @@ __all__ = [
     "AnaphoraError",
     "Closed",
     "CorruptThread",
+    "DamagedBackup",
     "DiskFull",
     "EmbedderNotReady",
     "EmbeddingError",
@@ -47,6 +50,7 @@ __all__ = [
     "MissingKey",
     "ModelIntegrityError",
     "NoKeyringError",
+    "NotEmpty",
     "NotFound",
     "ReadOnly",
     "SchemaTooNew",
@@ -139,6 +143,14 @@ class SchemaTooNew(StoreError):
     def __init__(self, path: Path | str, found: str) -> None:
         self.found = found
         super().__init__("open", path, f"schema revision {found} is newer than this program")
+
+
+class NotEmpty(StoreError):
+    """A place that must be free or empty holds something. It was left as it is."""
+
+
+class DamagedBackup(StoreError):
+    """A backup or an export that is not what was written: cut short, changed, or something else."""
 
 
 class EmbeddingError(AnaphoraError):

@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 __all__ = [
     "Forgotten",
+    "HalfLives",
     "MemoryHit",
     "MemoryRecord",
     "MemoryType",
@@ -161,3 +162,12 @@ class Page(Generic[ItemT]):
 
     def __len__(self) -> int:
         return len(self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class HalfLives:
+    """Days after which a memory that was not restated counts half, by type."""
+
+    episodic: float = 14.0
+    semantic: float = 90.0
+    procedural: float = 180.0

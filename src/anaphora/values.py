@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Generic, Literal, TypeVar, overload
+from typing import Any, Generic, Literal, TypeVar, overload
 
 __all__ = [
     "Check",
@@ -118,10 +118,14 @@ class Degraded:
 
 @dataclass(frozen=True, slots=True)
 class Recall(Sequence[HitT], Generic[HitT]):
-    """Hits in descending order of score, and what was unavailable while they were found."""
+    """Hits in descending order of score, and what was unavailable while they were found.
+
+    `rejected` are candidates that did not come back (`Rejected`), where they were asked for.
+    """
 
     hits: tuple[HitT, ...] = ()
     degraded: tuple[Degraded, ...] = ()
+    rejected: tuple[Any, ...] = ()
 
     def __len__(self) -> int:
         return len(self.hits)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from anaphora.intake.conversations import import_conversations
 from anaphora.store.sidecar import Sidecar
-from anaphora.store.sql.engine import open_truth
+from anaphora.store.sql.engine import Truth, open_truth
 from anaphora.store.threads import ConversationStore
 from anaphora.values import ImportedConversation, ImportReport
+
+from .memory_desk import Desk
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -59,3 +62,9 @@ def home(tmp_path: Path, open_home: OpenHome) -> Home:
 @pytest.fixture
 def fixtures() -> Path:
     return FIXTURES
+
+
+@pytest.fixture
+def desk(truth: Truth, clock: Callable[[], datetime]) -> Desk:
+    """Remembering over an empty truth, once for each kind of database, its embedder loaded."""
+    return Desk(truth, clock).warm()

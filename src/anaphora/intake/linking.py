@@ -92,11 +92,12 @@ class Linker:
     def keep(self, work: RecordWork, group: Sequence[Vectored]) -> dict[str, tuple[str, ...]]:
         """Write vectors and links in the change under way; return what each was linked to."""
         work.flush()
-        self._vectors.put(self._embedder, (row for one in group for row in _rows(one)), work.write)
+        rows = [row for one in group for row in _rows(one)]
+        fresh = all(one.record_id in work.added for one in group)
+        self._vectors.put(self._embedder, rows, work.write, fresh=fresh)
         work.load(ids=[one.record_id for one in group] + [n[0] for one in group for n in one.near])
-        pairs = {
-            (link.record_id, link.other_id) for link in work.linked(one.record_id for one in group)
-        }
+        older = [one.record_id for one in group if one.record_id not in work.added]
+        pairs = set(map(_pair, work.linked(older)))
         made: dict[str, tuple[str, ...]] = {}
         links: list[RecordLink] = []
         for one in group:

@@ -128,36 +128,37 @@ def _kind(name: str) -> SecretKind:
 
 
 def _value_span(text: str, match: re.Match[str]) -> tuple[int, int] | None:
+    """Where the secret is that `match` found a name of, or None when it is none."""
     if not _names_a_secret(match) or _is_redaction(text, match.start()):
         return None
-    start, end = match.span("value")
-    quoted = text[start] in "\"'`@" and text[end - 1] in "\"'`" and end - start > 1
-    if quoted:
-        start, end = start + (2 if text[start] == "@" else 1), end - 1
-    elif (
-        text[max(0, match.start() - 40) : match.start()].rpartition("?")[1]
-        and "&" in text[start:end]
-    ):
-        end = text.index("&", start, end)
+    start, end, quoted = _without_quotes(text, match)
     value = text[start:end]
-    if not quoted:
-        value = value.rstrip(_TRAILING)
-        end = start + len(value)
+    said = match.group("is") is not None
     password = _IS_PASSWORD.search(match.group("name")) is not None
-    if match.group("is") and not password:
+    if said and not password:
         return None
-    if password and _is_short_password(value):
-        return start, end
-    if len(value) < 8 or not _is_literal(value):
-        return None
-    if not quoted and not _is_unquoted_literal(value, digits=password and not match.group("is")):
-        return None
-    return start, end
+    literal = len(value) >= 8 and _is_literal(value)
+    if not quoted:
+        literal = literal and _is_unquoted_literal(value, digits=password and not said)
+    return (start, end) if literal or (password and _is_short_password(value)) else None
+
+
+def _without_quotes(text: str, match: re.Match[str]) -> tuple[int, int, bool]:
+    """Start and end of the value itself, and whether it stood in quotes."""
+    start, end = match.span("value")
+    if end - start > 1 and text[start] in "\"'`@" and text[end - 1] in "\"'`":
+        return start + (2 if text[start] == "@" else 1), end - 1, True
+    if "?" in text[max(0, match.start() - 40) : match.start()] and "&" in text[start:end]:
+        end = text.index("&", start, end)
+    return start, start + len(text[start:end].rstrip(_TRAILING)), False
 
 
 def _names_a_secret(match: re.Match[str]) -> bool:
     suffix = match.group("suffix")
-    if match.group("name").lower() == "passwords":
+    name = match.group("name").lower()
+    # A call has neither link: in a parser's source every other call makes a token.
+    call = "link" in match.groupdict() and not (match.group("link") or match.group("is"))
+    if name == "passwords" or (name == "token" and call):
         return False
     if not suffix or _PLAIN_SUFFIXES.fullmatch(suffix):
         return True

@@ -23,12 +23,16 @@ __all__ = ["MAX_DEPTH", "Redacted", "RedactedValue", "SecretKind", "redact", "re
 MAX_DEPTH: Final = 100
 """Objects and lists within one another that `redact_value` follows."""
 
+_MOST_PASSES = 8
 _Span = tuple[int, int, SecretKind]
 
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """A text without its secrets; `kinds` has one entry for each that was taken out, in order."""
+    """A text without its secrets; `kinds` has one entry for each that was taken out.
+
+    They are in order, those that only came free when another one was gone last.
+    """
 
     text: str
     kinds: tuple[SecretKind, ...] = ()
@@ -44,9 +48,19 @@ class RedactedValue:
 
 def redact(text: str) -> Redacted:
     """Replace every secret in `text` by `[redacted:kind]`."""
+    kinds: list[SecretKind] = []
+    # A secret can stand free, and so be known, only when what it was joined to is gone.
+    for _ in range(_MOST_PASSES):
+        once = _redact_once(text)
+        if not once.kinds:
+            break
+        text = once.text
+        kinds.extend(once.kinds)
+    return Redacted(text, tuple(kinds))
+
+
+def _redact_once(text: str) -> Redacted:
     spans = _merged(_found(text))
-    if not spans:
-        return Redacted(text)
     parts: list[str] = []
     at = 0
     for start, end, kind in spans:
@@ -157,9 +171,7 @@ def _private_keys(text: str) -> Iterator[_Span]:
 _URL_PASSWORD = re.compile(
     r"://[^\s:/?#@\[\]\"'<>]{0,256}:([^\s/?#@\"'<>]{1,256})@(?=[\w\[])", re.ASCII
 )
-_TEMPLATE = re.compile(
-    r"\$\{?\w+\}?|\{+[^{}]*\}+|%\w*%?|\*+|x{3,}|\.{3}|\[redacted.*", re.IGNORECASE
-)
+_TEMPLATE = re.compile(r"\$\{?\w+\}?|\{+[^{}]*\}+|%\w*%?|\*+|x{3,}|\.{3}|\[.*", re.IGNORECASE)
 
 
 def _url_passwords(text: str) -> Iterator[_Span]:

@@ -26,7 +26,7 @@ from anaphora.rank.sameness_words import MODALS, NEGATIONS, QUANTITIES, TENSES, 
 __all__ = ["differences", "same_fact"]
 
 # Words after which a comma decides what is meant: "no, tests are needed", "no tests are needed".
-_COMMA_MATTERS = NEGATIONS | {"only", "but", "except", "unless", "yes", "if", "just"}
+_COMMA_MATTERS = NEGATIONS | {"only", "but", "except", "unless", "yes", "if", "just", "let"}
 
 
 def same_fact(a: str, b: str) -> bool:

@@ -81,13 +81,13 @@ _PIECE = re.compile(
     r"""
       (?P<raw>(?:\w+://\S+|(?=[\w.@~/\\+-]{0,200}[\w~.][@/\\_])[\w.@~/\\+:-]+)(?<![.,;:!?]))
     | (?P<ordinal>\d+(?:st|nd|rd|th)\b)
-    | (?P<number>(?:(?<![\w)\]])[-+])?(?:(?<!\w)\.)?\d+(?:[.:]\d+)*)
+    | (?P<number>(?:(?<![\w)\]])[-+])?(?:(?<!\w)\.)?\d+(?:[.,:]\d+)*)
     | (?P<face>[:;=]-?[()DP](?!\w))
     | (?P<word>[^\W\d_]\w*(?:['.]\w+)*(?:[+\#]+(?!\w))?(?:'(?!\w))?)
     | (?P<stop>[.!?]+(?=["')\]]*(?:\s|$)))
     | (?P<comma>,|;|\s[-\u2013\u2014]+\s|\u2014|:(?=\s)|[()]|\n)
     | (?P<hyphen>(?<=\w)[-\u2010\u2011](?=[^\W\d_]|\d))
-    | (?P<mark>[^\s"'\[\]{}\u201c\u201d,;:.*\ufe0f]|[*:](?=\S)|(?<!\S)\.(?=\w))
+    | (?P<mark>[^\s"'\[\]{}\u201c\u201d,;:.*\ufe0f]|[*:](?=\S)|(?<!\S)\.(?=\w)|(?<=\d)')
     """,
     re.VERBOSE,
 )
@@ -322,7 +322,7 @@ def _gerunds(tokens: list[_Token]) -> list[_Token]:
 
 
 def _is_gerund(word: str) -> bool:
-    return re.fullmatch(r"[a-z]{3,}ing", word) is not None and _stem(word) != word
+    return re.fullmatch(r"[a-z]{2,}ing", word) is not None and _stem(word) != word
 
 
 def _stem(word: str) -> str:

@@ -124,8 +124,6 @@ PHRASES = _phrases(
     a lot of=lots of
     is able to=can
     are able to=can
-    has to=must
-    have to=must
     has got a=has
     have got a=have
     has got an=has
@@ -145,7 +143,7 @@ PHRASES = _phrases(
     keep in mind that=
     """
 )
-FILLERS = words("please also actually currently")  # noqa: SIM905
+FILLERS = words("please also actually currently")
 
 LIKING = words("like likes liked love loves loved hate hates hated prefer prefers preferred")
 """Verbs after which "to hike" and "hiking" say the same."""

@@ -57,8 +57,11 @@ class Weights:
     # Share of a neighbour's words and meaning that a turn is given, for either side: a question
     # and its answer, a topic that goes on. More drowns turns in their surroundings.
     neighbour: float = 0.2
-    # The turn is by whom the question names, or by the asker ("my", "I").
+    # The turn is by whom the question names.
     speaker: float = 0.5
+    # The turn is by the asker ("my", "I") or by who was asked ("you told me"). Half of what a name
+    # is worth: an assistant's answer repeats what the user said of himself, and may be meant.
+    role: float = 0.25
     # Somebody says something of themselves; small talk and comments seldom do.
     personal: float = 0.2
     # Full for 31 words and more: "Yeah lol" answers nothing, whatever it stands next to.
@@ -75,7 +78,7 @@ class Weights:
     def scale(self) -> float:
         """The sum of the parts' highest values."""
         evidence = (self.words + self.meaning) * (1 + 2 * self.neighbour)
-        hints = self.speaker + self.personal + self.substance + self.time + self.standing
+        hints = max(self.speaker, self.role) + self.personal + self.substance + self.time + self.standing
         return evidence + hints
 
 
@@ -137,7 +140,8 @@ def score_turns(
         "meaning": near[at],
         "context": _neighbours(table, near_words + near, at) * np.float32(w.neighbour),
         "time": _in_spans(table.ts[at], reading.spans, w.time_after) * (unit * np.float32(w.time)),
-        "speaker": _speaker(table, reading, at) * (unit * np.float32(w.speaker)),
+        "speaker": _speaker(table, reading, at)
+        * (unit * np.float32(w.speaker if reading.speakers else w.role)),
         "personal": ((flags & PERSONAL) != 0) * (unit * np.float32(w.personal)),
         "substance": _substance(table.length[at], w.substance_bits)
         * (unit * np.float32(w.substance)),

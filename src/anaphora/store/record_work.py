@@ -39,7 +39,20 @@ _AT_ONCE = 256
 
 _RECORD = [record.c[name] for name in COLUMNS]
 _EVENT = [record_event.c[name] for name in EVENT_COLUMNS]
+# Made once: building a statement takes as long as running it.
+_FIND_BY = {
+    name: select(*_RECORD).where(
+        record.c.namespace == bindparam("namespace"),
+        record.c[name].in_(bindparam("some", expanding=True)),
+    )
+    for name in ("record_id", "same_key", "path_key")
+}
 _UPDATED = [name for name in COLUMNS if name != "record_id"] + ["path_key"]
+_UPDATE = (
+    update(record)
+    .where(record.c.namespace == bindparam("here"), record.c.record_id == bindparam("of"))
+    .values({name: bindparam(f"new_{name}") for name in _UPDATED})
+)
 
 
 @dataclass(slots=True)
@@ -54,7 +67,7 @@ class _Held:
 
 
 class RecordWork:
-    """The records that one write transaction touches."""
+    """The records that one write transaction touches; `added` are the ids of new ones."""
 
     def __init__(self, write: Write) -> None:
         self.write = write
@@ -64,6 +77,7 @@ class RecordWork:
         self._known_same: set[str] = set()
         self._known_paths: set[str] = set()
         self._missing: set[str] = set()
+        self.added: set[str] = set()
 
     def load(
         self,
@@ -74,13 +88,13 @@ class RecordWork:
     ) -> None:
         """Read what the change will ask for, in few statements however many it asks for."""
         keys = set(same_keys) - self._known_same
-        self._fetch(record.c.same_key, keys)
+        self._fetch("same_key", keys)
         self._known_same |= keys
         names = set(paths) - self._known_paths
-        self._fetch(record.c.path_key, {str(path_key_of(path)) for path in names})
+        self._fetch("path_key", {str(path_key_of(path)) for path in names})
         self._known_paths |= names
         wanted = {one for one in ids if one not in self._held} - self._missing
-        self._fetch(record.c.record_id, wanted)
+        self._fetch("record_id", wanted)
         self._missing |= {one for one in wanted if one not in self._held}
 
     def find(self, record_id: str) -> MemoryRecord | None:
@@ -107,6 +121,7 @@ class RecordWork:
         """Take in a record that was not there."""
         self._held[new.id] = _Held(new, same_key, stored=False, dirty=True)
         self._missing.discard(new.id)
+        self.added.add(new.id)
 
     def change(self, record_id: str, *, same_key: str | None = None, **fields: Any) -> MemoryRecord:
         """Replace fields of a held record."""
@@ -221,15 +236,12 @@ class RecordWork:
         self._events = []
 
     def _update(self, rows: Sequence[dict[str, Any]]) -> None:
-        statement = update(record).where(
-            record.c.namespace == self.write.namespace, record.c.record_id == bindparam("of")
-        )
-        values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in _UPDATED}
+        here = self.write.namespace
         given = [
-            {"of": row["record_id"]} | {f"new_{name}": row[name] for name in _UPDATED}
+            {"here": here, "of": row["record_id"]} | {f"new_{name}": row[name] for name in _UPDATED}
             for row in rows
         ]
-        self.write.connection.execute(statement.values(values), given)
+        self.write.connection.execute(_UPDATE, given)
 
     def _insert(self, table: Any, rows: Sequence[dict[str, Any]]) -> None:
         if not rows:
@@ -240,9 +252,10 @@ class RecordWork:
         ]
         self.write.connection.execute(table.insert(), numbered)
 
-    def _fetch(self, column: ColumnElement[Any], values: Iterable[str]) -> None:
+    def _fetch(self, column: str, values: Iterable[str]) -> None:
         for some in _portions(values):
-            self._take(self._select(_RECORD, record, column.in_(some)))
+            given = {"namespace": self.write.namespace, "some": some}
+            self._take(map(tuple, self.write.connection.execute(_FIND_BY[column], given)))
 
     def _take(self, rows: Iterable[Sequence[Any]]) -> None:
         for row in rows:

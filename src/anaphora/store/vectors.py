@@ -80,11 +80,19 @@ class RecordVectors:
         self._truth = truth
         self.namespace = namespace
 
-    def put(self, embedder: str, rows: Iterable[VectorRow], write: Write | None = None) -> int:
+    def put(
+        self,
+        embedder: str,
+        rows: Iterable[VectorRow],
+        write: Write | None = None,
+        *,
+        fresh: bool = False,
+    ) -> int:
         """Keep vectors, in place of what their records had; return for how many records.
 
         All in one transaction, that of `write` if given. A record that is gone meanwhile is left
-        out. `StoreError` and its kinds when truth cannot be written.
+        out. `fresh` says that all records were made by this very write, so that nothing need be
+        looked up. `StoreError` and its kinds when truth cannot be written.
         """
         from anaphora.store.sql.record_vectors import put_vectors
 
@@ -92,7 +100,7 @@ class RecordVectors:
         if not given:
             return 0
         if write is not None:
-            return put_vectors(write, embedder, given)
+            return put_vectors(write, embedder, given, fresh=fresh)
         with self._truth.write(self.namespace) as own:
             return put_vectors(own, embedder, given)
 

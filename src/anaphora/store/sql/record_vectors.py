@@ -21,22 +21,12 @@ __all__ = ["drop_vectors", "put_vectors"]
 _AT_ONCE = 256
 
 
-def put_vectors(write: Write, embedder: str, rows: Sequence[VectorRow]) -> int:
+def put_vectors(
+    write: Write, embedder: str, rows: Sequence[VectorRow], *, fresh: bool = False
+) -> int:
     """Replace the vectors of these records; those of records that are gone are left out."""
     owners = list(dict.fromkeys(row.record_id for row in rows))
-    here: set[str] = set()
-    for start in range(0, len(owners), _AT_ONCE):
-        some = owners[start : start + _AT_ONCE]
-        found = select(record.c.record_id).where(
-            record.c.namespace == write.namespace, record.c.record_id.in_(some)
-        )
-        here.update(write.connection.execute(found).scalars())
-        old = delete(vector).where(
-            vector.c.namespace == write.namespace,
-            vector.c.embedder == embedder,
-            vector.c.record_id.in_(some),
-        )
-        write.connection.execute(old)
+    here = set(owners) if fresh else _cleared(write, embedder, owners)
     kept = [row for row in rows if row.record_id in here]
     if kept:
         write.connection.execute(
@@ -61,3 +51,21 @@ def drop_vectors(write: Write, embedder: str) -> int:
     """Delete every vector of an embedder in the namespace."""
     here = (vector.c.namespace == write.namespace) & (vector.c.embedder == embedder)
     return write.connection.execute(delete(vector).where(here)).rowcount
+
+
+def _cleared(write: Write, embedder: str, owners: Sequence[str]) -> set[str]:
+    """Which of these records exist, without their vectors of this embedder."""
+    here: set[str] = set()
+    for start in range(0, len(owners), _AT_ONCE):
+        some = owners[start : start + _AT_ONCE]
+        found = select(record.c.record_id).where(
+            record.c.namespace == write.namespace, record.c.record_id.in_(some)
+        )
+        here.update(write.connection.execute(found).scalars())
+        old = delete(vector).where(
+            vector.c.namespace == write.namespace,
+            vector.c.embedder == embedder,
+            vector.c.record_id.in_(some),
+        )
+        write.connection.execute(old)
+    return here

@@ -1,0 +1,129 @@
+"""A private place beside a target, in which something is made before it stands there whole.
+
+In: the path of what will stand. Out: a locked folder beside it. Whoever is killed leaves such a
+folder and nothing else; the next one that makes something for the same target removes it. What
+already stands at the target is never touched.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from anaphora.errors import NotEmpty
+from anaphora.store.disk import make_directory, sync_directory, translate
+
+__all__ = ["LOCK", "free_path", "make_room", "put_file", "staged", "sync_file", "sync_tree"]
+
+LOCK = "sealing.lock"
+"""The lock of a stage: a file that every home has, so that a staged home need not lose it."""
+
+_MAX_NAME = 100
+
+
+def free_path(path: str | os.PathLike[str]) -> Path:
+    """The path, absolute. `NotEmpty` when something stands there: nothing is overwritten."""
+    target = Path(path).expanduser().absolute()
+    if os.path.lexists(target):
+        raise NotEmpty("write", target, "there is something already, and nothing is overwritten")
+    return target
+
+
+@contextmanager
+def staged(target: Path) -> Iterator[Path]:
+    """A folder beside `target` for this process alone; it is gone afterwards unless it was moved.
+
+    `StoreError` and its kinds when the place cannot be written.
+    """
+    from filelock import FileLock
+
+    try:
+        make_directory(target.parent)
+        make_room(target)
+        stage = target.with_name(_prefix(target) + secrets.token_hex(6))
+        stage.mkdir(mode=0o700)
+    except OSError as error:
+        raise translate(error, "write", target) from error
+    lock = FileLock(stage / LOCK, mode=0o600)
+    try:
+        lock.acquire()
+        yield stage
+    except OSError as error:
+        raise translate(error, "write", target) from error
+    finally:
+        lock.release()
+        # What was moved into its place is not here any more.
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def make_room(target: Path) -> int:
+    """Remove what interrupted calls left beside `target`; how many folders that were."""
+    pattern = re.compile(re.escape(_prefix(target)) + r"[0-9a-f]{12}\Z")
+    with suppress(FileNotFoundError):
+        stale = [place for place in target.parent.iterdir() if pattern.match(place.name)]
+        return sum(_remove_abandoned(place) for place in stale)
+    return 0
+
+
+def put_file(source: Path, target: Path) -> None:
+    """Give a finished file its name, unless something stands there by now. Raises OSError."""
+    sync_file(source)
+    try:
+        # Unlike a rename, a link never replaces what another process put there meanwhile.
+        os.link(source, target)
+    except FileExistsError as error:
+        reason = "there is something already, and nothing is overwritten"
+        raise NotEmpty("write", target, reason) from error
+    except OSError as error:
+        if error.errno not in {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK}:
+            raise
+        free_path(target)
+        source.rename(target)
+    sync_directory(target.parent)
+
+
+def sync_file(path: Path) -> None:
+    """Put a file's bytes on the disk."""
+    # Windows syncs only what is open for writing.
+    handle = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_tree(folder: Path) -> None:
+    """Make the names in a folder, and in the folders of it, last."""
+    for place, _, _ in os.walk(folder, topdown=False):
+        sync_directory(Path(place))
+
+
+def _prefix(target: Path) -> str:
+    return f".{target.name[:_MAX_NAME]}.unfinished-"
+
+
+def _remove_abandoned(stage: Path) -> bool:
+    from filelock import FileLock, Timeout
+
+    if not (stage / LOCK).exists():
+        # Between making a folder and locking it there is a moment: only an empty one can go.
+        with suppress(OSError):
+            stage.rmdir()
+            return True
+        return False
+    lock = FileLock(stage / LOCK, blocking=False, mode=0o600)
+    try:
+        lock.acquire()
+    except (Timeout, OSError):
+        return False
+    try:
+        shutil.rmtree(stage, ignore_errors=True)
+    finally:
+        lock.release()
+    return True

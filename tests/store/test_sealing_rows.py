@@ -1,0 +1,297 @@
+"""Rows of truth in a sealed home: nothing readable, nothing changed or moved unseen."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pysqlite3 import dbapi2
+
+from anaphora.errors import MissingKey, Tampered
+from anaphora.store.sealing.cipher import Cipher, Finder, binding
+from anaphora.store.sealing.columns import PLANS, Clear, Sealed
+from anaphora.store.sealing.index import SealedIndex
+from anaphora.store.sealing.keys import Keys
+from anaphora.store.sidecar import ConversationNote, Sidecar, TurnNote
+from anaphora.store.sql.engine import Truth, open_truth
+
+pytest.importorskip("cryptography")
+
+SECRETS = ("Persephone", "chat-of-Ada", "message-of-Ada", "ada-and-bob", "fork-of-ada")
+ROW = {
+    "namespace": "default",
+    "record_id": "r1",
+    "text": "Ada is allergic to nuts",
+    "path": "/health/ada",
+    "tags": '["health"]',
+    "category": None,
+    "payload": '{"level":3}',
+    "same_key": "0" * 32,
+    "kind": "memory",
+    "reinforced": 2,
+}
+
+
+class Counter:
+    """Randomness that a test can repeat: no two calls give the same bytes."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, count: int) -> bytes:
+        self.count += 1
+        return self.count.to_bytes(count, "big")
+
+
+@pytest.fixture
+def keys() -> Keys:
+    return Keys(bytes(range(32)), Counter())
+
+
+@pytest.fixture
+def sealed(keys: Keys) -> Sealed:
+    return Sealed(keys)
+
+
+@pytest.fixture
+def truth(tmp_path: Path) -> Iterator[Truth]:
+    opened = open_truth(tmp_path / "truth.db")
+    yield opened
+    opened.close()
+
+
+def notes() -> list[TurnNote]:
+    return [
+        TurnNote(
+            "ada-and-bob", 0, "a" * 32, "Persephone", "chatgpt", "chat-of-Ada", "message-of-Ada"
+        ),
+        TurnNote("ada-and-bob", 1, "b" * 32, "Persephone"),
+    ]
+
+
+def test_every_column_is_sealed_as_the_schema_declares_it() -> None:
+    """Each column of each table is declared clear, sealed or lookup, and is treated as such."""
+    from anaphora.store.sql.schema import metadata, revision
+
+    for table in metadata.sorted_tables:
+        kinds = {column.name: column.info["at_rest"] for column in table.columns}
+        assert set(kinds.values()) <= {"clear", "sealed", "lookup"}
+        if table is revision:
+            continue
+        plan = PLANS[table.name]
+        assert plan.key == tuple(column.name for column in table.primary_key.columns)
+        assert set(plan.sealed) == {name for name, kind in kinds.items() if kind == "sealed"}
+        assert set(plan.lookup) == {name for name, kind in kinds.items() if kind == "lookup"}
+        assert set(plan.digests) <= {*plan.sealed, *plan.lookup}
+    assert PLANS.keys() == {table.name for table in metadata.sorted_tables} - {revision.name}
+
+
+def test_only_names_of_things_stay_clear() -> None:
+    """No column that is left readable holds words of the user's: the list of them is a decision."""
+    from anaphora.store.sql.schema import metadata
+
+    texts = {
+        f"{table.name}.{column.name}"
+        for table in metadata.sorted_tables
+        for column in table.columns
+        if column.info["at_rest"] == "clear" and column.type.python_type is str
+    }
+    ids = {"record_id", "other_id", "owner_id", "parent", "superseded_by", "supersedes"}
+    kinds = {"kind", "type", "source", "embedder", "namespace", "version_num"}
+    assert {name.split(".")[1] for name in texts} <= ids | kinds
+
+
+def test_rows_come_back_as_they_were(sealed: Sealed) -> None:
+    """Sealing hides what is sealed, leaves None and clear columns, and opening gives all back."""
+    stored = sealed.seal_row("record", ROW)
+    for column in ("text", "path", "tags", "payload", "same_key"):
+        assert stored[column].startswith("an1")
+        assert stored[column] != ROW[column]
+    assert (stored["category"], stored["kind"], stored["reinforced"]) == (None, "memory", 2)
+    assert sealed.open_row("record", stored) == ROW
+    assert sealed.seal_row("record", ROW)["text"] != stored["text"]
+    assert sealed.seal_row("record", ROW)["same_key"] == stored["same_key"]
+
+
+@pytest.mark.parametrize("column", ["text", "same_key"])
+def test_any_changed_byte_is_seen(sealed: Sealed, column: str) -> None:
+    """Whichever byte of a sealed value is flipped, opening raises Tampered and gives nothing."""
+    stored = sealed.seal_row("record", ROW)
+    prefix, data = stored[column].split(":")
+    raw = bytearray(base64.b64decode(data))
+    for place in range(len(raw)):
+        for bit in (1, 128):
+            raw[place] ^= bit
+            changed = f"{prefix}:{base64.b64encode(raw).decode()}"
+            with pytest.raises(Tampered):
+                sealed.open_row("record", {**stored, column: changed})
+            raw[place] ^= bit
+    for bad in (
+        "",
+        "clear",
+        "an1:",
+        "an1d:",
+        "an1:****",
+        stored[column][:-4],
+        stored[column] + "A",
+    ):
+        with pytest.raises(Tampered):
+            sealed.open_row("record", {**stored, column: bad})
+
+
+def test_swapped_rows_and_columns_do_not_open(sealed: Sealed) -> None:
+    """A value opens in its own table, column, namespace and row alone."""
+    one = sealed.seal_row("record", ROW)
+    other = sealed.seal_row("record", {**ROW, "record_id": "r2"})
+    elsewhere = sealed.seal_row("record", {**ROW, "namespace": "work"})
+    for moved in (
+        {**one, "text": other["text"]},
+        {**one, "text": elsewhere["text"]},
+        {**one, "text": one["path"]},
+        {**one, "same_key": elsewhere["same_key"]},
+        {**one, "record_id": "r2"},
+        {**one, "namespace": "work"},
+    ):
+        with pytest.raises(Tampered):
+            sealed.open_row("record", moved)
+    event = sealed.seal_row("record_event", {**ROW, "seq": 1})
+    with pytest.raises(Tampered):
+        sealed.open_row("record", {**one, "tags": event["tags"]})
+
+
+def test_another_key_opens_nothing(sealed: Sealed) -> None:
+    """Rows that were sealed with one key give Tampered with another."""
+    stored = sealed.seal_row("record", ROW)
+    with pytest.raises(Tampered):
+        Sealed(Keys(bytes(32), Counter())).open_row("record", stored)
+
+
+def test_an_opener_opens_what_rows_hold(sealed: Sealed) -> None:
+    """Vectors, opened one column at a time, are the bytes that were sealed in their rows."""
+    row = {"namespace": "n", "record_id": "r", "embedder": "e", "part": 3, "data": b"\0\x01" * 384}
+    stored = sealed.seal_row("vector", row)
+    opener: Callable[[tuple[str | int, ...], bytes], bytes] = sealed.opener("vector", "data", "n")
+    assert opener(("r", "e", 3), stored["data"]) == row["data"]
+    with pytest.raises(Tampered):
+        opener(("r", "e", 4), stored["data"])
+    passing: Callable[[tuple[str | int, ...], bytes], bytes] = Clear().opener("vector", "data", "n")
+    assert passing(("r", "e", 4), b"as it is") == b"as it is"
+
+
+def test_a_clear_home_refuses_sealed_rows(sealed: Sealed) -> None:
+    """Rows of a home that lost sealed.json are refused, never shown as if they were texts."""
+    with pytest.raises(MissingKey):
+        Clear().open_row("record", sealed.seal_row("record", ROW))
+    words = {**ROW, "text": "an1: is how this text begins"}
+    assert Clear().open_row("record", words) == words
+
+
+@given(st.text(), st.text(), st.binary(), st.text())
+def test_any_text_and_any_bytes_come_back(text: str, place: str, data: bytes, other: str) -> None:
+    """Whatever is sealed comes back, lone surrogates and NUL too; equal lookups stay equal."""
+    cipher, finder = Cipher(bytes(32), Counter()), Finder(bytes(range(64)))
+    bound = binding(place, 1)
+    assert cipher.open_text(cipher.seal_text(text, bound), bound, "x") == text
+    assert cipher.open(cipher.seal(data, bound), bound, "x") == data
+    assert finder.open(finder.seal(text, bound), bound, "x") == text
+    assert (finder.seal(text, bound) == finder.seal(other, bound)) == (text == other)
+    assert cipher.seal_text(text, bound).isascii()
+    assert finder.seal(text, bound).isascii()
+
+
+@given(st.lists(st.text()), st.lists(st.text()))
+def test_places_are_never_confused(one: list[str], other: list[str]) -> None:
+    """Two different lists of parts never bind to the same bytes."""
+    assert (binding(*one) == binding(*other)) == (one == other)
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_words_of_the_index_are_keyed(one: str, other: str) -> None:
+    """Equal tokens have equal keys in a namespace; another namespace or key has others."""
+    keys = Keys(bytes(32), Counter())
+    here, there = SealedIndex(keys, "here"), SealedIndex(keys, "there")
+    assert (here.token_key(one) == here.token_key(other)) == (one == other)
+    assert here.token_key(one) != there.token_key(one)
+    assert SealedIndex(Keys(b"\x01" * 32, Counter()), "here").token_key(one) != here.token_key(one)
+    assert len(here.token_key(one)) == 32
+
+
+def test_blobs_of_the_index_are_bound(keys: Keys) -> None:
+    """A blob of the index opens as its own kind, key and namespace alone."""
+    index = SealedIndex(keys, "here")
+    sealed = index.seal("vector", b"key", b"data")
+    assert index.open("vector", b"key", sealed) == b"data"
+    for reader, kind, key in (
+        (index, "text", b"key"),
+        (index, "vector", b"yek"),
+        (SealedIndex(keys, "there"), "vector", b"key"),
+    ):
+        with pytest.raises(Tampered):
+            reader.open(kind, key, sealed)
+
+
+def test_notes_are_the_same_sealed_and_clear(tmp_path: Path, keys: Keys) -> None:
+    """A sealed sidecar answers every question as a clear one does."""
+    answers = []
+    for name, sealer in (("clear", Clear()), ("sealed", Sealed(keys))):
+        truth = open_truth(tmp_path / f"{name}.db")
+        sidecar = Sidecar(truth, "default", sealer)
+        answers.append(list(everything(sidecar)))
+        truth.close()
+    assert answers[0] == answers[1]
+    assert answers[0]
+
+
+def everything(sidecar: Sidecar) -> Iterator[Any]:
+    sidecar.note_turns(notes())
+    yield sidecar.turn_notes("ada-and-bob")
+    yield sidecar.turn_notes("ada-and-bob", 1)
+    yield sidecar.known("chatgpt", "chat-of-Ada")
+    sidecar.note_conversation(
+        ConversationNote("fork-of-ada", "chatgpt", "chat-of-Ada", "ada-and-bob", 1)
+    )
+    yield sidecar.conversation_note("fork-of-ada")
+    yield sidecar.conversation_note("nobody")
+    yield sidecar.conversation_notes()
+    yield sidecar.changed_since(1)
+    yield sidecar.forget("ada-and-bob", 0)
+    yield sidecar.known("chatgpt", "chat-of-Ada")
+    yield sidecar.turn_notes("ada-and-bob")
+    sidecar.note_turns(notes()[:1])
+    yield sidecar.known("chatgpt", "chat-of-Ada")
+    yield sidecar.forget("ada-and-bob")
+    yield sidecar.known("chatgpt", "chat-of-Ada")
+    yield sidecar.turn_notes("ada-and-bob")
+    yield sidecar.version()
+
+
+def test_a_sealed_database_holds_no_words(tmp_path: Path, truth: Truth, sealed: Sealed) -> None:
+    """Nothing of what was noted stands in the database's files, in UTF-8 or in UTF-16."""
+    list(everything(Sidecar(truth, "default", sealed)))
+    files = list(tmp_path.glob("truth.db*"))
+    data = b"".join(path.read_bytes() for path in files)
+    assert len(data) > 10_000
+    for secret in (*SECRETS, "a" * 32, "b" * 32):
+        for form in ("utf-8", "utf-16-le", "utf-16-be"):
+            assert secret.encode(form) not in data, (secret, form)
+
+
+def test_a_tampered_note_is_not_shown(tmp_path: Path, truth: Truth, sealed: Sealed) -> None:
+    """Notes that another program swapped inside the database raise Tampered when they are read."""
+    sidecar = Sidecar(truth, "default", sealed)
+    sidecar.note_turns(notes())
+    outside = dbapi2.connect(str(tmp_path / "truth.db"))
+    outside.execute(
+        "UPDATE turn_note SET speaker = (SELECT speaker FROM turn_note WHERE position = 1)"
+        " WHERE position = 0"
+    )
+    outside.commit()
+    outside.close()
+    with pytest.raises(Tampered, match="speaker"):
+        sidecar.turn_notes("ada-and-bob")
+    assert sidecar.turn_notes("ada-and-bob", 1)[1].speaker == "Persephone"
