@@ -1,4 +1,4 @@
-"""Everything that remembering needs, put together over one truth, with an exact search beside it."""
+"""Everything that remembering needs, put together over one truth, with an exact search."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from anaphora.embed.base import Embedder, Vectors
-from anaphora.embed.service import EmbedderService, spec_for
+from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
 from anaphora.intake.forget import Forget
 from anaphora.intake.linking import Near
 from anaphora.intake.remember import Remember
@@ -28,14 +28,16 @@ class Desk:
 
     truth: Truth
     clock: Callable[[], datetime]
-    embedder: str | Embedder = "hashing"
+    embedder: str | Embedder | EmbedderSpec = "hashing"
     namespace: str = "default"
     threads: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.records = Records(self.truth, self.namespace)
         self.vectors = RecordVectors(self.truth, self.namespace)
-        self.service = EmbedderService(spec_for(self.embedder))
+        given = self.embedder
+        spec = given if isinstance(given, EmbedderSpec) else spec_for(given)
+        self.service = EmbedderService(spec)
         self.remembering = Remember(
             self.records,
             self.vectors,

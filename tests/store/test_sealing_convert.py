@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from pysqlite3 import dbapi2
 
-from anaphora.errors import CorruptThread, InvalidInput, SealChanged, StoreError
+from anaphora.errors import CorruptThread, InvalidInput, SealChanged, StoreError, Tampered
 from anaphora.store.sealing import convert
 from anaphora.store.sealing.home import Home, Sealing, open_home
 from anaphora.store.sidecar import ConversationNote, Sidecar, TurnNote
@@ -247,15 +247,18 @@ def test_a_damaged_sealed_file_does_not_stop_a_conversion(home: Home) -> None:
 
 
 def test_a_tampered_row_stops_a_conversion_before_anything_is_lost(home: Home) -> None:
-    """Rows are converted all or none: the home stays sealed, and its key is kept."""
+    """Rows are converted all or none: the home stays sealed, opens, and its key is kept."""
     fill(home, "file")
     outside = dbapi2.connect(str(home.root / "anaphora.db"))
     outside.execute("UPDATE turn_note SET speaker = 'an1:AAAA' WHERE position = 0")
     outside.commit()
     outside.close()
-    for _ in range(2):
-        with pytest.raises(Exception, match="turn_note.speaker"):
-            convert.decrypt(home)
+    for wrong in (convert.decrypt, convert.rekey):
+        with pytest.raises(Tampered, match=r"turn_note\.speaker"):
+            wrong(home)
+    with opened(home) as one:
+        assert one.sealing.sealed
+        assert len(one.store().list()) == 4
     assert (home.root / "master.key").exists()
     assert search(home) == set()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import stat
 import sys
@@ -37,6 +38,18 @@ class MemoryKeyring:
 
     def delete_password(self, service: str, name: str) -> None:
         del self.kept[service, name]
+
+
+def nowhere() -> Keychain:
+    """What `keyring` gives on a machine without any keychain."""
+    backend: Any = importlib.import_module("keyring.backends.fail")
+    return Keychain(backend.Keyring())
+
+
+def forgetful() -> Keychain:
+    """What `keyring` gives to who switched it off."""
+    backend: Any = importlib.import_module("keyring.backends.null")
+    return Keychain(backend.Keyring())
 
 
 @pytest.fixture
@@ -81,10 +94,8 @@ def test_a_sealed_home_opens_again_with_the_key_of_the_keychain(
 
 def test_without_a_keychain_nothing_is_begun(tmp_path: Path) -> None:
     """A machine without a keychain gives NoKeyringError, and neither a file nor a key is made."""
-    from keyring.backends import fail
-
     root = tmp_path / "home"
-    home = Home(root, root / "conversations", keychain=Keychain(fail.Keyring()))
+    home = Home(root, root / "conversations", keychain=nowhere())
     with pytest.raises(NoKeyringError, match="encrypt='file'"):
         open_home(home, True)
     assert not (root / "sealed.json").exists()
@@ -94,10 +105,8 @@ def test_without_a_keychain_nothing_is_begun(tmp_path: Path) -> None:
 
 def test_a_keychain_that_forgets_is_none(tmp_path: Path) -> None:
     """A backend that takes a key and does not give it back is refused before anything is sealed."""
-    from keyring.backends import null
-
     root = tmp_path / "home"
-    home = Home(root, root / "conversations", keychain=Keychain(null.Keyring()))
+    home = Home(root, root / "conversations", keychain=forgetful())
     with pytest.raises(NoKeyringError):
         open_home(home, "keychain")
     assert not (root / "sealed.json").exists()
@@ -105,17 +114,16 @@ def test_a_keychain_that_forgets_is_none(tmp_path: Path) -> None:
 
 def test_a_lost_keychain_does_not_open_the_home(home: Home, chain: MemoryKeyring) -> None:
     """A sealed home without its key stays closed, whatever is asked for, and gets no new key."""
-    from keyring.backends import fail
-
     say(home, open_home(home, True), "kept")
     before = (home.root / "sealed.json").read_bytes()
     lost = replace(home, keychain=Keychain(MemoryKeyring()))
-    none = replace(home, keychain=Keychain(fail.Keyring()))
-    for wish in (None, True, "keychain", "file"):
+    none = replace(home, keychain=nowhere())
+    wishes: tuple[Any, ...] = (None, True, "keychain", "file")
+    for wish in wishes:
         with pytest.raises(MissingKey):
-            open_home(lost, wish)  # type: ignore[arg-type]
+            open_home(lost, wish)
         with pytest.raises(NoKeyringError):
-            open_home(none, wish)  # type: ignore[arg-type]
+            open_home(none, wish)
     with pytest.raises(InvalidInput):
         open_home(home, False)
     assert (home.root / "sealed.json").read_bytes() == before
@@ -158,9 +166,10 @@ def test_sealed_threads_without_a_marker_are_not_taken_for_clear(home: Home) -> 
     """A home that lost sealed.json is refused, and no second key is made for it."""
     say(home, open_home(home, "file"), "kept")
     (home.root / "sealed.json").unlink()
-    for wish in (None, True, "file"):
+    wishes: tuple[Any, ...] = (None, True, "file")
+    for wish in wishes:
         with pytest.raises(MissingKey):
-            open_home(home, wish)  # type: ignore[arg-type]
+            open_home(home, wish)
 
 
 def test_a_changed_marker_is_refused(home: Home) -> None:
@@ -204,9 +213,10 @@ def test_an_exported_key_opens_the_home_elsewhere(
 def test_an_exported_key_is_asked_for_in_one_way(home: Home) -> None:
     """A key leaves in clear only when that was said, and never under a blank passphrase."""
     open_home(home, "file")
-    for arguments in ({}, {"passphrase": "x", "raw": True}, {"passphrase": " "}):
+    wrong: list[dict[str, Any]] = [{}, {"passphrase": "x", "raw": True}, {"passphrase": " "}]
+    for arguments in wrong:
         with pytest.raises(InvalidInput):
-            homes.export(home, **arguments)  # type: ignore[arg-type]
+            homes.export(home, **arguments)
 
 
 def test_wrong_imports_keep_nothing(home: Home, chain: MemoryKeyring) -> None:

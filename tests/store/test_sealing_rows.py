@@ -14,8 +14,8 @@ from pysqlite3 import dbapi2
 
 from anaphora.errors import MissingKey, Tampered
 from anaphora.store.sealing.cipher import Cipher, Finder, binding
-from anaphora.store.sealing.columns import PLANS, Clear, Sealed
-from anaphora.store.sealing.index import SealedIndex
+from anaphora.store.sealing.columns import PLANS, Clear, Sealed, open_rows
+from anaphora.store.sealing.index import ClearIndex, SealedIndex
 from anaphora.store.sealing.keys import Keys
 from anaphora.store.sidecar import ConversationNote, Sidecar, TurnNote
 from anaphora.store.sql.engine import Truth, open_truth
@@ -183,6 +183,18 @@ def test_an_opener_opens_what_rows_hold(sealed: Sealed) -> None:
     assert passing(("r", "e", 4), b"as it is") == b"as it is"
 
 
+def test_many_rows_are_opened_as_one_is(sealed: Sealed) -> None:
+    """Rows as tuples of chosen columns come back opened, and pass through in a clear home."""
+    columns = ("record_id", "text", "same_key", "reinforced")
+    given = [{**ROW, "record_id": f"r{number}"} for number in range(3)]
+    clear = [tuple(row[name] for name in columns) for row in given]
+    stored = [tuple(sealed.seal_row("record", row)[name] for name in columns) for row in given]
+    assert open_rows(sealed, "record", columns, "default", stored) == clear
+    assert open_rows(Clear(), "record", columns, "default", clear) == clear
+    with pytest.raises(MissingKey):
+        open_rows(Clear(), "record", columns, "default", stored)
+
+
 def test_a_clear_home_refuses_sealed_rows(sealed: Sealed) -> None:
     """Rows of a home that lost sealed.json are refused, never shown as if they were texts."""
     with pytest.raises(MissingKey):
@@ -226,6 +238,16 @@ def test_blobs_of_the_index_are_bound(keys: Keys) -> None:
     index = SealedIndex(keys, "here")
     sealed = index.seal("vector", b"key", b"data")
     assert index.open("vector", b"key", sealed) == b"data"
+    assert index.named(index.name("Ada")) == "Ada"
+    assert index.name("Ada") == index.name("Ada") != index.name("Bob")
+    assert b"Ada" not in index.name("Ada")
+    with pytest.raises(Tampered):
+        SealedIndex(keys, "there").named(index.name("Ada"))
+    clear = ClearIndex()
+    assert (clear.named(clear.name("Ada")), clear.open("k", b"", clear.seal("k", b"", b"x"))) == (
+        "Ada", b"x"
+    )  # fmt: skip
+    assert (clear.token_key("word"), clear.hash_key, len(index.hash_key)) == ("word", b"", 32)
     for reader, kind, key in (
         (index, "text", b"key"),
         (index, "vector", b"yek"),

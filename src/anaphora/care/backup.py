@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -92,8 +91,10 @@ def backup(
         raise StoreError("back up", home.root, "a conversion is unfinished: open the home first")
     when = clock().astimezone(UTC)
     with staging.staged(target) as stage:
-        with (stage / "backup.zip").open("xb") as file:
-            packer = packing.Packer(file, when, dense=marker is not None)
+        with (
+            staging.open_new(stage / "backup.zip") as file,
+            packing.Packer(file, when, dense=marker is not None) as packer,
+        ):
             left_out = _add_threads(home, packer, progress)
             threads = sum(_is_thread(name) for name in packer.members)
             facts = _add_truth(truth, stage, packer, progress)
@@ -226,7 +227,7 @@ def _bytes_of(path: Path) -> Any:
 def _add_truth(
     truth: Truth, stage: Path, packer: packing.Packer, progress: Progress | None
 ) -> dict[str, Any]:
-    nothing = {"database": "", "schema": None, "rows": {}, "memories": 0}
+    nothing: dict[str, Any] = {"database": "", "schema": None, "rows": {}, "memories": 0}
     if progress is not None:
         progress("truth", 0, 1)
     if truth.path is None:

@@ -1,7 +1,7 @@
 """What a home holds, and whether all of it is well.
 
 In: the parts that the facade wired. Out: `Stats` and `Check` values. It repairs nothing and writes
-nothing but one empty file, to see whether the home can be written.
+nothing but one unnamed file, to see whether the home can be written.
 """
 
 from __future__ import annotations

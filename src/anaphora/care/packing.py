@@ -11,7 +11,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
@@ -38,6 +38,15 @@ class Packer:
         self._kind = zipfile.ZIP_STORED if dense else zipfile.ZIP_DEFLATED
         self.members: dict[str, dict[str, Any]] = {}
 
+    def __enter__(self) -> Packer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # After a failure it would try to write its end when it is collected: the file is closed
+        # by then. A full disk fails here once more, and has been told already.
+        with suppress(OSError):
+            self._zip.close()
+
     def add(self, name: str, data: bytes) -> None:
         """Write a member from memory."""
         with self.member(name) as write:
@@ -57,7 +66,7 @@ class Packer:
         info.compress_type = self._kind
         info.external_attr = 0o600 << 16
         # The public way to set a level for one member exists only from Python 3.13 on.
-        info._compresslevel = _LEVEL  # type: ignore[attr-defined]  # noqa: SLF001
+        info._compresslevel = _LEVEL  # type: ignore[attr-defined]
         with self._zip.open(info, "w", force_zip64=True) as target:
 
             def write(data: bytes) -> None:

@@ -15,11 +15,22 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from anaphora.errors import NotEmpty
 from anaphora.store.disk import make_directory, sync_directory, translate
 
-__all__ = ["LOCK", "free_path", "make_room", "put_file", "staged", "sync_file", "sync_tree"]
+__all__ = [
+    "LOCK",
+    "free_path",
+    "make_room",
+    "open_new",
+    "put_file",
+    "staged",
+    "sync_directory",
+    "sync_file",
+    "sync_tree",
+]
 
 LOCK = "sealing.lock"
 """The lock of a stage: a file that every home has, so that a staged home need not lose it."""
@@ -88,6 +99,11 @@ def put_file(source: Path, target: Path) -> None:
     sync_directory(target.parent)
 
 
+def open_new(path: Path) -> BinaryIO:
+    """A new file for this user alone, open for writing."""
+    return open(path, "xb", opener=_private)
+
+
 def sync_file(path: Path) -> None:
     """Put a file's bytes on the disk."""
     # Windows syncs only what is open for writing.
@@ -102,6 +118,10 @@ def sync_tree(folder: Path) -> None:
     """Make the names in a folder, and in the folders of it, last."""
     for place, _, _ in os.walk(folder, topdown=False):
         sync_directory(Path(place))
+
+
+def _private(name: str, flags: int) -> int:
+    return os.open(name, flags, 0o600)
 
 
 def _prefix(target: Path) -> str:

@@ -126,6 +126,11 @@ class EmbedderService:
         return self._spec.dimensions
 
     @property
+    def cache_size(self) -> int:
+        """How many query vectors are kept; 0 is none."""
+        return self._cache.size
+
+    @property
     def embedded(self) -> int:
         """How many texts became vectors so far, queries that missed the cache included."""
         return self._embedded

@@ -22,6 +22,7 @@ from anaphora.index.records import Change, Identity, Mark, chain_of, digest_of, 
 from anaphora.store.disk import identity_of
 from anaphora.store.gojson import NotAThread, parse
 from anaphora.store.hashing import turn_hash
+from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
 from anaphora.values import Degraded, Turn
 
 if TYPE_CHECKING:
@@ -77,10 +78,12 @@ class Follower:
         store: ConversationStore,
         sidecar: Sidecar | None,
         wall_ns: Callable[[], int] = time.time_ns,
+        sealer: IndexSealer = CLEAR_INDEX,
     ) -> None:
         self._store = store
         self._sidecar = sidecar
         self._wall_ns = wall_ns
+        self._sealer = sealer
         self._names: dict[str, str | None] = {}
         self._scanned: tuple[int, int, dict[str, Identity]] = (0, 0, {})
         self._remembered: OrderedDict[str, _Remembered] = OrderedDict()
@@ -133,7 +136,7 @@ class Follower:
             return self._refreshed(conversation_id, mark, new_mark)
         names = self._speakers(conversation_id, read, start)
         records = tuple(
-            record_of(turn, start + i, names.get(start + i), read.digests[start + i])
+            record_of(turn, start + i, names.get(start + i), read.digests[start + i], self._sealer)
             for i, turn in enumerate(read.turns[start - read.start :])
         )
         return Change(conversation_id, mark, start, records, new_mark)
@@ -192,7 +195,7 @@ class Follower:
             with os.scandir(directory) as entries:
                 for entry in entries:
                     name = entry.name
-                    if name.endswith(".json") and name[0] != ".":
+                    if name.endswith(self._store.suffix) and name[0] != ".":
                         found[name] = identity_of(entry.stat())
         except FileNotFoundError:
             # Nothing was written yet, or a file went while it was looked at: look again below.
@@ -206,26 +209,29 @@ class Follower:
         return {key: identity for name, identity in found.items() if (key := names[name])}
 
     def _read(self, conversation_id: str) -> _Read | None:
-        path = self._store.path(conversation_id)
         try:
-            data, identity = _bytes_of(path)
+            data, identity = self._store.read_file(conversation_id)
         except (FileNotFoundError, NotADirectoryError):
             return None
+        except NotAThread as error:
+            return self._unreadable(conversation_id, error)
         read = self._read_end(conversation_id, data, identity)
         if read is not None:
             return read
         try:
             document = parse(data)
         except NotAThread as error:
-            # The store sets it aside and says so, in its own way.
-            self.problems.append(Degraded("conversations", f"{conversation_id}: {error}"))
-            self._store.get(conversation_id)
-            return None
-        digests = [digest_of(turn) for turn in document.turns]
+            return self._unreadable(conversation_id, error)
+        digests = [digest_of(turn, self._sealer.hash_key) for turn in document.turns]
         if document.splice is not None:
             offset = document.splice[0]
             self._remember(conversation_id, offset, _hashed(data, offset), digests)
         return _Read(identity, digests, 0, document.turns)
+
+    def _unreadable(self, conversation_id: str, error: NotAThread) -> None:
+        # The store sets it aside and says so, in its own way.
+        self.problems.append(Degraded("conversations", f"{conversation_id}: {error}"))
+        self._store.get(conversation_id)
 
     def _read_end(self, conversation_id: str, data: bytes, identity: Identity) -> _Read | None:
         """Parse only what was added since this file was read last, if that is all that changed."""
@@ -243,7 +249,9 @@ class Follower:
             return None
         if document.splice is None:
             return None
-        digests = known.digests + [digest_of(turn) for turn in document.turns]
+        digests = known.digests + [
+            digest_of(turn, self._sealer.hash_key) for turn in document.turns
+        ]
         offset = known.offset + len(rest) - len(added) + document.splice[0] - len(_OPENING)
         hashed.update(memoryview(data)[known.offset : offset])
         self._remember(conversation_id, offset, hashed, digests)

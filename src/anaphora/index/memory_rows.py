@@ -29,8 +29,7 @@ _CODES = {name: code for code, name in enumerate(TYPES)}
 _SHORT = (
     "SELECT record_id, seq, type, created_at, last_reinforced, reinforced, valid_from, "
     "valid_until, expires_at, forgotten_at FROM record "
-    f"WHERE namespace = :namespace AND kind = '{MEMORY}' AND seq > :since "  # noqa: S608
-    "ORDER BY seq"
+    "WHERE namespace = :namespace AND kind = :kind ORDER BY seq"
 )
 _NUMBERS = (
     "seq", "type", "created", "reinforced_at", "count", "valid_from", "valid_until", "expires",
@@ -85,7 +84,7 @@ class MemoryRows:
 
     def load(self, records: Records) -> None:
         """Take in every memory of the namespace, without texts: the way to open."""
-        found = records.truth.rows(_SHORT, {"namespace": records.namespace, "since": -1})
+        found = records.truth.rows(_SHORT, {"namespace": records.namespace, "kind": MEMORY})
         if not found:
             return
         ids, seq, types, *rest = zip(*found, strict=True)

@@ -1,9 +1,9 @@
 """The words of memories: how much of a question's weight does each text hold?
 
 In: texts by row, a question's terms. Out: for rows, the share (0 … 1) of the question's IDF mass
-that they match: absolute, never relative to the best match. The bulk lies in tantivy on disk, what
-is newer in a tail in memory; one IDF counts over both. A folder that is torn, foreign or gone is
-made again from truth. It never reads truth itself.
+that they match (BM25 over the sum of IDFs): absolute, never relative to the best match. The bulk
+lies in tantivy on disk, what is newer in a tail in memory; one IDF counts over both. A folder that
+is torn, foreign or gone is made again from truth. It never reads truth itself.
 
 Beside each generation of the bulk lies a manifest: which memory each document is, a digest of its
 tokens, and up to which number of truth it speaks.
@@ -13,24 +13,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.words import WORD_INDEX_ERRORS, MainWords, Tail, WordsMeta, extend_main, idf
+from anaphora.index.words import (
+    WORD_INDEX_ERRORS,
+    MainWords,
+    Tail,
+    WordsMeta,
+    extend_main,
+    idf,
+    tail_scores,
+)
 from anaphora.index.words import signature as words_signature
 from anaphora.text import ANALYSER, analyse
-
-if TYPE_CHECKING:
-    import tantivy
 
 __all__ = ["Bulk", "Document", "MemoryWords", "document_of", "read_bulk", "write_bulk"]
 
@@ -48,6 +52,11 @@ class Document:
     record_id: str
     tokens: str
     digest: str
+
+    @property
+    def length(self) -> int:
+        """How many tokens it has."""
+        return self.tokens.count(" ") + 1 if self.tokens else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +108,7 @@ def write_bulk(folder: Path, seen: Bulk, upto: int, documents: Sequence[Document
     try:
         # Ours are the only documents: the code by which turns are found by thread is the id.
         extend_main(place, ((n, n, d.tokens) for n, d in enumerate(documents, first)))
-        tokens = sum(d.tokens.count(" ") + 1 for d in documents if d.tokens)
+        tokens = sum(d.length for d in documents)
         meta = WordsMeta(
             generation,
             meta.count + len(documents),
@@ -122,13 +131,19 @@ def write_bulk(folder: Path, seen: Bulk, upto: int, documents: Sequence[Document
 
 
 def remove_all_but(folder: Path, generation: str) -> None:
-    """Remove other generations (they can hold words that were forgotten); all of them for ""."""
+    """Remove other generations: they can hold words that were forgotten."""
     with suppress(OSError):
-        if not generation:
-            (folder / _MANIFEST).unlink(missing_ok=True)
         for place in list(folder.iterdir()):
             if place.is_dir() and place.name != generation:
                 shutil.rmtree(place, ignore_errors=True)
+
+
+def remove(folder: Path, generation: str) -> None:
+    """Remove one generation, and the manifest if it is about that one."""
+    if read_bulk(folder).meta.generation == generation:
+        with suppress(OSError):
+            (folder / _MANIFEST).unlink(missing_ok=True)
+    shutil.rmtree(folder / generation, ignore_errors=True)
 
 
 def _write_manifest(folder: Path, bulk: Bulk) -> None:
@@ -142,7 +157,7 @@ def _write_manifest(folder: Path, bulk: Bulk) -> None:
     }
     fresh = folder / f"{_MANIFEST}.new"
     fresh.write_text(json.dumps(value), encoding="utf-8")
-    os.replace(fresh, folder / _MANIFEST)
+    fresh.replace(folder / _MANIFEST)
 
 
 def _signature(folder: Path) -> int:
@@ -152,42 +167,23 @@ def _signature(folder: Path) -> int:
         return -1
 
 
-class _Shares(MainWords):
-    """The bulk, asked for matched mass in place of BM25."""
+class _Found(MainWords):
+    """The bulk, which can also be asked about given documents."""
 
-    def mass(self, weights: Mapping[str, float], limit: int) -> tuple[list[int], list[float]]:
-        """The `limit` documents that match most of `weights`, and how much they match."""
-        return self._found(self._matching(weights), limit)
-
-    def mass_of(
-        self, weights: Mapping[str, float], documents: Sequence[int]
+    def search_in(
+        self, boosts: Mapping[str, float], documents: Sequence[int]
     ) -> tuple[list[int], list[float]]:
-        """Those of `documents` that match anything, and how much."""
+        """Those of `documents` that match anything, with their scores."""
         import tantivy
 
         inside = tantivy.Query.term_set_query(self._schema, "conversation", list(documents))
         only = tantivy.Query.const_score_query(inside, 0.0)
-        both = [
-            (tantivy.Occur.Must, self._matching(weights)),
-            (tantivy.Occur.Must, only),
-        ]
-        return self._found(tantivy.Query.boolean_query(both), len(documents))
-
-    def _matching(self, weights: Mapping[str, float]) -> tantivy.Query:
-        import tantivy
-
-        def has(term: str) -> tantivy.Query:
-            return tantivy.Query.term_query(self._schema, "words", term, "basic")
-
-        return tantivy.Query.boolean_query(
-            [
-                (tantivy.Occur.Should, tantivy.Query.const_score_query(has(term), weight))
-                for term, weight in weights.items()
-            ]
+        words = tantivy.Query.boolean_query(
+            [(tantivy.Occur.Should, self._term(term, boost)) for term, boost in boosts.items()]
         )
-
-    def _found(self, query: tantivy.Query, limit: int) -> tuple[list[int], list[float]]:
-        hits = self._searcher.search(query, limit=limit, count=False).hits
+        both = [(tantivy.Occur.Must, words), (tantivy.Occur.Must, only)]
+        query = tantivy.Query.boolean_query(both)
+        hits = self._searcher.search(query, limit=len(documents), count=False).hits
         ids = self._searcher.fast_field_values("id", [address for _, address in hits])
         return [int(i) for i in ids if i is not None], [float(score) for score, _ in hits]
 
@@ -200,11 +196,12 @@ class MemoryWords:
         self.bulk = Bulk()
         self.stale = False
         self._term = term
-        self._main: _Shares | None = None
+        self._main: _Found | None = None
         self._row_of = np.full(1, -1, np.int64)
         self._doc_of: dict[int, int] = {}
         self._waiting: dict[int, Document] = {}
         self._tail: Tail | None = Tail()
+        self._lengths = np.zeros(0, np.int32)
 
     def open(self, bulk: Bulk, row_of: Callable[[str], int], known_upto: int) -> bool:
         """Answer from `bulk`, whose files lie in the folder; False where they do not fit it.
@@ -212,8 +209,10 @@ class MemoryWords:
         What waits in the tail stays there unless the bulk has it. `stale` is set where the bulk
         holds memories that are gone as of `known_upto`.
         """
+        if not bulk.meta.generation:
+            return False
         try:
-            main = _Shares(self.folder / bulk.meta.generation, bulk.meta)
+            main = _Found(self.folder / bulk.meta.generation, bulk.meta)
         except WORD_INDEX_ERRORS:
             return False
         rows = np.fromiter((row_of(one) for one in bulk.ids), np.int64, len(bulk.ids))
@@ -225,6 +224,11 @@ class MemoryWords:
         for row, document in waiting.items():
             self._put(row, document)
         return True
+
+    def purge(self) -> None:
+        """Take what was forgotten off the disk at once; what is open here goes on answering."""
+        if self.stale and self.bulk.meta.generation:
+            remove(self.folder, self.bulk.meta.generation)
 
     @property
     def waiting(self) -> int:
@@ -248,8 +252,7 @@ class MemoryWords:
         if self._waiting.get(row) != document:
             self._take_back(row)
             self._waiting[row] = document
-            if self._tail is not None:
-                self._tail.add([(row, document.tokens)])
+            self._add([(row, document)])
 
     def drop(self, row: int) -> None:
         """A memory was deleted: its words count no more, and must leave the disk (`stale`)."""
@@ -279,66 +282,80 @@ class MemoryWords:
 
     def best(
         self, weights: Mapping[str, float], limit: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64], bool]:
-        """Rows that match, with their shares, and whether these are all that match.
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
+        """Rows that match, with their shares; others may match no more than the last value.
 
-        Where they are not, the bulk's `limit` best are among them.
+        That is 0 where these are all, else the share of the worst of the bulk's `limit` best.
         """
-        if not weights:
-            return np.empty(0, np.int64), np.empty(0), True
-        total = sum(weights.values())
-        rows, mass = self._tail_mass(weights)
-        if self._main is None:
-            return rows, _share(mass, total), True
-        docs, scores = self._main.mass(weights, max(1, min(limit, self._main.meta.count)))
-        found = self._row_of[np.array(docs, np.int64)]
-        alive = found >= 0
-        rows = np.concatenate((found[alive], rows))
-        mass = np.concatenate((np.array(scores, np.float64)[alive], mass))
-        everything = len(docs) < limit or len(docs) == self._main.meta.count
-        return rows, _share(mass, total), everything
+        rows, scores = self._tail_scores(weights)
+        boosts = self._boosts(weights)
+        if self._main is None or not boosts:
+            return rows, _share(scores, weights), 0.0
+        count = self._main.meta.count
+        docs, found = self._main.search(boosts, None, max(1, min(limit, count)))
+        at = self._row_of[np.array(docs, np.int64)]
+        alive = at >= 0
+        rows = np.concatenate((at[alive], rows))
+        scores = np.concatenate((np.array(found, np.float64)[alive], scores))
+        more = limit <= len(docs) < count
+        least = float(_share(np.array(found[-1:], np.float64), weights)[0]) if more else 0.0
+        return rows, _share(scores, weights), least
 
-    def of_rows(
-        self, weights: Mapping[str, float], rows: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def of_rows(self, weights: Mapping[str, float], rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """The share that each of these rows matches, shape of `rows`."""
         found = dict.fromkeys(rows.tolist(), 0.0)
-        if weights and found:
-            total = sum(weights.values())
-            in_tail, mass = self._tail_mass(weights)
-            found.update((r, m) for r, m in zip(in_tail.tolist(), mass, strict=True) if r in found)
-            docs = [self._doc_of[row] for row in found if row in self._doc_of]
-            if docs and self._main is not None:
-                some, scores = self._main.mass_of(weights, docs)
-                found.update(zip(self._row_of[some].tolist(), scores, strict=True))
-            return _share(np.array([found[row] for row in rows.tolist()], np.float64), total)
-        return np.zeros(len(rows), np.float64)
+        for row, score in zip(*(a.tolist() for a in self._tail_scores(weights)), strict=True):
+            if row in found:
+                found[row] = score
+        docs = [self._doc_of[row] for row in found if row in self._doc_of]
+        boosts = self._boosts(weights)
+        if docs and boosts and self._main is not None:
+            some, scores = self._main.search_in(boosts, docs)
+            found.update(zip(self._row_of[some].tolist(), scores, strict=True))
+        return _share(np.array([found[row] for row in rows.tolist()], np.float64), weights)
 
-    def _tail_mass(
+    def _boosts(self, weights: Mapping[str, float]) -> dict[str, float]:
+        """What makes the bulk's own IDF that of bulk and tail together."""
+        main = self._main
+        if main is None:
+            return {}
+        count = main.meta.count
+        held = {term: main.holding(term) for term in weights}
+        return {term: weights[term] / idf(count, n) for term, n in held.items() if n}
+
+    def _tail_scores(
         self, weights: Mapping[str, float]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        found: dict[int, float] = {}
-        postings = self._in_tail().postings
-        for term, weight in weights.items():
-            for row, _ in postings.get(term, ()):
-                found[row] = found.get(row, 0.0) + weight
-        n = len(found)
-        return np.fromiter(found, np.int64, n), np.fromiter(found.values(), np.float64, n)
+        """Rows of the tail that match, once each, with their BM25."""
+        tail, meta = self._in_tail(), self.bulk.meta
+        average = meta.tokens / meta.count if meta.count else tail.tokens / max(1, tail.count)
+        keys, parts = tail_scores(tail, weights, max(1.0, average), self._lengths)
+        rows, where = np.unique(keys, return_inverse=True)
+        return rows, np.bincount(where, parts, len(rows)).astype(np.float64)
 
     def _in_tail(self) -> Tail:
         if self._tail is None:
             self._tail = Tail()
-            self._tail.add((row, d.tokens) for row, d in self._waiting.items())
+            self._lengths = np.zeros(0, np.int32)
+            self._add(self._waiting.items())
         return self._tail
 
+    def _add(self, documents: Iterable[tuple[int, Document]]) -> None:
+        if self._tail is None:
+            return
+        for row, document in documents:
+            if row >= len(self._lengths):
+                grown = np.zeros(row + row // 4 + 64, np.int32)
+                grown[: len(self._lengths)] = self._lengths
+                self._lengths = grown
+            self._lengths[row] = document.length
+            self._tail.add([(row, document.tokens)])
 
-def _share(mass: NDArray[np.float64], total: float) -> NDArray[np.float64]:
-    # The bulk adds in single precision: rounded, a share does not depend on where a text lies.
-    return np.minimum(np.round(mass / total, 5), 1.0)
 
+def _share(scores: NDArray[np.float64], weights: Mapping[str, float]) -> NDArray[np.float64]:
+    """BM25 as a share of the question's IDF mass: a text of average length that has it all is 1.
 
-def documents_of(
-    texts: Iterable[tuple[str, str]], term: Callable[[str], str] | None
-) -> list[Document]:
-    """Analyse (record id, text) pairs."""
-    return [document_of(record_id, text, term) for record_id, text in texts]
+    Rounded, because the bulk adds in single precision: a share does not depend on where a text is.
+    """
+    total = sum(weights.values())
+    return np.minimum(np.round(scores / total, 5), 1.0) if total else np.zeros(len(scores))

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from anaphora.rank.features import turn_flags
 from anaphora.rank.table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER
+from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
 from anaphora.text import analyse
 from anaphora.values import Degraded, Turn
 
@@ -42,7 +43,10 @@ class IndexLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A turn as it is indexed. `tokens` is analysed text, joined by single spaces."""
+    """A turn as it is indexed. `tokens` is analysed text, joined by single spaces.
+
+    In a sealed home each token is a keyed one, and so are both hashes.
+    """
 
     position: int
     role: int
@@ -127,17 +131,17 @@ class IndexCheck:
     problems: tuple[str, ...] = field(default=())
 
 
-def text_hash(text: str) -> bytes:
+def text_hash(text: str, key: bytes = b"") -> bytes:
     """16 bytes that stand for a text: equal texts are embedded and kept once."""
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, key=key).digest()
 
 
-def digest_of(turn: Turn) -> bytes:
+def digest_of(turn: Turn, key: bytes = b"") -> bytes:
     """16 bytes that stand for a turn as its thread file has it: role, time and text."""
     # None of the first two can hold NUL once it stands for itself: the length goes first.
     head = f"{len(turn.role)}\0{turn.role}\0{len(turn.ts_text)}\0{turn.ts_text}\0"
     body = (head + turn.text).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(body, digest_size=16).digest()
+    return hashlib.blake2b(body, digest_size=16, key=key).digest()
 
 
 def chain_of(digests: Sequence[bytes]) -> bytes:
@@ -145,9 +149,15 @@ def chain_of(digests: Sequence[bytes]) -> bytes:
     return hashlib.blake2b(b"".join(digests), digest_size=16).digest()
 
 
-def record_of(turn: Turn, position: int, speaker: str | None, digest: bytes) -> Record:
+def record_of(
+    turn: Turn,
+    position: int,
+    speaker: str | None,
+    digest: bytes,
+    sealer: IndexSealer = CLEAR_INDEX,
+) -> Record:
     """Analyse a turn for the index."""
-    tokens = analyse(turn.text)
+    tokens = [sealer.token_key(token) for token in analyse(turn.text)]
     return Record(
         position=position,
         role=_ROLES.get(turn.role, ROLE_OTHER),
@@ -157,6 +167,6 @@ def record_of(turn: Turn, position: int, speaker: str | None, digest: bytes) -> 
         tokens=" ".join(tokens),
         length=len(tokens),
         flags=turn_flags(turn.text),
-        text_hash=text_hash(turn.text),
+        text_hash=text_hash(turn.text, sealer.hash_key),
         digest=digest,
     )

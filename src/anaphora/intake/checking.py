@@ -7,6 +7,7 @@ were removed. `InvalidInput` names the field. It never shortens, trims or normal
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -26,6 +27,7 @@ CHANGEABLE: Final = ("text", "payload", "path", "type", "tags", "category", "exp
 """What `update` can change."""
 
 _TYPES = get_args(MemoryType)
+_SEPARATORS = re.compile(r"([./:#])")
 
 
 def checked(new: NewMemory) -> NewMemory:
@@ -70,21 +72,24 @@ def without_secrets(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
         if text is None:
             return None
         found = redact(text)
-        kinds.extend(found.kinds)
+        kinds.extend(kind.value for kind in found.kinds)
         return found.text
 
     payload = new.payload
     text = clean(new.text) or ""
     if payload is not None:
         found = redact_value(payload)
-        kinds.extend(found.kinds)
+        kinds.extend(kind.value for kind in found.kinds)
         payload = _clean_names(found.value, kinds)
     cleaned = replace(
         new,
         text=text,
         payload=payload,
         tags=tuple(clean(tag) or tag for tag in new.tags),
-        path=clean(new.path),
+        # A secret that is a part of a path has a dot or a slash where words have a space.
+        path=None
+        if new.path is None
+        else "".join(clean(part) or "" for part in _SEPARATORS.split(clean(new.path) or "")),
         category=clean(new.category),
         source=clean(new.source),
     )
@@ -100,7 +105,7 @@ def _clean_names(value: Any, kinds: list[str]) -> Any:
     cleaned: dict[str, Any] = {}
     for name, item in value.items():
         found = redact(name)
-        kinds.extend(found.kinds)
+        kinds.extend(kind.value for kind in found.kinds)
         free, number = found.text, 2
         while free in cleaned:
             free, number = f"{found.text} ({number})", number + 1
@@ -167,7 +172,7 @@ def _payload(value: object) -> dict[str, Any] | None:
     if value is None:
         return None
     if not isinstance(value, Mapping):
-        raise InvalidInput("payload", value, "must be a JSON object")
+        raise InvalidInput("payload", type(value).__name__, "must be a JSON object")
     plain = _plain(value, "payload", 0)
     assert isinstance(plain, dict)
     return plain

@@ -14,8 +14,9 @@ is closer to "I play chess" than any sentence about a Kevin).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +68,8 @@ _ADDRESSED = re.compile(
     r"(?:advice|answers?|explanation|recommendations?|reply|response|suggestions?)\b",
     re.IGNORECASE,
 )
+_THEIRS = re.compile(r"\b(?:his|her|their)\b")
+_THEY = re.compile(r"\b(?:he|she)\b")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff]")
 
 
@@ -88,8 +91,12 @@ def read_question(
     names is taken as it stands: then the names are what is looked for.
     """
     terms = query_terms(question)
+    folded = fold(question)
     named = {
-        code: form for code, name in (present or {}).items() if (form := _named(question, name))
+        code: form
+        for code, name in (present or {}).items()
+        # Most of the speakers that are present are not in the question at all.
+        if _first_word(name) in folded and (form := _named(question, name))
     }
     dropped = {token for form in named.values() for token in analyse(form)}
     left = tuple(term for term in terms if term not in dropped)
@@ -118,10 +125,15 @@ def _named(question: str, name: str) -> str | None:
         if form and any(_is_name(form, match) for match in re.finditer(_pattern(form), question)):
             return form
     # Accents are often left out in a question.
-    first = fold(name).split(" ")[0]
+    first = _first_word(name)
     if first not in _ALSO_WORDS and first and re.search(_pattern(first), fold(question)):
         return first
     return None
+
+
+@lru_cache(maxsize=4096)
+def _first_word(name: str) -> str:
+    return fold(" ".join(name.split())).split(" ")[0]
 
 
 def _is_name(form: str, match: re.Match[str]) -> bool:
@@ -132,26 +144,34 @@ def _is_name(form: str, match: re.Match[str]) -> bool:
     return match.group()[:1].isupper() and bool(before) and before[-1] not in ".!?"
 
 
+@lru_cache(maxsize=4096)
 def _pattern(form: str) -> re.Pattern[str]:
     escaped = re.escape(form)
     bounded = escaped if _UNSPACED.search(form) else rf"(?<!\w){escaped}(?!\w)"
     return re.compile(bounded, re.IGNORECASE)
 
 
-def _as_said(question: str, forms: Sequence[str]) -> str:
+def _as_said(question: str, forms: tuple[str, ...]) -> str:
     """Return the question as the speakers that it names would put it of themselves.
 
     Outside English a name is only taken out: a foreign "I" would say nothing there.
     """
-    any_form = "|".join(_pattern(form).pattern for form in sorted(forms, key=len, reverse=True))
     several = len(forms) > 1
+    owned, named = _mentions(forms)
     i, my = ("we", "our") if several else ("I", "my")
     if not _ENGLISH.search(question):
         i = my = ""
-    joined = rf"(?:both )?(?:{any_form})(?:(?:,| and| or|, and|, or) (?:{any_form}))*"
-    said = re.sub(rf"(?:{joined})['’]s(?!\w)", my, question, flags=re.IGNORECASE)
-    said = re.sub(joined, i, said, flags=re.IGNORECASE)
+    said = named.sub(i, owned.sub(my, question))
     if not several and i:
-        said = re.sub(r"\b(?:his|her|their)\b", my, said)
-        said = re.sub(r"\b(?:he|she)\b", i, said)
+        said = _THEIRS.sub(my, said)
+        said = _THEY.sub(i, said)
     return " ".join(said.split())
+
+
+@lru_cache(maxsize=4096)
+def _mentions(forms: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Patterns for these names, alone or in a row: what is theirs, and they themselves."""
+    any_form = "|".join(_pattern(form).pattern for form in sorted(forms, key=len, reverse=True))
+    joined = rf"(?:both )?(?:{any_form})(?:(?:,| and| or|, and|, or) (?:{any_form}))*"
+    owned = re.compile(rf"(?:{joined})['’]s(?!\w)", re.IGNORECASE)
+    return owned, re.compile(joined, re.IGNORECASE)

@@ -78,7 +78,13 @@ class Weights:
     def scale(self) -> float:
         """The sum of the parts' highest values."""
         evidence = (self.words + self.meaning) * (1 + 2 * self.neighbour)
-        hints = max(self.speaker, self.role) + self.personal + self.substance + self.time + self.standing
+        hints = (
+            max(self.speaker, self.role)
+            + self.personal
+            + self.substance
+            + self.time
+            + self.standing
+        )
         return evidence + hints
 
 

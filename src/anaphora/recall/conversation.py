@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.errors import EmbeddingError, InvalidInput
-from anaphora.rank.question import QuestionReading, read_question, speakers_present
+from anaphora.rank.question import read_question, speakers_present
 from anaphora.rank.select import fill, token_cost
 from anaphora.rank.table import ROLE_ASSISTANT, ROLE_USER, TurnTable
 from anaphora.rank.turns import (
@@ -28,6 +28,7 @@ from anaphora.rank.turns import (
     score_by_words,
     score_turns,
 )
+from anaphora.recall.repeated import Repeated
 from anaphora.recall.times import read_times
 from anaphora.store.ids import check_id
 from anaphora.text import query_terms
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["ConversationRecall"]
 
 Rows = NDArray[np.intp]
+Spans = tuple[tuple[float, float], ...]
 
 _ROLES = {ROLE_USER: "user", ROLE_ASSISTANT: "assistant"}
 MODES: tuple[str, ...] = get_args(RecallMode)
@@ -52,7 +54,33 @@ MODEL_PATIENCE = 10.0
 
 # Candidates are ordered, and their texts read from the disk, in chunks that double: most questions
 # are answered from the first, a long live transcript to exclude or a tight budget needs more.
-FIRST_CHUNK = 16
+FIRST_CHUNK = 8
+
+
+# How many turns get a score for their words: beyond the best few hundred, the words of a question
+# match by chance, and every one of them costs time.
+WORD_HITS = 400
+
+# Answers that are kept for a question that comes again while nothing has changed.
+REPEATED = 256
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """What hits may take up: how many, how many tokens, and which texts are in the prompt."""
+
+    top_k: int
+    budget: int
+    live: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a view answered; `meaning` is the text whose vector was needed, None for none."""
+
+    meaning: str | None
+    hits: tuple[TurnHit, ...]
+    degraded: tuple[Degraded, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +92,7 @@ class ConversationRecall:
     embedder: EmbedderService
     clock: Callable[[], datetime]
     weights: Weights = field(default=DEFAULT_WEIGHTS)
+    repeated: Repeated[_Answer] = field(default_factory=lambda: Repeated(REPEATED))
 
     def recall(
         self,
@@ -85,33 +114,67 @@ class ConversationRecall:
         rows = _rows(view, conversation_id)
         if not len(rows):
             return Recall((), tuple(degraded))
-        scores = self._score(view, rows, query, mode, degraded)
-        taken = self._fill(view, scores, top_k, budget, exclude)
-        return Recall(taken, tuple(degraded))
+        spans = self._spans(query)
+        live = frozenset(text.strip() for text in exclude)
+        key = (conversation_id, query, mode, top_k, budget, live, spans)
+        answer = self.repeated.get(view, key)
+        if answer is None or not self._known(answer.meaning):
+            answer = self._answer(view, rows, query, mode, spans, _Room(top_k, budget, live))
+            # What was unavailable may be there the next time, and who wants no cache gets none.
+            if not answer.degraded and self.embedder.cache_size:
+                self.repeated.put(view, key, answer)
+        return Recall(answer.hits, (*degraded, *answer.degraded))
+
+    def _known(self, meaning: str | None) -> bool:
+        """Whether the query's vector can still be had; asking also counts as a hit of its cache."""
+        if meaning is None:
+            return True
+        try:
+            self.embedder.query(meaning, timeout=MODEL_PATIENCE)
+        except EmbeddingError:
+            return False
+        return True
+
+    def _answer(
+        self, view: TurnView, rows: Rows, query: str, mode: str, spans: Spans, room: _Room
+    ) -> _Answer:
+        degraded: list[Degraded] = []
+        meaning, scores = self._score(view, rows, query, mode, spans, degraded)
+        return _Answer(meaning, self._fill(view, scores, room), tuple(degraded))
 
     def _score(
-        self, view: TurnView, rows: Rows, query: str, mode: str, degraded: list[Degraded]
-    ) -> TurnScores:
-        """Score `rows` by what `mode` asks for, by words alone where vectors cannot be had."""
+        self,
+        view: TurnView,
+        rows: Rows,
+        query: str,
+        mode: str,
+        spans: Spans,
+        degraded: list[Degraded],
+    ) -> tuple[str | None, TurnScores]:
+        """Score `rows` by what `mode` asks for, by words alone where vectors cannot be had.
+
+        The first value is the text whose vector was needed.
+        """
         if mode == "vector":
             cosine = self._cosine(view, query, degraded)
             if cosine is not None:
-                return score_by_meaning(cosine, rows=rows)
+                return query, score_by_meaning(cosine, rows=rows)
         whole = len(rows) == len(view)
         only = None if whole else int(view.table.conversation[rows[0]])
         if mode == "words":
-            return score_by_words(view.words(query_terms(query), only), rows=rows)
-        reading = self._read(view, None if whole else rows, query)
-        words = view.words(reading.terms, only)
+            return None, score_by_words(view.words(query_terms(query), only), rows=rows)
+        present = speakers_present(view.table, None if whole else rows)
+        reading = read_question(query, present, spans)
+        words = view.words(reading.terms, only, limit=WORD_HITS)
         cosine = None if mode == "vector" else self._cosine(view, reading.meaning, degraded)
-        return score_turns(view.table, reading, words, cosine, self.weights, rows=rows)
+        scores = score_turns(view.table, reading, words, cosine, self.weights, rows=rows)
+        return None if cosine is None else reading.meaning, scores
 
-    def _read(self, view: TurnView, rows: Rows | None, query: str) -> QuestionReading:
-        spans = [
+    def _spans(self, query: str) -> Spans:
+        return tuple(
             (span.start.timestamp(), span.end.timestamp())
             for span in read_times(query, self.clock())
-        ]
-        return read_question(query, speakers_present(view.table, rows), spans)
+        )
 
     def _cosine(
         self, view: TurnView, text: str, degraded: list[Degraded]
@@ -123,16 +186,19 @@ class ConversationRecall:
             return None
         return view.cosine(vector)
 
-    def _fill(
-        self, view: TurnView, scores: TurnScores, top_k: int, budget: int, exclude: Iterable[str]
-    ) -> tuple[TurnHit, ...]:
-        live = {text.strip() for text in exclude}
-        candidates = self._with_texts(view, scores, max(FIRST_CHUNK, 2 * top_k), live)
-        taken = fill(candidates, lambda item: token_cost(item[1]), top_k=top_k, budget=budget)
+    def _fill(self, view: TurnView, scores: TurnScores, room: _Room) -> tuple[TurnHit, ...]:
+        size = max(FIRST_CHUNK, room.top_k + 2)
+        candidates = self._with_texts(view, scores, size, room.live)
+        taken = fill(
+            candidates,
+            lambda item: token_cost(item[1]),
+            top_k=room.top_k,
+            budget=room.budget,
+        )
         return tuple(self._hit(view.table, scores, place, text) for place, text in taken)
 
     def _with_texts(
-        self, view: TurnView, scores: TurnScores, size: int, live: set[str]
+        self, view: TurnView, scores: TurnScores, size: int, live: frozenset[str]
     ) -> Iterator[tuple[int, str]]:
         """Places and their texts, best first, without the turns of the live transcript."""
         done = 0

@@ -35,9 +35,9 @@ _TAG = 16
 
 def binding(*parts: str | int) -> bytes:
     """One string of bytes for these parts in this order, as associated data."""
-    texts = [str(part) for part in parts]
     # Lengths first: without them ("ab", "c") and ("a", "bc") would be one.
-    return "".join([f"{len(text)}:{text}" for text in texts]).encode("utf-8", "surrogatepass")
+    texts = [f"{len(text)}:{text}" for text in map(str, parts)]
+    return "".join(texts).encode("utf-8", "surrogatepass")
 
 
 def looks_sealed(value: object) -> bool:

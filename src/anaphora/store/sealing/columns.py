@@ -17,7 +17,7 @@ from anaphora.store.sealing.cipher import Finder, binding, looks_sealed
 from anaphora.store.sealing.guard import Guard
 from anaphora.store.sealing.keys import Keys
 
-__all__ = ["CLEAR", "PLANS", "Clear", "Plan", "Sealed", "Sealer"]
+__all__ = ["CLEAR", "PLANS", "Clear", "Plan", "Sealed", "Sealer", "open_rows"]
 
 ValueT = TypeVar("ValueT", str, bytes)
 Row = Mapping[str, Any]
@@ -108,6 +108,26 @@ class Sealer(Protocol):
     ) -> Callable[[Sequence[str | int], ValueT], ValueT]:
         """A function that opens one column of many rows: (rest of the key, stored) to value."""
         ...
+
+
+def open_rows(
+    sealer: Sealer,
+    table: str,
+    columns: Sequence[str],
+    namespace: str,
+    rows: Sequence[tuple[Any, ...]],
+) -> Sequence[tuple[Any, ...]]:
+    """Rows of these columns, opened. The primary key, but for the namespace, is among them."""
+    if not sealer.sealed:
+        # Where one row is clear all are: a conversion changes them in one transaction.
+        for row in rows[:1]:
+            sealer.open_row(table, dict(zip(columns, row, strict=True), namespace=namespace))
+        return rows
+    opened = [
+        sealer.open_row(table, dict(zip(columns, row, strict=True), namespace=namespace))
+        for row in rows
+    ]
+    return [tuple(row[column] for column in columns) for row in opened]
 
 
 class Clear:
@@ -221,9 +241,15 @@ class Sealed:
         """A function that opens one column of many rows. `key` is the key after the namespace."""
         start, what = binding(_VERSION, table, column, namespace), f"{table}.{column}"
         cipher = self._cipher
+        # Of many rows only the owner differs; putting a binding together takes as long as opening.
+        ends: dict[tuple[str | int, ...], bytes] = {}
 
         def open_one(key: Sequence[str | int], stored: ValueT) -> ValueT:
-            bound = start + binding(*key)
+            rest = tuple(key[1:])
+            end = ends.get(rest)
+            if end is None:
+                end = ends[rest] = binding(*rest)
+            bound = start + binding(key[0]) + end
             if isinstance(stored, str):
                 return cipher.open_text(stored, bound, what)
             return cipher.open(stored, bound, what)

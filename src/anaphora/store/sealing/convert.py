@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from anaphora.errors import InvalidInput, StoreError
+from anaphora.errors import EncryptionError, InvalidInput, StoreError
 from anaphora.store.escaping import escape, unescape
 from anaphora.store.sealing import marker as markers
 from anaphora.store.sealing.columns import PLANS, Plan, Sealer
@@ -111,7 +111,12 @@ def _run(home: Home, marker: Marker, progress: Progress | None) -> Converted:
     """Do what the marker says, from wherever it stopped. The caller holds the home's lock."""
     tell = progress or _nobody
     source, target = _sides(home, marker)
-    rows = _convert_truth(home.truth, source.rows, target.rows, marker.conversion, tell)
+    try:
+        rows = _convert_truth(home.truth, source.rows, target.rows, marker.conversion, tell)
+    except EncryptionError:
+        # A row that does not open never will: nothing has changed yet, so the home stays as it was.
+        _undo(home, marker, source)
+        raise
     threads, problems = 0, list[ThreadProblem]()
     for name, folder in home.folders():
         done = convert_folder(folder, source.threads_in(name), target.threads_in(name), tell)
@@ -130,6 +135,15 @@ def _sides(home: Home, marker: Marker) -> tuple[Sealing, Sealing]:
     if marker.state == "decrypting":
         return present, clear
     return present, sealing_of(home, load_next(home, marker), guarded=False)
+
+
+def _undo(home: Home, marker: Marker, source: Sealing) -> None:
+    if source.keys is None:
+        markers.remove(home.root)
+        home.keeper(marker.kept).drop(marker.key_name)
+        return
+    back = replace(marker, state="sealed", conversion=0, next="", next_check="")
+    markers.write(home.root, markers.signed(back, source.keys.of("marker")))
 
 
 def _finish(home: Home, marker: Marker, target: Sealing) -> None:

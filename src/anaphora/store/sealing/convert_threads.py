@@ -55,11 +55,11 @@ def convert_folder(directory: Path, source: ThreadForm, target: ThreadForm, tell
         folder.sweep(ThreadLocks(directory))
         names = _names(directory, source.suffix)
         ids = {path.name: key for key, path in folder.files()}
+        for place in folder.copies_of_all():
+            _convert_copy(folder, target, place, done)
         for number, name in enumerate(names, 1):
             _convert_thread(folder, target, name, ids.get(name, ""), done)
             tell("threads", number, len(names))
-        for place in folder.copies_of_all():
-            _convert_copy(folder, target, place, done)
         _remove_locks(directory)
     except OSError as error:
         raise translate(error, "convert", directory) from error

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hmac
 from typing import Protocol
 
-from anaphora.store.sealing.cipher import binding
+from anaphora.store.sealing.cipher import Finder, binding
 from anaphora.store.sealing.keys import Keys
 
-__all__ = ["ClearIndex", "IndexSealer", "SealedIndex"]
+__all__ = ["CLEAR_INDEX", "ClearIndex", "IndexSealer", "SealedIndex"]
 
 
 class IndexSealer(Protocol):
@@ -23,8 +23,26 @@ class IndexSealer(Protocol):
         """Whether anything is hidden."""
         ...
 
+    @property
+    def mark(self) -> str:
+        """What goes into the format of an index, so that one of another key is made again."""
+        ...
+
+    @property
+    def hash_key(self) -> bytes:
+        """The key for every hash of a text that is kept (BLAKE2b's `key`); b"" for none."""
+        ...
+
     def token_key(self, token: str) -> str:
         """What stands for a token in the word index: equal for equal tokens."""
+        ...
+
+    def name(self, text: str) -> bytes:
+        """What a row is found by in the place of `text` (a conversation's id)."""
+        ...
+
+    def named(self, stored: bytes) -> str:
+        """The text behind a `name`. `Tampered` for what is none."""
         ...
 
     def seal(self, kind: str, key: bytes, data: bytes) -> bytes:
@@ -40,10 +58,20 @@ class ClearIndex:
     """Hides nothing."""
 
     sealed = False
+    mark = ""
+    hash_key = b""
 
     def token_key(self, token: str) -> str:
         """The token itself."""
         return token
+
+    def name(self, text: str) -> bytes:
+        """The text itself, in UTF-8."""
+        return text.encode("utf-8", "surrogatepass")
+
+    def named(self, stored: bytes) -> str:
+        """The text itself."""
+        return stored.decode("utf-8", "surrogatepass")
 
     def seal(self, kind: str, key: bytes, data: bytes) -> bytes:
         """The blob itself."""
@@ -54,21 +82,37 @@ class ClearIndex:
         return data
 
 
+CLEAR_INDEX = ClearIndex()
+
+
 class SealedIndex:
     """Hides words and blobs of one namespace."""
 
     sealed = True
 
     def __init__(self, keys: Keys, namespace: str) -> None:
+        self.mark = f"/sealed-{keys.check}"
+        self.hash_key = keys.of("hashes")
         self._tokens = keys.of("tokens")
         self._cipher = keys.cipher("index")
+        self._finder = Finder(keys.of("lookup", 64))
         self._namespace = namespace
         self._start = binding(namespace)
+        # "index" keeps these apart from the lookups of truth, which have the same key.
+        self._name_bound = binding("index", "name", namespace)
 
     def token_key(self, token: str) -> str:
         """32 hex digits: HMAC-SHA256 of namespace and token, cut to 128 bits. About 1 µs."""
         data = self._start + token.encode("utf-8", "surrogatepass")
         return hmac.digest(self._tokens, data, "sha256").hex()[:32]
+
+    def name(self, text: str) -> bytes:
+        """The keyed form of a text, equal for equal texts of one namespace."""
+        return self._finder.seal(text, self._name_bound).encode("ascii")
+
+    def named(self, stored: bytes) -> str:
+        """The text behind a keyed form."""
+        return self._finder.open(stored.decode("latin-1"), self._name_bound, "name in the index")
 
     def seal(self, kind: str, key: bytes, data: bytes) -> bytes:
         """The sealed blob, 28 bytes longer."""

@@ -27,6 +27,7 @@ LABELS = {
     "index": b"anaphora/index/v1",
     "lookup": b"anaphora/lookup/v1",
     "tokens": b"anaphora/tokens/v1",
+    "hashes": b"anaphora/hashes/v1",
     "names": b"anaphora/names/v1",
     "marker": b"anaphora/marker/v1",
     "check": b"anaphora/check/v1",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,7 +27,9 @@ __all__ = [
     "exit_code",
     "show_degraded",
     "show_error",
+    "show_factors",
     "show_hits",
+    "show_text",
     "table",
     "tracker",
     "visible",
@@ -114,13 +116,14 @@ def show_hits(recall: Recall[TurnHit], *, why: bool, out: Console | None = None)
         head.append(f"  {hit.ts:%Y-%m-%d %H:%M}  {hit.conversation_id} #{hit.index}", style="dim")
         head.append(f"  {hit.score:.3f}", style="green")
         out.print(head)
-        _show_text(out, hit.text)
+        show_text(out, hit.text)
         if why:
-            _show_factors(out, hit)
+            show_factors(out, hit.factors)
     show_degraded(recall.degraded)
 
 
-def _show_text(out: Console, text: str) -> None:
+def show_text(out: Console, text: str) -> None:
+    """Remembered words, indented."""
     shown = visible(text).strip()
     if out.is_terminal:
         out.print(Padding(Text(shown), (0, 0, 0, 3), expand=False))
@@ -129,8 +132,9 @@ def _show_text(out: Console, text: str) -> None:
         out.print(Text("   " + shown.replace("\n", "\n   ")))
 
 
-def _show_factors(out: Console, hit: TurnHit) -> None:
-    shown = {name: value for name, value in hit.factors.items() if abs(value) >= 0.0005}
+def show_factors(out: Console, factors: Mapping[str, float]) -> None:
+    """The parts of a score as bars, the largest first."""
+    shown = {name: value for name, value in factors.items() if abs(value) >= 0.0005}
     largest = max((abs(value) for value in shown.values()), default=1.0)
     for name, value in sorted(shown.items(), key=lambda item: -abs(item[1])):
         bar = "█" * max(1, round(BAR_WIDTH * abs(value) / largest))

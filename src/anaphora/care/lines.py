@@ -1,0 +1,237 @@
+"""Lines of an export: JSON objects as text, and memories as JSON objects.
+
+In: values. Out: one line of valid UTF-8 each, and back, with every character as it was: lone
+surrogates and NUL are JSON escapes. Two surrogates side by side that were two characters would be
+read back as one: a line that has them is wrapped, see docs/formats.md. Nothing here touches a disk.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, get_args
+
+from anaphora.errors import InvalidInput
+from anaphora.memory_values import MemoryRecord, MemoryType
+from anaphora.store.escaping import escape, unescape
+from anaphora.store.record_rows import EventKind, RecordEvent, RecordLink
+
+__all__ = [
+    "event_from",
+    "from_line",
+    "link_from",
+    "link_line",
+    "memory_from",
+    "memory_line",
+    "string",
+    "time_text",
+    "to_line",
+]
+
+# What some reader or other takes for the end of a line, and what UTF-8 has no bytes for.
+_TO_ESCAPE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_SPLIT_CHARACTER = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_PLAIN_FIELDS = (
+    "text", "type", "path", "payload", "category", "conversation_id", "turn_index",
+    "parent", "supersedes", "superseded_by", "reinforce_count",
+)  # fmt: skip
+# What an integer column of every database holds.
+_MOST = 2**31
+_TIMES = ("created_at", "last_reinforced", "valid_from")
+_OPEN_TIMES = ("valid_to", "expires_at")
+
+
+def to_line(value: Mapping[str, Any]) -> bytes:
+    """One line for `value`, which leaves out what is None or empty; its end included."""
+    kept = {name: item for name, item in value.items() if item is not None and item != ()}
+    text = json.dumps(
+        kept, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain
+    )
+    if _SPLIT_CHARACTER.search(text):
+        return to_line({"kind": "escaped", "line": escape(text)})
+    return _TO_ESCAPE.sub(lambda m: f"\\u{ord(m[0]):04x}", text).encode() + b"\n"
+
+
+def from_line(line: bytes) -> dict[str, Any]:
+    """The object of a line. ValueError for what is none."""
+    found = json.loads(line, parse_constant=_refuse)
+    if isinstance(found, dict) and found.get("kind") == "escaped":
+        found = json.loads(unescape(string(found, "line")), parse_constant=_refuse)
+    if not isinstance(found, dict):
+        raise ValueError("it is no JSON object")
+    return found
+
+
+def string(found: Mapping[str, Any], name: str) -> str:
+    """A member that must be a string. ValueError."""
+    value = found.get(name)
+    if not isinstance(value, str):
+        raise ValueError(f'"{name}" is no string')
+    return value
+
+
+def time_text(moment: datetime | None) -> str | None:
+    """RFC 3339 in UTC, to the microsecond."""
+    if moment is None:
+        return None
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def memory_line(
+    namespace: str, record: MemoryRecord, events: Sequence[RecordEvent], *, stands_alone: bool
+) -> bytes:
+    """A memory with everything that is known of it but its vectors."""
+    value: dict[str, Any] = {"kind": "memory", "namespace": namespace, "id": record.id}
+    value |= {name: getattr(record, name) for name in _PLAIN_FIELDS}
+    value |= {name: time_text(getattr(record, name)) for name in (*_TIMES, *_OPEN_TIMES)}
+    value |= {
+        "tags": list(record.tags) or None,
+        "sources": list(record.sources) or None,
+        "forgotten": record.forgotten or None,
+        "stands_alone": stands_alone or None,
+        "events": [_event(event) for event in events],
+    }
+    return to_line(value)
+
+
+def memory_from(found: Mapping[str, Any]) -> MemoryRecord:
+    """The memory of a line. ValueError, with the member that is wrong."""
+    record_id, text = string(found, "id"), string(found, "text")
+    kind = found.get("type", "semantic")
+    if not record_id or kind not in get_args(MemoryType):
+        raise ValueError('"id" is empty' if not record_id else f'"type" is {kind!r}')
+    created = _time(found, "created_at")
+    if created is None:
+        raise ValueError('"created_at" is missing')
+    payload = found.get("payload")
+    if payload is not None and not isinstance(payload, dict):
+        raise ValueError('"payload" is no object')
+    return MemoryRecord(
+        id=record_id,
+        text=text,
+        type=kind,
+        created_at=created,
+        last_reinforced=_time(found, "last_reinforced") or created,
+        valid_from=_time(found, "valid_from") or created,
+        seq=0,
+        path=_text(found, "path"),
+        payload=payload,
+        tags=_texts(found, "tags"),
+        category=_text(found, "category"),
+        sources=_texts(found, "sources"),
+        conversation_id=_text(found, "conversation_id"),
+        turn_index=_number(found, "turn_index"),
+        parent=_text(found, "parent"),
+        supersedes=_text(found, "supersedes"),
+        superseded_by=_text(found, "superseded_by"),
+        expires_at=_time(found, "expires_at"),
+        valid_to=_time(found, "valid_to"),
+        reinforce_count=_number(found, "reinforce_count") or 0,
+        forgotten=found.get("forgotten") is True,
+    )
+
+
+def event_from(record_id: str, found: Any) -> RecordEvent:
+    """An event of a memory's line. ValueError."""
+    if not isinstance(found, dict) or found.get("kind") not in get_args(EventKind):
+        raise ValueError("an event is of no known kind")
+    at = _time(found, "at")
+    details = found.get("details", {})
+    if at is None or not isinstance(details, dict):
+        raise ValueError("an event has no time, or details that are no object")
+    return RecordEvent(
+        record_id=record_id,
+        kind=found["kind"],
+        at=at,
+        tags=_texts(found, "tags"),
+        source=_text(found, "source"),
+        conversation_id=_text(found, "conversation_id"),
+        turn_index=_number(found, "turn_index"),
+        text=_text(found, "text"),
+        details=details,
+    )
+
+
+def link_line(namespace: str, link: RecordLink) -> bytes:
+    """Two memories that are close."""
+    return to_line(
+        {
+            "kind": "link",
+            "namespace": namespace,
+            "between": [link.record_id, link.other_id],
+            "relation": link.kind,
+            "strength": link.strength,
+        }
+    )
+
+
+def link_from(found: Mapping[str, Any]) -> RecordLink:
+    """The link of a line. ValueError."""
+    ends = _texts(found, "between")
+    strength = found.get("strength")
+    if len(ends) != 2 or ends[0] == ends[1]:
+        raise ValueError('"between" does not name two memories')
+    if isinstance(strength, bool) or not isinstance(strength, (int, float)):
+        raise ValueError('"strength" is no number')
+    return RecordLink(min(ends), max(ends), string(found, "relation"), float(strength))
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _event(event: RecordEvent) -> dict[str, Any]:
+    value = {
+        "kind": event.kind,
+        "at": time_text(event.at),
+        "tags": list(event.tags) or None,
+        "source": event.source,
+        "conversation_id": event.conversation_id,
+        "turn_index": event.turn_index,
+        "text": event.text,
+        "details": dict(event.details) or None,
+    }
+    return {name: item for name, item in value.items() if item is not None}
+
+
+def _time(found: Mapping[str, Any], name: str) -> datetime | None:
+    text = _text(found, name)
+    if text is None:
+        return None
+    moment = datetime.fromisoformat(text)
+    if moment.utcoffset() is None:
+        raise ValueError(f'"{name}" has no offset')
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f'"{name}" lies beyond the years that there are') from None
+
+
+def _text(found: Mapping[str, Any], name: str) -> str | None:
+    return None if found.get(name) is None else string(found, name)
+
+
+def _texts(found: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    value = found.get(name, [])
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ValueError(f'"{name}" is no list of strings')
+    return tuple(value)
+
+
+def _number(found: Mapping[str, Any], name: str) -> int | None:
+    value = found.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MOST:
+        raise ValueError(f'"{name}" is no whole number from 0 on')
+    return value
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence):
+        return list(value)
+    raise InvalidInput("export", value, "is nothing that JSON has")

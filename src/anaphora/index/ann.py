@@ -1,0 +1,206 @@
+"""Vectors beyond what memory should hold: LanceDB on disk, searched approximately.
+
+In: vectors by a number that never changes its meaning, in large batches. Out: the numbers of the
+nearest vectors with their cosines. It needs the extra `large`; it is an index and never the truth:
+a folder that cannot be read is made again. Never called row by row: a thousand small adds make
+hundreds of megabytes and slow every query.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.errors import MissingExtra
+
+__all__ = ["AnnMeta", "AnnStore", "available"]
+
+Batch = tuple[NDArray[np.int64], NDArray[np.float32]]
+
+INDEX_FROM: Final = 10_000
+"""Vectors from which on a graph is built; below, a scan of the disk is fast and exact."""
+
+_REFINE: Final = 4
+_PROBES: Final = 32
+_META: Final = "ann.json"
+_TABLE: Final = "vectors"
+# LanceDB documents no errors of its own: it raises these for what is torn, gone or refused.
+ANN_ERRORS = (OSError, ValueError, RuntimeError)
+
+
+@dataclass(frozen=True, slots=True)
+class AnnMeta:
+    """What lies on disk: `count` vectors of `embedder` up to truth's number `upto`.
+
+    `version` is LanceDB's; a table at another one is not what was finished. `indexed` says how
+    many vectors the graph knows.
+    """
+
+    embedder: str
+    generation: str = ""
+    upto: int = 0
+    count: int = 0
+    indexed: int = 0
+    version: int = 0
+
+
+def available() -> bool:
+    """Whether LanceDB is installed. Does not import it (1.7 s and more)."""
+    return importlib.util.find_spec("lancedb") is not None
+
+
+class AnnStore:
+    """The vectors of one embedder in one folder. Readers are many, writers one at a time."""
+
+    def __init__(self, folder: Path, embedder: str, dimensions: int) -> None:
+        self.folder = folder
+        self.meta = AnnMeta(embedder)
+        self._dimensions = dimensions
+        self._table: Any = None
+
+    def open(self) -> AnnMeta:
+        """Read what was finished last; an empty store where there is none of this embedder."""
+        self._table = None
+        empty = AnnMeta(self.meta.embedder)
+        try:
+            found = AnnMeta(**json.loads((self.folder / _META).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            found = empty
+        usable = found.embedder == empty.embedder and (self.folder / found.generation).is_dir()
+        self.meta = found if usable and found.generation else empty
+        return self.meta
+
+    def search(
+        self, vector: NDArray[np.float32], limit: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32], bool]:
+        """Keys of the nearest vectors with their cosines, best first, and whether that is exact."""
+        table = self._opened()
+        query = (
+            table.search(vector).distance_type("cosine").limit(limit).select(["key", "_distance"])
+        )
+        exact = not self.meta.indexed
+        if not exact:
+            query = query.nprobes(_PROBES).refine_factor(_REFINE).ef(max(2 * limit, 128))
+        found = query.to_arrow()
+        keys = found.column("key").to_numpy().astype(np.int64)
+        cosines = 1.0 - found.column("_distance").to_numpy().astype(np.float32)
+        return keys, cosines, exact
+
+    def extend(self, batches: Iterable[Batch], upto: int) -> AnnMeta:
+        """Add batches of (keys, unit vectors) and make them findable; the state that counts now."""
+        meta = self.meta
+        generation = meta.generation or uuid.uuid4().hex
+        table = self._table_to_write(generation)
+        before = table.count_rows()
+        if meta.generation and (before != meta.count or table.version != meta.version):
+            # Somebody was killed while writing: what lies there is more than was finished.
+            table.checkout(meta.version)
+            table.restore()
+        table.add(self._reader(batches))
+        count = table.count_rows()
+        indexed = meta.indexed
+        if count >= INDEX_FROM and (not indexed or count > 2 * indexed):
+            table.create_index(
+                metric="cosine",
+                vector_column_name="vector",
+                index_type="IVF_HNSW_SQ",
+                num_partitions=max(1, count // 50_000),
+                replace=True,
+            )
+            indexed = count
+        self._tidy(table)
+        self._finish(AnnMeta(meta.embedder, generation, upto, count, indexed, table.version))
+        return self.meta
+
+    def delete(self, keys: Iterable[int]) -> None:
+        """Take vectors out, from the disk too."""
+        gone = sorted(keys)
+        if not gone or not self.meta.generation:
+            return
+        table = self._table_to_write(self.meta.generation)
+        for start in range(0, len(gone), 500):
+            names = ", ".join(map(str, gone[start : start + 500]))
+            table.delete(f"key IN ({names})")
+        self._tidy(table, timedelta(milliseconds=1))
+        meta = self.meta
+        self._finish(
+            AnnMeta(
+                meta.embedder,
+                meta.generation,
+                meta.upto,
+                table.count_rows(),
+                meta.indexed,
+                table.version,
+            )
+        )
+
+    def discard(self) -> None:
+        """Remove everything."""
+        self._table = None
+        self.meta = AnnMeta(self.meta.embedder)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _tidy(self, table: Any, older: timedelta = timedelta(hours=1)) -> None:
+        # Unverified files may belong to another process's write: they stay.
+        table.optimize(cleanup_older_than=older, delete_unverified=False)
+
+    def _finish(self, meta: AnnMeta) -> None:
+        fresh = self.folder / f"{_META}.new"
+        fresh.write_text(json.dumps(asdict(meta)), encoding="utf-8")
+        fresh.replace(self.folder / _META)
+        self.meta = meta
+        self._table = None
+        for place in list(self.folder.iterdir()):
+            if place.is_dir() and place.name != meta.generation:
+                shutil.rmtree(place, ignore_errors=True)
+
+    def _opened(self) -> Any:
+        if self._table is None:
+            self._table = self._connect(self.meta.generation).open_table(_TABLE)
+            # A view of what was finished: another process may be adding to it.
+            self._table.checkout(self.meta.version)
+        return self._table
+
+    def _table_to_write(self, generation: str) -> Any:
+        import pyarrow as pa
+
+        self.folder.mkdir(parents=True, exist_ok=True)
+        base = self._connect(generation)
+        with suppress(*ANN_ERRORS):
+            return base.open_table(_TABLE)
+        return base.create_table(_TABLE, schema=self._schema(pa))
+
+    def _connect(self, generation: str) -> Any:
+        if not available():
+            raise MissingExtra("large", "lancedb")
+        import lancedb
+
+        return lancedb.connect(str(self.folder / generation))
+
+    def _schema(self, pa: Any) -> Any:
+        vector = pa.list_(pa.float32(), self._dimensions)
+        return pa.schema([("key", pa.int64()), ("vector", vector)])
+
+    def _reader(self, batches: Iterable[Batch]) -> Any:
+        import pyarrow as pa
+
+        schema = self._schema(pa)
+
+        def rows() -> Iterator[Any]:
+            for keys, vectors in batches:
+                flat = pa.array(np.ascontiguousarray(vectors, np.float32).reshape(-1))
+                column = pa.FixedSizeListArray.from_arrays(flat, self._dimensions)
+                yield pa.RecordBatch.from_arrays([pa.array(keys), column], schema=schema)
+
+        return pa.RecordBatchReader.from_batches(schema, rows())

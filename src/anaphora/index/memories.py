@@ -1,0 +1,285 @@
+"""The index of memories: follows truth by its numbers, answers by meaning, words and filters.
+
+In: the records and vectors of one namespace, a directory for what is worth keeping on disk. Out:
+candidates for a question, as columns. What was acknowledged before a question, by any process, is
+in its answer: asking whether anything changed costs one small read. It never writes truth, never
+embeds, and holds no text; its directory can vanish or be torn at any time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+from filelock import FileLock, Timeout
+
+from anaphora.errors import AnaphoraError, Closed
+from anaphora.index.ann import ANN_ERRORS
+from anaphora.index.memory_filters import MemoryFilters
+from anaphora.index.memory_rows import MemoryRows, Moment
+from anaphora.index.memory_state import Candidates, MemoryState, Wanted
+from anaphora.index.memory_vectors import DEFAULT_CAP, MemoryVectors
+from anaphora.index.memory_words import (
+    Bulk,
+    Document,
+    MemoryWords,
+    document_of,
+    read_bulk,
+    write_bulk,
+)
+from anaphora.memory_values import MemoryRecord
+from anaphora.store.disk import make_directory
+from anaphora.store.records import Records
+from anaphora.store.vectors import RecordVectors
+
+__all__ = ["Candidates", "MemoryIndex", "Wanted"]
+
+TAIL_LIMIT = 500
+"""Texts whose words are in memory alone before they are written to the disk."""
+
+_TAIL_AT_CLOSE = 50
+_STEP = 4096
+_ROUNDS = 3
+ResultT = TypeVar("ResultT")
+
+
+class MemoryIndex:
+    """The memories of one namespace. Cheap to make: it opens with its first use.
+
+    Safe to use from several threads; any number of processes may share `directory`. `embedder` is
+    the (name, dimensions) of the vectors that are compared. `cap` is how many parts are scanned in
+    memory before LanceDB holds the bulk (0: always, None: never). `term` replaces each token by
+    what may lie on disk (a sealed home's keyed hash). `background` False leaves writing to
+    `settle`.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        records: Records,
+        vectors: RecordVectors,
+        embedder: tuple[str, int],
+        *,
+        cap: int | None = DEFAULT_CAP,
+        term: Callable[[str], str] | None = None,
+        background: bool = True,
+    ) -> None:
+        self._directory = Path(directory)
+        self._records = records
+        self._term = term
+        self._background = background
+        self._lock = threading.RLock()
+        self._words_folder = self._directory / "words"
+        self._state = MemoryState(
+            records,
+            MemoryRows(),
+            MemoryFilters(),
+            MemoryWords(self._words_folder, term),
+            MemoryVectors(self._directory / "ann", records, vectors, embedder, cap),
+        )
+        self._seq = -1
+        self._worker: threading.Thread | None = None
+        self._closed = False
+
+    # Following.
+
+    def follow(self) -> int:
+        """Catch up with truth; how many memories are new or changed."""
+        with self._lock:
+            if self._closed:
+                raise Closed
+            version = self._records.version()
+            if version == self._seq:
+                return 0
+            changed = self._open() if not 0 <= self._seq < version else self._catch_up()
+            # What was committed after `version` was read is looked at again next time.
+            self._seq = version
+            if self._background and (self._words_due() or self._state.vectors.due()):
+                self._work_in_background()
+            return changed
+
+    def _open(self) -> int:
+        """Read everything: with the first question, or when truth was put back (a restore)."""
+        state = self._state
+        state.rows = MemoryRows()
+        state.rows.load(self._records)
+        state.filters.forget()
+        state.words = MemoryWords(self._words_folder, self._term)
+        bulk = read_bulk(self._words_folder)
+        good = state.words.open(bulk, state.rows.row, self._records.version())
+        for record in self._changed_since(bulk.upto if good else -1):
+            row = state.rows.row(record.id)
+            if row >= 0:
+                state.words.put(row, record.id, record.text)
+        state.words.purge()
+        state.vectors.load(state.rows)
+        return len(state.rows)
+
+    def _catch_up(self) -> int:
+        state, changed = self._state, 0
+        for record in self._changed_since(self._seq):
+            changed += 1
+            (row,) = state.rows.put([record])
+            state.filters.changed(state.rows, [record])
+            state.words.put(row, record.id, record.text)
+        for seq, record_id in self._records.tombstones_since(self._seq):
+            row = state.rows.delete(record_id, seq)
+            if row >= 0:
+                changed += 1
+                state.words.drop(row)
+                state.vectors.drop(row)
+        state.vectors.follow(state.rows)
+        state.words.purge()
+        return changed
+
+    def _changed_since(self, seq: int) -> Iterator[MemoryRecord]:
+        while found := self._records.changed_since(seq, _STEP):
+            yield from found
+            seq = found[-1].seq
+
+    # Answers.
+
+    def __len__(self) -> int:
+        """How many memories there are, in history too."""
+        with self._lock:
+            return int((self._state.rows.column("alive") >= 0).sum())
+
+    def candidates(self, wanted: Wanted) -> Candidates:
+        """Up to `limit` memories by meaning and as many by words, of those that may be shown."""
+        return self._answer(lambda: self._state.candidates(wanted))
+
+    def excluded(self, wanted: Wanted) -> Candidates:
+        """The candidates there would be if all might be shown, each with why it may not."""
+        return self._answer(lambda: self._state.excluded(wanted))
+
+    def standing(self, record_ids: Sequence[str], moment: datetime, *, past: bool) -> set[str]:
+        """Which of these memories may be shown at `moment`."""
+        with self._lock:
+            may = self._state.rows.standing(Moment(moment, past))
+            rows = self._state.rows.rows(record_ids)
+            return {i for i, r in zip(record_ids, rows.tolist(), strict=True) if r >= 0 and may[r]}
+
+    def _answer(self, find: Callable[[], ResultT]) -> ResultT:
+        """Follow and answer; where the bulk of vectors cannot be read, do without it."""
+        with self._lock:
+            for _ in range(_ROUNDS):
+                self.follow()
+                try:
+                    return find()
+                except ANN_ERRORS:
+                    if not self._state.vectors.bulk:
+                        raise
+                    self._state.vectors.lose_bulk(self._state.rows)
+            return find()
+
+    # The disk.
+
+    def settle(self, *, vectors: bool = True) -> bool:
+        """Write what is only in memory; False where another process is writing or disk refuses.
+
+        `vectors` sends vectors to LanceDB where the cap says that they belong there.
+        """
+        done = self._write_words()
+        if vectors and self._state.vectors.due():
+            done = self._write_vectors() and done
+        return done
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the background to end; False when `timeout` seconds did not suffice."""
+        worker = self._worker
+        if worker is not None:
+            worker.join(timeout)
+        return worker is None or not worker.is_alive()
+
+    def close(self) -> None:
+        """End the background, write what is worth writing, let go. Safe to call twice."""
+        self.wait()
+        with self._lock:
+            if self._closed:
+                return
+            worth = self._state.words.waiting > _TAIL_AT_CLOSE or self._state.words.stale
+        if worth:
+            self._write_words()
+        with self._lock:
+            self._closed = True
+
+    def _words_due(self) -> bool:
+        return self._state.words.waiting > TAIL_LIMIT or self._state.words.stale
+
+    def _work_in_background(self) -> None:
+        if self._worker is not None and self._worker.is_alive():
+            return
+        self._worker = threading.Thread(
+            target=self._settle_in_background, name="anaphora-memory-index", daemon=True
+        )
+        self._worker.start()
+
+    def _settle_in_background(self) -> None:
+        # What cannot be written stays in memory and answers from there; the next change tries again.
+        with suppress(AnaphoraError):
+            self.settle()
+
+    def _write_words(self) -> bool:
+        with self._only_one("words.lock") as held:
+            if not held:
+                return False
+            with self._lock:
+                words, upto = self._state.words, self._seq
+                on_disk = read_bulk(self._words_folder)
+                if on_disk.meta.generation and on_disk.meta != words.bulk.meta:
+                    # Another process has written meanwhile.
+                    words.open(on_disk, self._state.rows.row, self._seq)
+                whole = words.stale or on_disk.meta != words.bulk.meta
+                whole = whole or not on_disk.meta.generation
+                seen, fresh = words.bulk, words.documents()
+            if not whole and not fresh:
+                return True
+            written = write_bulk(
+                self._words_folder,
+                Bulk() if whole else seen,
+                upto,
+                self._all_documents() if whole else fresh,
+            )
+            if written is None:
+                return False
+            with self._lock:
+                # The index was opened anew meanwhile where these are not the same words.
+                good = self._state.words.open(written, self._state.rows.row, self._seq)
+                self._state.words.purge()
+                return good
+
+    def _all_documents(self) -> list[Document]:
+        return [document_of(r.id, r.text, self._term) for r in self._changed_since(-1)]
+
+    def _write_vectors(self) -> bool:
+        with self._only_one("ann.lock") as held:
+            if not held:
+                return False
+            with self._lock:
+                upto = self._state.vectors.upto
+            try:
+                self._state.vectors.write_bulk(upto)
+            except ANN_ERRORS:
+                return False
+            with self._lock:
+                self._state.vectors.load(self._state.rows)
+            return True
+
+    @contextmanager
+    def _only_one(self, name: str) -> Iterator[bool]:
+        try:
+            make_directory(self._directory)
+            lock = FileLock(self._directory / name, blocking=False, mode=0o600)
+            lock.acquire()
+        except (Timeout, OSError):
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            with suppress(OSError):
+                lock.release()

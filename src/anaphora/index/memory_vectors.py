@@ -1,0 +1,327 @@
+"""The vectors of memories: an exact scan of memory up to a cap, LanceDB beyond it.
+
+In: vectors as truth has them, in the order of their numbers. Out: cosines by row; the nearest rows
+of those that may be shown. The bulk on disk holds vectors up to a number of truth, the matrix in
+memory the newer ones; an answer joins both. Without LanceDB the scan goes on past the cap. It
+never embeds, and never writes truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.index.ann import AnnMeta, AnnStore, Batch, available
+from anaphora.index.memory_rows import MemoryRows
+from anaphora.index.nearest import Matrix, wholes
+from anaphora.store.records import Records
+from anaphora.store.vectors import RecordVectors, VectorBatch
+
+__all__ = ["DEFAULT_CAP", "MemoryVectors", "Nearest", "best_of"]
+
+DEFAULT_CAP: Final = 100_000
+"""Parts that are scanned in memory; beyond, LanceDB holds the bulk. 0 means always LanceDB."""
+
+STEP: Final = 8192
+"""Newer parts that gather in memory before they go to the bulk in one batch."""
+
+BIG: Final = 16_384
+"""From so many parts on, two threads of the linear algebra library win more than they cost."""
+
+_MOST: Final = 8192
+_NUMBERS = (
+    "SELECT seq, record_id FROM vector WHERE namespace = :namespace AND embedder = :embedder "
+    "AND seq <= :upto ORDER BY seq"
+)
+_DATA = (
+    "SELECT seq, data FROM vector WHERE namespace = :namespace AND embedder = :embedder "
+    "AND seq > :since AND seq <= :upto ORDER BY seq LIMIT :limit"
+)
+_OF = (
+    "SELECT data FROM vector WHERE namespace = :namespace AND embedder = :embedder "
+    "AND record_id = :id ORDER BY part"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """The nearest rows with their cosines, best first; `exact` is False for an approximation."""
+
+    rows: NDArray[np.int64]
+    cosines: NDArray[np.float64]
+    exact: bool = True
+
+
+class MemoryVectors:
+    """The vectors of one namespace's memories. One thread at a time, but for `write_bulk`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        records: Records,
+        vectors: RecordVectors,
+        embedder: tuple[str, int],
+        cap: int | None = DEFAULT_CAP,
+    ) -> None:
+        self._records = records
+        self._vectors = vectors
+        self._embedder, self._dimensions = embedder
+        # None: never on disk (a sealed home, whose vectors must not lie there in the clear).
+        self._cap = cap
+        self.ann = AnnStore(folder, self._embedder, self._dimensions)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._ids: Sequence[str] = ()
+        self._matrix = Matrix(self._dimensions)
+        self._entry = np.full(0, -1, np.int64)
+        self._bulk_seqs = np.empty(0, np.int64)
+        self._bulk_rows = np.empty(0, np.int64)
+        self._in_bulk = np.zeros(0, np.bool_)
+        self.upto = 0
+
+    @property
+    def bulk(self) -> bool:
+        """Whether some of the vectors are on disk only."""
+        return bool(len(self._bulk_seqs))
+
+    @property
+    def parts(self) -> int:
+        """How many parts are in memory."""
+        return len(self._matrix.view().parts)
+
+    def due(self) -> bool:
+        """Whether vectors should go to the bulk."""
+        if self._cap is None or not available():
+            return False
+        return self.parts > (STEP if self.bulk or not self._cap else self._cap)
+
+    def beyond(self) -> bool:
+        """Whether more is scanned than the cap says, since LanceDB is not there."""
+        return self._cap is not None and self.parts > self._cap and not available()
+
+    def load(self, rows: MemoryRows) -> None:
+        """Take in every vector there is."""
+        self.reset()
+        if self._cap is not None and available():
+            self._take_bulk(self.ann.open(), rows)
+        self.follow(rows)
+
+    def _take_bulk(self, meta: AnnMeta, rows: MemoryRows) -> None:
+        self.upto = max(self.upto, meta.upto)
+        if not meta.upto:
+            return
+        found = self._ask(_NUMBERS, upto=meta.upto)
+        if found:
+            numbers, owners = zip(*found, strict=True)
+            self._bulk_seqs = np.array(numbers, np.int64)
+            self._bulk_rows = rows.rows(owners)
+        self._fit(len(rows))
+        self._in_bulk[:] = False
+        self._in_bulk[self._bulk_rows[self._bulk_rows >= 0]] = True
+
+    def follow(self, rows: MemoryRows) -> None:
+        """Take in vectors that are newer than `upto`."""
+        self._fit(len(rows))
+        # Vectors in the bulk are read back by the ids of their rows.
+        self._ids = rows.ids
+        for batch in _of_whole_records(self._vectors.get_all(self._embedder, self.upto)):
+            self._put(batch, rows)
+            self.upto = batch.seq
+
+    def _put(self, batch: VectorBatch, rows: MemoryRows) -> None:
+        starts = _starts(batch.record_ids)
+        owners = [batch.record_ids[start] for start in starts]
+        size = 2 * self._dimensions
+        edges = pairwise([*starts, len(batch.record_ids)])
+        blobs = [batch.data[a * size : b * size] for a, b in edges]
+        # A vector that came in the place of another has a name of its own in the matrix.
+        keys = [f"{batch.seq}:{owner}".encode("utf-8", "surrogatepass") for owner in owners]
+        self._matrix.add(keys, blobs)
+        at = rows.rows(owners)
+        known = at >= 0
+        self._entry[at[known]] = self._matrix.entries(keys)[known]
+        self._leave_bulk(at[known])
+
+    def drop(self, row: int) -> None:
+        """A memory was deleted."""
+        if row < len(self._entry):
+            self._entry[row] = -1
+            self._leave_bulk(np.array([row]))
+
+    def _leave_bulk(self, rows: NDArray[np.int64]) -> None:
+        gone = rows[self._in_bulk[rows]]
+        if len(gone):
+            self._bulk_rows[np.isin(self._bulk_rows, gone)] = -1
+            self._in_bulk[gone] = False
+
+    def _fit(self, count: int) -> None:
+        more = count - len(self._entry)
+        if more > 0:
+            self._entry = np.concatenate((self._entry, np.full(more, -1, np.int64)))
+            self._in_bulk = np.concatenate((self._in_bulk, np.zeros(more, np.bool_)))
+
+    def embedded(self, count: int) -> NDArray[np.bool_]:
+        """Which of the first `count` rows have a vector."""
+        self._fit(count)
+        return (self._entry[:count] >= 0) | self._in_bulk[:count]
+
+    # Answers.
+
+    def nearest(self, vector: NDArray[np.float32], keep: NDArray[np.bool_], limit: int) -> Nearest:
+        """The `limit` rows of `keep` (N,) that are nearest to a unit vector."""
+        self._fit(len(keep))
+        entry = self._entry[: len(keep)]
+        rows = np.flatnonzero(keep & (entry >= 0))
+        near = best_of(rows, self._scan(vector)[entry[rows]].astype(np.float64), limit)
+        if not self.bulk or not (keep & self._in_bulk[: len(keep)]).any():
+            return near
+        far = self._from_bulk(vector, keep, limit)
+        both = np.concatenate((near.cosines, far.cosines))
+        joined = best_of(np.concatenate((near.rows, far.rows)), both, limit)
+        return Nearest(joined.rows, joined.cosines, far.exact)
+
+    def cosines(self, vector: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The cosine of each of these few rows, 0 without a vector."""
+        found = np.zeros(len(rows))
+        entry = self._entry[rows]
+        here = entry >= 0
+        if here.any():
+            found[here] = self._scan(vector)[entry[here]]
+        for place in np.flatnonzero(~here & self._in_bulk[rows]).tolist():
+            parts = self._ask(_OF, id=self._ids[int(rows[place])])
+            if parts:
+                data = wholes(b"".join(p[0] for p in parts), self._dimensions)
+                found[place] = float((data @ vector).max())
+        return found
+
+    def _scan(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        view = self._matrix.view()
+        if len(view.parts) < BIG:
+            return view.best(vector)
+        # The exact scan of a few rows is best left to one thread; a hundred thousand are not.
+        similarities: NDArray[np.float32] = view.parts @ vector
+        if len(view.starts) == len(view.parts):
+            return similarities
+        best: NDArray[np.float32] = np.maximum.reduceat(similarities, view.starts)
+        return best
+
+    def _from_bulk(
+        self, vector: NDArray[np.float32], keep: NDArray[np.bool_], limit: int
+    ) -> Nearest:
+        """Ask for more until enough of what comes may be shown; then truth itself is scanned."""
+        wanted = min(limit, int((keep & self._in_bulk[: len(keep)]).sum()))
+        asked = 2 * limit
+        while True:
+            keys, cosines, exact = self.ann.search(vector, asked)
+            rows = self._rows_of(keys)
+            good = rows >= 0
+            good[good] = keep[rows[good]]
+            found = best_of(*_best_part(rows[good], cosines[good]), limit)
+            everything = len(keys) < asked
+            if len(found.rows) >= wanted or (everything and exact):
+                return Nearest(found.rows, found.cosines, exact)
+            if everything or asked >= _MOST:
+                return self._scan_truth(vector, keep, limit)
+            asked *= 4
+
+    def _scan_truth(
+        self, vector: NDArray[np.float32], keep: NDArray[np.bool_], limit: int
+    ) -> Nearest:
+        found_rows, found_cosines = [], []
+        for seqs, vectors in self._read(0, self.ann.meta.upto):
+            rows = self._rows_of(seqs)
+            good = rows >= 0
+            good[good] = keep[rows[good]]
+            found_rows.append(rows[good])
+            found_cosines.append((vectors[good] @ vector).astype(np.float32))
+        rows, cosines = np.concatenate(found_rows), np.concatenate(found_cosines)
+        return best_of(*_best_part(rows, cosines), limit)
+
+    def _rows_of(self, seqs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Rows by the numbers of their vectors; -1 for those that are gone or replaced."""
+        places = np.minimum(np.searchsorted(self._bulk_seqs, seqs), len(self._bulk_seqs) - 1)
+        return np.where(self._bulk_seqs[places] == seqs, self._bulk_rows[places], -1)
+
+    # The bulk.
+
+    def write_bulk(self, upto: int) -> None:
+        """Write vectors up to a number of truth to the disk. Needs no lock but that on the files.
+
+        Raises MissingExtra without LanceDB, and what LanceDB raises (ANN_ERRORS).
+        """
+        store = AnnStore(self.ann.folder, self._embedder, self._dimensions)
+        since = store.open().upto
+        if upto > since:
+            store.extend(self._read(since, upto), upto)
+
+    def lose_bulk(self, rows: MemoryRows) -> None:
+        """The bulk cannot be read: make do with memory until it is written again."""
+        self.ann.discard()
+        self.load(rows)
+
+    def _read(self, since: int, upto: int) -> Iterator[Batch]:
+        while found := self._ask(_DATA, since=since, upto=upto, limit=STEP):
+            numbers, data = zip(*found, strict=True)
+            since = numbers[-1]
+            yield np.array(numbers, np.int64), wholes(b"".join(data), self._dimensions)
+
+    def _ask(self, statement: str, **values: str | int) -> list[tuple[object, ...]]:
+        named = {"namespace": self._records.namespace, "embedder": self._embedder}
+        return self._records.truth.rows(statement, {**named, **values})
+
+
+def best_of(rows: NDArray[np.int64], cosines: NDArray[np.float64], limit: int) -> Nearest:
+    """The best `limit`, and what ties with the last of them: a cut must not decide a tie."""
+    if 0 < limit < len(rows):
+        cut = len(rows) - limit
+        keep = cosines >= np.partition(cosines, cut)[cut]
+        rows, cosines = rows[keep], cosines[keep]
+    order = np.argsort(-cosines, kind="stable")
+    return Nearest(rows[order], cosines[order])
+
+
+def _best_part(
+    rows: NDArray[np.int64], cosines: NDArray[np.float32]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    own, where = np.unique(rows, return_inverse=True)
+    best = np.full(len(own), -np.inf)
+    np.maximum.at(best, where, cosines)
+    return own, best
+
+
+def _starts(owners: Sequence[str]) -> list[int]:
+    return [at for at, one in enumerate(owners) if not at or owners[at - 1] != one]
+
+
+def _of_whole_records(batches: Iterable[VectorBatch]) -> Iterator[VectorBatch]:
+    """The same vectors, in batches that no record's parts are split between."""
+    held: VectorBatch | None = None
+    for fetched in batches:
+        batch = fetched
+        if held is not None:
+            batch = VectorBatch(
+                held.record_ids + fetched.record_ids,
+                held.parts + fetched.parts,
+                held.data + fetched.data,
+                fetched.seq,
+            )
+        cut = _starts(batch.record_ids)[-1]
+        size = len(batch.data) // len(batch.parts)
+        if cut:
+            # Its number is not known; that of the whole batch only says that this was taken.
+            yield VectorBatch(
+                batch.record_ids[:cut], batch.parts[:cut], batch.data[: cut * size], batch.seq
+            )
+        held = VectorBatch(
+            batch.record_ids[cut:], batch.parts[cut:], batch.data[cut * size :], batch.seq
+        )
+    if held is not None:
+        yield held

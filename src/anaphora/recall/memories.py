@@ -1,0 +1,262 @@
+"""The memory lane: from a question to the memories that answer it.
+
+In: a question, filters, a moment. Out: `Recall[MemoryHit]`, best first, each hit with the factors
+of its score, and what was unavailable. It never changes truth, and a failing embedder never makes
+it raise: words answer alone, and the result says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+from anaphora.errors import EmbeddingError, InvalidInput
+from anaphora.memory_values import HalfLives, MemoryHit, MemoryRecord, Rejected
+from anaphora.rank.memories import MemoryScores, rank_memories
+from anaphora.store.filters import parse
+from anaphora.store.record_rows import to_micros
+from anaphora.text import query_terms
+from anaphora.values import Degraded, Recall, RecallMode
+
+if TYPE_CHECKING:
+    from anaphora.embed.service import EmbedderService
+    from anaphora.index.memories import MemoryIndex
+    from anaphora.index.memory_state import Candidates, Wanted
+    from anaphora.store.record_rows import RecordLink
+    from anaphora.store.records import Records
+
+__all__ = ["FLOOR", "MemoryRecall"]
+
+MODES: tuple[str, ...] = get_args(RecallMode)
+
+OVERFETCH: Final = 8
+"""Candidates by vector (and as many by words) for each hit that is wanted, as the seed has it."""
+
+MODEL_PATIENCE: Final = 10.0
+"""Seconds that a question waits for a model that is still loading before words answer alone."""
+
+FLOOR: Final = 0.6
+"""The published floor of `mode="hybrid"`: see bench/results/memory_floor.md."""
+
+_SAME = "same"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRecall:
+    """Answers questions from the memories of one namespace."""
+
+    records: Records
+    index: MemoryIndex
+    embedder: EmbedderService
+    clock: Callable[[], datetime]
+    half_lives: HalfLives = field(default_factory=HalfLives)
+
+    def recall(
+        self,
+        query: str,
+        *,
+        top_k: int = 3,
+        min_score: float | None = None,
+        filters: Mapping[str, Any] | None = None,
+        mode: RecallMode = "hybrid",
+        as_of: datetime | None = None,
+        explain: bool = False,
+    ) -> Recall[MemoryHit]:
+        """The `top_k` best memories for `query`, in descending order of score.
+
+        `min_score` leaves out hits of a lower score. `filters` are applied before anything is cut.
+        `as_of` (aware) asks what was true then. `explain` fills `Recall.rejected`. Raises
+        `InvalidInput` for bad arguments and `FilterError` for a bad filter.
+        """
+        _check(query, top_k, min_score, mode, as_of)
+        keep = parse(filters)
+        if not query.strip():
+            return Recall((), (Degraded("query", "it is blank: there is nothing to look for"),))
+        degraded: list[Degraded] = []
+        wanted = self._wanted(query, mode, OVERFETCH * top_k, degraded)
+        wanted = replace(wanted, moment=as_of or self.clock(), past=as_of is not None, keep=keep)
+        found = self.index.candidates(wanted)
+        degraded.extend(found.degraded)
+        if found.pending:
+            reason = f"{found.pending} memories have no vector yet: words alone can find them"
+            degraded.append(Degraded("embeddings", reason))
+        work = _Answer(self, wanted, hybrid=not _is_bare(mode, wanted))
+        hits = work.hits(found, top_k, -math.inf if min_score is None else min_score)
+        rejected = work.rejected(found) if explain else ()
+        return Recall(hits, tuple(degraded), rejected)
+
+    def _wanted(self, query: str, mode: str, limit: int, degraded: list[Degraded]) -> Wanted:
+        from anaphora.index.memory_state import Wanted
+
+        vector = None
+        if mode != "words":
+            try:
+                vector = self.embedder.query(query, timeout=MODEL_PATIENCE)
+            except EmbeddingError as error:
+                degraded.append(Degraded("embeddings", f"words answered alone: {error}"))
+        bare = mode == "vector" and vector is not None
+        return Wanted(
+            moment=self.clock(),
+            limit=limit,
+            vector=vector,
+            terms=() if bare else query_terms(query),
+            all_words=vector is None,
+        )
+
+
+class _Answer:
+    """One answer in the making."""
+
+    def __init__(self, lane: MemoryRecall, wanted: Wanted, *, hybrid: bool) -> None:
+        self._lane = lane
+        self._wanted = wanted
+        self._hybrid = hybrid
+        self._rejected: list[tuple[int, str]] = []
+        self._scores: MemoryScores | None = None
+        self._shown: set[str] = set()
+
+    def hits(self, found: Candidates, top_k: int, least: float) -> tuple[MemoryHit, ...]:
+        """The best `top_k` of at least this score, restatements shown once."""
+        scores = self._scores = self._rank(found)
+        ids = found.columns.ids
+        taken: list[int] = []
+        links = _Links(self._lane.records, [ids[p] for p in scores.order.tolist()], self._hybrid)
+        same: dict[str, list[str]] = {}
+        for place in scores.order.tolist():
+            if scores.score[place] < least:
+                self._rejected.append((place, "below_min_score"))
+            elif len(taken) == top_k:
+                self._rejected.append((place, "beyond_top_k"))
+            elif twin := links.shown_twin(ids[place], (ids[p] for p in taken)):
+                same.setdefault(twin, []).append(ids[place])
+                self._rejected.append((place, f"same_as {twin}"))
+            elif self._hybrid and scores.similarity[place] <= 0.0:
+                self._rejected.append((place, "nothing_in_common"))
+            else:
+                taken.append(place)
+        self._shown = {ids[p] for p in taken}
+        records = self._lane.records.many(ids[p] for p in taken)
+        related = self._standing(links, [ids[p] for p in taken])
+        hits = []
+        for place in taken:
+            record = records.get(ids[place])
+            # Forgotten between the search and now: it must not come back.
+            if record is not None and not record.forgotten:
+                hit = _hit(record, scores, place)
+                others = tuple(i for i in links.others(record.id, "related") if i in related)
+                twins = [i for i in links.others(record.id, _SAME) if i in related]
+                shown_once = tuple(dict.fromkeys((*same.get(record.id, ()), *twins)))
+                hits.append(replace(hit, related=others, same_as=shown_once))
+        return tuple(hits)
+
+    def rejected(self, found: Candidates) -> tuple[Rejected, ...]:
+        """Candidates that were not shown, best first: of what could be shown, then of the rest."""
+        assert self._scores is not None
+        out = self._described(found, self._scores, self._rejected)
+        every = self._lane.index.excluded(self._wanted)
+        known = set(found.columns.ids)
+        scores = self._rank(every)
+        others = [
+            (place, every.excluded[place])
+            for place in scores.order.tolist()
+            if every.excluded[place] and every.columns.ids[place] not in known
+        ]
+        return (*out, *self._described(every, scores, others))
+
+    def _described(
+        self, found: Candidates, scores: MemoryScores, places: Iterable[tuple[int, str]]
+    ) -> Iterator[Rejected]:
+        listed = list(places)
+        records = self._lane.records.many(found.columns.ids[place] for place, _ in listed)
+        for place, reason in listed:
+            record = records.get(found.columns.ids[place])
+            if record is not None:
+                yield Rejected(_hit(record, scores, place), reason)
+
+    def _rank(self, found: Candidates) -> MemoryScores:
+        now = to_micros(self._wanted.moment)
+        assert now is not None
+        return rank_memories(found.columns, now, self._lane.half_lives, hybrid=self._hybrid)
+
+    def _standing(self, links: _Links, taken: list[str]) -> set[str]:
+        """Which of the linked memories may be shown: those that are past stay out of sight."""
+        linked = [other for one in taken for other in links.others(one)]
+        if not linked:
+            return set()
+        return self._lane.index.standing(linked, self._wanted.moment, past=self._wanted.past)
+
+
+class _Links:
+    """The links of candidates, read when they are first asked for, some candidates at a time."""
+
+    _STEP = 16
+
+    def __init__(self, records: Records, ids: list[str], wanted: bool) -> None:
+        self._records = records
+        self._waiting = ids if wanted else []
+        self._known: dict[str, list[tuple[str, str]]] = {}
+
+    def others(self, record_id: str, kind: str = "") -> list[str]:
+        """Ids that are linked with this one, the closest first; of one kind, or of any."""
+        self._read(record_id)
+        found = self._known.get(record_id, [])
+        return [other for other, of_kind in found if kind in ("", of_kind)]
+
+    def shown_twin(self, record_id: str, shown: Iterable[str]) -> str:
+        """The hit that says the same as this candidate, "" where there is none."""
+        same = set(self.others(record_id, _SAME))
+        return next((one for one in shown if one in same), "")
+
+    def _read(self, record_id: str) -> None:
+        while record_id not in self._known and self._waiting:
+            some, self._waiting = self._waiting[: self._STEP], self._waiting[self._STEP :]
+            self._known.update({one: [] for one in some})
+            for link in self._records.links(some):
+                self._add(link)
+
+    def _add(self, link: RecordLink) -> None:
+        kind = _SAME if link.kind == _SAME else "related"
+        for one, other in ((link.record_id, link.other_id), (link.other_id, link.record_id)):
+            if one in self._known and (other, kind) not in self._known[one]:
+                self._known[one].append((other, kind))
+
+
+def _hit(record: MemoryRecord, scores: MemoryScores, place: int) -> MemoryHit:
+    return MemoryHit(
+        id=record.id,
+        text=record.text,
+        score=float(scores.score[place]),
+        similarity=float(scores.similarity[place]),
+        decay=float(scores.decay[place]),
+        reinforcement=float(scores.reinforcement[place]),
+        type=record.type,
+        created_at=record.created_at,
+        path=record.path,
+        payload=record.payload,
+        tags=record.tags,
+        category=record.category,
+        factors=scores.explain(place),
+    )
+
+
+def _is_bare(mode: str, wanted: Wanted) -> bool:
+    return mode == "vector" and wanted.vector is not None
+
+
+def _check(
+    query: object, top_k: object, min_score: object, mode: object, as_of: datetime | None
+) -> None:
+    if not isinstance(query, str):
+        raise InvalidInput("query", query, "expected a string")
+    if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 1:
+        raise InvalidInput("top_k", top_k, "expected a whole number, 1 or more")
+    number = isinstance(min_score, int | float) and not isinstance(min_score, bool)
+    if min_score is not None and (not number or math.isnan(min_score)):  # type: ignore[arg-type]
+        raise InvalidInput("min_score", min_score, "expected a number")
+    if mode not in MODES:
+        raise InvalidInput("mode", mode, f"expected one of {', '.join(MODES)}")
+    if as_of is not None and (not isinstance(as_of, datetime) or as_of.utcoffset() is None):
+        raise InvalidInput("as_of", as_of, "expected an aware datetime")

@@ -1,0 +1,263 @@
+"""`anaphora remember`, `recall`, `list`, `get`, `update`, `forget`: lasting memories."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Annotated, Any, cast
+
+import typer
+from rich.text import Text
+
+from anaphora.errors import InvalidInput, NotFound
+from anaphora.memory_values import MemoryHit, MemoryRecord, MemoryType
+from anaphora.surfaces.cli.output import (
+    console,
+    emit,
+    show_degraded,
+    show_factors,
+    show_text,
+    visible,
+)
+from anaphora.surfaces.cli.where import opened
+from anaphora.values import Recall, RecallMode
+
+__all__ = ["register"]
+
+Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
+Filters = Annotated[
+    str | None,
+    typer.Option(help='A filter in JSON, e.g. {"tags": {"contains": "testing"}}.'),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the program."""
+    for command in (remember, recall, get, update, forget):
+        app.command()(command)
+    app.command("list")(list_)
+
+
+def remember(
+    context: typer.Context,
+    text: Annotated[str, typer.Argument(help="What to remember, in one or a few sentences.")],
+    type_: Annotated[
+        str, typer.Option("--type", help="episodic, semantic or procedural.")
+    ] = "semantic",
+    path: Annotated[
+        str | None, typer.Option(help="What this is the value of, e.g. user.editor.")
+    ] = None,
+    payload: Annotated[str | None, typer.Option(help="A JSON object kept with it.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="A tag; give it several times.")] = None,
+    category: Annotated[str | None, typer.Option(help="A category.")] = None,
+    source: Annotated[str | None, typer.Option(help="Where it comes from.")] = None,
+    supersedes: Annotated[str | None, typer.Option(help="The id that it replaces.")] = None,
+    expires: Annotated[str | None, typer.Option(help="When it ends, RFC 3339.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Remember a fact. Said again it is reinforced; a new value of a path supersedes the old."""
+    with opened(context, warm=True) as memory:
+        done = memory.remember(
+            text,
+            type=cast(MemoryType, type_),
+            path=path,
+            payload=_object("payload", payload),
+            tags=tuple(tag or ()),
+            category=category,
+            source=source,
+            supersedes=supersedes,
+            expires_at=_time("expires", expires),
+        )
+    if as_json:
+        emit(done)
+        return
+    out = console()
+    out.print(f"{done.action} {done.id}")
+    if done.redacted:
+        out.print(Text(f"  taken out before storing: {', '.join(done.redacted)}", "yellow"))
+    for related in done.related:
+        out.print(Text(f"  close to {related}", "dim"))
+
+
+def recall(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(help="What to look for, in your own words.")],
+    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="At most this many.")] = 3,
+    min_score: Annotated[float | None, typer.Option(help="Leave out what scores less.")] = None,
+    filters: Filters = None,
+    mode: Annotated[str, typer.Option(help="hybrid, words or vector.")] = "hybrid",
+    as_of: Annotated[str | None, typer.Option(help="As it was then, RFC 3339.")] = None,
+    why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show what was rejected too.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Recall memories: similarity × decay × reinforcement."""
+    with opened(context, warm=mode != "words") as memory:
+        found = memory.recall(
+            query,
+            top_k=top_k,
+            min_score=min_score,
+            filters=_object("filters", filters),
+            mode=cast(RecallMode, mode),
+            as_of=_time("as-of", as_of),
+            explain=explain,
+        )
+    if as_json:
+        emit(found)
+    else:
+        _show_memories(found, why=why)
+
+
+def _show_memories(found: Recall[MemoryHit], *, why: bool) -> None:
+    out = console()
+    if not found.hits:
+        out.print("nothing was recalled")
+    for rank, hit in enumerate(found.hits, 1):
+        _show_hit(f"{rank}  ", hit, why=why)
+    for rejected in found.rejected:
+        out.print(Text(f"rejected: {rejected.reason}", "yellow"))
+        _show_hit("   ", rejected.hit, why=why)
+    show_degraded(found.degraded)
+
+
+def _show_hit(mark: str, hit: MemoryHit, *, why: bool) -> None:
+    out = console()
+    head = Text(mark, style="dim").append(visible(hit.path or hit.type), style="bold")
+    head.append(f"  {hit.created_at:%Y-%m-%d %H:%M}  {hit.id}", style="dim")
+    out.print(head.append(f"  {hit.score:.3f}", style="green"))
+    show_text(out, hit.text)
+    if why:
+        show_factors(
+            out,
+            {
+                "similarity": hit.similarity,
+                "decay": hit.decay,
+                "reinforcement": hit.reinforcement,
+                **hit.factors,
+            },
+        )
+
+
+def list_(
+    context: typer.Context,
+    filters: Filters = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 50,
+    cursor: Annotated[str | None, typer.Option(help="Where the last page ended.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List memories, the last changed first."""
+    with opened(context) as memory:
+        page = memory.list(_object("filters", filters), limit=limit, cursor=cursor)
+    if as_json:
+        emit(page)
+        return
+    out = console()
+    for record in page.items:
+        _show_record(record)
+    if not page.items:
+        out.print("no memories")
+    if page.cursor:
+        out.print(f"… more with --cursor {page.cursor}")
+
+
+def get(
+    context: typer.Context,
+    id_: Annotated[str, typer.Argument(metavar="ID", help="The memory's id.")],
+    as_json: Json = False,
+) -> None:
+    """Show one memory with all that is known of it."""
+    with opened(context) as memory:
+        record = memory.get(id_)
+    if as_json:
+        emit(record)
+    else:
+        _show_record(record)
+
+
+def _show_record(record: MemoryRecord) -> None:
+    out = console()
+    head = Text(visible(record.path or record.type), style="bold")
+    head.append(f"  {record.created_at:%Y-%m-%d %H:%M}  {record.id}", style="dim")
+    if record.reinforce_count:
+        head.append(f"  said {record.reinforce_count + 1} times", style="green")
+    if record.superseded_by:
+        head.append(f"  superseded by {record.superseded_by}", style="yellow")
+    out.print(head)
+    show_text(out, record.text)
+
+
+def update(
+    context: typer.Context,
+    id_: Annotated[str, typer.Argument(metavar="ID", help="The memory's id.")],
+    text: Annotated[
+        str | None, typer.Option(help="New words; the old ones stay in history.")
+    ] = None,
+    type_: Annotated[str | None, typer.Option("--type", help="A new type.")] = None,
+    payload: Annotated[str | None, typer.Option(help="A new JSON object.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="New tags, in place of the old.")] = None,
+    category: Annotated[str | None, typer.Option(help="A new category.")] = None,
+    expires: Annotated[str | None, typer.Option(help="When it ends, RFC 3339.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Change a memory. New words make a new version; the old one stays in its history."""
+    given: dict[str, Any] = {
+        "text": text,
+        "type": type_,
+        "payload": _object("payload", payload),
+        "tags": tuple(tag) if tag else None,
+        "category": category,
+        "expires_at": _time("expires", expires),
+    }
+    changes = {name: value for name, value in given.items() if value is not None}
+    if not changes:
+        raise InvalidInput("update", id_, "expected something to change")
+    with opened(context, warm=True) as memory:
+        done = memory.update(id_, **changes)
+    if as_json:
+        emit(done)
+    else:
+        console().print(f"{done.action} {done.id}")
+
+
+def forget(
+    context: typer.Context,
+    id_: Annotated[str | None, typer.Argument(metavar="[ID]", help="The memory's id.")] = None,
+    filters: Filters = None,
+    soft: Annotated[bool, typer.Option("--soft", help="Keep it in history.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Forget one memory, or all that a filter finds, for real; say what still holds the words."""
+    with opened(context) as memory:
+        done = memory.forget(id_, filters=_object("filters", filters), soft=soft)
+    if id_ is not None and not done.count:
+        raise NotFound("memory", id_)
+    if as_json:
+        emit(done)
+        return
+    out = console()
+    out.print(f"forgot {done.count}")
+    for place in done.surviving:
+        at = "" if place.index is None else f" #{place.index}"
+        out.print(Text(visible(f"  still said in {place.kind} {place.id}{at}"), "yellow"))
+
+
+def _object(name: str, text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise InvalidInput(name, text, f"expected a JSON object: {error}") from None
+    if not isinstance(value, dict):
+        raise InvalidInput(name, text, "expected a JSON object")
+    return value
+
+
+def _time(name: str, text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput(name, text, "expected a time like 2026-03-01T12:00:00Z") from None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)

@@ -1,0 +1,32 @@
+"""Spans for whoever traces: one call, which does nothing unless OpenTelemetry is there already.
+
+In: the name of what is done, and attributes. Out: a context manager. It looks for
+`opentelemetry.trace` among the modules that the program has imported: a program that traces has
+imported it, and no other pays for it. Never puts texts, queries or ids into a span.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+__all__ = ["span"]
+
+Attribute = str | bool | int | float
+
+
+def span(name: str, **attributes: Attribute) -> AbstractContextManager[Any]:
+    """A span `anaphora.<name>` around what is done inside; errors are recorded in it.
+
+    Attributes are named `anaphora.<attribute>`. The value of the context manager is the span, or
+    None where nobody traces.
+    """
+    trace = sys.modules.get("opentelemetry.trace")
+    if trace is None:
+        return nullcontext()
+    given = {f"anaphora.{key}": value for key, value in attributes.items()}
+    started: AbstractContextManager[Any] = trace.get_tracer("anaphora").start_as_current_span(
+        f"anaphora.{name}", attributes=given
+    )
+    return started

@@ -1,0 +1,224 @@
+"""Records as they are read: pages, changes in order, events, vectors, ids."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anaphora.errors import InvalidInput, NotFound
+from anaphora.memory_values import MemoryRecord, NewMemory
+from anaphora.store.filters import parse
+from anaphora.store.record_ids import RecordIds
+from anaphora.store.records import Records
+from anaphora.store.sql.engine import Truth, open_truth
+from anaphora.store.vectors import RecordVectors, VectorRow, text_hash
+
+NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
+OpenTruth = Callable[[], Truth]
+
+
+def keep(records: Records, *items: NewMemory) -> list[str]:
+    """Put memories in one transaction and return their ids."""
+    from anaphora.store.record_rules import drafted, put_all
+
+    ids = RecordIds(lambda: NOW)
+    with records.change() as work:
+        drafts = [drafted(item, NOW, ids()) for item in items]
+        return [done.id for done in put_all(work, drafts, ids)]
+
+
+def texts(records: Any) -> list[str]:
+    return [record.text for record in records]
+
+
+@pytest.mark.promise("records.list")
+def test_pages_cover_everything_once(truth: Truth) -> None:
+    """Pages of any size hold every record that the filter lets through, the last changed first."""
+    records = Records(truth, "default")
+    keep(records, *(NewMemory(str(n), category="odd" if n % 2 else "even") for n in range(400)))
+    for keep_if, expected in (
+        (None, range(400)),
+        (parse({"category": "odd"}), range(1, 400, 2)),
+        (parse({"AND": [{"category": "odd"}, {"id": {"exists": False}}]}), range(0)),
+    ):
+        for limit in (1, 7, 64, 400, 1000):
+            found: list[str] = []
+            cursor = None
+            while True:
+                page = records.list(keep_if, limit=limit, cursor=cursor)
+                found += texts(page)
+                cursor = page.cursor
+                if cursor is None or len(found) > 400 or limit == 1:
+                    break
+                assert len(page) == limit
+            wanted = [str(n) for n in reversed(expected)]
+            assert found == (wanted[:1] if limit == 1 else wanted)
+
+
+def test_bad_pages(truth: Truth) -> None:
+    """A limit below one and a cursor that is none are `InvalidInput`."""
+    records = Records(truth, "default")
+    for cursor in ("x", "", "é", "cjE", 3, "!!!!"):
+        if cursor == "cjE":
+            records.list(cursor=cursor)
+            continue
+        with pytest.raises(InvalidInput):
+            records.list(cursor=cursor)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput):
+        records.list(limit=0)
+
+
+def test_lists_leave_out_what_is_over(truth: Truth) -> None:
+    """Superseded and expired records are in a list only when they are asked for."""
+    records = Records(truth, "default")
+    keep(
+        records,
+        NewMemory("old", path="p"),
+        NewMemory("new", path="p"),
+        NewMemory("over", expires_at=NOW),
+        NewMemory("soon over", expires_at=NOW + timedelta(seconds=1)),
+    )
+    assert texts(records.list(now=NOW)) == ["soon over", "new"]
+    assert set(texts(records.list())) == {"soon over", "over", "new"}
+    assert set(texts(records.list(history=True))) == {"soon over", "over", "new", "old"}
+    assert set(texts(records.valid_at(NOW))) == {"soon over", "new"}
+
+
+@pytest.mark.promise("records.follow")
+def test_following_by_number_gives_the_present(truth: Truth, open_again: OpenTruth) -> None:
+    """Who follows changes and tombstones in any portions holds what truth holds."""
+    from anaphora.store.record_forgetting import forget_for_good
+
+    records, follower = Records(truth, "default"), Records(open_again(), "default")
+    known: dict[str, MemoryRecord] = {}
+    seen = 0
+
+    def follow(limit: int) -> None:
+        nonlocal seen
+        head = follower.version()
+        while changed := follower.changed_since(seen, limit):
+            assert [r.seq for r in changed] == sorted({r.seq for r in changed})
+            known.update({r.id: r for r in changed})
+            seen = changed[-1].seq
+        for _, gone in follower.tombstones_since(0):
+            known.pop(gone, None)
+        seen = head
+
+    for round_ in range(6):
+        ids = keep(
+            records, *(NewMemory(f"{n % 5}", path=f"p{n % 3}") for n in range(round_, round_ + 4))
+        )
+        if round_ % 2:
+            with records.change() as work:
+                forget_for_good(work, ids[:1])
+        follow(limit=round_ % 3 + 1)
+        assert known == {r.id: r for r in records.list(limit=999, history=True)}
+    assert follower.changed_since(seen) == ()
+
+
+def test_a_failed_change_changes_nothing(truth: Truth) -> None:
+    """When anything in a change fails, no record, event, link or number of it is there."""
+    records = Records(truth, "default")
+    (one,) = keep(records, NewMemory("a", path="p"))
+    before = records.get(one), records.version(), records.events(one)
+    with pytest.raises(ZeroDivisionError), records.change() as work:
+        work.change(one, tags=("x",)) if work.find(one) else None
+        work.flush()
+        raise ZeroDivisionError
+    assert (records.get(one), records.version(), records.events(one)) == before
+
+
+def test_reading_what_is_not_there(truth: Truth) -> None:
+    """Before the first write there is nothing, no file is made, and `get` raises `NotFound`."""
+    records = Records(truth, "default")
+    with pytest.raises(NotFound):
+        records.get("x")
+    assert (records.version(), len(records.list()), records.history("p")) == (0, 0, ())
+    assert (records.events("x"), records.links(["x"]), records.many(["x"])) == ((), (), {})
+    assert RecordVectors(truth, "default").counts() == {}
+    assert list(RecordVectors(truth, "default").get_all("e")) == []
+    assert truth.path is None or not truth.path.exists()
+
+
+@pytest.mark.promise("vectors.truth")
+def test_vectors_belong_to_their_records(truth: Truth) -> None:
+    """Vectors are kept by embedder and part, replaced whole, streamed in order, dropped alone."""
+    records, vectors = Records(truth, "default"), RecordVectors(truth, "default")
+    ids = keep(records, *(NewMemory(str(n)) for n in range(5)))
+    data = [bytes([n]) * 8 for n in range(10)]
+
+    def row(n: int, part: int) -> VectorRow:
+        return VectorRow(ids[n], part, text_hash(str(n)), data[2 * n + part])
+
+    assert vectors.put("e", [row(n, part) for n in range(4) for part in range(2)]) == 4
+    assert vectors.put("f", [row(0, 0), VectorRow("nobody", 0, "h", b"x")]) == 1
+    assert vectors.counts() == {"e": (4, 8), "f": (1, 1)}
+    assert [o.record_id for o in vectors.owners_without("e")] == [ids[4]]
+    assert [o.text for o in vectors.owners_without("f", limit=2)] == ["1", "2"]
+    assert [o.text for o in vectors.owners_without("f", after=ids[2])] == ["3", "4"]
+    for size in (1, 3, 100):
+        batches = list(vectors.get_all("e", batch=size))
+        assert [i for b in batches for i in b.record_ids] == [
+            ids[n] for n in range(4) for _ in "ab"
+        ]
+        assert [p for b in batches for p in b.parts] == [0, 1] * 4
+        assert b"".join(b.data for b in batches) == b"".join(data[:8])
+    last = batches[-1].seq
+    vectors.put("e", [VectorRow(ids[0], 0, "h", b"new")])
+    (changed,) = vectors.get_all("e", since=last)
+    assert (changed.record_ids, changed.data) == ((ids[0],), b"new")
+    assert vectors.counts()["e"] == (4, 7)
+    assert vectors.drop("e") == 7
+    assert vectors.counts() == {"f": (1, 1)}
+    assert RecordVectors(truth, "other").counts() == {}
+
+
+@given(st.lists(st.integers(-5, 5), min_size=1, max_size=50), st.integers(0, 2**74 - 1))
+def test_ids_rise_whatever_the_clock_does(steps: list[int], bits: int) -> None:
+    """Ids of one source are unique and sort by their making, also when the clock goes back."""
+    now = NOW
+
+    def clock() -> datetime:
+        return now
+
+    ids = RecordIds(clock, lambda n: bits & (1 << n) - 1)
+    made = []
+    for step in steps:
+        now += timedelta(milliseconds=step)
+        made.append(ids())
+    assert made == sorted(set(made))
+    assert {len(one) for one in made} == {36}
+    assert {(one[14], one[19] in "89ab") for one in made} == {("7", True)}
+
+
+def test_reading_imports_no_sqlalchemy(tmp_path: Path) -> None:
+    """Getting, listing and following on SQLite bring in no SQLAlchemy."""
+    truth = open_truth(tmp_path / "truth.db")
+    (one,) = keep(Records(truth, "default"), NewMemory("x", path="p"))
+    truth.close()
+    code = f"""
+import sys
+from datetime import UTC, datetime
+from anaphora.store.records import Records
+from anaphora.store.sql.engine import open_truth
+from anaphora.store.vectors import RecordVectors
+from anaphora.intake.remember import Remember
+from anaphora.intake.forget import Forget
+truth = open_truth({str(tmp_path / "truth.db")!r})
+records, vectors = Records(truth, "default"), RecordVectors(truth, "default")
+assert records.get({one!r}) == records.list().items[0] == records.changed_since(0)[0]
+assert records.history("p") and records.events({one!r}) and not records.links([{one!r}])
+assert list(records.valid_at(datetime.now(UTC))) == [] or True
+assert vectors.owners_without("e") and not list(vectors.get_all("e"))
+print([m for m in ("sqlalchemy", "numpy") if m in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "[]", done.stderr + done.stdout
