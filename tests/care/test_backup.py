@@ -108,7 +108,8 @@ def test_a_backup_beside_writers_has_every_acknowledged_write(
 ) -> None:
     """What was acknowledged before the call is in it, and what it has is a state that can be read:
     no note speaks of a turn that is there with other words."""
-    stop, said = threading.Event(), []
+    stop = threading.Event()
+    said: list[str] = []
     keeper = keeping(open_parts())
 
     def write() -> None:

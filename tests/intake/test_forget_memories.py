@@ -103,7 +103,9 @@ def test_forgetting_by_filter(desk: Desk) -> None:
 def test_what_must_not_be_forgotten_by_mistake(desk: Desk) -> None:
     """No argument, empty filters, both at once or a bad filter are errors, and nothing goes."""
     done = desk.say("x")
-    for arguments in ({}, {"filters": {}}, {"record_id": done.id, "filters": {"type": "semantic"}}):
+    both = {"record_id": done.id, "filters": {"type": "semantic"}}
+    wrong: list[dict[str, Any]] = [{}, {"filters": {}}, both]
+    for arguments in wrong:
         with pytest.raises(InvalidInput):
             desk.forget(**arguments)
     with pytest.raises(FilterError):

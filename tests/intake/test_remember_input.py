@@ -56,7 +56,14 @@ def test_bad_input_names_its_place(tmp_path: Path, clock: Any, place: str, field
 
 def test_what_looks_odd_is_kept(desk: Desk) -> None:
     """Big numbers, empty containers, tuples and odd paths are kept as JSON values."""
-    payload = {"big": 10**3000, "none": None, "empty": [{}, []], "t": (1, -0.0), "": "", "b": False}
+    payload: dict[str, Any] = {
+        "big": 10**3000,
+        "none": None,
+        "empty": [{}, []],
+        "t": (1, -0.0),
+        "": "",
+        "b": False,
+    }
     done = desk.say("x", payload=payload, path=".env/..\\Ünïcode 日本 a..b")
     assert desk.get(done.id).payload == payload | {"t": [1, -0.0]}
     assert desk.get(done.id).path == ".env/..\\Ünïcode 日本 a..b"

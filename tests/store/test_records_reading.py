@@ -129,10 +129,16 @@ def test_a_failed_change_changes_nothing(truth: Truth) -> None:
     records = Records(truth, "default")
     (one,) = keep(records, NewMemory("a", path="p"))
     before = records.get(one), records.version(), records.events(one)
-    with pytest.raises(ZeroDivisionError), records.change() as work:
-        work.change(one, tags=("x",)) if work.find(one) else None
-        work.flush()
-        raise ZeroDivisionError
+
+    def fail() -> None:
+        with records.change() as work:
+            assert work.find(one)
+            work.change(one, tags=("x",))
+            work.flush()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     assert (records.get(one), records.version(), records.events(one)) == before
 
 

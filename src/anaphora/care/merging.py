@@ -140,20 +140,16 @@ def _unite(work: RecordWork, here: MemoryRecord, item: Incoming) -> Became:
     own = work.events(here.id)
     known = {_event_key(event) for event in own}
     fresh = [event for event in item.events if _event_key(event) not in known]
-    wanted: dict[str, Any] = {
+    wanted = {
         "created_at": min(here.created_at, there.created_at),
         "last_reinforced": max(here.last_reinforced, there.last_reinforced),
         "valid_from": min(here.valid_from, there.valid_from),
-        "reinforce_count": here.reinforce_count + sum(e.kind in _SAID for e in fresh),
-        "tags": _joined(here.tags, there.tags),
-        "sources": _joined(here.sources, there.sources),
-    }
+    } | _gained(here, there, own, fresh)
     if here.valid_to is None and there.valid_to is not None and here.id == there.id:
         wanted |= {"valid_to": there.valid_to, "superseded_by": there.superseded_by}
-    if fresh and item.last > max((event.at for event in own), default=here.last_reinforced):
-        # What changes in place is as the later moment has it.
-        wanted |= {name: getattr(there, name) for name in ("category", "expires_at", "tags")}
     changes = {name: value for name, value in wanted.items() if getattr(here, name) != value}
+    if "type" in changes and work.same_key(here.id) != STANDS_ALONE:
+        changes["same_key"] = same_key_of(replace(here, type=there.type))
     if changes:
         work.change(here.id, **changes)
     for event in fresh:
@@ -163,6 +159,29 @@ def _unite(work: RecordWork, here: MemoryRecord, item: Incoming) -> Became:
         work.hide(here.id, item.last)
         return "changed"
     return "changed" if changes or fresh else "known"
+
+
+def _gained(
+    here: MemoryRecord,
+    there: MemoryRecord,
+    own: Sequence[RecordEvent],
+    fresh: Sequence[RecordEvent],
+) -> dict[str, Any]:
+    """What events that are new here bring: occurrences join; a later change in place wins."""
+    last = max((event.at for event in own), default=here.last_reinforced)
+    if here.id == there.id and any(e.kind == "updated" and e.at > last for e in fresh):
+        gained = {name: getattr(there, name) for name in ("type", "tags", "category", "expires_at")}
+    else:
+        said = [event for event in fresh if event.kind in _SAID]
+        gained = {"tags": _joined(here.tags, *(event.tags for event in said))}
+        if said and here.category is None:
+            gained["category"] = there.category
+        if said and here.expires_at is not None:
+            longer = there.expires_at is None or there.expires_at > here.expires_at
+            gained["expires_at"] = there.expires_at if longer else here.expires_at
+    sources = [event.source for event in fresh if event.source is not None]
+    count = here.reinforce_count + sum(event.kind in _SAID for event in fresh)
+    return gained | {"sources": _joined(here.sources, sources), "reinforce_count": count}
 
 
 def _line_up(work: RecordWork, path: str) -> None:

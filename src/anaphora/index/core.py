@@ -43,7 +43,7 @@ class IndexCore:
         self.follower = follower
         self.lock = threading.RLock()
         self.ledger: Ledger | None = None
-        self.state = State(home.words, dimensions)
+        self.state = State(home.words, dimensions, home.sealer.token_key)
         self.unwritable = ""
         self._embedder = embedder
         self._dimensions = dimensions
@@ -105,7 +105,7 @@ class IndexCore:
     def _start_over(self, ledger: Ledger) -> None:
         unsaved = self.state.unsaved
         self.ledger = ledger
-        self.state = State(self.home.words, self._dimensions)
+        self.state = State(self.home.words, self._dimensions, self.home.sealer.token_key)
         self.state.unsaved = unsaved
         self._seen_outside = ledger.outside_version()
         self.state.absorb(ledger)
@@ -132,7 +132,7 @@ class IndexCore:
         if self.ledger is not None:
             self.ledger.close()
         self._opened_at = time.monotonic()
-        self._start_over(Ledger(None, self._embedder))
+        self._start_over(self.home.in_memory(self._embedder))
         self.unwritable = reason
 
     def catch_up(self, conversation_id: str | None) -> int:

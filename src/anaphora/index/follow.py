@@ -14,7 +14,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anaphora.errors import InvalidId, StoreError
@@ -214,21 +213,23 @@ class Follower:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except NotAThread as error:
-            return self._unreadable(conversation_id, error)
+            self._report(conversation_id, error)
+            return None
         read = self._read_end(conversation_id, data, identity)
         if read is not None:
             return read
         try:
             document = parse(data)
         except NotAThread as error:
-            return self._unreadable(conversation_id, error)
+            self._report(conversation_id, error)
+            return None
         digests = [digest_of(turn, self._sealer.hash_key) for turn in document.turns]
         if document.splice is not None:
             offset = document.splice[0]
             self._remember(conversation_id, offset, _hashed(data, offset), digests)
         return _Read(identity, digests, 0, document.turns)
 
-    def _unreadable(self, conversation_id: str, error: NotAThread) -> None:
+    def _report(self, conversation_id: str, error: NotAThread) -> None:
         # The store sets it aside and says so, in its own way.
         self.problems.append(Degraded("conversations", f"{conversation_id}: {error}"))
         self._store.get(conversation_id)
@@ -303,12 +304,6 @@ class Follower:
             and first <= index < first + len(turns)
             and note.turn_hash == turn_hash(turns[index - first].role, turns[index - first].text)
         }
-
-
-def _bytes_of(path: Path) -> tuple[bytes, Identity]:
-    with path.open("rb") as file:
-        identity = identity_of(os.fstat(file.fileno()))
-        return file.read(), identity
 
 
 def _hashed(data: bytes, end: int) -> hashlib.blake2b:

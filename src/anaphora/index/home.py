@@ -20,6 +20,7 @@ from anaphora.index.ledger import Ledger, LedgerBusy
 from anaphora.index.records import IndexLost
 from anaphora.index.words import WORD_INDEX_ERRORS, WordsMeta, extend_main, signature
 from anaphora.store.disk import make_directory
+from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
 
 __all__ = ["IndexHome"]
 
@@ -33,6 +34,7 @@ class IndexHome:
     """The directory of one namespace's index of turns."""
 
     directory: Path
+    sealer: IndexSealer = CLEAR_INDEX
 
     @property
     def words(self) -> Path:
@@ -45,7 +47,7 @@ class IndexHome:
         for attempt in range(_ATTEMPTS):
             try:
                 make_directory(self.directory)
-                return Ledger(self.directory / _FILE, embedder), ""
+                return Ledger(self.directory / _FILE, embedder, sealer=self.sealer), ""
             except IndexLost as error:
                 reason = str(error)
                 self.discard()
@@ -58,8 +60,16 @@ class IndexHome:
                 break
         with suppress(IndexLost, LedgerBusy):
             if (self.directory / _FILE).is_file():
-                return Ledger(self.directory / _FILE, embedder, read_only=True), reason
-        return Ledger(None, embedder), reason
+                return self._read_only(embedder), reason
+        return self.in_memory(embedder), reason
+
+    def in_memory(self, embedder: str) -> Ledger:
+        """An index file that lies in memory."""
+        return Ledger(None, embedder, sealer=self.sealer)
+
+    def _read_only(self, embedder: str) -> Ledger:
+        place = self.directory / _FILE
+        return Ledger(place, embedder, read_only=True, sealer=self.sealer)
 
     def discard(self) -> bool:
         """Remove the index file and the words; False where another process is at it."""

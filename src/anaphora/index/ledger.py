@@ -21,6 +21,7 @@ from anaphora.index import ledger_rows as rows
 from anaphora.index.columns import Columns
 from anaphora.index.records import Change, IndexLost, Mark, text_hash
 from anaphora.index.words import WordsMeta
+from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
 from anaphora.text import ANALYSER
 
 __all__ = ["Delta", "Ledger", "LedgerBusy"]
@@ -59,11 +60,20 @@ class Delta:
 class Ledger:
     """One connection to the index file, for one thread at a time (the caller holds a lock)."""
 
-    def __init__(self, path: Path | None, embedder: str, *, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        embedder: str,
+        *,
+        read_only: bool = False,
+        sealer: IndexSealer = CLEAR_INDEX,
+    ) -> None:
         """Open the file, or one in memory when `path` is None. Raises IndexLost, LedgerBusy."""
         self.path = path
         self.embedder = embedder
         self.read_only = read_only
+        self._sealer = sealer
+        self._format = _FORMAT + sealer.mark
         self.identity: tuple[int, int] = (0, 0)
         self.wants_purge = False
         try:
@@ -117,9 +127,9 @@ class Ledger:
             after_row = 0 if since is None or whole else since.last_row
             after_change = 0 if since is None or whole else since.change
             after_vector = 0 if since is None else since.last_vector
-            columns, speakers = rows.read_columns(self._db, after_row)
+            columns, speakers = rows.read_columns(self._db, after_row, self._sealer)
             keys, blobs, last_vector = rows.read_vectors(
-                self._db, self.embedder, after_vector, 2 * dimensions
+                self._db, self.embedder, after_vector, 2 * dimensions, self._sealer
             )
             return Delta(
                 whole=whole,
@@ -127,7 +137,7 @@ class Ledger:
                 epoch=epoch,
                 notes=notes,
                 words=WordsMeta(*words),
-                marks=rows.read_marks(self._db, after_change),
+                marks=rows.read_marks(self._db, after_change, self._sealer),
                 columns=columns,
                 speakers=speakers,
                 vectors=(keys, blobs),
@@ -151,8 +161,9 @@ class Ledger:
             for some in _slices(list(dict.fromkeys(hashes)), 500):
                 query = f"SELECT hash, text FROM texts WHERE hash IN ({_marks_for(some)})"  # noqa: S608
                 for key, data in self._db.execute(query, some):
-                    text = bytes(data).decode("utf-8", "surrogatepass")
-                    if text_hash(text) != key:
+                    opened = rows.opened(self._sealer, "text", key, data)
+                    text = opened.decode("utf-8", "surrogatepass")
+                    if text_hash(text, self._sealer.hash_key) != key:
                         raise IndexLost("a text is not the one that was written")
                     found[key] = text
         return found
@@ -172,10 +183,10 @@ class Ledger:
     def apply(self, changes: Sequence[Change], notes: int | None) -> bool:
         """Write changes in one transaction; False where the file is not at their base any more."""
         with self._guarded(), self._writing() as change:
-            if any(not rows.at_base(self._db, item) for item in changes):
+            if any(not rows.at_base(self._db, item, self._sealer) for item in changes):
                 self._db.execute("ROLLBACK")
                 return False
-            gone = [rows.write_change(self._db, item, change) for item in changes]
+            gone = [rows.write_change(self._db, item, change, self._sealer) for item in changes]
             self._db.execute("UPDATE meta SET notes = coalesce(?, notes)", (notes,))
             if any(lowest is not None for lowest in gone):
                 rows.forget_orphans(self._db, min(low for low in gone if low is not None))
@@ -193,7 +204,8 @@ class Ledger:
     def save_vectors(self, vectors: Iterable[tuple[bytes, bytes]]) -> None:
         """Keep the stored form of texts' vectors; a failure of theirs is over."""
         with self._guarded(), self._writing():
-            for key, blob in vectors:
+            for key, vector in vectors:
+                blob = self._sealer.seal("vector", key, vector)
                 # Its turn can have been forgotten while it was embedded.
                 self._db.execute(
                     "INSERT OR IGNORE INTO vectors (text_hash, embedder, parts, checked)"
@@ -266,11 +278,11 @@ class Ledger:
                 for statement in rows.SCHEMA.split(";\n"):
                     self._db.execute(statement)
                 self._db.execute(
-                    "INSERT INTO meta VALUES (1, ?, 0, 0, -1, '', 0, 0, 0, 0)", (_FORMAT,)
+                    "INSERT INTO meta VALUES (1, ?, 0, 0, -1, '', 0, 0, 0, 0)", (self._format,)
                 )
             self._db.execute("COMMIT")
         row = self._db.execute("SELECT format FROM meta").fetchone()
-        if row is None or row[0] != _FORMAT:
+        if row is None or row[0] != self._format:
             raise IndexLost("the index has another format")
 
     @contextmanager

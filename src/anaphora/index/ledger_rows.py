@@ -13,13 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.errors import Tampered
 from anaphora.index.columns import Columns, checksums, empty_columns
 from anaphora.index.records import Change, IndexLost, Mark, Record
+from anaphora.store.sealing.index import IndexSealer
 
 __all__ = [
     "SCHEMA",
     "at_base",
     "forget_orphans",
+    "opened",
     "read_columns",
     "read_failures",
     "read_marks",
@@ -53,7 +56,7 @@ CREATE TABLE failures (
 """
 
 
-def read_columns(db: Any, after: int) -> tuple[Columns, list[str | None]]:
+def read_columns(db: Any, after: int, sealer: IndexSealer) -> tuple[Columns, list[str | None]]:
     """Turns after a row id and who spoke them; the column of speakers' codes is left at -1."""
     found = db.execute(
         "SELECT id, thread, position, role, length, flags, ts, text_hash, checked, speaker"
@@ -69,7 +72,7 @@ def read_columns(db: Any, after: int) -> tuple[Columns, list[str | None]]:
     times = np.array(ts, np.float64)
     if not np.array_equal(checksums(numbers, times, hashes), np.array(checked, np.int64)):
         raise IndexLost("rows are not the ones that were written")
-    decoded = {name: None if name is None else _decoded(name) for name in set(names)}
+    decoded = {name: None if name is None else _named(name, sealer) for name in set(names)}
     columns = Columns(
         numbers[0],
         numbers[1].astype(np.int32),
@@ -85,7 +88,7 @@ def read_columns(db: Any, after: int) -> tuple[Columns, list[str | None]]:
 
 
 def read_vectors(
-    db: Any, embedder: str, after: int, width: int
+    db: Any, embedder: str, after: int, width: int, sealer: IndexSealer
 ) -> tuple[list[bytes], list[bytes], int]:
     """Hashes of texts, their vectors as stored, and the last row id; `width` is bytes a part."""
     found = db.execute(
@@ -94,21 +97,28 @@ def read_vectors(
         (after, embedder),
     ).fetchall()
     crc = zlib.crc32
-    for _, key, blob, checked in found:
-        if crc(blob, crc(key)) != checked or not blob or len(blob) % width:
+    blobs: list[bytes] = []
+    for _, key, stored, checked in found:
+        if crc(stored, crc(key)) != checked:
             raise IndexLost("a vector is not the one that was written")
+        blob = opened(sealer, "vector", key, stored)
+        if not blob or len(blob) % width:
+            raise IndexLost("a vector is not the one that was written")
+        blobs.append(blob)
     last = found[-1][0] if found else after
-    return [row[1] for row in found], [row[2] for row in found], last
+    return [row[1] for row in found], blobs, last
 
 
-def read_marks(db: Any, after: int) -> dict[str, Mark]:
+def read_marks(db: Any, after: int, sealer: IndexSealer) -> dict[str, Mark]:
     """Marks of the threads that were written after a change number."""
     found = db.execute(
         "SELECT id, inode, size, mtime, ctime, seen, count, chain, code FROM threads"
         " WHERE stamp > ?",
         (after,),
     )
-    return {_decoded(row[0]): Mark((row[1], row[2], row[3], row[4]), *row[5:]) for row in found}
+    return {
+        _named(row[0], sealer): Mark((row[1], row[2], row[3], row[4]), *row[5:]) for row in found
+    }
 
 
 def read_failures(db: Any, embedder: str) -> dict[bytes, tuple[int, str]]:
@@ -119,11 +129,11 @@ def read_failures(db: Any, embedder: str) -> dict[bytes, tuple[int, str]]:
     return {row[0]: (row[1], row[2]) for row in found}
 
 
-def at_base(db: Any, change: Change) -> bool:
+def at_base(db: Any, change: Change, sealer: IndexSealer) -> bool:
     """Whether the file has this thread as it was when the change was found."""
     row = db.execute(
         "SELECT inode, size, mtime, ctime, count, chain FROM threads WHERE id = ?",
-        (_encoded(change.conversation_id),),
+        (sealer.name(change.conversation_id),),
     ).fetchone()
     if row is None or change.base is None:
         return row is None and change.base is None
@@ -131,9 +141,9 @@ def at_base(db: Any, change: Change) -> bool:
     return bool((row[:4], row[4], row[5]) == (base.identity, base.count, base.chain))
 
 
-def write_change(db: Any, change: Change, number: int) -> int | None:
+def write_change(db: Any, change: Change, number: int, sealer: IndexSealer) -> int | None:
     """Write one change; the lowest row id that went, None when none did."""
-    key = _encoded(change.conversation_id)
+    key = sealer.name(change.conversation_id)
     lowest = None
     if change.base is not None and (change.dropped or change.mark is None):
         where = "thread = (SELECT code FROM threads WHERE id = ?) AND position >= ?"
@@ -154,14 +164,22 @@ def write_change(db: Any, change: Change, number: int) -> int | None:
         (key, *mark.identity, mark.seen_ns, mark.count, mark.chain, number),
     ).fetchall()[0][0]
     if change.records:
-        _insert(db, code, change.records)
+        _insert(db, code, change.records, sealer)
     return lowest
 
 
-def _insert(db: Any, code: int, records: Sequence[Record]) -> None:
+def _insert(db: Any, code: int, records: Sequence[Record], sealer: IndexSealer) -> None:
     db.executemany(
         "INSERT OR IGNORE INTO texts (hash, text, tokens, checked) VALUES (?, ?, ?, ?)",
-        [(r.text_hash, _encoded(r.text), r.tokens, zlib.crc32(r.tokens.encode())) for r in records],
+        [
+            (
+                r.text_hash,
+                sealer.seal("text", r.text_hash, r.text.encode("utf-8", "surrogatepass")),
+                r.tokens,
+                zlib.crc32(r.tokens.encode()),
+            )
+            for r in records
+        ],
     )
     last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'turns'").fetchone()
     first = (last[0] if last else 0) + 1
@@ -177,7 +195,7 @@ def _insert(db: Any, code: int, records: Sequence[Record]) -> None:
         [
             (
                 *(key, code, r.position, r.role),
-                None if r.speaker is None else _encoded(r.speaker),
+                None if r.speaker is None else sealer.name(r.speaker),
                 *(r.ts, r.length, r.flags, r.text_hash, r.digest, total),
             )
             for key, r, total in zip(ids.tolist(), records, checked.tolist(), strict=True)
@@ -202,9 +220,16 @@ def forget_orphans(db: Any, lowest: int) -> None:
     )
 
 
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+def opened(sealer: IndexSealer, kind: str, key: bytes, stored: bytes) -> bytes:
+    """A sealed blob of the index. IndexLost where it is not the one that was written."""
+    try:
+        return sealer.open(kind, key, bytes(stored))
+    except Tampered as error:
+        raise IndexLost(str(error)) from error
 
 
-def _decoded(data: bytes) -> str:
-    return data.decode("utf-8", "surrogatepass")
+def _named(stored: bytes, sealer: IndexSealer) -> str:
+    try:
+        return sealer.named(bytes(stored))
+    except Tampered as error:
+        raise IndexLost(str(error)) from error

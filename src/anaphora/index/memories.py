@@ -15,12 +15,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
 from filelock import FileLock, Timeout
+from numpy.typing import NDArray
 
 from anaphora.errors import AnaphoraError, Closed
 from anaphora.index.ann import ANN_ERRORS
 from anaphora.index.memory_filters import MemoryFilters
-from anaphora.index.memory_rows import MemoryRows, Moment
+from anaphora.index.memory_rows import NEVER, MemoryRows, Moment
 from anaphora.index.memory_state import Candidates, MemoryState, Wanted
 from anaphora.index.memory_vectors import DEFAULT_CAP, MemoryVectors
 from anaphora.index.memory_words import (
@@ -156,6 +158,24 @@ class MemoryIndex:
         """The candidates there would be if all might be shown, each with why it may not."""
         return self._answer(lambda: self._state.excluded(wanted))
 
+    def neighbours(
+        self, vectors: NDArray[np.float32], *, closer: float = 0.8, limit: int = 8
+    ) -> list[list[tuple[str, float, str]]]:
+        """For each unit vector (n, dimensions), current memories of at least this cosine.
+
+        Each is (id, cosine, text), the closest first, at most `limit`.
+        """
+
+        def find() -> list[list[tuple[str, float]]]:
+            rows = self._state.rows
+            keep = (rows.column("alive") == 1) & (rows.column("valid_until") == NEVER)
+            near = self._state.vectors.close_to(vectors, keep, closer, limit)
+            return [[(rows.ids[row], cosine) for row, cosine in one] for one in near]
+
+        found = self._answer(find)
+        records = self._records.many({i for one in found for i, _ in one})
+        return [[(i, c, records[i].text) for i, c in one if i in records] for one in found]
+
     def standing(self, record_ids: Sequence[str], moment: datetime, *, past: bool) -> set[str]:
         """Which of these memories may be shown at `moment`."""
         with self._lock:
@@ -184,7 +204,7 @@ class MemoryIndex:
         `vectors` sends vectors to LanceDB where the cap says that they belong there.
         """
         done = self._write_words()
-        if vectors and self._state.vectors.due():
+        if vectors and self._state.vectors.over_cap():
             done = self._write_vectors() and done
         return done
 
@@ -219,9 +239,9 @@ class MemoryIndex:
         self._worker.start()
 
     def _settle_in_background(self) -> None:
-        # What cannot be written stays in memory and answers from there; the next change tries again.
+        # What cannot be written stays in memory and answers from there; a later change tries again.
         with suppress(AnaphoraError):
-            self.settle()
+            self.settle(vectors=self._state.vectors.due())
 
     def _write_words(self) -> bool:
         with self._only_one("words.lock") as held:

@@ -98,10 +98,14 @@ class MemoryVectors:
         return len(self._matrix.view().parts)
 
     def due(self) -> bool:
-        """Whether vectors should go to the bulk."""
+        """Whether enough vectors have gathered to go to the bulk in one batch."""
+        return self.over_cap() and self.parts > STEP
+
+    def over_cap(self) -> bool:
+        """Whether some of the vectors in memory belong to the bulk."""
         if self._cap is None or not available():
             return False
-        return self.parts > (STEP if self.bulk or not self._cap else self._cap)
+        return self.parts > (0 if self.bulk else self._cap)
 
     def beyond(self) -> bool:
         """Whether more is scanned than the cap says, since LanceDB is not there."""
@@ -201,6 +205,30 @@ class MemoryVectors:
                 data = wholes(b"".join(p[0] for p in parts), self._dimensions)
                 found[place] = float((data @ vector).max())
         return found
+
+    def close_to(
+        self, vectors: NDArray[np.float32], keep: NDArray[np.bool_], closer: float, limit: int
+    ) -> list[list[tuple[int, float]]]:
+        """For each unit vector, up to `limit` (row, cosine) of `keep` of at least `closer`."""
+        self._fit(len(keep))
+        found: list[dict[int, float]] = [{} for _ in vectors]
+        view = self._matrix.view()
+        row_of = np.full(len(view.starts), -1, np.int64)
+        mine = np.flatnonzero(keep & (self._entry[: len(keep)] >= 0))
+        row_of[self._entry[mine]] = mine
+        for start in range(0, len(view.parts), BIG):
+            similarities = vectors @ view.parts[start : start + BIG].T
+            for at, part in np.argwhere(similarities >= closer).tolist():
+                entry = int(np.searchsorted(view.starts, start + part, side="right")) - 1
+                row, cosine = int(row_of[entry]), float(similarities[at, part])
+                if row >= 0:
+                    found[at][row] = max(cosine, found[at].get(row, -1.0))
+        if self.bulk:
+            for at, vector in enumerate(vectors):
+                far = self._from_bulk(vector, keep, limit)
+                pairs = zip(far.rows.tolist(), far.cosines.tolist(), strict=True)
+                found[at].update((row, cosine) for row, cosine in pairs if cosine >= closer)
+        return [sorted(one.items(), key=lambda pair: -pair[1])[:limit] for one in found]
 
     def _scan(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         view = self._matrix.view()

@@ -7,7 +7,7 @@ reads truth and never embeds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,9 +28,10 @@ __all__ = ["State"]
 class State:
     """Everything of one index in memory. One thread at a time (the caller holds a lock)."""
 
-    def __init__(self, words_folder: Path, dimensions: int) -> None:
+    def __init__(self, words_folder: Path, dimensions: int, term_of: Callable[[str], str]) -> None:
         self._words_folder = words_folder
         self._dimensions = dimensions
+        self._term_of = term_of
         self.point: Delta | None = None
         self.overlay: dict[str, Change] = {}
         self.unsaved: dict[bytes, bytes] = {}
@@ -194,6 +195,7 @@ class State:
             row_of=self._row_of(columns.ids[:base]),
             codes=np.array(sorted(ids), np.int32),
             base=base,
+            term_of=self._term_of,
         )
         return columns, make_table(columns, ids, self._speakers.names), words
 

@@ -24,6 +24,7 @@ from anaphora.index.nearest import halves
 from anaphora.index.records import Followed, IndexCheck
 from anaphora.index.view import TurnView
 from anaphora.rank.table import TurnTable
+from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
 from anaphora.values import Degraded
 
 if TYPE_CHECKING:
@@ -60,13 +61,14 @@ class TurnIndex:
         embedder: EmbedderService,
         *,
         clock: Callable[[], datetime] | None = None,
+        sealer: IndexSealer = CLEAR_INDEX,
     ) -> None:
         # Time decides nothing here yet: turns bring their own.
         del clock
         self._embedder = embedder
         self._core = IndexCore(
-            IndexHome(Path(directory)),
-            Follower(store, sidecar),
+            IndexHome(Path(directory), sealer),
+            Follower(store, sidecar, sealer=sealer),
             embedder.name,
             embedder.dimensions,
         )

@@ -6,7 +6,7 @@ cosines. A view stays right while the index goes on; it never reads truth.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +24,8 @@ class Words:
     """The word index at one moment: the bulk, the tail by row id, the tail of the overlay.
 
     `row_of` gives the row of each row id (-1: none), `codes` the code in the index file of each
-    thread, `base` the number of rows that come from the index file.
+    thread, `base` the number of rows that come from the index file; `term_of` what the index has
+    in the place of a token (in a sealed home a keyed form).
     """
 
     main: MainWords | None
@@ -33,6 +34,7 @@ class Words:
     row_of: NDArray[np.int32]
     codes: NDArray[np.int32]
     base: int
+    term_of: Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ class TurnView:
         the bulk, the best `limit` have scores; those in the tail all have.
         """
         scores = np.zeros(len(self), np.float32)
-        weights = self._idf(unique_terms(terms))
+        weights = self._idf(unique_terms(self._kept_as(terms)))
         if not weights or not len(self):
             return scores
         average = self._average()
@@ -105,8 +107,12 @@ class TurnView:
 
     def idf(self, terms: Sequence[str]) -> NDArray[np.float32]:
         """Inverse document frequency of each term, 0 for one that no turn holds."""
-        weights = self._idf(unique_terms(terms))
-        return np.array([weights.get(term, 0.0) for term in terms], np.float32)
+        kept = self._kept_as(terms)
+        weights = self._idf(unique_terms(kept))
+        return np.array([weights.get(term, 0.0) for term in kept], np.float32)
+
+    def _kept_as(self, terms: Sequence[str]) -> list[str]:
+        return [self._words.term_of(term) for term in terms]
 
     def _holding(self, term: str) -> tuple[int, int]:
         words = self._words

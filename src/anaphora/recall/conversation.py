@@ -61,9 +61,6 @@ FIRST_CHUNK = 8
 # match by chance, and every one of them costs time.
 WORD_HITS = 400
 
-# Answers that are kept for a question that comes again while nothing has changed.
-REPEATED = 256
-
 
 @dataclass(frozen=True, slots=True)
 class _Room:
@@ -92,7 +89,11 @@ class ConversationRecall:
     embedder: EmbedderService
     clock: Callable[[], datetime]
     weights: Weights = field(default=DEFAULT_WEIGHTS)
-    repeated: Repeated[_Answer] = field(default_factory=lambda: Repeated(REPEATED))
+    repeated: Repeated[_Answer] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """As many answers are kept as query vectors: one setting for both."""
+        object.__setattr__(self, "repeated", Repeated(self.embedder.cache_size))
 
     def recall(
         self,

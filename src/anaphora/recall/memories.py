@@ -123,14 +123,14 @@ class _Answer:
         scores = self._scores = self._rank(found)
         ids = found.columns.ids
         taken: list[int] = []
-        links = _Links(self._lane.records, [ids[p] for p in scores.order.tolist()], self._hybrid)
+        links = _Links(self._lane.records, [ids[p] for p in scores.order.tolist()])
         same: dict[str, list[str]] = {}
         for place in scores.order.tolist():
             if scores.score[place] < least:
                 self._rejected.append((place, "below_min_score"))
             elif len(taken) == top_k:
                 self._rejected.append((place, "beyond_top_k"))
-            elif twin := links.shown_twin(ids[place], (ids[p] for p in taken)):
+            elif twin := self._hybrid and links.shown_twin(ids[place], (ids[p] for p in taken)):
                 same.setdefault(twin, []).append(ids[place])
                 self._rejected.append((place, f"same_as {twin}"))
             elif self._hybrid and scores.similarity[place] <= 0.0:
@@ -194,9 +194,9 @@ class _Links:
 
     _STEP = 16
 
-    def __init__(self, records: Records, ids: list[str], wanted: bool) -> None:
+    def __init__(self, records: Records, ids: list[str]) -> None:
         self._records = records
-        self._waiting = ids if wanted else []
+        self._waiting = ids
         self._known: dict[str, list[tuple[str, str]]] = {}
 
     def others(self, record_id: str, kind: str = "") -> list[str]:
@@ -246,9 +246,7 @@ def _is_bare(mode: str, wanted: Wanted) -> bool:
     return mode == "vector" and wanted.vector is not None
 
 
-def _check(
-    query: object, top_k: object, min_score: object, mode: object, as_of: datetime | None
-) -> None:
+def _check(query: object, top_k: object, min_score: object, mode: object, as_of: object) -> None:
     if not isinstance(query, str):
         raise InvalidInput("query", query, "expected a string")
     if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 1:
@@ -258,5 +256,6 @@ def _check(
         raise InvalidInput("min_score", min_score, "expected a number")
     if mode not in MODES:
         raise InvalidInput("mode", mode, f"expected one of {', '.join(MODES)}")
-    if as_of is not None and (not isinstance(as_of, datetime) or as_of.utcoffset() is None):
+    aware = isinstance(as_of, datetime) and as_of.utcoffset() is not None
+    if as_of is not None and not aware:
         raise InvalidInput("as_of", as_of, "expected an aware datetime")

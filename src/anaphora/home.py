@@ -1,0 +1,201 @@
+"""Composition: what a home and each of its namespaces are made of, wired once.
+
+In: settings and the caller's choices. Out: a `Wiring` that opens the parts of a namespace when
+they are first used and lets go of those that were not used for long. It holds no logic of recall
+or storage; the facade in `memory.py` is its only user.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anaphora.config import Settings
+from anaphora.errors import Closed
+
+if TYPE_CHECKING:
+    from anaphora.care.namespaces import Parts
+    from anaphora.embed.service import EmbedderService
+    from anaphora.index.memories import MemoryIndex
+    from anaphora.index.turns import TurnIndex
+    from anaphora.intake.forget import Forget
+    from anaphora.intake.remember import Remember
+    from anaphora.recall.conversation import ConversationRecall
+    from anaphora.recall.memories import MemoryRecall
+    from anaphora.store.records import Records
+    from anaphora.store.sealing.home import Sealing
+    from anaphora.store.sidecar import Sidecar
+    from anaphora.store.sql.engine import Truth
+    from anaphora.store.threads import ConversationStore
+    from anaphora.store.vectors import RecordVectors
+
+__all__ = ["Handler", "Namespace", "Wiring"]
+
+Handler = Callable[[Any], None]
+
+# Open namespaces hold files and vectors; a service may have ten thousand of them.
+OPEN_NAMESPACES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """What one namespace works with."""
+
+    conversations: ConversationStore
+    sidecar: Sidecar
+    turns: TurnIndex
+    recall_turns: ConversationRecall
+    records: Records
+    vectors: RecordVectors
+    memories: MemoryIndex
+    recall_memories: MemoryRecall
+    remember: Remember
+    forget: Forget
+
+    def release(self) -> None:
+        """Let go of files and memory until the next use."""
+        self.turns.release()
+        self.memories.release()
+
+    def close(self) -> None:
+        """Finish what is under way and let go for good."""
+        self.turns.close()
+        self.memories.close()
+
+
+@dataclass(slots=True)
+class Wiring:
+    """What all views on one home share. Safe to share between threads."""
+
+    settings: Settings
+    clock: Callable[[], datetime]
+    embedder: EmbedderService
+    truth: Truth
+    sealing: Sealing
+    ids: Callable[[], str]
+    handlers: dict[str, list[Handler]]
+    _open: dict[str, Namespace] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+    _closed: bool = False
+
+    @property
+    def parts(self) -> Parts:
+        """The home as `care` sees it."""
+        from anaphora.care.namespaces import Parts
+        from anaphora.store.sealing.home import Home
+
+        home = Home(self.settings.home, self.settings.conversations, self.settings.database)
+        return Parts(home, self.sealing, self.truth)
+
+    def namespace(self, name: str) -> Namespace:
+        """The parts of a namespace, opened with their first use. Raises Closed."""
+        with self._lock:
+            if self._closed:
+                raise Closed
+            found = self._open.pop(name, None) or _opened(self, name)
+            # The last in the dict is the one used last.
+            self._open[name] = found
+            for unused in list(self._open)[:-OPEN_NAMESPACES]:
+                self._open.pop(unused).release()
+            return found
+
+    def tell(self, event: str, value: object) -> None:
+        """Call everybody who wants to know of an event."""
+        for handler in tuple(self.handlers[event]):
+            handler(value)
+
+    def close(self) -> bool:
+        """Close everything; False when that was done before."""
+        with self._lock:
+            if self._closed:
+                return False
+            self._closed = True
+        for namespace in self._open.values():
+            namespace.close()
+        self.embedder.close()
+        self.truth.close()
+        return True
+
+
+def _opened(wiring: Wiring, name: str) -> Namespace:
+    from anaphora.index.memories import MemoryIndex
+    from anaphora.index.turns import TurnIndex
+    from anaphora.intake.forget import Forget
+    from anaphora.intake.remember import Remember
+    from anaphora.recall.conversation import ConversationRecall
+    from anaphora.recall.memories import MemoryRecall
+    from anaphora.recall.surviving import turns_holding
+    from anaphora.store.records import Records
+    from anaphora.store.sealing.home import DEFAULT_NAMESPACE, folder_name
+    from anaphora.store.sidecar import Sidecar
+    from anaphora.store.threads import ConversationStore
+    from anaphora.store.vectors import RecordVectors
+
+    settings, truth, embedder, sealing = (
+        wiring.settings,
+        wiring.truth,
+        wiring.embedder,
+        wiring.sealing,
+    )
+    folder = settings.conversations
+    if name != DEFAULT_NAMESPACE:
+        folder = settings.home / "namespaces" / folder_name(name) / "conversations"
+    place: Path = settings.home / "index" / folder_name(name)
+    hidden = sealing.index(name)
+
+    sidecar = Sidecar(truth, name, sealing.rows)
+    # What is deleted or redacted leaves the index's files at once, not with the next question.
+    conversations = ConversationStore(
+        folder,
+        clock=wiring.clock,
+        strict=True,
+        sidecar=sidecar,
+        on_removed=lambda conversation_id: turns.follow(conversation_id, embed="none"),
+        form=sealing.threads(name),
+    )
+    turns = TurnIndex(place, conversations, sidecar, embedder, sealer=hidden)
+    records = Records(truth, name, sealing.rows)
+    vectors = RecordVectors(truth, name, sealing.rows)
+    memories = MemoryIndex(
+        place / "memories",
+        records,
+        vectors,
+        (embedder.name, embedder.dimensions),
+        cap=settings.exact_cap,
+        sealer=hidden,
+    )
+    return Namespace(
+        conversations=conversations,
+        sidecar=sidecar,
+        turns=turns,
+        recall_turns=ConversationRecall(conversations, turns, embedder, wiring.clock),
+        records=records,
+        vectors=vectors,
+        memories=memories,
+        recall_memories=MemoryRecall(
+            records, memories, embedder, wiring.clock, settings.half_lives
+        ),
+        remember=Remember(
+            records,
+            vectors,
+            embedder,
+            memories.neighbours,
+            clock=wiring.clock,
+            ids=wiring.ids,
+        ),
+        forget=Forget(
+            records,
+            clock=wiring.clock,
+            find_turns=lambda text: turns_holding(turns, text),
+            has_turn=lambda of, index: _has_turn(conversations, of, index),
+        ),
+    )
+
+
+def _has_turn(conversations: ConversationStore, of: str, index: int) -> bool:
+    thread = conversations.get(of)
+    return thread is not None and index < len(thread.turns)

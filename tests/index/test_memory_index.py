@@ -1,0 +1,311 @@
+"""The index of memories agrees with truth, however it came to know it, on both sides of the cap."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from anaphora.index.ann import available
+from anaphora.index.memories import MemoryIndex
+from anaphora.index.memory_state import Wanted
+from anaphora.index.memory_vectors import DEFAULT_CAP
+from anaphora.store.filters import Filter, parse
+from anaphora.store.record_rows import as_mapping
+from tests.memory_home import NOW, MemoryHome, memory_home
+
+WORDS = "cat dog tea rust vienna lock ERR_4711 budget invoice red blue paris train".split()
+LANCE = pytest.param(
+    0, marks=pytest.mark.skipif(not available(), reason="the extra `large` is not installed")
+)
+SIDES = pytest.mark.parametrize("cap", [DEFAULT_CAP, LANCE])
+
+
+@pytest.fixture
+def home(tmp_path: Path, cap: int) -> Iterator[MemoryHome]:
+    with memory_home(tmp_path, cap) as home:
+        yield home
+
+
+def asked(home: MemoryHome, query: str, limit: int = 8, keep: Filter | None = None) -> Wanted:
+    return Wanted(
+        moment=home.now,
+        limit=limit,
+        vector=home.service.query(query),
+        terms=tuple(query.lower().split()),
+        keep=keep or Filter(),
+    )
+
+
+Facts = dict[str, tuple[float, float, int, int, int]]
+
+
+def facts(index: MemoryIndex, wanted: Wanted) -> Facts:
+    """What the index says of each candidate, whatever its order."""
+    found = index.candidates(wanted).columns
+    assert found.cosine is not None
+    return {
+        one: (
+            round(float(found.cosine[at]), 3),
+            round(float(found.words[at]), 3),
+            int(found.count[at]),
+            int(found.reinforced_at[at]),
+            int(found.type[at]),
+        )
+        for at, one in enumerate(found.ids)
+    }
+
+
+def assert_alike(a: Facts, b: Facts) -> None:
+    assert a.keys() == b.keys()
+    for one, values in a.items():
+        assert values == pytest.approx(b[one], abs=2e-3), one
+
+
+def some_text(rng: random.Random) -> str:
+    return " ".join(rng.choices(WORDS, k=rng.randint(2, 6)))
+
+
+@SIDES
+class TestBothSidesOfTheCap:
+    """What holds for the matrix in memory holds for LanceDB on disk."""
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_any_history_gives_the_same_index(self, home: MemoryHome, seed: int) -> None:
+        """After adding, restating, superseding, changing, forgetting, in any order and with the
+        index written or reopened in between, it says what a fresh one says."""
+        rng = random.Random(seed)
+        living: list[str] = []
+        for step in range(60):
+            home.now += timedelta(hours=rng.randint(1, 50))
+            act = rng.choice("aaaarsufextw" if living else "a")
+            one = rng.choice(living) if living else ""
+            if act == "a":
+                late = rng.random() < 0.2
+                living.append(home.put(some_text(rng), embed=not late))
+            elif act == "r":
+                count = home.records.get(one).reinforce_count + 1
+                home.change(one, reinforce_count=count, last_reinforced=home.now)
+            elif act == "s":
+                home.change(one, valid_to=home.now, superseded_by=rng.choice(living))
+            elif act == "u":
+                text = some_text(rng)
+                home.change(one, text=text)
+                home.embed(one, text)
+            elif act == "f":
+                home.hide(one)
+            elif act == "e":
+                home.erase(one)
+                living.remove(one)
+            elif act == "x":
+                home.change(one, expires_at=home.now + timedelta(days=rng.randint(-1, 3)))
+            elif act == "w":
+                home.index.settle()
+            if step % 7 == 0:
+                home.index.follow()
+        home.index.follow()
+        home.index.settle()
+        fresh = home.open_index("fresh")
+        again = home.open_index()
+        for query in ("red cat", "ERR_4711", "tea vienna train"):
+            wanted = asked(home, query, limit=200)
+            said = facts(home.index, wanted)
+            assert_alike(said, facts(fresh, wanted))
+            assert_alike(said, facts(again, wanted))
+            wanted = replace(wanted, moment=NOW + timedelta(days=20), past=True)
+            then = facts(home.index, wanted)
+            assert set(then) == {r.id for r in home.records.valid_at(wanted.moment)}
+            assert_alike(then, facts(fresh, wanted))
+
+    def test_what_another_process_wrote_is_seen_at_once(
+        self, home: MemoryHome, tmp_path: Path, cap: int
+    ) -> None:
+        """A write acknowledged through one connection is in the next answer through another."""
+        home.put("red cat")
+        home.index.follow()
+        home.index.settle()
+        with memory_home(tmp_path, cap) as other:
+            written = other.put("blue dog ERR_4711")
+            assert written in facts(home.index, asked(home, "dog"))
+            other.erase(written)
+            assert written not in facts(home.index, asked(home, "dog"))
+
+    @pytest.mark.parametrize("damage", ["gone", "torn", "foreign"])
+    def test_the_directory_may_vanish(self, home: MemoryHome, damage: str) -> None:
+        """Deleted, torn or foreign files cost nothing but the time to make them again."""
+        rng = random.Random(3)
+        for _ in range(40):
+            home.put(some_text(rng))
+        wanted = asked(home, "cat lock", limit=50)
+        before = facts(home.index, wanted)
+        home.index.settle()
+        home.index.close()
+        if damage == "gone":
+            shutil.rmtree(home.root / "index")
+        else:
+            files = [p for p in (home.root / "index").rglob("*") if p.is_file()]
+            assert files
+            for path in files:
+                data = path.read_bytes()
+                path.write_bytes(data[: len(data) // 2] if damage == "torn" else b"not ours")
+        reopened = home.open_index()
+        assert_alike(before, facts(reopened, wanted))
+        reopened.settle()
+        assert_alike(before, facts(home.open_index(), wanted))
+
+    @settings(
+        max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
+    @given(st.integers(0, 10_000))
+    def test_a_filter_is_applied_before_the_cut(self, home: MemoryHome, seed: int) -> None:
+        """The best under a filter are the best of those that plain Python lets through, however
+        few they are."""
+        rng = random.Random(seed)
+        if not len(home.index):
+            home.index.follow()
+        if not len(home.index):
+            for n in range(120):
+                home.put(
+                    some_text(rng),
+                    category=rng.choice([None, "dev", "home"]),
+                    tags=tuple(rng.sample(["a", "b", "rare"], rng.randint(0, 2))),
+                    payload={"n": n % 17, "deep": {"x": rng.choice("pq")}},
+                    path=f"p.{n % 5}.{n}",
+                    days_ago=rng.uniform(0, 300),
+                )
+            home.index.follow()
+            home.index.settle()
+        conditions = [
+            {"category": rng.choice(["dev", "home"])},
+            {"tags": {"contains": rng.choice(["a", "rare"])}},
+            {"payload.n": rng.randint(0, 16)},
+            {"payload.deep.x": {"ne": "p"}},
+            {"path": {"startswith": f"p.{rng.randint(0, 4)}."}},
+            {"created_at": {"lt": NOW - timedelta(days=rng.randint(1, 299))}},
+            {"NOT": {"category": {"exists": True}}},
+        ]
+        chosen = rng.sample(conditions, rng.randint(1, 3))
+        keep = parse({rng.choice(["AND", "OR"]): chosen})
+        query = some_text(rng)
+        vector = home.service.query(query)
+        records = [r for r in home.records.changed_since(-1, 1000) if keep.matches(as_mapping(r))]
+        cosines = {}
+        for r in records:
+            (parts,) = home.service.embed([r.text])
+            assert isinstance(parts, np.ndarray)
+            cosines[r.id] = float((parts.astype("<f2").astype(np.float32) @ vector).max())
+        wanted = replace(asked(home, query, limit=5, keep=keep), terms=())
+        found = home.index.candidates(wanted).columns
+        assert found.cosine is not None
+        best = sorted(cosines.values(), reverse=True)[:5]
+        assert set(found.ids) <= set(cosines)
+        assert len(found.ids) >= min(5, len(cosines))
+        assert sorted(found.cosine, reverse=True)[:5] == pytest.approx(best, abs=2e-3)
+
+    def test_long_texts_count_by_their_best_part(self, tmp_path: Path, cap: int) -> None:
+        """A memory of several parts is as near as its nearest part, wherever its vectors lie."""
+        from anaphora.embed.hashing import WordHashingEmbedder
+
+        home = MemoryHome(tmp_path / "parts", cap=cap, embedder=WordHashingEmbedder(64, window=3))
+        try:
+            long = home.put("tea tea tea red red red dog cat paris")
+            home.put("vienna lock invoice")
+            wanted = replace(asked(home, "dog cat paris"), terms=())
+            before = facts(home.index, wanted)
+            home.index.settle()
+            assert facts(home.index, wanted)[long][0] == pytest.approx(1.0, abs=2e-3)
+            assert_alike(before, facts(home.index, wanted))
+        finally:
+            home.close()
+
+
+def test_nothing_forgotten_stays_on_disk(tmp_path: Path) -> None:
+    """Once a memory is deleted, no file of the index holds its words, before and after it is
+    written again."""
+    with memory_home(tmp_path) as home:
+        secret = home.put("the launch code is qwxzzq")
+        home.put("red cat")
+        home.index.follow()
+        home.index.settle()
+
+        def holding() -> list[Path]:
+            files = [p for p in (tmp_path / "index").rglob("*") if p.is_file()]
+            # Where a term stands alone among others, a term dictionary has it from end to start.
+            forms = (b"qwxzzq", b"qzzxwq")
+            return [p for p in files if any(form in p.read_bytes() for form in forms)]
+
+        assert holding()
+        home.erase(secret)
+        home.index.follow()
+        assert not holding()
+        assert secret not in facts(home.index, asked(home, "qwxzzq"))
+        assert home.index.settle()
+        assert not holding()
+
+
+def test_nothing_to_find(tmp_path: Path) -> None:
+    """An empty namespace, and one whose last memory was deleted, answer with nothing."""
+    with memory_home(tmp_path) as home:
+        assert facts(home.index, asked(home, "cat")) == {}
+        one = home.put("red cat")
+        home.index.follow()
+        home.index.settle()
+        home.erase(one)
+        assert facts(home.index, asked(home, "cat")) == {}
+        assert home.index.settle()
+        assert len(home.index) == 0
+        two = home.put("blue cat")
+        assert set(facts(home.index, asked(home, "cat"))) == {two}
+
+
+def test_without_lancedb_the_scan_goes_on_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Past the cap, without the extra, every vector is still scanned, and the result says so."""
+    monkeypatch.setattr("anaphora.index.memory_vectors.available", lambda: False)
+    with memory_home(tmp_path, cap=3) as home:
+        for n in range(6):
+            home.put(f"cat number {n}")
+        found = home.index.candidates(asked(home, "cat"))
+        assert len(found.columns.ids) == 6
+        assert [d.part for d in found.degraded] == ["vector index"]
+        assert home.index.settle()
+
+
+def test_truth_that_was_put_back(tmp_path: Path) -> None:
+    """When truth's numbers go back (a backup was restored), the index starts over."""
+    with memory_home(tmp_path) as home:
+        home.put("red cat")
+        home.index.follow()
+        for n in range(5):
+            home.put(f"dog {n}")
+        home.index.follow()
+        with home.truth.write("default") as write:
+            from sqlalchemy import delete, update
+
+            from anaphora.store.sql.schema import head, record
+
+            write.connection.execute(delete(record).where(record.c.text.like("dog%")))
+            write.connection.execute(update(head).values(seq=2))
+        assert len(facts(home.index, asked(home, "dog"))) == 1
+
+
+def test_neighbours(tmp_path: Path) -> None:
+    """Neighbours are the current memories at least as close as asked, with their texts."""
+    with memory_home(tmp_path) as home:
+        one = home.put("red cat lock")
+        old = home.put("red cat lock")
+        home.put("blue dog")
+        home.change(old, valid_to=home.now)
+        (parts,) = home.service.embed(["red cat lock"])
+        assert isinstance(parts, np.ndarray)
+        ((found,),) = [home.index.neighbours(parts)]
+        assert [(i, round(c, 2), t) for i, c, t in found] == [(one, 1.0, "red cat lock")]

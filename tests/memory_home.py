@@ -1,0 +1,122 @@
+"""A small home for tests of the memory lane: real truth, a real index, the word-hashing embedder."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+
+from anaphora.embed.base import Embedder
+from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora.embed.service import EmbedderService, spec_for
+from anaphora.index.memories import MemoryIndex
+from anaphora.index.memory_vectors import DEFAULT_CAP
+from anaphora.memory_values import HalfLives, MemoryRecord
+from anaphora.recall.memories import MemoryRecall
+from anaphora.store.record_ids import RecordIds
+from anaphora.store.record_rows import same_key_of
+from anaphora.store.records import Records
+from anaphora.store.sql.engine import open_truth
+from anaphora.store.vectors import RecordVectors, VectorRow, text_hash
+
+# Two homes over one truth must not give the same ids.
+_SEEDS = itertools.count()
+NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
+
+
+class MemoryHome:
+    """Truth of one namespace, and as many indexes over it as a test likes."""
+
+    def __init__(
+        self, root: Path, *, cap: int | None = DEFAULT_CAP, embedder: Embedder | None = None
+    ) -> None:
+        self.root = root
+        self.cap = cap
+        self.now = NOW
+        self.truth = open_truth(root / "anaphora.db")
+        self.records = Records(self.truth, "default")
+        self.vectors = RecordVectors(self.truth, "default")
+        self.service = EmbedderService(spec_for(embedder or WordHashingEmbedder(64)))
+        self.half_lives = HalfLives()
+        self._indexes: list[MemoryIndex] = []
+        self._ids = RecordIds(lambda: self.now, random.Random(next(_SEEDS)).getrandbits)
+        self.index = self.open_index()
+
+    def open_index(self, name: str = "index") -> MemoryIndex:
+        index = MemoryIndex(
+            self.root / name,
+            self.records,
+            self.vectors,
+            (self.service.name, self.service.dimensions),
+            cap=self.cap,
+            background=False,
+        )
+        self._indexes.append(index)
+        return index
+
+    def lane(self, index: MemoryIndex | None = None) -> MemoryRecall:
+        clock: Callable[[], datetime] = lambda: self.now  # noqa: E731 - it reads the present one
+        return MemoryRecall(
+            self.records, index or self.index, self.service, clock, self.half_lives
+        )
+
+    def put(self, text: str, *, embed: bool = True, days_ago: float = 0.0, **fields: object) -> str:
+        """Write a memory just as given (no dedupe), with its vectors."""
+        at = self.now - timedelta(days=days_ago)
+        values: dict[str, object] = {
+            "id": self._ids(),
+            "text": text,
+            "type": "semantic",
+            "created_at": at,
+            "last_reinforced": at,
+            "valid_from": at,
+            "seq": 0,
+        }
+        record = MemoryRecord(**{**values, **fields})  # type: ignore[arg-type]
+        with self.records.change() as work:
+            work.add(record, same_key_of(record))
+        if embed:
+            self.embed(record.id, text)
+        return record.id
+
+    def embed(self, record_id: str, text: str) -> None:
+        (parts,) = self.service.embed([text])
+        assert isinstance(parts, np.ndarray)
+        rows = [
+            VectorRow(record_id, n, text_hash(text), part.astype("<f2").tobytes())
+            for n, part in enumerate(parts)
+        ]
+        self.vectors.put(self.service.name, rows)
+
+    def change(self, record_id: str, **fields: object) -> None:
+        with self.records.change() as work:
+            work.load(ids=[record_id])
+            work.change(record_id, **fields)
+
+    def hide(self, record_id: str) -> None:
+        with self.records.change() as work:
+            work.load(ids=[record_id])
+            work.hide(record_id, self.now)
+
+    def erase(self, *record_ids: str) -> None:
+        with self.records.change() as work:
+            work.erase(record_ids)
+
+    def close(self) -> None:
+        for index in self._indexes:
+            index.close()
+        self.truth.close()
+
+
+@contextmanager
+def memory_home(root: Path, cap: int | None = DEFAULT_CAP) -> Iterator[MemoryHome]:
+    home = MemoryHome(root, cap=cap)
+    try:
+        yield home
+    finally:
+        home.close()

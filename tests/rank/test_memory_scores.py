@@ -1,0 +1,129 @@
+"""Scores of memories: the seed's formula to the letter, and what hybrid does beside it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anaphora.memory_values import HalfLives
+from anaphora.rank.memories import DAY_MICROS, MemoryCandidates, rank_memories, similarity
+
+NOW = 1_777_000_000_000_000
+HALF_LIVES = HalfLives()
+DAYS = (HALF_LIVES.episodic, HALF_LIVES.semantic, HALF_LIVES.procedural)
+
+Row = tuple[float, float, int, float, int]
+ROWS = st.lists(
+    st.tuples(
+        st.floats(-1, 1),  # cosine
+        st.floats(0, 1),  # words
+        st.integers(0, 2),  # type
+        st.floats(-50, 4000),  # days since it was reinforced
+        st.integers(0, 500),  # count
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+def candidates(rows: list[Row]) -> MemoryCandidates:
+    cosine, words, kind, days, count = zip(*rows, strict=True)
+    at = np.array([NOW - round(d * DAY_MICROS) for d in days], np.int64)
+    return MemoryCandidates(
+        ids=tuple(f"{n:04}" for n in range(len(rows))),
+        cosine=np.array(cosine, np.float64),
+        words=np.array(words, np.float64),
+        type=np.array(kind, np.int64),
+        created=at,
+        reinforced_at=at,
+        count=np.array(count, np.int64),
+    )
+
+
+def by_the_seed(row: Row) -> float:
+    cosine, _, kind, days, count = row
+    distance = 2.0 - 2.0 * cosine  # squared L2 of unit vectors
+    decay = math.exp(-math.log(2) / DAYS[kind] * max(0.0, days))
+    return max(0.0, 1.0 - distance / 2.0) * decay * (1.0 + math.log(1.0 + count))
+
+
+@given(ROWS)
+def test_vector_mode_is_the_formula(rows: list[Row]) -> None:
+    """Without words, every score is the seed's product, and the order follows it."""
+    scores = rank_memories(candidates(rows), NOW, HALF_LIVES, hybrid=False)
+    assert scores.score == pytest.approx([by_the_seed(row) for row in rows], abs=1e-5)
+    ordered = scores.score[scores.order]
+    assert (np.diff(ordered) <= 0).all()
+
+
+@given(ROWS)
+def test_the_score_is_the_product_of_its_factors(rows: list[Row]) -> None:
+    """In either mode a score is similarity × decay × reinforcement, as they are reported."""
+    for hybrid in (True, False):
+        s = rank_memories(candidates(rows), NOW, HALF_LIVES, hybrid=hybrid)
+        assert s.score == pytest.approx(s.similarity * s.decay * s.reinforcement)
+        assert ((s.similarity >= 0) & (s.similarity <= 1)).all()
+        assert ((s.decay >= 0) & (s.decay <= 1)).all()
+        assert (s.reinforcement >= 1).all()
+
+
+@given(ROWS, st.integers(0, 29), st.floats(0.1, 400))
+def test_time_only_fades(rows: list[Row], at: int, later: float) -> None:
+    """A memory that was reinforced earlier never scores higher, whatever its type."""
+    row = rows[at % len(rows)]
+    older = (*row[:3], row[3] + later, row[4])
+    for hybrid in (True, False):
+        s = rank_memories(candidates([row, older]), NOW, HALF_LIVES, hybrid=hybrid)
+        assert s.score[1] <= s.score[0] + 1e-12
+
+
+@given(st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1))
+def test_words_only_raise(cosine: float, less: float, more: float) -> None:
+    """Matching more of a question's words never lowers similarity."""
+    low, high = sorted((less, more))
+    both = np.array([cosine, cosine])
+    found = similarity(both, np.array([low, high]))
+    assert found[0] <= found[1]
+    assert found[0] >= similarity(both[:1], None)[0] - 1e-9
+
+
+def test_half_lives() -> None:
+    """After one half-life of its type, half of a memory is left; a clock that jumped back takes
+    nothing away."""
+    for kind, days in enumerate(DAYS):
+        rows = [(0.8, 0.0, kind, days, 0), (0.8, 0.0, kind, -3.0, 0)]
+        s = rank_memories(candidates(rows), NOW, HALF_LIVES, hybrid=False)
+        assert s.score == pytest.approx([0.4, 0.8])
+
+
+@pytest.mark.parametrize("hybrid", [True, False])
+def test_the_seeds_example(hybrid: bool) -> None:
+    """An old fact that was restated often outranks a fresh one-off of higher raw similarity."""
+    old, fresh = (0.78, 0.3, 1, 60.0, 12), (0.86, 0.3, 1, 0.5, 0)
+    s = rank_memories(candidates([old, fresh]), NOW, HALF_LIVES, hybrid=hybrid)
+    assert s.similarity[0] < s.similarity[1]
+    assert s.order.tolist() == [0, 1]
+
+
+def test_an_old_exact_answer_stays_above_fresh_noise() -> None:
+    """In hybrid a year-old exact answer is not hidden by fresh memories that only resemble it,
+    nor by one that was restated a hundred times; the bare formula hides it."""
+    rows = [(0.95, 0.9, 1, 365.0, 0), (0.4, 0.1, 1, 0.0, 0), (0.4, 0.1, 1, 0.0, 100)]
+    assert rank_memories(candidates(rows), NOW, HALF_LIVES).order[0] == 0
+    assert rank_memories(candidates(rows), NOW, HALF_LIVES, hybrid=False).order[-1] == 0
+
+
+def test_ties_come_newest_first_then_by_id() -> None:
+    """Equal scores stand newest first, and equal times in the order of their ids."""
+    same = candidates([(0.5, 0.0, 1, 1.0, 0)] * 3)
+    newer = np.array(same.created)
+    newer[2] += 5
+    tied = MemoryCandidates(
+        same.ids, same.cosine, same.words, same.type, newer, same.reinforced_at, same.count
+    )
+    s = rank_memories(tied, NOW, HALF_LIVES, hybrid=False)
+    assert s.order.tolist() == [2, 0, 1]

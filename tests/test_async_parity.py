@@ -1,0 +1,57 @@
+"""`AsyncMemory` is `Memory`, awaited: the same methods, parameters, defaults and words."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from anaphora.aio import AsyncConversations, AsyncMemory, Opening
+from anaphora.memory import Memory
+from anaphora.store.threads import ConversationStore
+
+PAIRS = [(Memory, AsyncMemory), (ConversationStore, AsyncConversations)]
+# Instant in both: nothing is read or written before the view, or the registration, is used.
+INSTANT = {"open", "scoped", "on"}
+
+
+def public(kind: type) -> dict[str, Any]:
+    return {name: member for name, member in vars(kind).items() if not name.startswith("_")}
+
+
+def signature(kind: type, name: str) -> list[tuple[str, Any, Any, str]]:
+    parameters = inspect.signature(getattr(kind, name)).parameters.values()
+    return [(p.name, p.kind, p.default, str(p.annotation)) for p in parameters]
+
+
+@pytest.mark.parametrize(("sync", "mirror"), PAIRS, ids=lambda kind: kind.__name__)
+def test_every_public_name_is_mirrored(sync: type, mirror: type) -> None:
+    """What one class offers in public, the other does."""
+    own = set(inspect.get_annotations(sync)) | {"directory", "namespace"}
+    assert public(sync).keys() - public(mirror).keys() == set()
+    assert public(mirror).keys() - public(sync).keys() <= own
+
+
+@pytest.mark.parametrize(
+    ("sync", "mirror", "name"),
+    [(s, m, name) for s, m in PAIRS for name in sorted(public(s)) if name in public(m)],
+)
+def test_every_method_has_the_same_parameters_and_words(
+    sync: type, mirror: type, name: str
+) -> None:
+    """Names, kinds, defaults and types of parameters are the same, and so are docstrings."""
+    one, other = public(sync)[name], public(mirror)[name]
+    assert isinstance(one, property) == isinstance(other, property)
+    assert inspect.getdoc(getattr(sync, name)) == inspect.getdoc(getattr(mirror, name))
+    if isinstance(one, property):
+        return
+    assert signature(sync, name) == signature(mirror, name)
+    function = getattr(other, "__func__", other)
+    assert inspect.iscoroutinefunction(function) == (name not in INSTANT)
+
+
+def test_opening_is_awaited_or_entered() -> None:
+    """What `open` returns can be awaited and can be entered."""
+    assert hasattr(Opening, "__await__")
+    assert hasattr(Opening, "__aenter__")
