@@ -1,4 +1,4 @@
-"""A small home for tests of the memory lane: real truth, a real index, the word-hashing embedder."""
+"""A small home for tests of the memory lane: real truth, a real index, hashed words as vectors."""
 
 from __future__ import annotations
 
@@ -61,9 +61,7 @@ class MemoryHome:
 
     def lane(self, index: MemoryIndex | None = None) -> MemoryRecall:
         clock: Callable[[], datetime] = lambda: self.now  # noqa: E731 - it reads the present one
-        return MemoryRecall(
-            self.records, index or self.index, self.service, clock, self.half_lives
-        )
+        return MemoryRecall(self.records, index or self.index, self.service, clock, self.half_lives)
 
     def put(self, text: str, *, embed: bool = True, days_ago: float = 0.0, **fields: object) -> str:
         """Write a memory just as given (no dedupe), with its vectors."""

@@ -33,7 +33,7 @@ def test_spans_are_exported(monkeypatch: pytest.MonkeyPatch) -> None:
 
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(trace, "get_tracer", lambda name: provider.get_tracer(name))
+    monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
     with span("recall", mode="hybrid", top_k=3), span("embed"):
         pass
     with pytest.raises(ValueError, match="went wrong"), span("remember"):

@@ -17,7 +17,7 @@ from typing import Any
 from anaphora.errors import InvalidInput, StoreError
 from anaphora.memory_values import HalfLives
 
-__all__ = ["EXACT_CAP", "SETTINGS_FILE", "Settings", "load_settings"]
+__all__ = ["EXACT_CAP", "SETTINGS_FILE", "Settings", "load_settings", "remember_embedder"]
 
 CONVERSATIONS_VARIABLES = ("ANAPHORA_CONVERSATIONS_DIR", "NEO_CONVERSATIONS_DIR")
 SETTINGS_FILE = "settings.json"
@@ -72,6 +72,17 @@ def load_settings(
             procedural=_days(env, "ANAPHORA_DECAY_PROCEDURAL", HalfLives().procedural),
         ),
     )
+
+
+def remember_embedder(settings: Settings, embedder: str) -> None:
+    """Let the home open with this embedder from now on, unless somebody says otherwise."""
+    place = settings.home / SETTINGS_FILE
+    fresh = place.with_suffix(".new")
+    try:
+        fresh.write_text(json.dumps({**_remembered(settings.home), "embedder": embedder}), "utf-8")
+        fresh.replace(place)
+    except OSError as error:
+        raise StoreError("write", place, str(error)) from error
 
 
 def _remembered(root: Path) -> dict[str, Any]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anaphora.config import Settings
+from anaphora.config import Settings, remember_embedder
 from anaphora.errors import Closed
 
 if TYPE_CHECKING:
@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from anaphora.store.threads import ConversationStore
     from anaphora.store.vectors import RecordVectors
 
-__all__ = ["Handler", "Namespace", "Wiring"]
+__all__ = ["Handler", "Namespace", "Progress", "Reindexed", "Wiring"]
 
 Handler = Callable[[Any], None]
+Progress = Callable[[str, int, int], None]
 
 # Open namespaces hold files and vectors; a service may have ten thousand of them.
 OPEN_NAMESPACES = 64
@@ -57,14 +58,23 @@ class Namespace:
     forget: Forget
 
     def release(self) -> None:
-        """Let go of files and memory until the next use."""
+        """Let go of files; what is held in memory goes when nobody uses it any more."""
         self.turns.release()
-        self.memories.release()
 
     def close(self) -> None:
         """Finish what is under way and let go for good."""
         self.turns.close()
         self.memories.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Reindexed:
+    """What `reindex` did: turns and memories that got vectors of `embedder`, and those left."""
+
+    embedder: str
+    turns: int
+    memories: int
+    left: int
 
 
 @dataclass(slots=True)
@@ -108,6 +118,22 @@ class Wiring:
         for handler in tuple(self.handlers[event]):
             handler(value)
 
+    def reindex(self, name: str, embedder: str | None, progress: Progress | None) -> Reindexed:
+        """Make the vectors that are missing, of this embedder or another; see `Memory.reindex`."""
+        if embedder is None:
+            return _reindexed(self.namespace(name), self.embedder.name, progress)
+        from anaphora.embed.service import EmbedderService, spec_for
+
+        service = EmbedderService(spec_for(embedder), cache_size=0)
+        other = _opened(replace(self, embedder=service), name)
+        try:
+            done = _reindexed(other, service.name, progress)
+        finally:
+            other.close()
+            service.close()
+        remember_embedder(self.settings, embedder)
+        return done
+
     def close(self) -> bool:
         """Close everything; False when that was done before."""
         with self._lock:
@@ -119,6 +145,17 @@ class Wiring:
         self.embedder.close()
         self.truth.close()
         return True
+
+
+def _reindexed(parts: Namespace, embedder: str, progress: Progress | None) -> Reindexed:
+    def told(label: str) -> Callable[[int, int], None] | None:
+        return None if progress is None else lambda done, total: progress(label, done, total)
+
+    turns = parts.turns.follow(embed="all", progress=told("turns"))
+    memories = parts.remember.fill_vectors(progress=told("memories"))
+    parts.memories.follow()
+    parts.memories.settle()
+    return Reindexed(embedder, turns.embedded, memories.embedded, turns.pending + memories.failed)
 
 
 def _opened(wiring: Wiring, name: str) -> Namespace:
@@ -158,15 +195,14 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
         form=sealing.threads(name),
     )
     turns = TurnIndex(place, conversations, sidecar, embedder, sealer=hidden)
-    records = Records(truth, name, sealing.rows)
-    vectors = RecordVectors(truth, name, sealing.rows)
+    records = Records(truth, name)
+    vectors = RecordVectors(truth, name)
     memories = MemoryIndex(
         place / "memories",
         records,
         vectors,
         (embedder.name, embedder.dimensions),
         cap=settings.exact_cap,
-        sealer=hidden,
     )
     return Namespace(
         conversations=conversations,

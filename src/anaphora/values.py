@@ -5,6 +5,7 @@ Nothing here reads a clock, a disk or the environment, and nothing here changes 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -199,6 +200,24 @@ class ImportReport:
     left_out: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[ImportProblem, ...] = ()
     conversation_ids: tuple[str, ...] = ()
+    memories_added: int = 0
+    memories_known: int = 0
+
+    @classmethod
+    def joined(cls, reports: Sequence[ImportReport]) -> ImportReport:
+        """What several imports did together."""
+        left_out: Counter[str] = Counter()
+        for report in reports:
+            left_out.update(report.left_out)
+        counts = ("conversations", "added", "known", "forgotten", "branches")
+        return cls(
+            **{n: sum(getattr(r, n) for r in reports) for n in counts},
+            left_out=dict(left_out),
+            problems=tuple(p for r in reports for p in r.problems),
+            conversation_ids=tuple(i for r in reports for i in r.conversation_ids),
+            memories_added=sum(r.memories_added for r in reports),
+            memories_known=sum(r.memories_known for r in reports),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +241,7 @@ class Stats:
     vectors: int
     pending: int
     embedder: str
+    memories: int = 0
     bytes: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.memory_home import NOW, MemoryHome, memory_home
 
 from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
@@ -20,10 +21,23 @@ from anaphora.errors import EmbeddingError, FilterError, InvalidInput
 from anaphora.index.ann import available
 from anaphora.index.memory_vectors import DEFAULT_CAP
 from anaphora.store.record_rows import RecordLink
-from tests.memory_home import NOW, MemoryHome, memory_home
 
 HALF_LIFE = {"episodic": 14.0, "semantic": 90.0, "procedural": 180.0}
-WORDS = "cat dog tea rust vienna lock budget invoice red blue paris train coffee".split()
+WORDS = [
+    "cat",
+    "dog",
+    "tea",
+    "rust",
+    "vienna",
+    "lock",
+    "budget",
+    "invoice",
+    "red",
+    "blue",
+    "paris",
+    "train",
+    "coffee",
+]
 
 
 @pytest.fixture
@@ -114,8 +128,9 @@ def test_what_is_past_stays_out(home: MemoryHome) -> None:
     gone = {
         home.put(cat, valid_to=home.now, superseded_by=kept): "superseded",
         home.put(cat, expires_at=home.now): "expired",
-        home.put(cat, forgotten=True): "forgotten",
+        home.put(cat): "forgotten",
     }
+    home.hide(list(gone)[-1])
     found = home.lane().recall("red cat", explain=True)
     assert [hit.id for hit in found] == [kept]
     assert {r.hit.id: r.reason for r in found.rejected} == gone

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from anaphora.index.turns import TurnIndex
     from anaphora.store.sql.engine import Truth
     from anaphora.store.threads import ConversationStore
+    from anaphora.store.vectors import RecordVectors
 
 __all__ = ["doctor", "stats"]
 
@@ -32,6 +33,7 @@ def stats(
     conversations: ConversationStore,
     index: TurnIndex,
     embedder: EmbedderService,
+    vectors: RecordVectors,
 ) -> Stats:
     """Count what a namespace holds; the index catches up with the files first."""
     index.follow(embed="none")
@@ -44,6 +46,7 @@ def stats(
         indexed=seen.words_indexed + seen.words_in_memory,
         vectors=seen.vectors,
         pending=seen.pending,
+        memories=vectors.records(),
         embedder=embedder.name,
         bytes={
             "threads": _size(conversations.directory),
@@ -59,6 +62,7 @@ def doctor(
     index: TurnIndex,
     embedder: EmbedderService,
     truth: Truth,
+    vectors: RecordVectors,
 ) -> tuple[Check, ...]:
     """Look at every part. Nothing raises: a part that fails is a finding."""
     return (
@@ -66,6 +70,7 @@ def doctor(
         *_threads(conversations),
         _truth(truth),
         *_index(index),
+        _memories(vectors, embedder),
         _embedder(embedder),
     )
 
@@ -117,6 +122,18 @@ def _index(index: TurnIndex) -> Iterator[Check]:
     yield Check("index", ok=not seen.problems and not seen.failed, detail=detail)
     for problem in [*seen.problems, *map(str, followed.degraded)]:
         yield Check("index", ok=problem.startswith("vectors:") and not seen.failed, detail=problem)
+
+
+def _memories(vectors: RecordVectors, embedder: EmbedderService) -> Check:
+    known = vectors.records()
+    here, _ = vectors.counts().get(embedder.name, (0, 0))
+    others = {name: count for name, (count, _) in vectors.counts().items() if name != embedder.name}
+    detail = f"{known:,} memories, {here:,} with vectors of {embedder.name}"
+    if others:
+        detail += f"; other embedders: {', '.join(f'{n} ({c:,})' for n, c in others.items())}"
+    if here < known:
+        detail += "; the rest are found by words until `ready` or `reindex`"
+    return Check("memories", ok=True, detail=detail)
 
 
 def _embedder(embedder: EmbedderService) -> Check:

@@ -26,6 +26,7 @@ _CHUNK = 1 << 20
 # Half of what is packed are vectors, which hardly shrink: more effort buys nothing but time.
 _LEVEL = 3
 # What the zip format itself can be wrong about, in the words of its library.
+_ENCRYPTED = 0x1
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError)
 
 
@@ -92,6 +93,8 @@ class Unpacker:
     def __init__(self, path: Path, file: zipfile.ZipFile) -> None:
         self._path = path
         self._zip = file
+        if any(info.flag_bits & _ENCRYPTED for info in file.infolist()):
+            raise DamagedBackup("read", path, "it is no zip file that we write")
         self.manifest = self._read_manifest()
         names = file.namelist()
         if sorted(names) != sorted([*self.members, MANIFEST]):

@@ -126,11 +126,14 @@ def _fill(connection: Connection, unpacker: Unpacker, name: str) -> None:
             waiting.clear()
 
     def take(line: bytes) -> None:
-        cells = json.loads(line)
+        try:
+            cells = [_native(cell) for cell in json.loads(line)]
+        except (ValueError, KeyError, TypeError) as error:
+            raise DamagedBackup("read", name, "a row is not what was backed up") from error
         if not columns:
             columns.extend(cells)
             return
-        waiting.append({f"c{number}": _native(cell) for number, cell in enumerate(cells)})
+        waiting.append({f"c{number}": cell for number, cell in enumerate(cells)})
         if len(waiting) >= _AT_ONCE:
             insert()
 

@@ -47,6 +47,7 @@ _FIND_BY = {
     )
     for name in ("record_id", "same_key", "path_key")
 }
+_INSERT = {table.name: table.insert() for table in (record, record_event, link, tombstone)}
 _UPDATED = [name for name in COLUMNS if name != "record_id"] + ["path_key"]
 _UPDATE = (
     update(record)
@@ -229,7 +230,7 @@ class RecordWork:
             held.stored, held.dirty = True, False
         if new:
             fixed = {"namespace": self.write.namespace, "kind": MEMORY}
-            self.write.connection.execute(record.insert(), [row | fixed for row in new])
+            self.write.connection.execute(_INSERT["record"], [row | fixed for row in new])
         if old:
             self._update(old)
         self._insert(record_event, [_unnumbered(event) for event in self._events])
@@ -250,7 +251,7 @@ class RecordWork:
             row | {"namespace": self.write.namespace, "seq": seq}
             for row, seq in zip(rows, self.write.take(len(rows)), strict=True)
         ]
-        self.write.connection.execute(table.insert(), numbered)
+        self.write.connection.execute(_INSERT[table.name], numbered)
 
     def _fetch(self, column: str, values: Iterable[str]) -> None:
         for some in _portions(values):

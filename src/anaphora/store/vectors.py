@@ -34,6 +34,10 @@ _COUNTS = (
     "SELECT embedder, COUNT(DISTINCT record_id), COUNT(*) FROM vector "
     "WHERE namespace = :namespace GROUP BY embedder ORDER BY embedder"
 )
+_MEMORIES = (
+    "SELECT COUNT(*) FROM record WHERE namespace = :namespace AND kind = 'memory' "
+    "AND forgotten_at IS NULL"
+)
 _BATCH = 8192
 
 
@@ -138,6 +142,11 @@ class RecordVectors:
             {"namespace": self.namespace, "embedder": embedder, "after": after, "limit": limit},
         )
         return tuple(Owner(record_id, text) for record_id, text in rows)
+
+    def records(self) -> int:
+        """How many memories there are, past ones included."""
+        ((count,),) = self._truth.rows(_MEMORIES, {"namespace": self.namespace})
+        return int(count)
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """(records, vectors) by embedder."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["drop_vectors", "put_vectors"]
 
 _AT_ONCE = 256
+_INSERT = vector.insert()
 
 
 def put_vectors(
@@ -30,7 +31,7 @@ def put_vectors(
     kept = [row for row in rows if row.record_id in here]
     if kept:
         write.connection.execute(
-            vector.insert(),
+            _INSERT,
             [
                 {
                     "namespace": write.namespace,

