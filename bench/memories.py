@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anaphora.embed.service import EmbedderService
 from anaphora.errors import EmbeddingError
@@ -44,7 +45,7 @@ def keep_with(
     vectors: RecordVectors,
     embedder: str,
     texts: Sequence[str],
-    parts: Sequence[np.ndarray],  # type: ignore[type-arg]
+    parts: Sequence[NDArray[np.floating]],
     *,
     spread_days: float = 0.0,
 ) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -91,7 +92,7 @@ class MemoryHome:
         ]
         self.vectors.put(self.service.name, rows)
 
-    def change(self, record_id: str, **fields: object) -> None:
+    def change(self, record_id: str, **fields: Any) -> None:
         with self.records.change() as work:
             work.load(ids=[record_id])
             work.change(record_id, **fields)

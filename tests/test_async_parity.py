@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from anaphora.aio import AsyncConversations, AsyncMemory, Opening
+from anaphora.aio import AsyncMemory, Opening
+from anaphora.aio_conversations import AsyncConversations
 from anaphora.memory import Memory
 from anaphora.store.threads import ConversationStore
 
@@ -17,7 +18,9 @@ INSTANT = {"open", "scoped", "on"}
 
 
 def public(kind: type) -> dict[str, Any]:
-    return {name: member for name, member in vars(kind).items() if not name.startswith("_")}
+    return {
+        name: inspect.getattr_static(kind, name) for name in dir(kind) if not name.startswith("_")
+    }
 
 
 def signature(kind: type, name: str) -> list[tuple[str, Any, Any, str]]:

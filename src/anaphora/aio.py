@@ -12,37 +12,33 @@ from __future__ import annotations
 import asyncio
 import builtins
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
+from anaphora.aio_conversations import AsyncConversations
 from anaphora.errors import Closed
-from anaphora.memory import Handler, Memory, Progress
-from anaphora.values import (
-    Check,
-    ImportedConversation,
-    ImportReport,
-    NewTurn,
-    Recall,
-    RecallMode,
-    Stats,
-    Thread,
-    ThreadProblem,
-    ThreadSummary,
-    Turn,
-    TurnHit,
+from anaphora.home import Handler, Progress, Reindexed
+from anaphora.memory import Memory, Source
+from anaphora.memory_values import (
+    Forgotten,
+    MemoryHit,
+    MemoryRecord,
+    MemoryType,
+    NewMemory,
+    Page,
+    Remembered,
 )
+from anaphora.values import Check, ImportReport, Recall, RecallMode, Stats, TurnHit
 
 if TYPE_CHECKING:
+    from anaphora.care import Backup, Exported
     from anaphora.embed.base import Embedder
-    from anaphora.store.disk import Identity
-    from anaphora.store.threads import ConversationStore
 
 __all__ = ["AsyncConversations", "AsyncMemory", "Opening"]
 
@@ -96,21 +92,24 @@ class AsyncMemory:
         cls,
         home: str | os.PathLike[str] | None = None,
         *,
+        database: str | None = None,
         namespace: str = "default",
         conversations_dir: str | os.PathLike[str] | None = None,
+        encrypt: bool | Literal["keychain", "file"] | None = None,
         embedder: str | Embedder | None = None,
         cache_size: int = 256,
         clock: Callable[[], datetime] | None = None,
         warm: bool = True,
     ) -> Opening:
         """As `Memory.open`."""
-        workers = _Workers()
         return Opening(
-            workers,
+            _Workers(),
             lambda: Memory.open(
                 home,
+                database=database,
                 namespace=namespace,
                 conversations_dir=conversations_dir,
+                encrypt=encrypt,
                 embedder=embedder,
                 cache_size=cache_size,
                 clock=clock,
@@ -153,9 +152,135 @@ class AsyncMemory:
             mode=mode,
         )
 
+    async def remember(
+        self,
+        text: str,
+        *,
+        type: MemoryType = "semantic",  # noqa: A002 - the field's own name
+        path: str | None = None,
+        payload: Mapping[str, Any] | None = None,
+        tags: Iterable[str] = (),
+        category: str | None = None,
+        source: str | None = None,
+        conversation_id: str | None = None,
+        turn_index: int | None = None,
+        parent: str | None = None,
+        supersedes: str | None = None,
+        expires_at: datetime | None = None,
+        created_at: datetime | None = None,
+    ) -> Remembered:
+        """As `Memory.remember`."""
+        return await self._workers.do(
+            self._memory.remember,
+            text,
+            type=type,
+            path=path,
+            payload=payload,
+            tags=tags,
+            category=category,
+            source=source,
+            conversation_id=conversation_id,
+            turn_index=turn_index,
+            parent=parent,
+            supersedes=supersedes,
+            expires_at=expires_at,
+            created_at=created_at,
+        )
+
+    async def remember_many(
+        self, items: Iterable[NewMemory], progress: Progress | None = None
+    ) -> builtins.list[Remembered]:
+        """As `Memory.remember_many`."""
+        return await self._workers.do(self._memory.remember_many, items, _in_loop(progress))
+
+    async def recall(
+        self,
+        query: str,
+        *,
+        top_k: int = 3,
+        min_score: float | None = None,
+        filters: Mapping[str, Any] | None = None,
+        mode: RecallMode = "hybrid",
+        as_of: datetime | None = None,
+        explain: bool = False,
+    ) -> Recall[MemoryHit]:
+        """As `Memory.recall`."""
+        return await self._workers.do(
+            self._memory.recall,
+            query,
+            top_k=top_k,
+            min_score=min_score,
+            filters=filters,
+            mode=mode,
+            as_of=as_of,
+            explain=explain,
+        )
+
+    async def get(self, id: str) -> MemoryRecord:  # noqa: A002 - the field's own name
+        """As `Memory.get`."""
+        return await self._workers.do(self._memory.get, id)
+
+    async def list(
+        self,
+        filters: Mapping[str, Any] | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page[MemoryRecord]:
+        """As `Memory.list`."""
+        return await self._workers.do(self._memory.list, filters, limit, cursor)
+
+    async def history(self, path: str) -> tuple[MemoryRecord, ...]:
+        """As `Memory.history`."""
+        return await self._workers.do(self._memory.history, path)
+
+    async def update(self, id: str, **changes: Any) -> Remembered:  # noqa: A002
+        """As `Memory.update`."""
+        return await self._workers.do(self._memory.update, id, **changes)
+
+    async def forget(
+        self,
+        id: str | None = None,  # noqa: A002 - the field's own name
+        *,
+        filters: Mapping[str, Any] | None = None,
+        soft: bool = False,
+    ) -> Forgotten:
+        """As `Memory.forget`."""
+        return await self._workers.do(self._memory.forget, id, filters=filters, soft=soft)
+
+    async def reindex(
+        self, embedder: str | None = None, *, progress: Progress | None = None
+    ) -> Reindexed:
+        """As `Memory.reindex`."""
+        return await self._workers.do(self._memory.reindex, embedder, progress=_in_loop(progress))
+
+    async def backup(
+        self, path: str | os.PathLike[str], *, progress: Progress | None = None
+    ) -> Backup:
+        """As `Memory.backup`."""
+        return await self._workers.do(self._memory.backup, path, progress=_in_loop(progress))
+
+    @staticmethod
+    async def restore(
+        path: str | os.PathLike[str],
+        home: str | os.PathLike[str],
+        *,
+        database: str | None = None,
+        progress: Progress | None = None,
+    ) -> Backup:
+        """As `Memory.restore`."""
+        return await asyncio.to_thread(
+            Memory.restore, path, home, database=database, progress=_in_loop(progress)
+        )
+
+    async def export(
+        self, path: str | os.PathLike[str], *, progress: Progress | None = None
+    ) -> Exported:
+        """As `Memory.export`."""
+        return await self._workers.do(self._memory.export, path, progress=_in_loop(progress))
+
     async def import_(
         self,
-        source: str | os.PathLike[str] | Iterable[str | os.PathLike[str] | ImportedConversation],
+        source: str | os.PathLike[str] | Iterable[Source],
         *,
         format: str | None = None,  # noqa: A002 - the word users know
         again: bool = False,
@@ -182,9 +307,9 @@ class AsyncMemory:
         """As `Memory.stats`."""
         return await self._workers.do(self._memory.stats)
 
-    async def doctor(self) -> tuple[Check, ...]:
+    async def doctor(self, *, repair: bool = False) -> tuple[Check, ...]:
         """As `Memory.doctor`."""
-        return await self._workers.do(self._memory.doctor)
+        return await self._workers.do(self._memory.doctor, repair=repair)
 
     async def close(self) -> None:
         """As `Memory.close`."""
@@ -227,111 +352,6 @@ class Opening:
         return AsyncMemory(await self._workers.do(self._open_memory), self._workers)
 
 
-class AsyncConversations:
-    """The threads of one namespace. Strict: a turn that was not kept raises."""
-
-    def __init__(self, memory: Memory, workers: _Workers) -> None:
-        self._memory = memory
-        self._workers = workers
-
-    async def _do(self, call: Callable[[ConversationStore], ResultT]) -> ResultT:
-        # Even getting at the store opens files the first time.
-        return await self._workers.do(lambda: call(self._memory.conversations))
-
-    @property
-    def directory(self) -> Path | None:
-        """The folder of the thread files."""
-        return self._memory.conversations.directory
-
-    @property
-    def enabled(self) -> bool:
-        """Whether there is a directory to keep conversations in."""
-        return self._memory.conversations.enabled
-
-    @property
-    def failures(self) -> int:
-        """How often the disk refused something that a bare store only logged."""
-        return self._memory.conversations.failures
-
-    @property
-    def suffix(self) -> str:
-        """What the names of thread files end in."""
-        return self._memory.conversations.suffix
-
-    async def append(
-        self,
-        conversation_id: str,
-        role: str,
-        text: str,
-        *,
-        intent_id: str = "",
-        ts: datetime | None = None,
-        speaker: str | None = None,
-    ) -> bool:
-        """As `ConversationStore.append`."""
-        return await self._do(
-            lambda store: store.append(
-                conversation_id, role, text, intent_id=intent_id, ts=ts, speaker=speaker
-            )
-        )
-
-    async def append_user(self, conversation_id: str, text: str) -> bool:
-        """As `ConversationStore.append_user`."""
-        return await self._do(lambda store: store.append_user(conversation_id, text))
-
-    async def append_assistant(
-        self, conversation_id: str, text: str, *, intent_id: str = ""
-    ) -> bool:
-        """As `ConversationStore.append_assistant`."""
-        return await self._do(
-            lambda store: store.append_assistant(conversation_id, text, intent_id=intent_id)
-        )
-
-    async def extend(self, conversation_id: str, turns: Sequence[NewTurn]) -> range:
-        """As `ConversationStore.extend`."""
-        return await self._do(lambda store: store.extend(conversation_id, turns))
-
-    async def recent(self, conversation_id: str, n: int = 16) -> tuple[Turn, ...]:
-        """As `ConversationStore.recent`."""
-        return await self._do(lambda store: store.recent(conversation_id, n))
-
-    async def get(self, conversation_id: str) -> Thread | None:
-        """As `ConversationStore.get`."""
-        return await self._do(lambda store: store.get(conversation_id))
-
-    async def list(self) -> tuple[ThreadSummary, ...]:
-        """As `ConversationStore.list`."""
-        return await self._do(lambda store: store.list())
-
-    async def delete(self, conversation_id: str) -> bool:
-        """As `ConversationStore.delete`."""
-        return await self._do(lambda store: store.delete(conversation_id))
-
-    async def redact(self, conversation_id: str, index: int) -> bool:
-        """As `ConversationStore.redact`."""
-        return await self._do(lambda store: store.redact(conversation_id, index))
-
-    async def set_title(self, conversation_id: str, title: str) -> bool:
-        """As `ConversationStore.set_title`."""
-        return await self._do(lambda store: store.set_title(conversation_id, title))
-
-    async def problems(self) -> tuple[ThreadProblem, ...]:
-        """As `ConversationStore.problems`."""
-        return await self._do(lambda store: store.problems())
-
-    async def path(self, conversation_id: str) -> Path:
-        """As `ConversationStore.path`."""
-        return await self._do(lambda store: store.path(conversation_id))
-
-    async def read_file(self, conversation_id: str) -> tuple[bytes, Identity]:
-        """As `ConversationStore.read_file`."""
-        return await self._do(lambda store: store.read_file(conversation_id))
-
-    async def files(self) -> Iterator[tuple[str, Path]]:
-        """As `ConversationStore.files`."""
-        return iter(await self._do(lambda store: builtins.list(store.files())))
-
-
 def _in_loop(callback: Callable[P, object] | None) -> Callable[P, None] | None:
     """The callback, to be called from any thread: it runs in the present event loop."""
     if callback is None:
@@ -360,7 +380,7 @@ def _take_docstrings(mirror: type, original: type) -> None:
         said = getattr(getattr(original, name, None), "__doc__", None)
         if name.startswith("_") or said is None:
             continue
-        function = member.__func__ if isinstance(member, classmethod) else member
+        function = getattr(member, "__func__", member)
         function.__doc__ = said
 
 

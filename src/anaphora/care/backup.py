@@ -142,7 +142,7 @@ def _manifest(
     facts: dict[str, Any],
     left_out: list[str],
 ) -> dict[str, Any]:
-    from anaphora import __version__
+    from importlib.metadata import version
 
     sealed = None
     if marker is not None:
@@ -151,7 +151,7 @@ def _manifest(
     return {
         "anaphora": "backup",
         "version": 1,
-        "program": __version__,
+        "program": version("anaphora"),
         "created": when.isoformat(),
         "sealed": sealed,
         "threads": threads,

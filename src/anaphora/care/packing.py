@@ -25,8 +25,8 @@ MANIFEST = "manifest.json"
 _CHUNK = 1 << 20
 # Half of what is packed are vectors, which hardly shrink: more effort buys nothing but time.
 _LEVEL = 3
-# What the zip format itself can be wrong about, in the words of its library.
 _ENCRYPTED = 0x1
+# What the zip format itself can be wrong about, in the words of its library.
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError)
 
 

@@ -115,13 +115,13 @@ class _Writing:
         self._write(to_line(value))
 
     def head(self, namespaces: tuple[str, ...], now: datetime) -> None:
-        from anaphora import __version__
+        from importlib.metadata import version
 
         self.line(
             {
                 "anaphora": "export",
                 "version": FORMAT,
-                "program": __version__,
+                "program": version("anaphora"),
                 "created": time_text(now),
                 "namespaces": list(namespaces),
             }

@@ -101,7 +101,9 @@ class MemoryState:
         rows, shares = self._matching(weights, keep, wanted)
         known = dict(zip(rows.tolist(), shares.tolist(), strict=True))
         if near is not None:
-            rows = np.concatenate((near.rows, rows[~np.isin(rows, near.rows)]))
+            seen = set(near.rows.tolist())
+            others = [row for row in rows.tolist() if row not in seen]
+            rows = np.concatenate((near.rows, np.array(others, np.int64)))
         columns = self._columns(rows, wanted, near, self._shares(weights, rows, known))
         return Candidates(columns, ("",) * len(rows), self._lacking(near), pending)
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from anaphora.index.ann import AnnMeta, AnnStore, Batch, available
 from anaphora.index.memory_rows import MemoryRows
-from anaphora.index.nearest import Matrix, wholes
+from anaphora.index.nearest import Matrix, MatrixView, wholes
 from anaphora.store.records import Records
 from anaphora.store.vectors import RecordVectors, VectorBatch
 
@@ -81,6 +81,7 @@ class MemoryVectors:
         """Forget everything."""
         self._ids: Sequence[str] = ()
         self._matrix = Matrix(self._dimensions)
+        self._last: tuple[NDArray[np.float32], int, NDArray[np.float32]] | None = None
         self._entry = np.full(0, -1, np.int64)
         self._bulk_seqs = np.empty(0, np.int64)
         self._bulk_rows = np.empty(0, np.int64)
@@ -231,7 +232,17 @@ class MemoryVectors:
         return [sorted(one.items(), key=lambda pair: -pair[1])[:limit] for one in found]
 
     def _scan(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The cosine of each entry of the matrix; one question asks twice for the same."""
         view = self._matrix.view()
+        if self._last is not None:
+            asked, parts, best = self._last
+            if asked is vector and parts == len(view.parts):
+                return best
+        best = self._scan_now(vector, view)
+        self._last = (vector, len(view.parts), best)
+        return best
+
+    def _scan_now(self, vector: NDArray[np.float32], view: MatrixView) -> NDArray[np.float32]:
         if len(view.parts) < BIG:
             return view.best(vector)
         # The exact scan of a few rows is best left to one thread; a hundred thousand are not.

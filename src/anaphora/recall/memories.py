@@ -38,7 +38,7 @@ OVERFETCH: Final = 8
 MODEL_PATIENCE: Final = 10.0
 """Seconds that a question waits for a model that is still loading before words answer alone."""
 
-FLOOR: Final = 0.6
+FLOOR: Final = 0.5
 """The published floor of `mode="hybrid"`: see bench/results/memory_floor.md."""
 
 _SAME = "same"

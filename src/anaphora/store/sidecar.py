@@ -10,16 +10,18 @@ imports SQLAlchemy before the first write.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from anaphora.store.hashing import turn_hash
 from anaphora.store.sealing.columns import CLEAR, Sealer
+from anaphora.values import NewTurn, Turn
 
 if TYPE_CHECKING:
-    from anaphora.store.sql.engine import Truth
+    from anaphora.store.sql.engine import Truth, Write
 
-__all__ = ["ConversationNote", "Sidecar", "TurnNote"]
+__all__ = ["ConversationNote", "Sidecar", "TurnNote", "notes_of"]
 
 # The same columns in the same order from both tables, so that one function reads the rows. Where
 # a place is in both, the living note comes last and wins; so does the later of two equals.
@@ -51,6 +53,14 @@ UNION
 SELECT conversation_id FROM forgotten_turn WHERE namespace = :namespace AND seq > :since
 UNION
 SELECT conversation_id FROM conversation_note WHERE namespace = :namespace AND seq > :since
+"""
+_PLACES = """
+SELECT conversation_id, MIN(position) FROM (
+  SELECT conversation_id, position FROM turn_note WHERE namespace = :namespace AND seq > :since
+  UNION ALL
+  SELECT conversation_id, position FROM forgotten_turn
+   WHERE namespace = :namespace AND seq > :since
+) AS changed GROUP BY conversation_id
 """
 _CONVERSATIONS = """
 SELECT conversation_id, source, source_key, branch_of, branch_at
@@ -105,15 +115,20 @@ class Sidecar:
         A note replaces the one at its place; a message that was forgotten and is noted again is
         no longer forgotten. `StoreError` and its kinds when truth cannot be written.
         """
-        # Two notes for one place in one call: the last one stands, as in two calls.
-        written = list({(note.conversation_id, note.index): note for note in notes}.values())
-        if not written:
-            return
+        written = list(notes)
+        if written:
+            with self._truth.write(self.namespace) as write:
+                self.note_turns_within(write, written)
+
+    def note_turns_within(self, write: Write, notes: Iterable[TurnNote]) -> None:
+        """As `note_turns`, as a part of a write to this namespace that is under way."""
         from anaphora.store.sql import notes as table
 
-        with self._truth.write(self.namespace) as write:
-            self._sealer.check()
-            rows = [_turn_row(note) for note in written]
+        self._sealer.check()
+        # Two notes for one place in one call: the last one stands, as in two calls.
+        written = {(note.conversation_id, note.index): note for note in notes}
+        rows = [_turn_row(note) for note in written.values()]
+        if rows:
             table.drop_forgotten(write, self._sealer, [_identity_key(row) for row in rows])
             table.put_turns(write, self._sealer, rows)
 
@@ -141,14 +156,18 @@ class Sidecar:
         Speaker and hash go for good. The identity stays as forgotten, so that importing the same
         source again does not bring the turn back. The note about the conversation stays.
         """
+        with self._truth.write(self.namespace) as write:
+            return self.forget_within(write, conversation_id, index)
+
+    def forget_within(self, write: Write, conversation_id: str, index: int | None = None) -> int:
+        """As `forget`, as a part of a write to this namespace that is under way."""
         from anaphora.store.sql import notes as table
 
-        with self._truth.write(self.namespace) as write:
-            self._sealer.check()
-            rows = table.take_turns(write, self._sealer, conversation_id, index)
-            gone = [{**row, "identity_key": _identity_key(row)} for row in rows]
-            table.put_forgotten(write, self._sealer, gone)
-            return len(rows)
+        self._sealer.check()
+        rows = table.take_turns(write, self._sealer, conversation_id, index)
+        gone = [{**row, "identity_key": _identity_key(row)} for row in rows]
+        table.put_forgotten(write, self._sealer, gone)
+        return len(rows)
 
     def note_conversation(self, note: ConversationNote) -> None:
         """Write where a conversation came from, in place of what was noted before."""
@@ -189,6 +208,12 @@ class Sidecar:
         rows = self._rows(_CHANGED, since=version)
         return frozenset(found("conversation_id", namespace, row[0]) for row in rows)
 
+    def places_since(self, version: int) -> dict[str, int]:
+        """Of `changed_since`, the lowest place of a turn whose note changed, by conversation."""
+        found, namespace = self._sealer.found, self.namespace
+        rows = self._rows(_PLACES, since=version)
+        return {found("conversation_id", namespace, row[0]): int(row[1]) for row in rows}
+
     def _notes(self, statement: str, **parameters: str | int) -> list[TurnNote]:
         return [self._note(row) for row in self._rows(statement, **parameters)]
 
@@ -220,6 +245,25 @@ class Sidecar:
         stored = dict(zip(_CONVERSATION_COLUMNS, row, strict=True), namespace=self.namespace)
         opened = self._sealer.open_row("conversation_note", stored)
         return ConversationNote(*(opened[name] for name in _CONVERSATION_COLUMNS))
+
+
+def notes_of(
+    conversation_id: str, start: int, news: Sequence[NewTurn], turns: Sequence[Turn]
+) -> list[TurnNote]:
+    """Notes for the turns at `start` and on, made from `news`, that have something to note."""
+    return [
+        TurnNote(
+            conversation_id,
+            index,
+            turn_hash(turn.role, turn.text),
+            speaker=new.speaker,
+            source=new.source,
+            source_key=new.source_key,
+            message_key=new.message_key,
+        )
+        for index, (new, turn) in enumerate(zip(news, turns, strict=True), start)
+        if new.speaker is not None or new.source is not None
+    ]
 
 
 def _turn_row(note: TurnNote) -> dict[str, Any]:

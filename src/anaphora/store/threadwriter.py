@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from anaphora.store.disk import NO_FILE, FileChanged, Identity, identity_of, make_directory
 from anaphora.store.gojson import Document, NotAThread, contains, encode_turn
-from anaphora.store.hashing import turn_hash
 from anaphora.store.locks import ThreadLocks
 from anaphora.store.threadfile import (
     Tail,
@@ -32,7 +31,7 @@ from anaphora.values import NewTurn, Turn
 if TYPE_CHECKING:
     from anaphora.store.sidecar import Sidecar
 
-__all__ = ["ThreadWriter"]
+__all__ = ["ThreadWriter", "redact_turn"]
 
 ResultT = TypeVar("ResultT")
 # A tail is some hundred bytes; few processes write more threads than this.
@@ -104,7 +103,7 @@ class ThreadWriter:
             if not 0 <= index < len(document.turns):
                 return False
             words[:] = [document.turns[index].text]
-            for place in _redact(document, index):
+            for place in redact_turn(document, index):
                 self._forget(conversation_id, place)
             return True
 
@@ -171,21 +170,9 @@ class ThreadWriter:
         """Tell the sidecar first: a note whose turn never came is seen to be void by its hash."""
         if self._sidecar is None:
             return
-        from anaphora.store.sidecar import TurnNote
+        from anaphora.store.sidecar import notes_of
 
-        notes = [
-            TurnNote(
-                conversation_id,
-                index,
-                turn_hash(turn.role, turn.text),
-                speaker=new.speaker,
-                source=new.source,
-                source_key=new.source_key,
-                message_key=new.message_key,
-            )
-            for index, (new, turn) in enumerate(zip(news, turns, strict=True), start)
-            if new.speaker is not None or new.source is not None
-        ]
+        notes = notes_of(conversation_id, start, news, turns)
         if notes:
             self._sidecar.note_turns(notes)
 
@@ -211,7 +198,7 @@ def _identity_at(path: Path) -> Identity:
         return NO_FILE
 
 
-def _redact(document: Document, index: int) -> list[int]:
+def redact_turn(document: Document, index: int) -> list[int]:
     """Take the words of a turn out of a document; the places of the turns that changed."""
     words = document.turns[index].text
     elsewhere = len(words.strip()) >= _REDACT_ELSEWHERE and words != REDACTED

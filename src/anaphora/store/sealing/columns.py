@@ -58,6 +58,18 @@ PLANS: Mapping[str, Plan] = {
         ("identity_key", "conversation_id", "chat_key"),
         ("identity_key", "chat_key"),
     ),
+    "thread": Plan(
+        ("namespace", "conversation_id"),
+        ("title", "updated_text"),
+        ("conversation_id",),
+        ("updated_text",),
+    ),
+    "turn": Plan(
+        ("namespace", "conversation_id", "position"),
+        ("role", "text", "ts_text", "intent_id", "turn_hash"),
+        ("conversation_id",),
+        ("turn_hash",),
+    ),
     "record": Plan(
         ("namespace", "record_id"),
         ("text", "path", "category", "tags", "payload", "origin"),

@@ -42,7 +42,9 @@ __all__ = [
     "record",
     "record_event",
     "revision",
+    "thread",
     "tombstone",
+    "turn",
     "turn_note",
     "vector",
 ]
@@ -164,6 +166,46 @@ forgotten_turn = Table(
     Index("forgotten_turn_place", "namespace", "conversation_id", "position"),
     Index("forgotten_turn_chat", "namespace", "chat_key"),
     Index("forgotten_turn_seq", "namespace", "seq"),
+)
+
+# A conversation, where threads live in the database. `stamp` is a random number drawn with each
+# change of its turns: equal stamps mean the same turns, also after truth was put back to an earlier
+# moment and went on differently. A deleted one keeps its row, for followers. `opening` is the place
+# of the first words of the user, which name a conversation without a title.
+thread = Table(
+    "thread",
+    metadata,
+    _clear("namespace"),
+    _lookup("conversation_id", needed=True),
+    _clear("seq", BigInteger),
+    _clear("stamp", BigInteger),
+    _clear("turn_count", Integer),
+    _clear("opening", Integer, needed=False),
+    _clear("deleted", Integer),
+    _sealed("title", needed=True),
+    _sealed("updated_text", needed=True),
+    PrimaryKeyConstraint("namespace", "conversation_id", name="thread_pk"),
+    Index("thread_seq", "namespace", "seq", unique=True),
+)
+
+# A turn of such a conversation, positions without gaps from 0. `stamp` is that of the thread after
+# the write that brought the turn; where turns are changed, all of the thread get the new one. So a
+# turn that still has the stamp of a moment tells that nothing before it has changed since. There is
+# no foreign key: sealing a home changes conversation ids row by row.
+turn = Table(
+    "turn",
+    metadata,
+    _clear("namespace"),
+    _lookup("conversation_id", needed=True),
+    _clear("position", Integer),
+    _clear("seq", BigInteger),
+    _clear("stamp", BigInteger),
+    _sealed("role", needed=True),
+    _sealed("text", needed=True),
+    _sealed("ts_text", needed=True),
+    _sealed("intent_id", needed=True),
+    _sealed("turn_hash", needed=True),
+    PrimaryKeyConstraint("namespace", "conversation_id", "position", name="turn_pk"),
 )
 
 # A memory as it stands. `seq` is the number of its last change, so that a follower sees changes as

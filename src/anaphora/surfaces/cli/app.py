@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from anaphora.surfaces.cli import bench, care, conversation, memories
+from anaphora.surfaces.cli import bench, care, conversation, homes, memories
 from anaphora.surfaces.cli.where import Where
 
 __all__ = ["app"]
@@ -21,6 +21,7 @@ app = typer.Typer(
 app.add_typer(conversation.app, name="conversation")
 app.add_typer(bench.app, name="bench")
 memories.register(app)
+homes.register(app)
 app.command("stats")(care.stats)
 app.command("doctor")(care.doctor)
 

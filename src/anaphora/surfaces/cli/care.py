@@ -30,16 +30,21 @@ def stats(context: typer.Context, as_json: Json = False) -> None:
         ("turns indexed", f"{found.indexed:,}"),
         ("vectors", f"{found.vectors:,}"),
         ("vectors to come", f"{found.pending:,}"),
+        ("memories", f"{found.memories:,}"),
         ("embedder", found.embedder),
         *[(f"disk: {part}", f"{size / 1e6:,.2f} MB") for part, size in found.bytes.items()],
     ]
     console().print(table("", ("", ""), rows))
 
 
-def doctor(context: typer.Context, as_json: Json = False) -> None:
+def doctor(
+    context: typer.Context,
+    repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended.")] = False,
+    as_json: Json = False,
+) -> None:
     """Check truth, index, model and database; exit code 1 when something is wrong."""
     with opened(context) as memory:
-        checks = memory.doctor()
+        checks = memory.doctor(repair=repair)
     if as_json:
         emit({"ok": all(check.ok for check in checks), "checks": checks})
     else:

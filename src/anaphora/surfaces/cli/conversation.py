@@ -54,6 +54,8 @@ def import_(
 
 def _show_import(report: ImportReport) -> None:
     out = console()
+    if report.memories_added or report.memories_known:
+        out.print(f"{report.memories_added} memories added, {report.memories_known} known already")
     out.print(
         f"{report.conversations} conversations: {report.added} turns added, "
         f"{report.known} known already"

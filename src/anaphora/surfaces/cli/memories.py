@@ -127,15 +127,12 @@ def _show_hit(mark: str, hit: MemoryHit, *, why: bool) -> None:
     out.print(head.append(f"  {hit.score:.3f}", style="green"))
     show_text(out, hit.text)
     if why:
-        show_factors(
-            out,
-            {
-                "similarity": hit.similarity,
-                "decay": hit.decay,
-                "reinforcement": hit.reinforcement,
-                **hit.factors,
-            },
+        product = (
+            f"   similarity {hit.similarity:.3f} × decay {hit.decay:.3f}"
+            f" × reinforcement {hit.reinforcement:.3f}"
         )
+        out.print(Text(product, "dim"))
+        show_factors(out, hit.factors)
 
 
 def list_(
