@@ -105,6 +105,17 @@ PROMISES: dict[str, str] = {
     "forget.soft": "D A soft forget keeps history and leaves recall.",
     "forget.survivors": "D Forgetting names the sources that still hold the words.",
     "forget.bytes": "Q After a hard forget the words are found nowhere under the home.",
+    # Care for a home
+    "care.backup": "D A backup is whole, verified by hashes, and never overwrites.",
+    "care.backup_live": "D A backup is consistent while others write.",
+    "care.restore": "D A backup restores into a new home, whole or not at all.",
+    "care.killed": "Q A killed backup or restore leaves nothing half-made.",
+    "care.export": "D An export holds every word, and comes in elsewhere.",
+    "care.import_twice": "D Importing an export twice adds nothing.",
+    "care.import_forgotten": "D What was forgotten here does not come back by an export.",
+    "care.repair": "D `doctor --repair` mends what can be mended and touches no word.",
+    "async.parity": "D AsyncMemory mirrors Memory method by method.",
+    "async.cancelled": "D A cancelled call leaves nothing half-done.",
     # Surfaces
     "cli.json": "D Every command gives JSON for programs.",
     "cli.errors": "D A mistake gives one clear line and an exit code, never a traceback.",

@@ -95,6 +95,7 @@ def test_progress_and_events_come_in_the_event_loop(tmp_path: Path, clock: Clock
     asyncio.run(scenario())
 
 
+@pytest.mark.promise("async.cancelled")
 def test_a_cancelled_write_is_whole_and_closing_waits_for_it(tmp_path: Path, clock: Clock) -> None:
     """A write whose task is cancelled while its thread is at work is finished before `close`
     returns; one that had not begun is not made."""

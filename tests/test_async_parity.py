@@ -28,6 +28,7 @@ def signature(kind: type, name: str) -> list[tuple[str, Any, Any, str]]:
     return [(p.name, p.kind, p.default, str(p.annotation)) for p in parameters]
 
 
+@pytest.mark.promise("async.parity")
 @pytest.mark.parametrize(("sync", "mirror"), PAIRS, ids=lambda kind: kind.__name__)
 def test_every_public_name_is_mirrored(sync: type, mirror: type) -> None:
     """What one class offers in public, the other does."""
@@ -36,6 +37,7 @@ def test_every_public_name_is_mirrored(sync: type, mirror: type) -> None:
     assert public(mirror).keys() - public(sync).keys() <= own
 
 
+@pytest.mark.promise("async.parity")
 @pytest.mark.parametrize(
     ("sync", "mirror", "name"),
     [(s, m, name) for s, m in PAIRS for name in sorted(public(s)) if name in public(m)],

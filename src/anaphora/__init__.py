@@ -14,16 +14,27 @@ from typing import TYPE_CHECKING, Any
 from anaphora.memory import Memory
 
 if TYPE_CHECKING:
+    from anaphora.aio import AsyncMemory
+    from anaphora.memory_values import NewMemory
     from anaphora.recall.render import render_recall
     from anaphora.store.threads import ConversationStore
 
-__all__ = ["ConversationStore", "Memory", "__version__", "render_recall"]
+__all__ = [
+    "AsyncMemory",
+    "ConversationStore",
+    "Memory",
+    "NewMemory",
+    "__version__",
+    "render_recall",
+]
 
 __version__ = "0.1.0"
 
 # What not every user needs is imported when it is first asked for: importing the package is part
 # of the time to an agent's first answer.
 _LAZY = {
+    "AsyncMemory": "anaphora.aio",
+    "NewMemory": "anaphora.memory_values",
     "ConversationStore": "anaphora.store.threads",
     "render_recall": "anaphora.recall.render",
 }

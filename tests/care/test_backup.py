@@ -52,6 +52,7 @@ def rewritten(source: Path, target: Path, change: Callable[[dict[str, bytes]], N
     return target
 
 
+@pytest.mark.promise("care.restore")
 def test_a_restored_home_is_the_one_that_was_backed_up(
     filled: Parts, open_parts: OpenParts, tmp_path: Path, clock: Clock
 ) -> None:
@@ -91,6 +92,7 @@ def test_what_was_set_aside_is_kept(
     assert not list(again.glob(".*.tmp"))
 
 
+@pytest.mark.promise("care.backup")
 def test_nothing_is_overwritten(filled: Parts, tmp_path: Path, clock: Clock) -> None:
     """A path where something stands is refused, and so is one among the threads."""
     taken = tmp_path / "b.zip"
@@ -103,6 +105,7 @@ def test_nothing_is_overwritten(filled: Parts, tmp_path: Path, clock: Clock) -> 
     assert not [p for p in tmp_path.iterdir() if "unfinished" in p.name]
 
 
+@pytest.mark.promise("care.backup_live")
 def test_a_backup_beside_writers_has_every_acknowledged_write(
     filled: Parts, keeping: Keeping, open_parts: OpenParts, tmp_path: Path, clock: Clock
 ) -> None:
@@ -138,6 +141,7 @@ def test_a_backup_beside_writers_has_every_acknowledged_write(
         writer.join()
 
 
+@pytest.mark.promise("care.backup")
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.floats(0, 1, exclude_max=True), cut=st.booleans())
 def test_any_damage_is_found(
@@ -314,6 +318,7 @@ else:
 """
 
 
+@pytest.mark.promise("care.killed")
 @pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
 @pytest.mark.parametrize("what", ["backup", "restore"])
 def test_who_is_killed_leaves_nothing_half_done(

@@ -55,6 +55,7 @@ def test_a_well_home_stays_as_it_is(filled: Parts, make_index: MakeIndex) -> Non
     assert "0 notes given back" in found["notes"].detail
 
 
+@pytest.mark.promise("care.repair")
 def test_what_interrupted_writes_left_is_removed(
     filled: Parts, make_index: MakeIndex, tmp_path: Path
 ) -> None:
@@ -73,6 +74,7 @@ def test_what_interrupted_writes_left_is_removed(
     assert not list(folder.glob(".*.tmp"))
 
 
+@pytest.mark.promise("care.repair")
 def test_a_damaged_index_is_made_again(filled: Parts, make_index: MakeIndex) -> None:
     """After a repair the index holds every turn, with its vector."""
     index = make_index(filled)

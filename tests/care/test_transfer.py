@@ -59,6 +59,7 @@ def test_every_character_survives_a_line(value: dict[str, Any]) -> None:
     assert from_line(line) == {"kind": "x", **kept}
 
 
+@pytest.mark.promise("care.export")
 def test_an_empty_home_that_imports_an_export_holds_the_same(
     filled: Parts, open_parts: OpenParts, tmp_path: Path, clock: Clock
 ) -> None:
@@ -77,6 +78,7 @@ def test_an_empty_home_that_imports_an_export_holds_the_same(
     assert content(file_2) == content(file)
 
 
+@pytest.mark.promise("care.import_twice")
 def test_importing_twice_changes_nothing(
     filled: Parts, open_parts: OpenParts, tmp_path: Path, clock: Clock
 ) -> None:
@@ -200,6 +202,7 @@ def test_threads_that_went_on_or_apart(
     assert everything(other) == before
 
 
+@pytest.mark.promise("care.import_forgotten")
 def test_what_was_forgotten_here_stays_away(filled: Parts, tmp_path: Path, clock: Clock) -> None:
     """Redacted words, deleted threads and forgotten memories do not come back, unless asked for."""
     file = exported(filled, tmp_path / "e.jsonl", clock)

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -55,6 +56,7 @@ class AnnMeta:
     version: int = 0
 
 
+@cache
 def available() -> bool:
     """Whether LanceDB is installed. Does not import it (1.7 s and more)."""
     return importlib.util.find_spec("lancedb") is not None

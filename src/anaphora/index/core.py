@@ -1,7 +1,7 @@
 """An index of turns that stays right: opened, reopened, caught up, written.
 
-In: the directory of an index, a follower of thread files. Out: a `State` that agrees with the
-files as of the last `catch_up`. What the disk refuses is kept in memory; what is torn or gone is
+In: the directory of an index, a follower of threads. Out: a `State` that agrees with the threads
+as of the last `catch_up`. What the disk refuses is kept in memory; what is torn or gone is
 made again. Never embeds anything.
 """
 
@@ -16,10 +16,9 @@ from typing import TypeVar
 import numpy as np
 
 from anaphora.errors import Closed
-from anaphora.index.follow import Follower, Indexed
 from anaphora.index.home import IndexHome
 from anaphora.index.ledger import MAX_ATTEMPTS, Ledger, LedgerBusy
-from anaphora.index.records import Change, IndexLost
+from anaphora.index.records import Change, Indexed, IndexLost, ThreadFollower
 from anaphora.index.state import State
 from anaphora.index.view import TurnView
 from anaphora.index.words import WordsMeta
@@ -38,7 +37,9 @@ ResultT = TypeVar("ResultT")
 class IndexCore:
     """The index file, what of it is in memory, and the follower. `lock` guards all three."""
 
-    def __init__(self, home: IndexHome, follower: Follower, embedder: str, dimensions: int) -> None:
+    def __init__(
+        self, home: IndexHome, follower: ThreadFollower, embedder: str, dimensions: int
+    ) -> None:
         self.home = home
         self.follower = follower
         self.lock = threading.RLock()

@@ -17,7 +17,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from anaphora.errors import InvalidId, StoreError
-from anaphora.index.records import Change, Identity, Mark, chain_of, digest_of, record_of
+from anaphora.index.records import (
+    Change,
+    Identity,
+    Indexed,
+    Mark,
+    chain_of,
+    digest_of,
+    first_difference,
+    record_of,
+)
 from anaphora.store.disk import identity_of
 from anaphora.store.gojson import NotAThread, parse
 from anaphora.store.hashing import turn_hash
@@ -28,7 +37,7 @@ if TYPE_CHECKING:
     from anaphora.store.sidecar import Sidecar
     from anaphora.store.threads import ConversationStore
 
-__all__ = ["Follower", "Indexed"]
+__all__ = ["Follower"]
 
 # File systems stamp times with the tick of a kernel clock (1 to 10 ms): within it, two writes of
 # the same size could look like one.
@@ -40,14 +49,6 @@ _REMEMBERED = 64
 _MANY_FILES = 256
 _BELIEVED_NS = 2_000_000_000
 _OPENING = b'{"turns":['
-
-
-@dataclass(frozen=True, slots=True)
-class Indexed:
-    """What is asked of the index about a thread: its digests, and its speakers in order."""
-
-    digests: Callable[[Mark], Sequence[bytes]]
-    speakers: Callable[[Mark], Sequence[str | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ class Follower:
             gone = Change(conversation_id, mark, 0, (), None)
             return gone if mark is not None else None
         new_mark = Mark(read.identity, seen, len(read.digests), chain_of(read.digests))
-        start = self._first_difference(mark, read, indexed)
+        start = first_difference(mark, read.digests, indexed)
         if noted and mark is not None:
             start = min(start, self._first_new_speaker(conversation_id, mark, read, indexed))
         if start < read.start:
@@ -265,18 +266,6 @@ class Follower:
         self._remembered.move_to_end(conversation_id)
         while len(self._remembered) > _REMEMBERED:
             self._remembered.popitem(last=False)
-
-    @staticmethod
-    def _first_difference(mark: Mark | None, read: _Read, indexed: Indexed) -> int:
-        """How many of the indexed turns still stand at the beginning of the file."""
-        if mark is None:
-            return 0
-        if len(read.digests) >= mark.count and chain_of(read.digests[: mark.count]) == mark.chain:
-            return mark.count
-        old = indexed.digests(mark)
-        pairs = zip(old, read.digests, strict=False)
-        same = next((i for i, (a, b) in enumerate(pairs) if a != b), None)
-        return min(len(old), len(read.digests)) if same is None else same
 
     def _first_new_speaker(
         self, conversation_id: str, mark: Mark, read: _Read, indexed: Indexed

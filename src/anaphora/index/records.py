@@ -7,9 +7,9 @@ here reads a disk or a clock.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from anaphora.rank.features import turn_flags
 from anaphora.rank.table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER
@@ -23,16 +23,19 @@ __all__ = [
     "Identity",
     "IndexCheck",
     "IndexLost",
+    "Indexed",
     "Mark",
     "Record",
+    "ThreadFollower",
     "chain_of",
     "digest_of",
+    "first_difference",
     "record_of",
     "text_hash",
 ]
 
 Identity: TypeAlias = tuple[int, int, int, int]
-"""What tells a file's content apart: inode, size, mtime and ctime in nanoseconds."""
+"""What tells a content apart: a file's inode, size, mtime and ctime in nanoseconds, or a stamp."""
 
 _ROLES = {"user": ROLE_USER, "assistant": ROLE_ASSISTANT}
 
@@ -131,6 +134,38 @@ class IndexCheck:
     problems: tuple[str, ...] = field(default=())
 
 
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What is asked of the index about a thread: its digests, and its speakers in order."""
+
+    digests: Callable[[Mark], Sequence[bytes]]
+    speakers: Callable[[Mark], Sequence[str | None]]
+
+
+class ThreadFollower(Protocol):
+    """Tells what has changed in a store of conversations since it was indexed."""
+
+    problems: list[Degraded]
+
+    def notes_version(self) -> int:
+        """A number that changes with the notes about turns; -1 where there are none."""
+        ...
+
+    def noted_since(self, version: int) -> frozenset[str]:
+        """Conversations whose notes changed after that version."""
+        ...
+
+    def differing(self, marks: Mapping[str, Mark], only: str | None) -> list[str]:
+        """Conversations, or that one, that are not, or not surely, as they were marked."""
+        ...
+
+    def change(
+        self, conversation_id: str, mark: Mark | None, indexed: Indexed, *, noted: bool = False
+    ) -> Change | None:
+        """What brings the index from `mark` to the conversation as it is now; None for nothing."""
+        ...
+
+
 def text_hash(text: str, key: bytes = b"") -> bytes:
     """16 bytes that stand for a text: equal texts are embedded and kept once."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, key=key).digest()
@@ -147,6 +182,18 @@ def digest_of(turn: Turn, key: bytes = b"") -> bytes:
 def chain_of(digests: Sequence[bytes]) -> bytes:
     """One hash over the digests of a thread's first turns, in order."""
     return hashlib.blake2b(b"".join(digests), digest_size=16).digest()
+
+
+def first_difference(mark: Mark | None, digests: Sequence[bytes], indexed: Indexed) -> int:
+    """How many of the indexed turns still stand at the beginning of a thread with these digests."""
+    if mark is None:
+        return 0
+    if len(digests) >= mark.count and chain_of(digests[: mark.count]) == mark.chain:
+        return mark.count
+    old = indexed.digests(mark)
+    pairs = zip(old, digests, strict=False)
+    same = next((i for i, (a, b) in enumerate(pairs) if a != b), None)
+    return min(len(old), len(digests)) if same is None else same
 
 
 def record_of(

@@ -19,12 +19,14 @@ from numpy.typing import NDArray
 from anaphora.errors import EmbeddingError
 from anaphora.index.core import IndexCore
 from anaphora.index.follow import Follower
+from anaphora.index.follow_rows import RowFollower
 from anaphora.index.home import IndexHome
 from anaphora.index.nearest import halves
-from anaphora.index.records import Followed, IndexCheck
+from anaphora.index.records import Followed, IndexCheck, ThreadFollower
 from anaphora.index.view import TurnView
 from anaphora.rank.table import TurnTable
 from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
+from anaphora.store.sqlthreads import SqlConversationStore
 from anaphora.values import Degraded
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ class TurnIndex:
     def __init__(
         self,
         directory: Path,
-        store: ConversationStore,
+        store: ConversationStore | SqlConversationStore,
         sidecar: Sidecar | None,
         embedder: EmbedderService,
         *,
@@ -68,7 +70,7 @@ class TurnIndex:
         self._embedder = embedder
         self._core = IndexCore(
             IndexHome(Path(directory), sealer),
-            Follower(store, sidecar, sealer=sealer),
+            _follower(store, sidecar, sealer),
             embedder.name,
             embedder.dimensions,
         )
@@ -307,3 +309,11 @@ class TurnIndex:
                 break
         if self._core.words_due():
             self.commit_words()
+
+
+def _follower(
+    store: ConversationStore | SqlConversationStore, sidecar: Sidecar | None, sealer: IndexSealer
+) -> ThreadFollower:
+    if isinstance(store, SqlConversationStore):
+        return RowFollower(store, sidecar, sealer)
+    return Follower(store, sidecar, sealer=sealer)

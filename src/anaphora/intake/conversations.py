@@ -20,10 +20,11 @@ from anaphora.errors import CorruptThread, InvalidInput
 from anaphora.intake.importers import Part, parts
 from anaphora.intake.importers.base import Imported
 from anaphora.intake.strands import Plan, plan
+from anaphora.store.conversations import Conversations
 from anaphora.store.disk import translate
 from anaphora.store.locks import ThreadLocks, lock_key
 from anaphora.store.sidecar import Sidecar
-from anaphora.store.threads import ConversationStore
+from anaphora.store.sqlthreads import SqlConversationStore
 from anaphora.values import (
     ImportedConversation,
     ImportProblem,
@@ -39,7 +40,7 @@ Source: TypeAlias = str | os.PathLike[str] | ImportedConversation
 
 def import_conversations(
     sources: Iterable[Source],
-    store: ConversationStore,
+    store: Conversations,
     sidecar: Sidecar,
     *,
     format: str | None = None,  # noqa: A002 - the word that users know
@@ -96,12 +97,13 @@ def _given(conversations: list[ImportedConversation]) -> Part:
 class _Import:
     """One import under way, and its report so far."""
 
-    def __init__(self, store: ConversationStore, sidecar: Sidecar, again: bool) -> None:
+    def __init__(self, store: Conversations, sidecar: Sidecar, again: bool) -> None:
         self._store = store
         self._sidecar = sidecar
         self._again = again
         self._locks_at = store.directory or Path()
         self._locks = ThreadLocks(store.directory) if store.directory is not None else None
+        self._server = store if isinstance(store, SqlConversationStore) else None
         self._counts: Counter[str] = Counter()
         self._left_out: Counter[str] = Counter()
         self._problems: list[ImportProblem] = []
@@ -141,10 +143,13 @@ class _Import:
     @contextmanager
     def _lock(self, item: ImportedConversation) -> Iterator[None]:
         """Wait for whoever else imports this chat now."""
+        name = f"import of {item.source}: {item.key}"
         with ExitStack() as held:
+            if self._server is not None:
+                held.enter_context(self._server.importing(name))
             if self._locks is not None:
                 try:
-                    key = lock_key(f"import of {item.source}: {item.key}")
+                    key = lock_key(name)
                     held.enter_context(self._locks.hold(key))
                 except OSError as error:
                     raise translate(error, "lock", self._locks_at) from error

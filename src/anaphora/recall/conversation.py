@@ -35,10 +35,10 @@ from anaphora.text import query_terms
 from anaphora.values import Degraded, Recall, RecallMode, TurnHit
 
 if TYPE_CHECKING:
+    from anaphora.store.conversations import Conversations
     from anaphora.embed.service import EmbedderService
     from anaphora.index.turns import TurnIndex
     from anaphora.index.view import TurnView
-    from anaphora.store.threads import ConversationStore
 
 __all__ = ["ConversationRecall"]
 
@@ -84,7 +84,7 @@ class _Answer:
 class ConversationRecall:
     """Answers questions from the turns of one namespace."""
 
-    store: ConversationStore
+    store: Conversations
     index: TurnIndex
     embedder: EmbedderService
     clock: Callable[[], datetime]

@@ -8,17 +8,16 @@ conversation) and `SqlConversationStore` (rows of the database of a home). The m
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from anaphora.store.disk import Identity
 from anaphora.values import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
 
 __all__ = ["DEFAULT_RECENT", "Conversations"]
 
 DEFAULT_RECENT = 16
-Identity = tuple[int, int, int, int]
 
 
 class Conversations(Protocol):
@@ -108,9 +107,3 @@ class Conversations(Protocol):
     def files(self) -> Iterator[tuple[str, Path]]:
         """Every conversation's id and file."""
         ...
-
-    def importing(self, key: str) -> AbstractContextManager[None]:
-        """Hold the right to import the chat that `key` stands for."""
-        ...
-
-

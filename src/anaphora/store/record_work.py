@@ -3,6 +3,7 @@
 In: a write transaction. Out: records, events and links in the tables, each row with a number of
 its own. `RecordWork` holds the records that the change touches and decides nothing about them:
 `record_rules` says what restating and superseding mean, `record_forgetting` what forgetting does.
+What is held is clear; in a sealed home rows are sealed and opened on their way.
 Importing this module imports SQLAlchemy.
 """
 
@@ -29,6 +30,7 @@ from anaphora.store.record_rows import (
     record_of,
     record_row,
 )
+from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
 from anaphora.store.sql.engine import Write
 from anaphora.store.sql.schema import link, record, record_event, tombstone
 
@@ -70,8 +72,9 @@ class _Held:
 class RecordWork:
     """The records that one write transaction touches; `added` are the ids of new ones."""
 
-    def __init__(self, write: Write) -> None:
+    def __init__(self, write: Write, sealer: Sealer = CLEAR) -> None:
         self.write = write
+        self._sealer = sealer
         self._held: dict[str, _Held] = {}
         self._events: list[RecordEvent] = []
         # Keys whose records are all held already: asking the table again would find nothing new.
@@ -145,10 +148,11 @@ class RecordWork:
         """The events of a record, in order of time."""
         self.flush()
         found = self._select(_EVENT, record_event, record_event.c.record_id == record_id)
-        return sorted((event_of(row) for row in found), key=lambda event: (event.at, event.seq))
+        opened = self._opened("record_event", EVENT_COLUMNS, found)
+        return sorted((event_of(row) for row in opened), key=lambda event: (event.at, event.seq))
 
     def move_events(self, events: Iterable[RecordEvent], record_id: str) -> None:
-        """Give events of another record to this one."""
+        """Give events of another record, as `events` gave them, to this one."""
         self.flush()
         for event in events:
             statement = update(record_event).where(
@@ -156,7 +160,10 @@ class RecordWork:
                 record_event.c.record_id == event.record_id,
                 record_event.c.seq == event.seq,
             )
-            self.write.connection.execute(statement.values(record_id=record_id))
+            # What is sealed is bound to the record: it must be sealed anew.
+            moved = self._sealed("record_event", event_row(replace(event, record_id=record_id)))
+            values = {name: moved[name] for name in ("record_id", "tags", "origin")}
+            self.write.connection.execute(statement.values(values))
 
     def children(self, record_ids: Iterable[str]) -> set[str]:
         """The ids of records that were derived from these."""
@@ -226,11 +233,11 @@ class RecordWork:
         for held, seq in zip(dirty, self.write.take(len(dirty)), strict=True):
             held.record = replace(held.record, seq=seq)
             row = record_row(held.record, held.same_key, held.forgotten_at)
+            row = self._sealed("record", row | {"kind": MEMORY})
             (old if held.stored else new).append(row)
             held.stored, held.dirty = True, False
         if new:
-            fixed = {"namespace": self.write.namespace, "kind": MEMORY}
-            self.write.connection.execute(_INSERT["record"], [row | fixed for row in new])
+            self.write.connection.execute(_INSERT["record"], new)
         if old:
             self._update(old)
         self._insert(record_event, [_unnumbered(event) for event in self._events])
@@ -248,18 +255,31 @@ class RecordWork:
         if not rows:
             return
         numbered = [
-            row | {"namespace": self.write.namespace, "seq": seq}
+            self._sealed(table.name, row | {"seq": seq})
             for row, seq in zip(rows, self.write.take(len(rows)), strict=True)
         ]
         self.write.connection.execute(_INSERT[table.name], numbered)
 
+    def _sealed(self, table: str, row: dict[str, Any]) -> dict[str, Any]:
+        """The row as it is stored, with its namespace."""
+        return self._sealer.seal_row(table, row | {"namespace": self.write.namespace})
+
+    def _opened(
+        self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+    ) -> Sequence[tuple[Any, ...]]:
+        found = [tuple(row) for row in rows]
+        return open_rows(self._sealer, table, columns, self.write.namespace, found)
+
     def _fetch(self, column: str, values: Iterable[str]) -> None:
+        if column != "record_id":
+            here = self.write.namespace
+            values = [self._sealer.lookup(column, here, value) for value in values]
         for some in _portions(values):
             given = {"namespace": self.write.namespace, "some": some}
-            self._take(map(tuple, self.write.connection.execute(_FIND_BY[column], given)))
+            self._take(self.write.connection.execute(_FIND_BY[column], given))
 
     def _take(self, rows: Iterable[Sequence[Any]]) -> None:
-        for row in rows:
+        for row in self._opened("record", COLUMNS, rows):
             # What the change has touched already is newer than what the table holds.
             if row[0] not in self._held:
                 forgotten_at = from_micros(row[COLUMNS.index("forgotten_at")])

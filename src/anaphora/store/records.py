@@ -2,8 +2,9 @@
 
 In: ids, paths, moments, filters. Out: frozen values. Every change to a record gives it the next
 number of its namespace, so that an index follows truth by `changed_since` and `tombstones_since`.
-Reads are plain SQL that both databases know: on SQLite they import no SQLAlchemy. It never reads
-a clock, and it never embeds.
+Reads are plain SQL that both databases know: on SQLite they import no SQLAlchemy. In a sealed home
+rows are opened as they are read; what was changed or moved raises `Tampered`, and nothing of it is
+returned. It never reads a clock, and it never embeds.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from anaphora.store.record_rows import (
     same_key_of,
     to_micros,
 )
+from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
 
 if TYPE_CHECKING:
     from anaphora.store.record_work import RecordWork
@@ -69,9 +71,10 @@ _LINKS = (
     "ORDER BY strength DESC, record_id, other_id"
 )
 _SAME_TEXT = (
-    "SELECT record_id FROM record WHERE namespace = :namespace AND kind = 'memory' "
+    "SELECT record_id, text FROM record WHERE namespace = :namespace AND kind = 'memory' "
     "AND text = :text ORDER BY record_id"
 )
+_AS_LONG = _SAME_TEXT.replace("text = :text", "LENGTH(text) = :length")
 
 # Rows taken at once where all are looked at, and ids named in one statement.
 _STEP = 512
@@ -82,9 +85,14 @@ _NO_LIMIT = 2**62
 class Records:
     """The memories of one namespace. Every read sees every write acknowledged by any process."""
 
-    def __init__(self, truth: Truth, namespace: str) -> None:
+    def __init__(self, truth: Truth, namespace: str, sealer: Sealer = CLEAR) -> None:
         self.truth = truth
         self.namespace = namespace
+        self._sealer = sealer
+
+    def check(self) -> None:
+        """Raise `SealChanged` when the home was sealed, opened up or given other keys meanwhile."""
+        self._sealer.check()
 
     @contextmanager
     def change(self) -> Iterator[RecordWork]:
@@ -96,7 +104,9 @@ class Records:
         from anaphora.store.record_work import RecordWork
 
         with self.truth.write(self.namespace) as write:
-            work = RecordWork(write)
+            # Within the transaction: from here on no conversion can begin to change rows.
+            self._sealer.check()
+            work = RecordWork(write, self._sealer)
             yield work
             work.flush()
 
@@ -121,7 +131,8 @@ class Records:
 
     def by_identity(self, record: MemoryRecord) -> MemoryRecord | None:
         """The current memory of the same type, path, payload and NFC text, if there is one."""
-        found = self._records(_SAME, same_key=same_key_of(record))
+        key = self._sealer.lookup("same_key", self.namespace, same_key_of(record))
+        found = self._records(_SAME, same_key=key)
         return found[0] if found else None
 
     def current(self, path: str) -> MemoryRecord | None:
@@ -131,7 +142,8 @@ class Records:
 
     def history(self, path: str) -> tuple[MemoryRecord, ...]:
         """Every value that the path had, oldest first, softly forgotten ones among them."""
-        found = self._records(_OF_PATH, path_key=path_key_of(path))
+        key = self._sealer.lookup("path_key", self.namespace, str(path_key_of(path)))
+        found = self._records(_OF_PATH, path_key=key)
         return tuple(
             # Databases differ in where an open end sorts.
             sorted(found, key=lambda r: (r.valid_from, r.valid_to is None, r.valid_to or 0, r.id))
@@ -174,7 +186,8 @@ class Records:
     def events(self, record_id: str) -> tuple[RecordEvent, ...]:
         """Every time that the memory was said or changed, in order of time."""
         found = self._rows(_EVENTS, id=record_id)
-        return tuple(event_of(row) for row in found)
+        opened = open_rows(self._sealer, "record_event", EVENT_COLUMNS, self.namespace, found)
+        return tuple(event_of(row) for row in opened)
 
     def links(self, record_ids: Iterable[str]) -> tuple[RecordLink, ...]:
         """The links that have one of these ids at either end, each once, the closest first."""
@@ -186,7 +199,14 @@ class Records:
 
     def with_text(self, text: str) -> tuple[str, ...]:
         """The ids of all records, in history too, whose text is exactly this."""
-        return tuple(row[0] for row in self._rows(_SAME_TEXT, text=text))
+        if not self._sealer.sealed:
+            return tuple(row[0] for row in self._rows(_SAME_TEXT, text=text))
+        # No two sealed forms of a text are the same, but they are of the same length.
+        row = {"namespace": self.namespace, "record_id": "", "text": text}
+        length = len(self._sealer.seal_row("record", row)["text"])
+        opener = self._sealer.opener("record", "text", self.namespace)
+        found = self._rows(_AS_LONG, length=length)
+        return tuple(one for one, stored in found if opener((one,), stored) == text)
 
     def changed_since(self, since: int, limit: int = _STEP) -> tuple[MemoryRecord, ...]:
         """Records that changed after number `since`, in order of their numbers, at most `limit`."""
@@ -206,9 +226,12 @@ class Records:
             before, step = found[-1].seq, _STEP
 
     def _records(self, statement: str, **values: str | int | None) -> Sequence[MemoryRecord]:
-        return [record_of(row) for row in self._rows(statement, **values)]
+        found = self._rows(statement, **values)
+        opened = open_rows(self._sealer, "record", COLUMNS, self.namespace, found)
+        return [record_of(row) for row in opened]
 
     def _rows(self, statement: str, **values: str | int | None) -> Sequence[tuple[Any, ...]]:
+        self._sealer.check()
         return self.truth.rows(statement, {"namespace": self.namespace, **values})
 
 

@@ -145,8 +145,10 @@ class RecordVectors:
 
     def records(self) -> int:
         """How many memories there are, past ones included."""
-        ((count,),) = self._truth.rows(_MEMORIES, {"namespace": self.namespace})
-        return int(count)
+        # A home without a database yet has no row to count in.
+        return sum(
+            int(count) for (count,) in self._truth.rows(_MEMORIES, {"namespace": self.namespace})
+        )
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """(records, vectors) by embedder."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, Table, update
+from sqlalchemy import Connection, Table, bindparam, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from anaphora.store.sql.schema import head
@@ -16,19 +16,30 @@ from anaphora.store.sql.schema import head
 __all__ = ["advance", "insert_into", "lock"]
 
 
+def _locking(make: Any) -> Any:
+    # An upsert that changes nothing locks the row on every database, FOR UPDATE only on some.
+    return (
+        make(head)
+        .values(namespace=bindparam("namespace"), seq=0)
+        .on_conflict_do_update(index_elements=["namespace"], set_={"seq": head.c.seq})
+        .returning(head.c.seq)
+    )
+
+
+# Made once: every write runs both, and building them takes as long as running them.
+_LOCK = {"postgresql": _locking(postgresql.insert), "sqlite": _locking(sqlite.insert)}
+_ADVANCE = update(head).where(head.c.namespace == bindparam("here")).values(seq=bindparam("upto"))
+
+
 def lock(connection: Connection, namespace: str) -> int:
     """Lock the namespace's head, made with 0 when it is new, and return its number."""
-    insert = insert_into(connection, head).values(namespace=namespace, seq=0)
-    # An upsert that changes nothing locks the row on every database, FOR UPDATE only on some.
-    locked = insert.on_conflict_do_update(
-        index_elements=["namespace"], set_={"seq": head.c.seq}
-    ).returning(head.c.seq)
-    return int(connection.execute(locked).scalar_one())
+    statement = _LOCK[connection.dialect.name]
+    return int(connection.execute(statement, {"namespace": namespace}).scalar_one())
 
 
 def advance(connection: Connection, namespace: str, seq: int) -> None:
     """Set the head of a namespace that `lock` has locked."""
-    connection.execute(update(head).where(head.c.namespace == namespace).values(seq=seq))
+    connection.execute(_ADVANCE, {"here": namespace, "upto": seq})
 
 
 def insert_into(connection: Connection, table: Table) -> Any:

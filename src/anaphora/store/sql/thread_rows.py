@@ -21,7 +21,15 @@ from anaphora.store.sql.heads import insert_into
 from anaphora.store.sql.schema import thread, turn
 from anaphora.values import Turn
 
-__all__ = ["ThreadHead", "add_turns", "change_turns", "drop_turns", "head_of", "put_head", "turns_of"]
+__all__ = [
+    "ThreadHead",
+    "add_turns",
+    "change_turns",
+    "drop_turns",
+    "head_of",
+    "put_head",
+    "turns_of",
+]
 
 _TURN_COLUMNS = ("conversation_id", "position", "role", "text", "ts_text", "intent_id")
 
@@ -87,7 +95,11 @@ def turns_of(write: Write, sealer: Sealer, conversation_id: str) -> list[Turn]:
 
 
 def add_turns(
-    write: Write, sealer: Sealer, conversation_id: str, placed: Iterable[tuple[int, Turn]], stamp: int
+    write: Write,
+    sealer: Sealer,
+    conversation_id: str,
+    placed: Iterable[tuple[int, Turn]],
+    stamp: int,
 ) -> None:
     """Write turns at places that are free."""
     rows = [_row(write, conversation_id, place, one) | {"stamp": stamp} for place, one in placed]
