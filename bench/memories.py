@@ -51,7 +51,7 @@ def keep_with(
 ) -> None:
     """Keep texts with the vectors that they have; ages spread evenly over so many days."""
     rng = random.Random(0)
-    ids = RecordIds(lambda: NOW, rng.getrandbits)
+    ids = RecordIds(lambda: NOW)
     for start in range(0, len(texts), _STEP):
         some = range(start, min(start + _STEP, len(texts)))
         rows = []

@@ -29,6 +29,8 @@ PROMISES: dict[str, str] = {
     "threads.delete": "D `delete` removes a thread for real.",
     "threads.redact": "D `redact` replaces one turn's words and keeps its place.",
     "threads.speakers": "D Speakers and sources are kept in the sidecar, not in the thread file.",
+    "threads.database": "D In a database threads are what the files would hold, byte for byte.",
+    "threads.servers": "D Servers on one database, each with its own index, see turns at once.",
     "threads.bad_input": "Q Every string of BLNS works as text, and as id or raises InvalidId.",
     # Truth in SQL
     "truth.round_trip": "D NUL, lone surrogates and all of BLNS round-trip on both databases.",

@@ -31,9 +31,9 @@ def test_the_commands_of_the_program_run_in_their_order(tmp_path: Path) -> None:
     assert len(lines) >= 7
     for line in lines:
         done = subprocess.run(
-            shlex.split(line),
-            cwd=ROOT,
-            env={**ENVIRONMENT, "ANAPHORA_HOME": str(tmp_path)},
+            shlex.split(line.replace("examples/", f"{ROOT}/examples/")),
+            cwd=tmp_path,
+            env={**ENVIRONMENT, "ANAPHORA_HOME": str(tmp_path / "home")},
             capture_output=True,
             text=True,
             check=False,

@@ -195,14 +195,16 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
         form=sealing.threads(name),
     )
     turns = TurnIndex(place, conversations, sidecar, embedder, sealer=hidden)
-    records = Records(truth, name)
-    vectors = RecordVectors(truth, name)
+    records = Records(truth, name, sealing.rows)
+    vectors = RecordVectors(truth, name, sealing.rows)
     memories = MemoryIndex(
         place / "memories",
         records,
         vectors,
         (embedder.name, embedder.dimensions),
-        cap=settings.exact_cap,
+        # LanceDB would keep vectors in clear.
+        cap=None if sealing.sealed else settings.exact_cap,
+        sealer=hidden,
     )
     return Namespace(
         conversations=conversations,

@@ -45,7 +45,9 @@ SIDES = pytest.mark.parametrize("cap", [DEFAULT_CAP, LANCE])
 
 
 @pytest.fixture
-def home(tmp_path: Path, cap: int) -> Iterator[MemoryHome]:
+def home(tmp_path: Path, cap: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryHome]:
+    # As if there were many: LanceDB itself is to answer.
+    monkeypatch.setattr("anaphora.index.memory_vectors.FEW", 0)
     with memory_home(tmp_path, cap) as home:
         yield home
 
@@ -265,6 +267,35 @@ class TestBothSidesOfTheCap:
             assert_alike(before, facts(home.index, wanted))
         finally:
             home.close()
+
+
+@pytest.mark.skipif(not available(), reason="the extra `large` is not installed")
+def test_the_graph_finds_nearly_what_the_scan_finds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond the cap, where a graph answers, at least nine of ten of the nearest are found, with
+    their exact cosines, also under a filter."""
+    monkeypatch.setattr("anaphora.index.ann.INDEX_FROM", 300)
+    monkeypatch.setattr("anaphora.index.memory_vectors.FEW", 10)
+    rng = random.Random(1)
+    with memory_home(tmp_path, cap=0) as home:
+        for n in range(400):
+            home.put(f"{some_text(rng)} {n}", category="a" if n % 3 else "b")
+        home.index.follow()
+        assert home.index.settle()
+        exact = MemoryIndex(
+            tmp_path / "exact", home.records, home.vectors,
+            (home.service.name, home.service.dimensions), cap=None, background=False,
+        )  # fmt: skip
+        for keep in (Filter(), parse({"category": "b"})):
+            for query in ("red cat", "tea vienna train", "ERR_4711 lock"):
+                wanted = replace(asked(home, query, limit=20, keep=keep), terms=())
+                near, far = facts(exact, wanted), facts(home.index, wanted)
+                assert len(near.keys() & far.keys()) >= 0.9 * len(near)
+                both = near.keys() & far.keys()
+                assert_alike({i: near[i] for i in both}, {i: far[i] for i in both})
+                assert not home.index.candidates(wanted).degraded
+        exact.close()
 
 
 def test_nothing_forgotten_stays_on_disk(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from anaphora.store.sql import migrate
 from anaphora.store.sql.engine import Truth
 from anaphora.store.sql.revision import REVISION, REVISION_TABLE, is_older
 from anaphora.store.sql.schema import metadata
+from anaphora.store.sqlthreads import SqlConversationStore
 
 OpenTruth = Callable[[], Truth]
 ADA = "Ada \x00\ud800"
@@ -119,6 +120,29 @@ def test_a_home_of_every_schema_opens(fixture: Path, tmp_path: Path) -> None:
     assert version == 6
     sidecar.note_turns([TurnNote("c", 3, "hash3")])
     assert sidecar.version() == version + 1
+    truth.close()
+
+
+@pytest.mark.promise("truth.migrates")
+@pytest.mark.parametrize(
+    "fixture",
+    sorted(path for path in FIXTURES.glob("truth_*.sql") if path.stem >= "truth_0003"),
+    ids=lambda fixture: fixture.stem,
+)
+def test_threads_of_every_schema_are_read(fixture: Path, tmp_path: Path) -> None:
+    """Threads in the database of a home that any released version wrote come back, and go on."""
+    connection = dbapi2.connect(str(tmp_path / "truth.db"))
+    connection.executescript(fixture.read_text("utf-8"))
+    connection.close()
+    truth = Truth(path=tmp_path / "truth.db")
+    store = SqlConversationStore(truth, "threads", sidecar=Sidecar(truth, "threads"))
+    assert [(s.conversation_id, s.title, s.turn_count) for s in store.list()] == [("c", "Named", 2)]
+    first, second = store.recent("c")
+    assert (first.text, first.speaker) == ("what \x00\ud800?", "Ada")
+    assert (second.intent_id, second.ts_text) == ("i1", "2026-04-30T12:00:00.005+03:30")
+    assert store.append_user("c", "and on")
+    assert store.append_user("gone", "anew")
+    assert [turn.text for turn in store.recent("gone")] == ["anew"]
     truth.close()
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anaphora.config import Settings
+from anaphora.errors import AnaphoraError, MissingExtra, NoKeyringError
 from anaphora.values import Check, Stats
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def doctor(
     """Look at every part. Nothing raises: a part that fails is a finding."""
     return (
         _home(settings),
+        _sealing(settings),
         *_threads(conversations),
         _truth(truth),
         *_index(index),
@@ -90,6 +92,29 @@ def _home(settings: Settings) -> Check:
         return Check(
             "home", ok=False, detail=f"{settings.home} cannot be written: {error.strerror}"
         )
+
+
+def _sealing(settings: Settings) -> Check:
+    """Whether the home is sealed, and whether its key, or a keychain for one, is to be had."""
+    from anaphora.store.sealing import marker as markers
+    from anaphora.store.sealing.home import Home, load
+    from anaphora.store.sealing.keepers import Keychain
+
+    home = Home(settings.home, settings.conversations, settings.database)
+    try:
+        marker = markers.read(home.root)
+        if marker is not None:
+            load(home, marker)
+            where = "the keychain" if marker.kept == "keychain" else "a file of the home, in clear"
+            detail = f"sealed; key {marker.key_name} is in {where}"
+            return Check("sealing", ok=marker.state == "sealed", detail=detail)
+    except AnaphoraError as error:
+        return Check("sealing", ok=False, detail=str(error))
+    try:
+        return Check("sealing", ok=True, detail=f"clear; keychain: {Keychain().name()}")
+    except (MissingExtra, NoKeyringError) as error:
+        # A clear home needs none.
+        return Check("sealing", ok=True, detail=f"clear; keychain: none ({error})")
 
 
 def _threads(conversations: ConversationStore) -> Iterator[Check]:

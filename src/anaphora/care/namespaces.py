@@ -69,7 +69,7 @@ class Parts:
         store = ConversationStore(
             folder, strict=True, sidecar=sidecar, form=self.sealing.threads(namespace)
         )
-        return Lane(namespace, folder, store, sidecar, Records(used, namespace))
+        return Lane(namespace, folder, store, sidecar, Records(used, namespace, self.sealing.rows))
 
 
 @contextmanager

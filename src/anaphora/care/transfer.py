@@ -23,6 +23,7 @@ from anaphora.memory_values import MemoryRecord
 from anaphora.store.gojson import NotAThread, decode
 from anaphora.store.hashing import turn_hash
 from anaphora.store.ids import check_id
+from anaphora.store.record_rows import STANDS_ALONE
 from anaphora.store.sidecar import TurnNote
 from anaphora.values import ImportProblem, Thread
 
@@ -33,7 +34,7 @@ Progress = Callable[[str, int, int], None]
 _STEP = 512
 _STANDS_ALONE = (
     "SELECT record_id FROM record "
-    "WHERE namespace = :namespace AND kind = 'memory' AND same_key = ''"
+    "WHERE namespace = :namespace AND kind = 'memory' AND same_key = :same_key"
 )
 
 
@@ -133,7 +134,7 @@ class _Writing:
         with snapshot(parts.truth) as truth:
             lane = parts.lane(namespace, truth)
             self._note_lines(lane, hashes)
-            self._memory_lines(lane)
+            self._memory_lines(parts, lane)
 
     def report(self, target: Path, namespaces: tuple[str, ...]) -> Exported:
         return Exported(
@@ -223,8 +224,10 @@ class _Writing:
             }
         )
 
-    def _memory_lines(self, lane: Lane) -> None:
-        rows = lane.records.truth.rows(_STANDS_ALONE, {"namespace": lane.namespace})
+    def _memory_lines(self, parts: Parts, lane: Lane) -> None:
+        key = parts.sealing.rows.lookup("same_key", lane.namespace, STANDS_ALONE)
+        named = {"namespace": lane.namespace, "same_key": key}
+        rows = lane.records.truth.rows(_STANDS_ALONE, named)
         alone = {row[0] for row in rows}
         after, ids = 0, []
         while found := lane.records.changed_since(after, _STEP):

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.errors import MissingExtra
+from anaphora.index.records import IndexLost
 
 __all__ = ["AnnMeta", "AnnStore", "available"]
 
@@ -34,6 +35,7 @@ INDEX_FROM: Final = 10_000
 
 _REFINE: Final = 4
 _PROBES: Final = 32
+_LEAST_BREADTH: Final = 128
 _META: Final = "ann.json"
 _TABLE: Final = "vectors"
 # LanceDB documents no errors of its own: it raises these for what is torn, gone or refused.
@@ -86,15 +88,19 @@ class AnnStore:
     def search(
         self, vector: NDArray[np.float32], limit: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32], bool]:
-        """Keys of the nearest vectors with their cosines, best first, and whether that is exact."""
-        table = self._opened()
-        query = (
-            table.search(vector).distance_type("cosine").limit(limit).select(["key", "_distance"])
-        )
+        """Keys of the nearest vectors with their cosines, best first, and whether that is exact.
+
+        Raises IndexLost where the table cannot be read.
+        """
         exact = not self.meta.indexed
-        if not exact:
-            query = query.nprobes(_PROBES).refine_factor(_REFINE).ef(max(2 * limit, 128))
-        found = query.to_arrow()
+        try:
+            query = self._opened().search(vector).distance_type("cosine").limit(limit)
+            if not exact:
+                wide = max(_REFINE * limit, _LEAST_BREADTH)
+                query = query.nprobes(_PROBES).refine_factor(_REFINE).ef(wide)
+            found = query.select(["key", "_distance"]).to_arrow()
+        except ANN_ERRORS as error:
+            raise IndexLost(str(error).splitlines()[0] if str(error) else repr(error)) from error
         keys = found.column("key").to_numpy().astype(np.int64)
         cosines = 1.0 - found.column("_distance").to_numpy().astype(np.float32)
         return keys, cosines, exact
@@ -113,13 +119,10 @@ class AnnStore:
         count = table.count_rows()
         indexed = meta.indexed
         if count >= INDEX_FROM and (not indexed or count > 2 * indexed):
-            table.create_index(
-                metric="cosine",
-                vector_column_name="vector",
-                index_type="IVF_HNSW_SQ",
-                num_partitions=max(1, count // 50_000),
-                replace=True,
-            )
+            from lancedb.index import HnswSq
+
+            graph = HnswSq(distance_type="cosine", num_partitions=max(1, count // 50_000))
+            table.create_index("vector", config=graph, replace=True)
             indexed = count
         self._tidy(table)
         self._finish(AnnMeta(meta.embedder, generation, upto, count, indexed, table.version))

@@ -16,10 +16,12 @@ from typing import TypeVar
 import numpy as np
 
 from anaphora.errors import Closed
+from anaphora.index.bulk_care import BulkCare
 from anaphora.index.home import IndexHome
 from anaphora.index.ledger import MAX_ATTEMPTS, Ledger, LedgerBusy
 from anaphora.index.records import Change, Indexed, IndexLost, ThreadFollower
 from anaphora.index.state import State
+from anaphora.index.turn_bulk import TurnBulk
 from anaphora.index.view import TurnView
 from anaphora.index.words import WordsMeta
 
@@ -38,16 +40,23 @@ class IndexCore:
     """The index file, what of it is in memory, and the follower. `lock` guards all three."""
 
     def __init__(
-        self, home: IndexHome, follower: ThreadFollower, embedder: str, dimensions: int
+        self,
+        home: IndexHome,
+        follower: ThreadFollower,
+        embedder: tuple[str, int],
+        cap: int | None,
     ) -> None:
         self.home = home
         self.follower = follower
         self.lock = threading.RLock()
         self.ledger: Ledger | None = None
-        self.state = State(home.words, dimensions, home.sealer.token_key)
+        self._name, self.dimensions = embedder
+        # The bulk is in the clear: a sealed home has none.
+        cap = None if home.sealer.sealed else cap
+        self.care = BulkCare(self)
+        self.bulk = TurnBulk(home.bulk, embedder, cap, self.care.vectors, self.care.some_vectors)
+        self.state = self._empty()
         self.unwritable = ""
-        self._embedder = embedder
-        self._dimensions = dimensions
         self._seen_outside = -1
         self._notes_seen = -1
         self._noted: set[str] = set()
@@ -95,7 +104,7 @@ class IndexCore:
             ledger.close()
         self.ledger = None
         self._opened_at = time.monotonic()
-        ledger, self.unwritable = self.home.open(self._embedder)
+        ledger, self.unwritable = self.home.open(self._name)
         self._start_over(ledger)
         return ledger
 
@@ -106,7 +115,7 @@ class IndexCore:
     def _start_over(self, ledger: Ledger) -> None:
         unsaved = self.state.unsaved
         self.ledger = ledger
-        self.state = State(self.home.words, self._dimensions, self.home.sealer.token_key)
+        self.state = self._empty()
         self.state.unsaved = unsaved
         self._seen_outside = ledger.outside_version()
         self.state.absorb(ledger)
@@ -118,6 +127,13 @@ class IndexCore:
             with self.home.writing_words() as held:
                 if held:
                     self.home.remove_words_but(point.words.generation)
+            with self.home.writing_bulk() as held:
+                if held:
+                    self.home.remove_bulk_but(ledger.bulk_embedders())
+
+    def _empty(self) -> State:
+        home = self.home
+        return State(home.words, self.dimensions, home.sealer.token_key, self.bulk)
 
     def _give_up(self) -> None:
         """Let go of a torn file and remove it; one that is merely gone is opened anew."""
@@ -133,7 +149,7 @@ class IndexCore:
         if self.ledger is not None:
             self.ledger.close()
         self._opened_at = time.monotonic()
-        self._start_over(self.home.in_memory(self._embedder))
+        self._start_over(self.home.in_memory(self._name))
         self.unwritable = reason
 
     def catch_up(self, conversation_id: str | None) -> int:
@@ -166,7 +182,7 @@ class IndexCore:
         if ledger.wants_purge:
             ledger.purge()
         version = ledger.outside_version()
-        if version != self._seen_outside:
+        if version != self._seen_outside or self.bulk.failed:
             self.state.absorb(ledger)
             self._seen_outside = version
 
@@ -223,9 +239,11 @@ class IndexCore:
             self._save_vectors()
         state.absorb(ledger)
         assert state.point is not None
-        if any(change.dropped for change in changes) and not state.point.words.generation:
-            # What was forgotten must not stay in the words on disk, not even for a moment.
-            self.home.remove_words_but("")
+        if any(change.dropped for change in changes):
+            # What was forgotten must not stay on disk, not even for a moment.
+            if not state.point.words.generation:
+                self.home.remove_words_but("")
+            self.home.remove_bulk_but(ledger.bulk_embedders())
         if ledger.on_disk:
             self.unwritable = ""
         return True

@@ -80,11 +80,14 @@ class RowFollower:
 
         `noted` asks to compare the speakers of turns that are indexed already.
         """
-        noted_from = self._noted_from.pop(conversation_id, 0) if noted else None
+        place = self._noted_from.pop(conversation_id, 0)
+        noted_from = place if noted else None
         known = _known(mark, indexed)
-        start = len(known) if noted_from is None else min(len(known), noted_from)
         # One turn more than is new: it tells whether those before it are still the same.
-        found = self._store.stored(conversation_id, max(0, start - 1))
+        start = max(0, len(known) - 1)
+        if noted_from is not None and noted_from < len(known):
+            start = 0
+        found = self._store.stored(conversation_id, start)
         if found is None:
             return None if mark is None else Change(conversation_id, mark, 0, (), None)
         if found.start and not _continues(found, known, mark):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from filelock import FileLock, Timeout
 
 from anaphora.index.ledger import Ledger, LedgerBusy
 from anaphora.index.records import IndexLost
+from anaphora.index.turn_bulk import bulk_folder
 from anaphora.index.words import WORD_INDEX_ERRORS, WordsMeta, extend_main, signature
 from anaphora.store.disk import make_directory
 from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
@@ -40,6 +41,11 @@ class IndexHome:
     def words(self) -> Path:
         """The folder of the word index, with one folder a generation."""
         return self.directory / "words"
+
+    @property
+    def bulk(self) -> Path:
+        """The folder of vectors that memory should not hold, with one folder an embedder."""
+        return self.directory / "ann"
 
     def open(self, embedder: str) -> tuple[Ledger, str]:
         """Open the index file, made anew where it is torn; and why it cannot be written, or ""."""
@@ -72,7 +78,7 @@ class IndexHome:
         return Ledger(place, embedder, read_only=True, sealer=self.sealer)
 
     def discard(self) -> bool:
-        """Remove the index file and the words; False where another process is at it."""
+        """Remove all that is on disk; False where another process is at it."""
         with self._only_one("index.lock") as held:
             if not held:
                 return False
@@ -80,6 +86,7 @@ class IndexHome:
                 for companion in _COMPANIONS:
                     (self.directory / (_FILE + companion)).unlink(missing_ok=True)
             shutil.rmtree(self.words, ignore_errors=True)
+            shutil.rmtree(self.bulk, ignore_errors=True)
             return True
 
     def size(self) -> int:
@@ -91,15 +98,22 @@ class IndexHome:
 
     def remove_words_but(self, generation: str) -> None:
         """Remove what is left of other generations: they can hold words that were forgotten."""
-        with suppress(OSError):
-            for folder in list(self.words.iterdir()):
-                if folder.name != generation:
-                    shutil.rmtree(folder, ignore_errors=True)
+        _remove_all_but(self.words, {generation})
+
+    def remove_bulk_but(self, embedders: Iterable[str]) -> None:
+        """Remove the vectors of others: they can be of texts that were forgotten."""
+        _remove_all_but(self.bulk, {bulk_folder(one) for one in embedders})
 
     @contextmanager
     def writing_words(self) -> Iterator[bool]:
         """Hold the right to write words if nobody else does; say whether."""
         with self._only_one("words.lock") as held:
+            yield held
+
+    @contextmanager
+    def writing_bulk(self) -> Iterator[bool]:
+        """Hold the right to write the bulk of vectors if nobody else does; say whether."""
+        with self._only_one("ann.lock") as held:
             yield held
 
     def write_words(self, seen: WordsMeta, rows: list[tuple[int, int, str]]) -> WordsMeta | None:
@@ -145,3 +159,10 @@ class IndexHome:
             yield True
         finally:
             lock.release()
+
+
+def _remove_all_but(folder: Path, names: set[str]) -> None:
+    with suppress(OSError):
+        for one in list(folder.iterdir()):
+            if one.name not in names:
+                shutil.rmtree(one, ignore_errors=True)

@@ -9,7 +9,7 @@ checksum for every row and vector, a hash for every text.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,20 +19,21 @@ import pysqlite3
 
 from anaphora.index import ledger_rows as rows
 from anaphora.index.columns import Columns
-from anaphora.index.records import Change, IndexLost, Mark, text_hash
+from anaphora.index.records import BulkMark, Change, IndexLost, Mark, text_hash
 from anaphora.index.words import WordsMeta
 from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
 from anaphora.text import ANALYSER
 
 __all__ = ["Delta", "Ledger", "LedgerBusy"]
 
-_FORMAT = f"1/{ANALYSER}"
+_FORMAT = f"2/{ANALYSER}"
 # Journals in WAL mode could be corrupted by several processes before these versions.
 _WAL_SAFE = ((3, 51, 3), (3, 50, 7), (3, 44, 6))
 # Whoever waits longer answers from memory instead.
 _BUSY_MS = 30
 _BUSY = frozenset({"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_READONLY"})
 MAX_ATTEMPTS = 3
+_ALL = 2**63 - 1
 
 
 class LedgerBusy(Exception):
@@ -41,7 +42,11 @@ class LedgerBusy(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What the file holds beyond a point. `whole` means: forget what you had before."""
+    """What the file holds beyond a point. `whole` means: forget what you had before.
+
+    Where the bulk of vectors is another one, or reaches further (`bulk_upto`), `owners` has the
+    hashes and numbers of what it holds, and `vectors` all that is newer; else `owners` is None.
+    """
 
     whole: bool
     change: int
@@ -54,7 +59,15 @@ class Delta:
     vectors: tuple[list[bytes], list[bytes]]
     last_row: int
     last_vector: int
+    bulk: BulkMark
+    bulk_upto: int
+    owners: tuple[list[bytes], list[int]] | None
     failures: dict[bytes, tuple[int, str]] = field(default_factory=dict)
+
+    def reads_from(self, bulk: BulkMark, upto: int) -> bool:
+        """Whether this was read with the same vectors left to the bulk."""
+        same = not upto or self.bulk.generation == bulk.generation
+        return same and self.bulk_upto == upto
 
 
 class Ledger:
@@ -117,8 +130,13 @@ class Ledger:
         with self._guarded():
             return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
-    def delta(self, since: Delta | None, dimensions: int) -> Delta:
-        """What is new since `since`, or all there is."""
+    def delta(
+        self, since: Delta | None, dimensions: int, usable: Callable[[BulkMark], int]
+    ) -> Delta:
+        """What is new since `since`, or all there is.
+
+        `usable` says up to which number vectors need not be read, since the bulk has them.
+        """
         with self._guarded(), _decoding(), self._reading():
             change, epoch, notes, *words = self._db.execute(
                 "SELECT change, epoch, notes, generation, upto, count, tokens, signature FROM meta"
@@ -126,10 +144,15 @@ class Ledger:
             whole = since is None or since.epoch != epoch
             after_row = 0 if since is None or whole else since.last_row
             after_change = 0 if since is None or whole else since.change
-            after_vector = 0 if since is None else since.last_vector
+            bulk = rows.read_bulk(self._db, self.embedder)
+            upto = usable(bulk)
+            same = since is not None and since.reads_from(bulk, upto)
+            owners = None if same else rows.read_owners(self._db, self.embedder, upto)
+            after_vector = since.last_vector if since is not None and same else upto
             columns, speakers = rows.read_columns(self._db, after_row, self._sealer)
-            keys, blobs, last_vector = rows.read_vectors(
-                self._db, self.embedder, after_vector, 2 * dimensions, self._sealer
+            span = (after_vector, _ALL, -1)
+            ids, keys, blobs = rows.read_vectors(
+                self._db, self.embedder, span, 2 * dimensions, self._sealer
             )
             return Delta(
                 whole=whole,
@@ -142,7 +165,10 @@ class Ledger:
                 speakers=speakers,
                 vectors=(keys, blobs),
                 last_row=int(columns.ids[-1]) if len(columns) else after_row,
-                last_vector=last_vector,
+                last_vector=ids[-1] if ids else after_vector,
+                bulk=bulk,
+                bulk_upto=upto,
+                owners=owners,
                 failures=rows.read_failures(self._db, self.embedder),
             )
 
@@ -239,6 +265,28 @@ class Ledger:
                 (words.generation, words.upto, words.count, words.tokens, words.signature),
             )
         return True
+
+    def vectors(
+        self, which: tuple[int, int, int] | list[int], dimensions: int
+    ) -> tuple[list[int], list[bytes]]:
+        """Numbers and vectors; `which` is (after, upto, limit) of numbers, or up to 500 of them."""
+        own, width = self.embedder, 2 * dimensions
+        with self._guarded(), _decoding():
+            if isinstance(which, tuple):
+                ids, _, blobs = rows.read_vectors(self._db, own, which, width, self._sealer)
+            else:
+                ids, _, blobs = rows.read_some_vectors(self._db, which, width, self._sealer)
+        return ids, blobs
+
+    def move_bulk(self, before: BulkMark, after: BulkMark) -> bool:
+        """Say something new of the bulk of vectors; False where `before` does not hold any more."""
+        with self._guarded(), self._writing():
+            return rows.move_bulk(self._db, self.embedder, before, after)
+
+    def bulk_embedders(self) -> list[str]:
+        """Whose vectors may lie in a bulk."""
+        with self._guarded():
+            return [row[0] for row in self._db.execute("SELECT embedder FROM bulk")]
 
     def problems(self) -> tuple[str, ...]:
         """What SQLite finds wrong in the file."""

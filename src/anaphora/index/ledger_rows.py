@@ -15,17 +15,21 @@ from numpy.typing import NDArray
 
 from anaphora.errors import Tampered
 from anaphora.index.columns import Columns, checksums, empty_columns
-from anaphora.index.records import Change, IndexLost, Mark, Record
+from anaphora.index.records import BulkMark, Change, IndexLost, Mark, Record
 from anaphora.store.sealing.index import IndexSealer
 
 __all__ = [
     "SCHEMA",
     "at_base",
     "forget_orphans",
+    "move_bulk",
     "opened",
+    "read_bulk",
     "read_columns",
     "read_failures",
     "read_marks",
+    "read_owners",
+    "read_some_vectors",
     "read_vectors",
     "write_change",
 ]
@@ -53,7 +57,12 @@ CREATE TABLE vectors (
 CREATE TABLE failures (
   text_hash BLOB NOT NULL, embedder TEXT NOT NULL, attempts INTEGER NOT NULL, reason TEXT NOT NULL,
   PRIMARY KEY (text_hash, embedder)) WITHOUT ROWID;
+CREATE TABLE bulk (
+  embedder TEXT PRIMARY KEY, generation TEXT NOT NULL, upto INTEGER NOT NULL,
+  target INTEGER NOT NULL) WITHOUT ROWID;
 """
+
+_VECTORS = "SELECT id, text_hash, parts, checked FROM vectors"
 
 
 def read_columns(db: Any, after: int, sealer: IndexSealer) -> tuple[Columns, list[str | None]]:
@@ -88,14 +97,32 @@ def read_columns(db: Any, after: int, sealer: IndexSealer) -> tuple[Columns, lis
 
 
 def read_vectors(
-    db: Any, embedder: str, after: int, width: int, sealer: IndexSealer
-) -> tuple[list[bytes], list[bytes], int]:
-    """Hashes of texts, their vectors as stored, and the last row id; `width` is bytes a part."""
+    db: Any, embedder: str, span: tuple[int, int, int], width: int, sealer: IndexSealer
+) -> tuple[list[int], list[bytes], list[bytes]]:
+    """Numbers, hashes of texts and vectors as stored; `width` is bytes a part.
+
+    `span` is (after, upto, limit) of the numbers; a limit of -1 is none.
+    """
+    after, upto, limit = span
     found = db.execute(
-        "SELECT id, text_hash, parts, checked FROM vectors WHERE id > ? AND embedder = ?"
-        " ORDER BY id",
-        (after, embedder),
+        f"{_VECTORS} WHERE id > ? AND id <= ? AND embedder = ? ORDER BY id LIMIT ?",
+        (after, upto, embedder, limit),
     ).fetchall()
+    return _checked(found, width, sealer)
+
+
+def read_some_vectors(
+    db: Any, ids: list[int], width: int, sealer: IndexSealer
+) -> tuple[list[int], list[bytes], list[bytes]]:
+    """The same for up to 500 numbers."""
+    marks = ",".join("?" * len(ids))
+    found = db.execute(f"{_VECTORS} WHERE id IN ({marks})", ids).fetchall()
+    return _checked(found, width, sealer)
+
+
+def _checked(
+    found: list[tuple[int, bytes, bytes, int]], width: int, sealer: IndexSealer
+) -> tuple[list[int], list[bytes], list[bytes]]:
     crc = zlib.crc32
     blobs: list[bytes] = []
     for _, key, stored, checked in found:
@@ -105,8 +132,37 @@ def read_vectors(
         if not blob or len(blob) % width:
             raise IndexLost("a vector is not the one that was written")
         blobs.append(blob)
-    last = found[-1][0] if found else after
-    return [row[1] for row in found], blobs, last
+    return [row[0] for row in found], [row[1] for row in found], blobs
+
+
+def read_owners(db: Any, embedder: str, upto: int) -> tuple[list[bytes], list[int]]:
+    """Hashes of the texts whose vectors have a number of up to `upto`, and these numbers."""
+    if not upto:
+        return [], []
+    found = db.execute(
+        "SELECT text_hash, id FROM vectors WHERE id <= ? AND embedder = ? ORDER BY id",
+        (upto, embedder),
+    ).fetchall()
+    return [row[0] for row in found], [row[1] for row in found]
+
+
+def read_bulk(db: Any, embedder: str) -> BulkMark:
+    """What is said of the bulk of an embedder's vectors."""
+    row = db.execute(
+        "SELECT generation, upto, target FROM bulk WHERE embedder = ?", (embedder,)
+    ).fetchone()
+    return BulkMark() if row is None else BulkMark(*row)
+
+
+def move_bulk(db: Any, embedder: str, before: BulkMark, after: BulkMark) -> bool:
+    """Say something new of the bulk; False where something else than `before` is said of it."""
+    if read_bulk(db, embedder) != before:
+        return False
+    db.execute(
+        "INSERT OR REPLACE INTO bulk VALUES (?, ?, ?, ?)",
+        (embedder, after.generation, after.upto, after.target),
+    )
+    return True
 
 
 def read_marks(db: Any, after: int, sealer: IndexSealer) -> dict[str, Mark]:
@@ -209,6 +265,11 @@ def forget_orphans(db: Any, lowest: int) -> None:
     `lowest` is the lowest row id that went.
     """
     db.execute("DELETE FROM texts WHERE hash NOT IN (SELECT text_hash FROM turns)")
+    # LanceDB keeps deleted vectors in its files and its graph: the bulk is made again instead.
+    db.execute(
+        "DELETE FROM bulk WHERE EXISTS (SELECT 1 FROM vectors WHERE vectors.id <= bulk.target"
+        " AND vectors.embedder = bulk.embedder AND text_hash NOT IN (SELECT hash FROM texts))"
+    )
     for table in ("vectors", "failures"):
         db.execute(f"DELETE FROM {table} WHERE text_hash NOT IN (SELECT hash FROM texts)")  # noqa: S608
     db.execute("UPDATE meta SET epoch = epoch + 1")

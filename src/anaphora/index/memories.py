@@ -19,7 +19,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from anaphora.errors import AnaphoraError, Closed
+from anaphora.errors import AnaphoraError, Closed, SealChanged
 from anaphora.index.ann import ANN_ERRORS
 from anaphora.index.memory_filters import MemoryFilters
 from anaphora.index.memory_rows import NEVER, MemoryRows, Moment
@@ -31,11 +31,15 @@ from anaphora.index.memory_words import (
     MemoryWords,
     document_of,
     read_bulk,
+    remove,
+    remove_foreign,
     write_bulk,
 )
+from anaphora.index.records import IndexLost
 from anaphora.memory_values import MemoryRecord
 from anaphora.store.disk import make_directory
 from anaphora.store.records import Records
+from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.vectors import RecordVectors
 
 __all__ = ["Candidates", "MemoryIndex", "Wanted"]
@@ -54,9 +58,9 @@ class MemoryIndex:
 
     Safe to use from several threads; any number of processes may share `directory`. `embedder` is
     the (name, dimensions) of the vectors that are compared. `cap` is how many parts are scanned in
-    memory before LanceDB holds the bulk (0: always, None: never). `term` replaces each token by
-    what may lie on disk (a sealed home's keyed hash). `background` False leaves writing to
-    `settle`.
+    memory before LanceDB holds the bulk (0: always, None: never: it keeps vectors in clear).
+    `sealer` says what may lie on disk in the place of a token. `background` False leaves writing
+    to `settle`.
     """
 
     def __init__(
@@ -67,12 +71,13 @@ class MemoryIndex:
         embedder: tuple[str, int],
         *,
         cap: int | None = DEFAULT_CAP,
-        term: Callable[[str], str] | None = None,
+        sealer: IndexSealer = CLEAR_INDEX,
         background: bool = True,
     ) -> None:
         self._directory = Path(directory)
         self._records = records
-        self._term = term
+        self._sealer = sealer
+        self._term = sealer.token_key if sealer.sealed else None
         self._background = background
         self._lock = threading.RLock()
         self._words_folder = self._directory / "words"
@@ -80,7 +85,7 @@ class MemoryIndex:
             records,
             MemoryRows(),
             MemoryFilters(),
-            MemoryWords(self._words_folder, term),
+            MemoryWords(self._words_folder, self._term, sealer.mark),
             MemoryVectors(self._directory / "ann", records, vectors, embedder, cap),
         )
         self._seq = -1
@@ -110,8 +115,9 @@ class MemoryIndex:
         state.rows = MemoryRows()
         state.rows.load(self._records)
         state.filters.forget()
-        state.words = MemoryWords(self._words_folder, self._term)
-        bulk = read_bulk(self._words_folder)
+        state.words = MemoryWords(self._words_folder, self._term, self._sealer.mark)
+        remove_foreign(self._words_folder, self._sealer.mark)
+        bulk = read_bulk(self._words_folder, self._sealer.mark)
         good = state.words.open(bulk, state.rows.row, self._records.version())
         for record in self._changed_since(bulk.upto if good else -1):
             row = state.rows.row(record.id)
@@ -152,7 +158,7 @@ class MemoryIndex:
 
     def candidates(self, wanted: Wanted) -> Candidates:
         """Up to `limit` memories by meaning and as many by words, of those that may be shown."""
-        return self._answer(lambda: self._state.candidates(wanted))
+        return self._answer(lambda: self._state.candidates(wanted, self._seq))
 
     def excluded(self, wanted: Wanted) -> Candidates:
         """The candidates there would be if all might be shown, each with why it may not."""
@@ -190,10 +196,8 @@ class MemoryIndex:
                 self.follow()
                 try:
                     return find()
-                except ANN_ERRORS:
-                    if not self._state.vectors.bulk:
-                        raise
-                    self._state.vectors.lose_bulk(self._state.rows)
+                except IndexLost as error:
+                    self._state.vectors.lose_bulk(self._state.rows, str(error))
             return find()
 
     # The disk.
@@ -249,7 +253,7 @@ class MemoryIndex:
                 return False
             with self._lock:
                 words, upto = self._state.words, self._seq
-                on_disk = read_bulk(self._words_folder)
+                on_disk = read_bulk(self._words_folder, self._sealer.mark)
                 if on_disk.meta.generation and on_disk.meta != words.bulk.meta:
                     # Another process has written meanwhile.
                     words.open(on_disk, self._state.rows.row, self._seq)
@@ -258,12 +262,7 @@ class MemoryIndex:
                 seen, fresh = words.bulk, words.documents()
             if not whole and not fresh:
                 return True
-            written = write_bulk(
-                self._words_folder,
-                Bulk() if whole else seen,
-                upto,
-                self._all_documents() if whole else fresh,
-            )
+            written = self._written(Bulk() if whole else seen, upto, None if whole else fresh)
             if written is None:
                 return False
             with self._lock:
@@ -271,6 +270,24 @@ class MemoryIndex:
                 good = self._state.words.open(written, self._state.rows.row, self._seq)
                 self._state.words.purge()
                 return good
+
+    def _written(self, seen: Bulk, upto: int, fresh: list[Document] | None) -> Bulk | None:
+        """Write documents, or all there are; None where the disk or the home's seal refuses."""
+        mark = self._sealer.mark
+        try:
+            documents = self._all_documents() if fresh is None else fresh
+            self._records.check()
+            written = write_bulk(self._words_folder, seen, upto, documents, mark)
+        except SealChanged:
+            return None
+        try:
+            self._records.check()
+        except SealChanged:
+            # Words of the old form must not stay in a home that was sealed meanwhile.
+            if written is not None:
+                remove(self._words_folder, written.meta.generation, mark)
+            return None
+        return written
 
     def _all_documents(self) -> list[Document]:
         return [document_of(r.id, r.text, self._term) for r in self._changed_since(-1)]

@@ -130,11 +130,13 @@ class MemoryRows:
         """
         at = moment.micros
         until = self.column("valid_until")
-        keep = (self.column("alive") == 1) & (self.column("expires") > at)
+        keep: NDArray[np.bool_] = (self.column("alive") == 1) & (self.column("expires") > at)
         if moment.past:
-            return keep & (self.column("valid_from") <= at) & (until > at)
-        # Not `until > at`: a clock that jumped back must not bring back what was replaced.
-        return keep & (until == NEVER)
+            keep &= (self.column("valid_from") <= at) & (until > at)
+        else:
+            # Not `until > at`: a clock that jumped back must not bring back what was replaced.
+            keep &= until == NEVER
+        return keep
 
     def why_not(self, row: int, moment: Moment) -> str:
         """Why `standing` leaves a row out; "" where it does not."""

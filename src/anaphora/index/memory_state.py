@@ -6,16 +6,17 @@ columns, or why a memory may not be shown. It never reads a clock and never writ
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.memory_filters import MemoryFilters
-from anaphora.index.memory_rows import MemoryRows, Moment
+from anaphora.index.memory_rows import NEVER, MemoryRows, Moment
 from anaphora.index.memory_vectors import MemoryVectors, Nearest
 from anaphora.index.memory_words import MemoryWords
 from anaphora.rank.memories import MemoryCandidates
@@ -32,6 +33,9 @@ FEW: Final = 1_000
 """Rows that are looked at one by one when a filter leaves no more."""
 
 _MOST_MATCHES: Final = 4_096
+_KEPT: Final = 256
+
+_Asked: TypeAlias = tuple[bytes, tuple[str, ...], Filter, int, datetime | None, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,22 @@ class Candidates:
     pending: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """What was found at truth's number `seq`; right from `since` to before `until`."""
+
+    seq: int
+    since: int
+    until: int
+    found: Candidates
+
+
+def _asked(wanted: Wanted) -> _Asked:
+    vector = b"" if wanted.vector is None else wanted.vector.tobytes()
+    moment = wanted.moment if wanted.past else None
+    return (vector, tuple(wanted.terms), wanted.keep, wanted.limit, moment, wanted.all_words)
+
+
 @dataclass(slots=True)
 class MemoryState:
     """The parts of one index. One thread at a time (the caller holds a lock)."""
@@ -73,9 +93,30 @@ class MemoryState:
     filters: MemoryFilters
     words: MemoryWords
     vectors: MemoryVectors
+    _answered: OrderedDict[_Asked, _Answered] = field(default_factory=OrderedDict)
 
-    def candidates(self, wanted: Wanted) -> Candidates:
-        """Up to `limit` memories by meaning and as many by words, of those that may be shown."""
+    def candidates(self, wanted: Wanted, seq: int) -> Candidates:
+        """Up to `limit` memories by meaning and as many by words, of those that may be shown.
+
+        A question asked again is answered from what was found, while truth is at the same number
+        `seq` and nothing has expired.
+        """
+        key, now = _asked(wanted), Moment(wanted.moment).micros
+        known = self._answered.get(key)
+        if known is not None and known.seq == seq and known.since <= now < known.until:
+            self._answered.move_to_end(key)
+            return known.found
+        found = self._find(wanted)
+        # A moment in the past is part of the question; the present moves on to the next expiry.
+        ends = self.rows.column("expires")
+        until = NEVER if wanted.past else int(ends[ends > now].min(initial=NEVER))
+        self._answered[key] = _Answered(seq, -NEVER if wanted.past else now, until, found)
+        self._answered.move_to_end(key)
+        if len(self._answered) > _KEPT:
+            self._answered.popitem(last=False)
+        return found
+
+    def _find(self, wanted: Wanted) -> Candidates:
         keep = self.rows.standing(Moment(wanted.moment, wanted.past))
         if wanted.keep.fields:
             keep &= self.filters.mask(wanted.keep, self.rows, self.records)
@@ -152,6 +193,9 @@ class MemoryState:
         )
 
     def _lacking(self, near: Nearest | None) -> tuple[Degraded, ...]:
+        if near is not None and self.vectors.lost:
+            reason = f"it was lost and will be made again: {self.vectors.lost}"
+            return (Degraded("vector index", reason),)
         if near is not None and self.vectors.beyond():
             reason = (
                 f"{self.vectors.parts:,} vectors are scanned one by one: "

@@ -8,16 +8,17 @@ never embeds, and never writes truth.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.ann import AnnMeta, AnnStore, Batch, available
+from anaphora.index.memory_batches import starts_of, whole_records
 from anaphora.index.memory_rows import MemoryRows
 from anaphora.index.nearest import Matrix, MatrixView, wholes
 from anaphora.store.records import Records
@@ -34,6 +35,9 @@ STEP: Final = 8192
 BIG: Final = 16_384
 """From so many parts on, two threads of the linear algebra library win more than they cost."""
 
+FEW: Final = 2_000
+"""Rows of the bulk that are read back from truth when a filter leaves no more."""
+
 _MOST: Final = 8192
 _NUMBERS = (
     "SELECT seq, record_id FROM vector WHERE namespace = :namespace AND embedder = :embedder "
@@ -44,9 +48,12 @@ _DATA = (
     "AND seq > :since AND seq <= :upto ORDER BY seq LIMIT :limit"
 )
 _OF = (
-    "SELECT data FROM vector WHERE namespace = :namespace AND embedder = :embedder "
-    "AND record_id = :id ORDER BY part"
+    "SELECT record_id, data FROM vector WHERE namespace = :namespace AND embedder = :embedder "
+    "AND record_id IN ({ids})"
 )
+_IDS = 200
+
+Cosines: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +86,8 @@ class MemoryVectors:
 
     def reset(self) -> None:
         """Forget everything."""
+        # Why the bulk could not be read, "" while it can.
+        self.lost = ""
         self._ids: Sequence[str] = ()
         self._matrix = Matrix(self._dimensions)
         self._last: tuple[NDArray[np.float32], int, NDArray[np.float32]] | None = None
@@ -137,12 +146,12 @@ class MemoryVectors:
         self._fit(len(rows))
         # Vectors in the bulk are read back by the ids of their rows.
         self._ids = rows.ids
-        for batch in _of_whole_records(self._vectors.get_all(self._embedder, self.upto)):
+        for batch in whole_records(self._vectors.get_all(self._embedder, self.upto)):
             self._put(batch, rows)
             self.upto = batch.seq
 
     def _put(self, batch: VectorBatch, rows: MemoryRows) -> None:
-        starts = _starts(batch.record_ids)
+        starts = starts_of(batch.record_ids)
         owners = [batch.record_ids[start] for start in starts]
         size = 2 * self._dimensions
         edges = pairwise([*starts, len(batch.record_ids)])
@@ -200,12 +209,24 @@ class MemoryVectors:
         here = entry >= 0
         if here.any():
             found[here] = self._scan(vector)[entry[here]]
-        for place in np.flatnonzero(~here & self._in_bulk[rows]).tolist():
-            parts = self._ask(_OF, id=self._ids[int(rows[place])])
-            if parts:
-                data = wholes(b"".join(p[0] for p in parts), self._dimensions)
-                found[place] = float((data @ vector).max())
+        far = ~here & self._in_bulk[rows]
+        if far.any():
+            found[far] = self._read_back(vector, rows[far])
         return found
+
+    def _read_back(self, vector: NDArray[np.float32], rows: NDArray[np.int64]) -> Cosines:
+        """The cosines of rows in the bulk, from truth."""
+        best = dict.fromkeys((self._ids[row] for row in rows.tolist()), 0.0)
+        wanted = list(best)
+        for start in range(0, len(wanted), _IDS):
+            some = {f"id{n}": one for n, one in enumerate(wanted[start : start + _IDS])}
+            statement = _OF.format(ids=", ".join(f":{name}" for name in some))
+            rows_read = self._ask(statement, **some)
+            data = b"".join(row[1] for row in rows_read)
+            cosines = (wholes(data, self._dimensions) @ vector).tolist()
+            for (owner, _), cosine in zip(rows_read, cosines, strict=True):
+                best[owner] = max(best[owner], cosine)
+        return np.array([best[self._ids[row]] for row in rows.tolist()], np.float64)
 
     def close_to(
         self, vectors: NDArray[np.float32], keep: NDArray[np.bool_], closer: float, limit: int
@@ -217,13 +238,10 @@ class MemoryVectors:
         row_of = np.full(len(view.starts), -1, np.int64)
         mine = np.flatnonzero(keep & (self._entry[: len(keep)] >= 0))
         row_of[self._entry[mine]] = mine
-        for start in range(0, len(view.parts), BIG):
-            similarities = vectors @ view.parts[start : start + BIG].T
-            for at, part in np.argwhere(similarities >= closer).tolist():
-                entry = int(np.searchsorted(view.starts, start + part, side="right")) - 1
-                row, cosine = int(row_of[entry]), float(similarities[at, part])
-                if row >= 0:
-                    found[at][row] = max(cosine, found[at].get(row, -1.0))
+        for at, entry, cosine in _at_least(vectors, view, closer):
+            row = int(row_of[entry])
+            if row >= 0:
+                found[at][row] = max(cosine, found[at].get(row, -1.0))
         if self.bulk:
             for at, vector in enumerate(vectors):
                 far = self._from_bulk(vector, keep, limit)
@@ -256,7 +274,10 @@ class MemoryVectors:
         self, vector: NDArray[np.float32], keep: NDArray[np.bool_], limit: int
     ) -> Nearest:
         """Ask for more until enough of what comes may be shown; then truth itself is scanned."""
-        wanted = min(limit, int((keep & self._in_bulk[: len(keep)]).sum()))
+        here = np.flatnonzero(keep & self._in_bulk[: len(keep)])
+        if len(here) <= FEW:
+            return best_of(here, self._read_back(vector, here), limit)
+        wanted = min(limit, len(here))
         asked = 2 * limit
         while True:
             keys, cosines, exact = self.ann.search(vector, asked)
@@ -301,10 +322,11 @@ class MemoryVectors:
         if upto > since:
             store.extend(self._read(since, upto), upto)
 
-    def lose_bulk(self, rows: MemoryRows) -> None:
+    def lose_bulk(self, rows: MemoryRows, reason: str) -> None:
         """The bulk cannot be read: make do with memory until it is written again."""
         self.ann.discard()
         self.load(rows)
+        self.lost = reason
 
     def _read(self, since: int, upto: int) -> Iterator[Batch]:
         while found := self._ask(_DATA, since=since, upto=upto, limit=STEP):
@@ -312,9 +334,25 @@ class MemoryVectors:
             since = numbers[-1]
             yield np.array(numbers, np.int64), wholes(b"".join(data), self._dimensions)
 
-    def _ask(self, statement: str, **values: str | int) -> list[tuple[object, ...]]:
+    def _ask(self, statement: str, **values: str | int) -> list[tuple[Any, ...]]:
         named = {"namespace": self._records.namespace, "embedder": self._embedder}
         return self._records.truth.rows(statement, {**named, **values})
+
+
+def _at_least(
+    vectors: NDArray[np.float32], view: MatrixView, closer: float
+) -> Iterator[tuple[int, int, float]]:
+    """(vector, entry of the matrix, cosine) of every pair that is at least so close."""
+    if len(vectors) == 1:
+        best = view.best(vectors[0])
+        for entry in np.flatnonzero(best >= closer).tolist():
+            yield 0, entry, float(best[entry])
+        return
+    for start in range(0, len(view.parts), BIG):
+        similarities = vectors @ view.parts[start : start + BIG].T
+        for at, part in np.argwhere(similarities >= closer).tolist():
+            entry = int(np.searchsorted(view.starts, start + part, side="right")) - 1
+            yield at, entry, float(similarities[at, part])
 
 
 def best_of(rows: NDArray[np.int64], cosines: NDArray[np.float64], limit: int) -> Nearest:
@@ -334,33 +372,3 @@ def _best_part(
     best = np.full(len(own), -np.inf)
     np.maximum.at(best, where, cosines)
     return own, best
-
-
-def _starts(owners: Sequence[str]) -> list[int]:
-    return [at for at, one in enumerate(owners) if not at or owners[at - 1] != one]
-
-
-def _of_whole_records(batches: Iterable[VectorBatch]) -> Iterator[VectorBatch]:
-    """The same vectors, in batches that no record's parts are split between."""
-    held: VectorBatch | None = None
-    for fetched in batches:
-        batch = fetched
-        if held is not None:
-            batch = VectorBatch(
-                held.record_ids + fetched.record_ids,
-                held.parts + fetched.parts,
-                held.data + fetched.data,
-                fetched.seq,
-            )
-        cut = _starts(batch.record_ids)[-1]
-        size = len(batch.data) // len(batch.parts)
-        if cut:
-            # Its number is not known; that of the whole batch only says that this was taken.
-            yield VectorBatch(
-                batch.record_ids[:cut], batch.parts[:cut], batch.data[: cut * size], batch.seq
-            )
-        held = VectorBatch(
-            batch.record_ids[cut:], batch.parts[cut:], batch.data[cut * size :], batch.seq
-        )
-    if held is not None:
-        yield held

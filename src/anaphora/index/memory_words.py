@@ -36,7 +36,16 @@ from anaphora.index.words import (
 from anaphora.index.words import signature as words_signature
 from anaphora.text import ANALYSER, analyse
 
-__all__ = ["Bulk", "Document", "MemoryWords", "document_of", "read_bulk", "write_bulk"]
+__all__ = [
+    "Bulk",
+    "Document",
+    "MemoryWords",
+    "document_of",
+    "read_bulk",
+    "remove",
+    "remove_foreign",
+    "write_bulk",
+]
 
 LEAST_DOCUMENTS: Final = 1000
 """A term's rarity is judged as in at least so many memories: among three, every word is rare."""
@@ -80,11 +89,14 @@ def document_of(record_id: str, text: str, term: Callable[[str], str] | None = N
     return Document(record_id, joined, digest.hexdigest())
 
 
-def read_bulk(folder: Path) -> Bulk:
-    """What the manifest in `folder` says; an empty bulk where there is none that can be read."""
+def read_bulk(folder: Path, mark: str = "") -> Bulk:
+    """What the manifest in `folder` says; an empty bulk where there is none that can be read.
+
+    `mark` tells words of one key from those of another, and from clear ones ("").
+    """
     try:
         found = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
-        if found["analyser"] != ANALYSER:
+        if found["analyser"] != ANALYSER + mark:
             return Bulk()
         digests = found["digests"]
         cut = [digests[at : at + _DIGITS] for at in range(0, len(digests), _DIGITS)]
@@ -94,7 +106,15 @@ def read_bulk(folder: Path) -> Bulk:
         return Bulk()
 
 
-def write_bulk(folder: Path, seen: Bulk, upto: int, documents: Sequence[Document]) -> Bulk | None:
+def remove_foreign(folder: Path, mark: str) -> None:
+    """Remove words that a home of another key, or a clear one, has left in a sealed home."""
+    if mark and (folder / _MANIFEST).exists() and not read_bulk(folder, mark).meta.generation:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def write_bulk(
+    folder: Path, seen: Bulk, upto: int, documents: Sequence[Document], mark: str = ""
+) -> Bulk | None:
     """Write documents behind those of `seen`, or a new generation where `seen` is empty.
 
     None where the disk refuses. Only one process may be in here at a time.
@@ -122,7 +142,7 @@ def write_bulk(folder: Path, seen: Bulk, upto: int, documents: Sequence[Document
             (*seen.ids, *(d.record_id for d in documents)),
             (*seen.digests, *(d.digest for d in documents)),
         )
-        _write_manifest(folder, bulk)
+        _write_manifest(folder, bulk, mark)
     except WORD_INDEX_ERRORS:
         shutil.rmtree(place, ignore_errors=True)
         return None
@@ -138,18 +158,18 @@ def remove_all_but(folder: Path, generation: str) -> None:
                 shutil.rmtree(place, ignore_errors=True)
 
 
-def remove(folder: Path, generation: str) -> None:
+def remove(folder: Path, generation: str, mark: str = "") -> None:
     """Remove one generation, and the manifest if it is about that one."""
-    if read_bulk(folder).meta.generation == generation:
+    if read_bulk(folder, mark).meta.generation == generation:
         with suppress(OSError):
             (folder / _MANIFEST).unlink(missing_ok=True)
     shutil.rmtree(folder / generation, ignore_errors=True)
 
 
-def _write_manifest(folder: Path, bulk: Bulk) -> None:
+def _write_manifest(folder: Path, bulk: Bulk, mark: str) -> None:
     meta = bulk.meta
     value = {
-        "analyser": ANALYSER,
+        "analyser": ANALYSER + mark,
         "meta": [meta.generation, meta.upto, meta.count, meta.tokens, meta.signature],
         "upto": bulk.upto,
         "ids": bulk.ids,
@@ -191,8 +211,11 @@ class _Found(MainWords):
 class MemoryWords:
     """The words of one namespace's memories, by row. One thread at a time."""
 
-    def __init__(self, folder: Path, term: Callable[[str], str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, term: Callable[[str], str] | None = None, mark: str = ""
+    ) -> None:
         self.folder = folder
+        self._mark = mark
         self.bulk = Bulk()
         self.stale = False
         self._term = term
@@ -228,7 +251,7 @@ class MemoryWords:
     def purge(self) -> None:
         """Take what was forgotten off the disk at once; what is open here goes on answering."""
         if self.stale and self.bulk.meta.generation:
-            remove(self.folder, self.bulk.meta.generation)
+            remove(self.folder, self.bulk.meta.generation, self._mark)
 
     @property
     def waiting(self) -> int:

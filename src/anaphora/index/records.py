@@ -18,6 +18,7 @@ from anaphora.text import analyse
 from anaphora.values import Degraded, Turn
 
 __all__ = [
+    "BulkMark",
     "Change",
     "Followed",
     "Identity",
@@ -42,6 +43,19 @@ _ROLES = {"user": ROLE_USER, "assistant": ROLE_ASSISTANT}
 
 class IndexLost(Exception):
     """The file of the index is torn, corrupt or gone; what it held is made again from truth."""
+
+
+@dataclass(frozen=True, slots=True)
+class BulkMark:
+    """What the index file says of the bulk of vectors on disk; `generation` "" for none.
+
+    It holds the vectors up to number `upto`. Vectors up to `target` may be there too: whoever
+    writes says so before it begins, and what is forgotten of them takes the mark away.
+    """
+
+    generation: str = ""
+    upto: int = 0
+    target: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from anaphora.index.columns import Columns, Speakers, empty_columns, make_table,
 from anaphora.index.ledger import Delta, Ledger
 from anaphora.index.nearest import Matrix
 from anaphora.index.records import Change, IndexLost, Mark
+from anaphora.index.turn_bulk import BulkView, TurnBulk
 from anaphora.index.view import TurnView, Words
 from anaphora.index.words import WORD_INDEX_ERRORS, MainWords, Tail, WordsMeta
 from anaphora.rank.table import TurnTable
@@ -28,7 +29,13 @@ __all__ = ["State"]
 class State:
     """Everything of one index in memory. One thread at a time (the caller holds a lock)."""
 
-    def __init__(self, words_folder: Path, dimensions: int, term_of: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        words_folder: Path,
+        dimensions: int,
+        term_of: Callable[[str], str],
+        bulk: TurnBulk,
+    ) -> None:
         self._words_folder = words_folder
         self._dimensions = dimensions
         self._term_of = term_of
@@ -40,14 +47,16 @@ class State:
         self.main: MainWords | None = None
         self.words_lost = False
         self.tail = Tail()
-        self._matrix = Matrix(dimensions)
+        self._bulk = bulk
+        self._entries: NDArray[np.int32]
+        self._take_bulk([], [])
         self._forget_rows()
 
     def _forget_rows(self) -> None:
         self.marks = {}
         self._columns = empty_columns()
         self._speakers = Speakers()
-        self._entries: NDArray[np.int32] = np.empty(0, np.int32)
+        self._entries = np.empty(0, np.int32)
         self._changed()
 
     def _changed(self) -> None:
@@ -56,7 +65,7 @@ class State:
 
     def absorb(self, ledger: Ledger) -> None:
         """Take in what is new in the file. Raises IndexLost and LedgerBusy."""
-        delta = ledger.delta(self.point, self._dimensions)
+        delta = ledger.delta(self.point, self._dimensions, self._bulk.usable)
         if delta.whole:
             self._forget_rows()
             self._matrix.keep_only(delta.columns.hashes)
@@ -65,6 +74,8 @@ class State:
         self._columns = self._columns.joined(replace(delta.columns, speaker=codes))
         self.marks.update(delta.marks)
         self._check_counts()
+        if delta.owners is not None:
+            self._take_bulk(*delta.owners)
         self._matrix.add(*delta.vectors)
         self._matrix.add(list(self.unsaved), list(self.unsaved.values()))
         self.failures = {**self.failures, **delta.failures}
@@ -73,6 +84,13 @@ class State:
         self._changed()
         for key in [k for k, c in self.overlay.items() if not _still_based(c, self.marks.get(k))]:
             del self.overlay[key]
+
+    def _take_bulk(self, hashes: list[bytes], ids: list[int]) -> None:
+        """Leave the vectors of these texts to the bulk; memory begins anew with the others."""
+        self._matrix = Matrix(self._dimensions)
+        self._entries = np.empty(0, np.int32)
+        self._far: BulkView | None = self._bulk.view(ids)
+        self._far_places = dict(zip(hashes, range(len(hashes)), strict=True))
 
     def _check_counts(self) -> None:
         """Raise IndexLost where a thread has not as many rows as its mark says."""
@@ -146,7 +164,12 @@ class State:
     @property
     def vectors(self) -> int:
         """How many texts have a vector."""
-        return len(self._matrix)
+        return len(self._matrix) + len(self._far_places)
+
+    @property
+    def parts(self) -> int:
+        """How many parts of texts are scanned in memory."""
+        return len(self._matrix.view().parts)
 
     def speakers_of(self, mark: Mark) -> list[str | None]:
         """Who spoke in each indexed turn of a thread, in order."""
@@ -176,6 +199,7 @@ class State:
             embedded=entries >= 0,
             _entries=entries,
             _matrix=self._matrix.view(),
+            _bulk=self._far,
             _words=words,
         )
 
@@ -237,8 +261,19 @@ class State:
         )
         missing = np.flatnonzero(known < 0)
         if len(missing):
-            known[missing] = self._matrix.entries([hashes[i] for i in missing.tolist()])
+            known[missing] = self._places([hashes[i] for i in missing.tolist()])
         self._entries = np.empty(0, np.int32) if self.overlay else known
+        return known
+
+    def _places(self, keys: list[bytes]) -> NDArray[np.int32]:
+        """The place of each text's cosine: first come those of the bulk; -1 without a vector."""
+        found = self._matrix.entries(keys)
+        far = self._far_places
+        if not far:
+            return found
+        known = np.where(found < 0, -1, found + len(far)).astype(np.int32)
+        for at in np.flatnonzero(found < 0).tolist():
+            known[at] = far.get(keys[at], -1)
         return known
 
 

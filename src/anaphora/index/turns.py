@@ -23,6 +23,7 @@ from anaphora.index.follow_rows import RowFollower
 from anaphora.index.home import IndexHome
 from anaphora.index.nearest import halves
 from anaphora.index.records import Followed, IndexCheck, ThreadFollower
+from anaphora.index.turn_bulk import DEFAULT_CAP, STEP, STEP_AT_CLOSE
 from anaphora.index.view import TurnView
 from anaphora.rank.table import TurnTable
 from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
@@ -52,7 +53,9 @@ class TurnIndex:
 
     Safe to use from several threads; any number of processes may share `directory`. `embed` modes
     of `follow`: "inline" embeds a backlog of up to INLINE_BACKLOG texts and leaves a larger one to
-    a background thread, "all" embeds everything before it returns, "none" nothing.
+    a background thread, "all" embeds everything before it returns, "none" nothing. `cap` is how
+    many parts of texts are scanned in memory before LanceDB holds the bulk on disk (0: always,
+    None: never; a sealed home never has one, since it lies there in the clear).
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class TurnIndex:
         *,
         clock: Callable[[], datetime] | None = None,
         sealer: IndexSealer = CLEAR_INDEX,
+        cap: int | None = DEFAULT_CAP,
     ) -> None:
         # Time decides nothing here yet: turns bring their own.
         del clock
@@ -71,8 +75,8 @@ class TurnIndex:
         self._core = IndexCore(
             IndexHome(Path(directory), sealer),
             _follower(store, sidecar, sealer),
-            embedder.name,
-            embedder.dimensions,
+            (embedder.name, embedder.dimensions),
+            cap,
         )
         self._outage: EmbeddingError | None = None
         self._embedding = threading.Lock()
@@ -97,9 +101,10 @@ class TurnIndex:
         if embed == "all":
             embedded = self._embed_all(progress)
             self.commit_words()
+            self._commit_due_vectors(STEP_AT_CLOSE)
         elif embed == "inline":
             embedded = self._embed_inline()
-            if self._core.words_due():
+            if self._core.words_due() or self._core.care.due():
                 self._work_in_background()
         pending = len(self._core.missing())
         return Followed(added, embedded, pending, self._degraded(pending))
@@ -155,22 +160,23 @@ class TurnIndex:
         """Stop the background after its present batch, write what is worth writing, let go."""
         if self._closed:
             return
-        self._stopping.set()
-        self.wait()
-        if self._core.words_due(_TAIL_AT_CLOSE):
-            self.commit_words()
+        self._end_work()
         self._closed = True
         self._core.close()
 
     def release(self) -> None:
         """Let go of files and memory until the next use: somebody else needs the room."""
+        self._end_work()
+        with self._core.lock:
+            self._core.let_go()
+        self._stopping.clear()
+
+    def _end_work(self) -> None:
         self._stopping.set()
         self.wait()
         if self._core.words_due(_TAIL_AT_CLOSE):
             self.commit_words()
-        with self._core.lock:
-            self._core.let_go()
-        self._stopping.clear()
+        self._commit_due_vectors(STEP_AT_CLOSE)
 
     def rebuild(self) -> None:
         """Throw the index away, vectors included, and read every thread again."""
@@ -216,6 +222,21 @@ class TurnIndex:
             return False
         with self._core.home.writing_words() as held:
             return held and any(self._core.commit_words_once() for _ in range(2))
+
+    def commit_vectors(self) -> bool:
+        """Write the vectors that are only in memory to the bulk on disk, whatever the cap is.
+
+        False where another process is writing it, where nothing may be written, or without LanceDB.
+        """
+        on_disk = self._core.with_index(lambda: self._core.opened().on_disk)
+        if not on_disk or not self._core.bulk.writable():
+            return False
+        with self._core.home.writing_bulk() as held:
+            return held and self._core.care.commit()
+
+    def _commit_due_vectors(self, limit: int = STEP) -> None:
+        if self._core.care.due(limit):
+            self.commit_vectors()
 
     # Vectors.
 
@@ -287,6 +308,10 @@ class TurnIndex:
         if failed:
             reason = next(iter(self._core.state.failures.values()))[1]
             parts.append(Degraded("vectors", f"{failed} texts could not be embedded: {reason}"))
+        scanned = self._core.state.parts
+        if self._core.bulk.beyond(scanned):
+            reason = "pip install 'anaphora[large]' searches them faster"
+            parts.append(Degraded("vectors", f"{scanned:,} are scanned one by one: {reason}"))
         return tuple(parts)
 
     # The background.
@@ -309,6 +334,8 @@ class TurnIndex:
                 break
         if self._core.words_due():
             self.commit_words()
+        if not self._stopping.is_set():
+            self._commit_due_vectors()
 
 
 def _follower(

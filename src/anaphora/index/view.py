@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.nearest import MatrixView
+from anaphora.index.turn_bulk import BulkView
 from anaphora.index.words import MainWords, Tail, idf, tail_scores, unique_terms
 from anaphora.rank.table import TurnTable
 
@@ -49,6 +50,7 @@ class TurnView:
     embedded: NDArray[np.bool_]
     _entries: NDArray[np.int32]
     _matrix: MatrixView
+    _bulk: BulkView | None
     _words: Words
 
     def __len__(self) -> int:
@@ -63,18 +65,37 @@ class TurnView:
         rows = np.flatnonzero(self.table.conversation == code)
         return rows[np.argsort(self.table.position[rows], kind="stable")]
 
-    def cosine(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    def cosine(
+        self, vector: NDArray[np.float32], rows: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float32]:
         """Cosine of each turn's best part with a unit vector, shape (N,).
 
-        A turn without a vector (see `embedded`) has 0: no evidence either way.
+        A turn without a vector (see `embedded`) has 0: no evidence either way. So has one whose
+        vector is in the bulk on disk and not among the nearest few hundred there. `rows` are those
+        that are asked about, if not all: theirs are found although others are nearer.
         """
         scores = np.zeros(len(self), np.float32)
-        if len(self._matrix.starts):
-            best = self._matrix.best(vector)
-            if self.embedded.all():
-                return best[self._entries]
-            scores[self.embedded] = best[self._entries[self.embedded]]
+        best = self._best(vector, rows)
+        if not len(best):
+            return scores
+        if self.embedded.all():
+            return best[self._entries]
+        scores[self.embedded] = best[self._entries[self.embedded]]
         return scores
+
+    def _best(
+        self, vector: NDArray[np.float32], rows: NDArray[np.int64] | None
+    ) -> NDArray[np.float32]:
+        """The cosine of each text: first those of the bulk, then those in memory."""
+        bulk = self._bulk
+        near = self._matrix.best(vector)
+        if bulk is None:
+            return near
+        if rows is None:
+            return np.concatenate((bulk.best(vector), near))
+        places = self._entries[rows].astype(np.int64)
+        places = places[(places >= 0) & (places < len(bulk.ids))]
+        return np.concatenate((bulk.of(vector, places), near))
 
     def words(
         self, terms: Sequence[str], conversation: int | None = None, limit: int = 1000

@@ -35,10 +35,10 @@ from anaphora.text import query_terms
 from anaphora.values import Degraded, Recall, RecallMode, TurnHit
 
 if TYPE_CHECKING:
-    from anaphora.store.conversations import Conversations
     from anaphora.embed.service import EmbedderService
     from anaphora.index.turns import TurnIndex
     from anaphora.index.view import TurnView
+    from anaphora.store.conversations import Conversations
 
 __all__ = ["ConversationRecall"]
 

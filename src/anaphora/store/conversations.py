@@ -7,15 +7,22 @@ conversation) and `SqlConversationStore` (rows of the database of a home). The m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from anaphora.store.disk import Identity
 from anaphora.values import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
 
-__all__ = ["DEFAULT_RECENT", "Conversations"]
+if TYPE_CHECKING:
+    from anaphora.store.sealing.home import Sealing
+    from anaphora.store.sidecar import Sidecar
+    from anaphora.store.sql.engine import Truth
+    from anaphora.store.sqlthreads import SqlConversationStore
+    from anaphora.store.threads import ConversationStore
+
+__all__ = ["DEFAULT_RECENT", "Conversations", "open_conversations"]
 
 DEFAULT_RECENT = 16
 
@@ -107,3 +114,39 @@ class Conversations(Protocol):
     def files(self) -> Iterator[tuple[str, Path]]:
         """Every conversation's id and file."""
         ...
+
+
+def open_conversations(
+    truth: Truth,
+    sidecar: Sidecar,
+    sealing: Sealing,
+    folder: Path | None,
+    *,
+    clock: Callable[[], datetime] | None = None,
+    on_removed: Callable[[str], object] | None = None,
+) -> ConversationStore | SqlConversationStore:
+    """The conversations of the sidecar's namespace: files in `folder`, or rows of `truth`.
+
+    `folder` is None where truth is a server, from which other machines must see them too. Strict.
+    """
+    if folder is None:
+        from anaphora.store.sqlthreads import SqlConversationStore
+
+        return SqlConversationStore(
+            truth,
+            sidecar.namespace,
+            clock=clock,
+            sidecar=sidecar,
+            on_removed=on_removed,
+            sealer=sealing.rows,
+        )
+    from anaphora.store.threads import ConversationStore
+
+    return ConversationStore(
+        folder,
+        clock=clock,
+        strict=True,
+        sidecar=sidecar,
+        on_removed=on_removed,
+        form=sealing.threads(sidecar.namespace),
+    )

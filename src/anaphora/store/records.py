@@ -74,6 +74,7 @@ _SAME_TEXT = (
     "SELECT record_id, text FROM record WHERE namespace = :namespace AND kind = 'memory' "
     "AND text = :text ORDER BY record_id"
 )
+_ANY = "SELECT namespace, record_id, same_key FROM record LIMIT 1"
 _AS_LONG = _SAME_TEXT.replace("text = :text", "LENGTH(text) = :length")
 
 # Rows taken at once where all are looked at, and ids named in one statement.
@@ -89,6 +90,7 @@ class Records:
         self.truth = truth
         self.namespace = namespace
         self._sealer = sealer
+        self._known_form = False
 
     def check(self) -> None:
         """Raise `SealChanged` when the home was sealed, opened up or given other keys meanwhile."""
@@ -99,16 +101,27 @@ class Records:
         """One write transaction: what was done to the given `RecordWork` is kept whole or not.
 
         When it ends, everything is on the disk. `ReadOnly`, `DiskFull` or `StoreError` when the
-        database refuses.
+        database refuses; `SealChanged`, `MissingKey` or `Tampered` where the rows that are there
+        are sealed in another way.
         """
         from anaphora.store.record_work import RecordWork
 
+        self._refuse_another_form()
         with self.truth.write(self.namespace) as write:
             # Within the transaction: from here on no conversion can begin to change rows.
             self._sealer.check()
             work = RecordWork(write, self._sealer)
             yield work
             work.flush()
+
+    def _refuse_another_form(self) -> None:
+        """Clear and sealed rows, or those of two keys, must never come to lie side by side."""
+        if self._known_form:
+            return
+        for row in self.truth.rows(_ANY, {}):
+            names = ("namespace", "record_id", "same_key")
+            self._sealer.open_row("record", dict(zip(names, row, strict=True)))
+        self._known_form = True
 
     def version(self) -> int:
         """The number of the last committed change in the namespace, of whatever kind."""

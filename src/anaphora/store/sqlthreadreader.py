@@ -7,6 +7,7 @@ Nothing is ever written here.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from anaphora.store.gojson import Document
 from anaphora.store.gotime import nanoseconds, read_time
 from anaphora.store.newturn import summary_of
-from anaphora.store.sealing.columns import Sealer
+from anaphora.store.sealing.columns import Sealer, open_rows
 from anaphora.values import Thread, ThreadSummary, Turn
 
 if TYPE_CHECKING:
@@ -30,12 +31,16 @@ SELECT t.stamp, t.turn_count, t.title, t.updated_text,
   LEFT JOIN turn u ON u.namespace = t.namespace AND u.conversation_id = t.conversation_id
        AND u.position >= {start}
   LEFT JOIN turn_note n ON n.namespace = u.namespace AND n.conversation_id = u.conversation_id
-       AND n.position = u.position
+       AND n.position = u.position AND n.position >= {start}
  WHERE t.namespace = :namespace AND t.conversation_id = :conversation_id AND t.deleted = 0
  ORDER BY u.position
 """
 _FROM = _TURNS.format(start=":number")
-_LAST = _TURNS.format(start="t.turn_count - :number")
+# Asked apart: compared with a column of the join, PostgreSQL does not search its index for it.
+_LAST = _TURNS.format(
+    start="""(SELECT turn_count FROM thread WHERE namespace = :namespace
+                         AND conversation_id = :conversation_id) - :number"""
+)
 _CHANGED = """
 SELECT conversation_id, stamp, turn_count, deleted FROM thread
  WHERE namespace = :namespace AND seq > :since
@@ -52,6 +57,8 @@ SELECT t.conversation_id, t.seq, t.deleted, t.turn_count, t.title, t.updated_tex
        AND l.position = t.turn_count - 1
  WHERE t.namespace = :namespace AND t.seq >= :since
 """
+_TURN = ("conversation_id", "position", "role", "text", "ts_text", "intent_id", "turn_hash")
+_NOTE = ("conversation_id", "position", "turn_hash", "speaker", "source")
 _IDS = "SELECT conversation_id FROM thread WHERE namespace = :namespace AND deleted = 0"
 
 
@@ -127,7 +134,7 @@ class SqlThreadReader:
         return StoredThread(
             Thread(
                 conversation_id=conversation_id,
-                turns=tuple(self._turn(stored_id, row) for row in rows),
+                turns=tuple(self._turns(stored_id, rows)),
                 updated=read_time(head["updated_text"]),
                 updated_text=head["updated_text"],
                 title=head["title"],
@@ -138,31 +145,23 @@ class SqlThreadReader:
             stamps=tuple(row[10] for row in rows),
         )
 
-    def _turn(self, stored_id: str, row: tuple[Any, ...]) -> Turn:
-        position = row[4]
-        opened = self._opened(
-            "turn",
-            stored_id,
-            position=position,
-            role=row[5],
-            text=row[6],
-            ts_text=row[7],
-            intent_id=row[8],
-            turn_hash=row[9],
-        )
-        ts_text = opened["ts_text"]
-        turn = Turn(
-            opened["role"], opened["text"], read_time(ts_text), ts_text, opened["intent_id"]
-        )
-        if not self._notes or row[11] is None:
-            return turn
-        note = self._opened(
-            "turn_note", stored_id, position=position, turn_hash=row[11], speaker=row[12]
-        )
-        if note["turn_hash"] != opened["turn_hash"]:
+    def _turns(self, stored_id: str, rows: Sequence[tuple[Any, ...]]) -> Iterator[Turn]:
+        told = self._speakers(stored_id, rows) if self._notes else {}
+        given = [(stored_id, *row[4:10]) for row in rows]
+        for turn in open_rows(self._sealer, "turn", _TURN, self._namespace, given):
+            _, place, role, text, ts_text, intent_id, digest = turn
+            note = told.get(place)
             # A note of another turn is void: its own turn is not here.
-            return turn
-        return replace(turn, speaker=note["speaker"], source=row[13])
+            speaker, source = note[1:] if note and note[0] == digest else (None, None)
+            yield Turn(role, text, read_time(ts_text), ts_text, intent_id, speaker, source)
+
+    def _speakers(
+        self, stored_id: str, rows: Sequence[tuple[Any, ...]]
+    ) -> dict[int, tuple[str, str | None, str | None]]:
+        """Hash, speaker and source of each noted turn, by its place."""
+        given = [(stored_id, row[4], *row[11:14]) for row in rows if row[11] is not None]
+        notes = open_rows(self._sealer, "turn_note", _NOTE, self._namespace, given)
+        return {place: (digest, speaker, source) for _, place, digest, speaker, source in notes}
 
     def _summary(self, conversation_id: str, row: tuple[Any, ...]) -> tuple[int, ThreadSummary]:
         _, _, _, count, title, updated, opening, first, last = row

@@ -2,8 +2,9 @@
 
 In: bytes of little-endian float16 numbers. Out: the same. Vectors belong to truth, so nothing is
 embedded twice, but they may come later than the record: `owners_without` names what is missing.
-Vectors of different embedders are never given together. It never computes a vector, and its reads
-import no SQLAlchemy on SQLite.
+Vectors of different embedders are never given together. In a sealed home they are sealed in truth,
+and clear in what comes out. It never computes a vector, and its reads import no SQLAlchemy on
+SQLite.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from anaphora.store.sealing.columns import CLEAR, Sealer
 
 if TYPE_CHECKING:
     from anaphora.store.sql.engine import Truth, Write
@@ -80,9 +83,10 @@ def text_hash(text: str) -> str:
 class RecordVectors:
     """The vectors of one namespace's memories."""
 
-    def __init__(self, truth: Truth, namespace: str) -> None:
+    def __init__(self, truth: Truth, namespace: str, sealer: Sealer = CLEAR) -> None:
         self._truth = truth
         self.namespace = namespace
+        self._sealer = sealer
 
     def put(
         self,
@@ -104,9 +108,10 @@ class RecordVectors:
         if not given:
             return 0
         if write is not None:
-            return put_vectors(write, embedder, given, fresh=fresh)
+            return put_vectors(write, embedder, given, self._sealer, fresh=fresh)
         with self._truth.write(self.namespace) as own:
-            return put_vectors(own, embedder, given)
+            self._sealer.check()
+            return put_vectors(own, embedder, given, self._sealer)
 
     def drop(self, embedder: str) -> int:
         """Delete every vector of an embedder; return how many rows that were."""
@@ -117,40 +122,36 @@ class RecordVectors:
 
     def get_all(self, embedder: str, since: int = 0, batch: int = _BATCH) -> Iterator[VectorBatch]:
         """All vectors of an embedder with numbers above `since`, in batches, in their order."""
+        opener = self._sealer.opener("vector", "data", self.namespace)
         while True:
-            rows = self._truth.rows(
-                _SINCE,
-                {
-                    "namespace": self.namespace,
-                    "embedder": embedder,
-                    "since": since,
-                    "limit": batch,
-                },
-            )
+            rows = self._rows(_SINCE, embedder=embedder, since=since, limit=batch)
             if not rows:
                 return
             owners, parts, data, numbers = zip(*rows, strict=True)
             since = numbers[-1]
+            if self._sealer.sealed:
+                keys = zip(owners, parts, data, strict=True)
+                data = tuple(opener((one, embedder, part), blob) for one, part, blob in keys)
             yield VectorBatch(owners, parts, b"".join(data), since)
 
     def owners_without(
         self, embedder: str, *, after: str = "", limit: int = 512
     ) -> tuple[Owner, ...]:
         """Records that have no vector of this embedder, by id from after `after` on."""
-        rows = self._truth.rows(
-            _WITHOUT,
-            {"namespace": self.namespace, "embedder": embedder, "after": after, "limit": limit},
-        )
-        return tuple(Owner(record_id, text) for record_id, text in rows)
+        opener = self._sealer.opener("record", "text", self.namespace)
+        rows = self._rows(_WITHOUT, embedder=embedder, after=after, limit=limit)
+        return tuple(Owner(record_id, opener((record_id,), text)) for record_id, text in rows)
 
     def records(self) -> int:
         """How many memories there are, past ones included."""
         # A home without a database yet has no row to count in.
-        return sum(
-            int(count) for (count,) in self._truth.rows(_MEMORIES, {"namespace": self.namespace})
-        )
+        return sum(int(count) for (count,) in self._rows(_MEMORIES))
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """(records, vectors) by embedder."""
-        rows = self._truth.rows(_COUNTS, {"namespace": self.namespace})
+        rows = self._rows(_COUNTS)
         return {embedder: (records, vectors) for embedder, records, vectors in rows}
+
+    def _rows(self, statement: str, **values: str | int) -> list[tuple[Any, ...]]:
+        self._sealer.check()
+        return self._truth.rows(statement, {"namespace": self.namespace, **values})

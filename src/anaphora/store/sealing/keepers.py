@@ -57,6 +57,17 @@ class Keychain:
     def __init__(self, backend: Any = None) -> None:
         self._backend = backend
 
+    def name(self) -> str:
+        """What the keychain calls itself. `NoKeyringError` when there is none; asks nobody."""
+        backend = self._found()
+        try:
+            usable, name = backend.priority > 0, str(backend.name)
+        except (RuntimeError, OSError) as error:
+            raise _none(error) from error
+        if not usable:
+            raise NoKeyringError("keychain", f"there is none; {_ADVICE}")
+        return name
+
     def get(self, name: str) -> bytes | None:
         """The key of this name. `NoKeyringError` when there is no keychain to look in."""
         found = self._do("get_password", name)
@@ -79,19 +90,30 @@ class Keychain:
         if self._do("get_password", name) is not None:
             self._do("delete_password", name)
 
-    def _do(self, operation: str, *arguments: str) -> Any:
+    def _found(self) -> Any:
         try:
             import keyring
-            from keyring.errors import KeyringError
         except ModuleNotFoundError as error:
             raise MissingExtra("encryption", "keyring") from error
         try:
-            backend = self._backend if self._backend is not None else keyring.get_keyring()
+            return self._backend if self._backend is not None else keyring.get_keyring()
+        except (RuntimeError, OSError) as error:
+            raise _none(error) from error
+
+    def _do(self, operation: str, *arguments: str) -> Any:
+        backend = self._found()
+        from keyring.errors import KeyringError
+
+        try:
             return getattr(backend, operation)(SERVICE, *arguments)
         except (KeyringError, RuntimeError, OSError) as error:
             # Backends raise RuntimeError when nothing is installed, OSError when a service is gone.
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise NoKeyringError("keychain", f"{reason}; {_ADVICE}") from error
+            raise _none(error) from error
+
+
+def _none(error: Exception) -> NoKeyringError:
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return NoKeyringError("keychain", f"{reason}; {_ADVICE}")
 
 
 class KeyFile:

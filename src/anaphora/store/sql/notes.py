@@ -44,7 +44,7 @@ def drop_forgotten(write: Write, sealer: Sealer, identity_keys: Sequence[str]) -
     )
     rows = [{"gone": sealer.lookup("identity_key", write.namespace, key)} for key in identity_keys]
     if rows:
-        write.connection.execute(delete(forgotten_turn).where(here), rows)
+        write.connection.execute(delete(forgotten_turn).where(here), _one_or_many(rows))
 
 
 def take_turns(
@@ -75,7 +75,12 @@ def _put(write: Write, sealer: Sealer, table: Table, rows: Sequence[Row]) -> Non
         for row, seq in zip(rows, write.take(len(rows)), strict=True)
     ]
     stored = [sealer.seal_row(table.name, row) for row in numbered]
-    write.connection.execute(statement, stored)
+    write.connection.execute(statement, _one_or_many(stored))
+
+
+def _one_or_many(rows: list[dict[str, Any]]) -> list[dict[str, Any]] | dict[str, Any]:
+    # A server's driver opens a pipeline for a list, even of one.
+    return rows if len(rows) > 1 else rows[0]
 
 
 def _columns_of(table: Table, row: Row) -> dict[str, Any]:

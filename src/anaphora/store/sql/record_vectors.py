@@ -1,6 +1,7 @@
 """How vectors of records change: the statements of a write transaction.
 
-In: a `Write` and rows. Out: changed tables, each row with a number of its own.
+In: a `Write`, rows, and how they are sealed. Out: changed tables, each row with a number of its
+own.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, select
 
+from anaphora.store.sealing.columns import Sealer
 from anaphora.store.sql.engine import Write
 from anaphora.store.sql.schema import record, vector
 
@@ -23,7 +25,12 @@ _INSERT = vector.insert()
 
 
 def put_vectors(
-    write: Write, embedder: str, rows: Sequence[VectorRow], *, fresh: bool = False
+    write: Write,
+    embedder: str,
+    rows: Sequence[VectorRow],
+    sealer: Sealer,
+    *,
+    fresh: bool = False,
 ) -> int:
     """Replace the vectors of these records; those of records that are gone are left out."""
     owners = list(dict.fromkeys(row.record_id for row in rows))
@@ -33,15 +40,18 @@ def put_vectors(
         write.connection.execute(
             _INSERT,
             [
-                {
-                    "namespace": write.namespace,
-                    "record_id": row.record_id,
-                    "embedder": embedder,
-                    "part": row.part,
-                    "text_hash": row.text_hash,
-                    "data": row.data,
-                    "seq": seq,
-                }
+                sealer.seal_row(
+                    "vector",
+                    {
+                        "namespace": write.namespace,
+                        "record_id": row.record_id,
+                        "embedder": embedder,
+                        "part": row.part,
+                        "text_hash": row.text_hash,
+                        "data": row.data,
+                        "seq": seq,
+                    },
+                )
                 for row, seq in zip(kept, write.take(len(kept)), strict=True)
             ],
         )

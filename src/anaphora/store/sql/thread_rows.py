@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import Table, and_, delete, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
 from anaphora.store.gotime import read_time
@@ -79,7 +79,7 @@ def put_head(write: Write, sealer: Sealer, conversation_id: str, head: ThreadHea
     others = {name: insert.excluded[name] for name in row if name not in thread.primary_key.columns}
     keys = [column.name for column in thread.primary_key.columns]
     statement = insert.on_conflict_do_update(index_elements=keys, set_=others)
-    write.connection.execute(statement, [sealer.seal_row("thread", row)])
+    write.connection.execute(statement, sealer.seal_row("thread", row))
 
 
 def turns_of(write: Write, sealer: Sealer, conversation_id: str) -> list[Turn]:
@@ -106,7 +106,8 @@ def add_turns(
     if rows:
         numbered = zip(rows, write.take(len(rows)), strict=True)
         stored = [sealer.seal_row("turn", row | {"seq": seq}) for row, seq in numbered]
-        write.connection.execute(turn.insert(), stored)
+        # A server's driver opens a pipeline for a list, even of one.
+        write.connection.execute(turn.insert(), stored if len(stored) > 1 else stored[0])
 
 
 def change_turns(
@@ -130,9 +131,9 @@ def drop_turns(write: Write, sealer: Sealer, conversation_id: str) -> None:
     write.connection.execute(delete(turn).where(_here(turn, write, sealer, conversation_id)))
 
 
-def _here(table: Any, write: Write, sealer: Sealer, conversation_id: str) -> ColumnElement[bool]:
+def _here(table: Table, write: Write, sealer: Sealer, conversation_id: str) -> ColumnElement[bool]:
     stored = sealer.lookup("conversation_id", write.namespace, conversation_id)
-    return (table.c.namespace == write.namespace) & (table.c.conversation_id == stored)
+    return and_(table.c.namespace == write.namespace, table.c.conversation_id == stored)
 
 
 def _row(write: Write, conversation_id: str, place: int, one: Turn) -> dict[str, Any]:

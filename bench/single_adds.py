@@ -1,0 +1,120 @@
+"""What single adds cost: disk growth, time an add and a question's time, one `remember` at a time.
+
+In: the shared data's conversations (or sentences made here without them). Out: figures beside
+their targets, also in bench/results/single_adds.json and .md. The home lies in a temporary folder,
+with its fsyncs. An add over its embedding is the whole call less what the same text takes to embed
+alone, measured just before it.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from anaphora import Memory
+from anaphora.embed.service import EmbedderService, spec_for
+from bench.figures import Figure, at_most, keep, percentile
+
+HASHED = 5_000
+MINILM = 1_000
+QUESTIONS = 200
+WARM = 20
+BYTES_EACH = 12_000
+"""What an add may cost on the disk: about 800 bytes are its vector, the rest rows and indexes."""
+
+ResultT = TypeVar("ResultT")
+
+
+def run(data: Path | None = None, *, hashed: int = HASHED, minilm: int = MINILM) -> list[Figure]:
+    """Both embedders, one after the other. Prints and keeps the figures."""
+    texts = _texts(data, max(hashed, minilm))
+    figures = [*_adds("hashing", texts[:hashed]), *_adds("minilm", texts[:minilm])]
+    keep("single_adds", "What single adds cost", figures)
+    return figures
+
+
+def _texts(data: Path | None, count: int) -> list[str]:
+    """Turns of real conversations, each once, then sentences of numbers."""
+    found: dict[str, None] = {}
+    if data is not None:
+        from anaphora.intake.importers import parts
+        from anaphora.values import ImportedConversation
+
+        for file in sorted((data / "conversations" / "realtalk").rglob("*.json")):
+            for part in parts(file, "realtalk"):
+                for item in part.items:
+                    if isinstance(item, ImportedConversation):
+                        found.update((turn.text, None) for turn in item.turns if turn.text.strip())
+            if len(found) >= count:
+                break
+    made = (f"sentence {n} tells of {n * 7919 % 1000} boxes in room {n % 37}" for n in range(count))
+    return [*found, *made][:count]
+
+
+def _timed(call: Callable[[], ResultT]) -> tuple[float, ResultT]:
+    began = time.perf_counter()
+    result = call()
+    return (time.perf_counter() - began) * 1000, result
+
+
+def _size(home: Path) -> int:
+    return sum(path.stat().st_size for path in home.rglob("*") if path.is_file())
+
+
+def _adds(embedder: str, texts: Sequence[str]) -> list[Figure]:
+    alone = EmbedderService(spec_for(embedder), cache_size=0)
+    alone.ready()
+    with tempfile.TemporaryDirectory(prefix="anaphora-bench-") as folder:
+        home = Path(folder)
+        with Memory.open(home, embedder=embedder, cache_size=0) as memory:
+            memory.ready()
+            for number in range(WARM):
+                memory.remember(f"the first ones make the database and load it: {number}")
+            whole, over = _remembered(memory, alone, texts)
+            grown = _size(home)
+            asked = texts[:: max(1, len(texts) // QUESTIONS)][:QUESTIONS]
+            recalled = [_timed(lambda q=q: memory.recall(q)) for q in asked]  # type: ignore[misc]
+            found = sum(
+                any(hit.text == q for hit in r) for q, (_, r) in zip(asked, recalled, strict=True)
+            )
+        closed = _size(home)
+    embedded = statistics.median(_timed(lambda q=q: alone.query(q))[0] for q in asked)  # type: ignore[misc]
+    count = len(texts)
+    tail = max(1, count // 10)
+    recall = [spent for spent, _ in recalled]
+    return [
+        Figure(f"{embedder}: single adds", count),
+        at_most(f"{embedder}: over its embedding, p50", statistics.median(over), 4.0, "ms"),
+        Figure(f"{embedder}: over its embedding, p99", percentile(over, 0.99), "ms"),
+        Figure(f"{embedder}: the first tenth, p50", statistics.median(over[:tail]), "ms"),
+        Figure(f"{embedder}: the last tenth, p50", statistics.median(over[-tail:]), "ms"),
+        Figure(f"{embedder}: with its embedding, p50", statistics.median(whole), "ms"),
+        at_most(f"{embedder}: disk, each add", grown / count, BYTES_EACH, "bytes"),
+        Figure(f"{embedder}: disk, all", grown / 1e6, "MB"),
+        Figure(f"{embedder}: disk after closing", closed / 1e6, "MB"),
+        at_most(
+            f"{embedder}: recall over its embedding after them, p50",
+            statistics.median(recall) - embedded,
+            2.0,
+            "ms",
+        ),
+        Figure(f"{embedder}: recall after them, p99", percentile(recall, 0.99), "ms"),
+        Figure(f"{embedder}: share of what was added that is found", found / len(asked)),
+    ]
+
+
+def _remembered(
+    memory: Memory, alone: EmbedderService, texts: Sequence[str]
+) -> tuple[list[float], list[float]]:
+    """Milliseconds of each add, and of each without its embedding."""
+    whole, over = [], []
+    for text in texts:
+        embedding, _ = _timed(lambda text=text: alone.embed([text]))  # type: ignore[misc]
+        spent, _ = _timed(lambda text=text: memory.remember(text))  # type: ignore[misc]
+        whole.append(spent)
+        over.append(spent - embedding)
+    return whole, over

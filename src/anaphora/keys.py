@@ -1,0 +1,114 @@
+"""Sealing a home, opening it up, and looking after its key: `anaphora encrypt`, `anaphora key`.
+
+In: where a home lies, which nobody of this process has open (whoever has it open elsewhere gets
+`SealChanged`). Out: the home in its other form, or its key. It holds no logic of its own, never
+prints a key and never chooses where one is kept: what encryption protects against, and what it
+does not, is in docs/security.md.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Literal
+
+from anaphora.config import load_settings
+from anaphora.store.sealing.convert import Converted
+
+if TYPE_CHECKING:
+    from anaphora.store.sealing.convert import Progress
+    from anaphora.store.sealing.home import Home
+
+__all__ = ["Converted", "Kept", "decrypt", "encrypt", "export_key", "import_key", "rotate_key"]
+
+Place = str | os.PathLike[str] | None
+Kept = Literal["keychain", "file"]
+
+
+def encrypt(
+    home: Place = None,
+    *,
+    kept: Kept = "keychain",
+    conversations_dir: Place = None,
+    progress: Progress | None = None,
+) -> Converted:
+    """Seal a clear home, its key in the keychain or in a file of the home.
+
+    Can be killed at any moment: who opens the home next finishes it. Export the key afterwards.
+    Raises `InvalidInput` for a home that is sealed or whose truth is on a server, `NoKeyringError`
+    before anything was changed, `MissingExtra`, `StoreError`.
+    """
+    from anaphora.store.sealing import convert
+
+    return convert.encrypt(_home(home, conversations_dir), _checked(kept) or "keychain", progress)
+
+
+def decrypt(
+    home: Place = None,
+    *,
+    conversations_dir: Place = None,
+    progress: Progress | None = None,
+) -> Converted:
+    """Open a sealed home up; its key is dropped at the end.
+
+    Raises `InvalidInput` for a clear home, `MissingKey`, `WrongKey`, `StoreError`, and `Tampered`
+    before anything was changed when a row does not open.
+    """
+    from anaphora.store.sealing import convert
+
+    return convert.decrypt(_home(home, conversations_dir), progress)
+
+
+def export_key(home: Place = None, passphrase: str | None = None, *, raw: bool = False) -> str:
+    """The key of a sealed home as a text to keep elsewhere, protected by `passphrase` (scrypt).
+
+    Only with `raw` it is the key itself, as 64 hex digits. Raises `InvalidInput` for neither or
+    both and for a clear home, `MissingKey`.
+    """
+    from anaphora.store.sealing.home import export
+
+    return export(_home(home), passphrase, raw=raw)
+
+
+def import_key(
+    home: Place, exported: str, passphrase: str | None = None, *, kept: Kept | None = None
+) -> None:
+    """Keep an exported key for this home (a restored one, say), where it is kept now or in `kept`.
+
+    Raises `WrongKey` for another home's or an older one, and for a wrong passphrase; `InvalidInput`
+    for what is no exported key, and for a clear home.
+    """
+    from anaphora.store.sealing.home import import_
+
+    import_(_home(home), exported, passphrase, kept=_checked(kept))
+
+
+def rotate_key(
+    home: Place = None,
+    *,
+    kept: Kept | None = None,
+    deep: bool = False,
+    conversations_dir: Place = None,
+) -> None:
+    """Give the home a new key, kept where the old one is or in `kept`.
+
+    At once, whatever the home holds; keys exported before open older backups alone. `deep` also
+    encrypts everything again. Raises `InvalidInput` for a clear home, `MissingKey`, `StoreError`.
+    """
+    from anaphora.store.sealing.home import rotate
+
+    rotate(_home(home, conversations_dir), kept=_checked(kept), deep=deep)
+
+
+def _home(home: Place, conversations_dir: Place = None) -> Home:
+    from anaphora.store.sealing.home import Home
+
+    settings = load_settings(home, conversations_dir)
+    return Home(settings.home, settings.conversations, settings.database)
+
+
+def _checked(kept: Kept | None) -> Kept | None:
+    from anaphora.errors import InvalidInput
+
+    if kept not in (None, "keychain", "file"):
+        raise InvalidInput("kept", kept, "expected 'keychain' or 'file'")
+    return kept

@@ -1,0 +1,157 @@
+"""`anaphora encrypt`, `decrypt` and `key`: a home's encryption, and the key that it hangs on.
+
+A passphrase is asked for, or read from a file; it is never an argument, which other users of the
+machine could see.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+from rich.text import Text
+
+from anaphora import keys
+from anaphora.errors import InvalidInput, StoreError
+from anaphora.surfaces.cli.output import EXIT_PARTLY, console, emit, tracker, visible
+from anaphora.surfaces.cli.where import Where
+
+__all__ = ["app", "register"]
+
+app = typer.Typer(no_args_is_help=True, help="The key of a sealed home: export, import, rotate.")
+
+Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
+KeptIn = Annotated[
+    str | None,
+    typer.Option(
+        "--kept",
+        help="keychain, or file: master.key in the home, readable for whoever gets the home.",
+    ),
+]
+PassphraseFile = Annotated[
+    Path | None,
+    typer.Option(help="Read the passphrase from the first line of a file (default: ask for it)."),
+]
+
+
+def register(program: typer.Typer) -> None:
+    """Add the commands to the program."""
+    program.command()(encrypt)
+    program.command()(decrypt)
+    program.add_typer(app, name="key")
+
+
+def encrypt(context: typer.Context, kept: KeptIn = "keychain", as_json: Json = False) -> None:
+    """Encrypt the home: memories, vectors, threads, index. Export the key afterwards."""
+    where: Where = context.obj
+    with tracker(quiet=as_json) as progress:
+        done = keys.encrypt(
+            where.home,
+            kept=cast(keys.Kept, kept),
+            conversations_dir=where.conversations,
+            progress=progress,
+        )
+    _show(done, as_json, f"encrypted: {done.rows} rows, {done.threads} threads")
+    if not as_json:
+        console(stderr=True).print(
+            Text("without its key it is lost: run `anaphora key export` now", "yellow")
+        )
+    if done.problems:
+        raise typer.Exit(EXIT_PARTLY)
+
+
+def decrypt(context: typer.Context, as_json: Json = False) -> None:
+    """Write the home in clear again, and drop its key."""
+    where: Where = context.obj
+    with tracker(quiet=as_json) as progress:
+        done = keys.decrypt(where.home, conversations_dir=where.conversations, progress=progress)
+    _show(done, as_json, f"decrypted: {done.rows} rows, {done.threads} threads")
+    if done.problems:
+        raise typer.Exit(EXIT_PARTLY)
+
+
+def _show(done: keys.Converted, as_json: bool, line: str) -> None:
+    if as_json:
+        emit(done)
+        return
+    out = console()
+    out.print(line)
+    for problem in done.problems:
+        out.print(Text(visible(f"  kept as it is: {problem}"), "yellow"))
+
+
+@app.command("export")
+def export(
+    context: typer.Context,
+    passphrase_file: PassphraseFile = None,
+    raw: Annotated[bool, typer.Option("--raw", help="The key itself, unprotected.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Print the key, protected by a passphrase: keep it where the home is not."""
+    where: Where = context.obj
+    phrase = None if raw else _passphrase(passphrase_file, confirm=True)
+    exported = keys.export_key(where.home, phrase, raw=raw)
+    if as_json:
+        emit({"key": exported})
+    else:
+        sys.stdout.write(exported + "\n")
+
+
+@app.command("import")
+def import_(
+    context: typer.Context,
+    path: Annotated[Path, typer.Argument(help="What `key export` printed; - for stdin.")],
+    passphrase_file: PassphraseFile = None,
+    kept: KeptIn = None,
+    as_json: Json = False,
+) -> None:
+    """Keep an exported key for this home: after a restore, or on another machine."""
+    where: Where = context.obj
+    exported = sys.stdin.read() if str(path) == "-" else _read(path)
+    # Only a key that was exported with a passphrase is JSON.
+    phrase = _passphrase(passphrase_file) if exported.lstrip().startswith("{") else None
+    keys.import_key(where.home, exported, phrase, kept=cast("keys.Kept | None", kept))
+    _done("imported", as_json)
+
+
+@app.command("rotate")
+def rotate(
+    context: typer.Context,
+    deep: Annotated[bool, typer.Option("--deep", help="Encrypt everything again.")] = False,
+    kept: KeptIn = None,
+    as_json: Json = False,
+) -> None:
+    """Make a new key; the old one opens older backups alone. Export the new one afterwards."""
+    where: Where = context.obj
+    keys.rotate_key(
+        where.home,
+        kept=cast("keys.Kept | None", kept),
+        deep=deep,
+        conversations_dir=where.conversations,
+    )
+    _done("rotated", as_json)
+
+
+def _done(what: str, as_json: bool) -> None:
+    if as_json:
+        emit({"done": what})
+    else:
+        console().print(what)
+
+
+def _passphrase(file: Path | None, *, confirm: bool = False) -> str:
+    if file is not None:
+        return _read(file).split("\n", 1)[0].rstrip("\r")
+    if not sys.stdin.isatty():
+        raise InvalidInput("--passphrase-file", None, "needed where nobody can be asked")
+    asked: str = typer.prompt("passphrase", hide_input=True, confirmation_prompt=confirm, err=True)
+    return asked
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreError("read", path, str(error)) from error

@@ -1,0 +1,321 @@
+"""Memories in a sealed truth: every answer is that of a clear one, and no row says a word."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+import tempfile
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from anaphora.errors import MissingKey, Tampered
+from anaphora.memory_values import NewMemory
+from anaphora.store.filters import parse
+from anaphora.store.record_ids import RecordIds
+from anaphora.store.record_rows import RecordLink
+from anaphora.store.records import Records
+from anaphora.store.sealing.columns import CLEAR, Sealed, Sealer
+from anaphora.store.sealing.keys import Keys
+from anaphora.store.sql.engine import Truth, open_truth
+from anaphora.store.vectors import RecordVectors, VectorRow, text_hash
+
+pytest.importorskip("cryptography")
+
+NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
+SECRETS = (
+    "cardamom", "/drink/ada", "kitchen-tag", "taste-of-ada", "from-the-diary", "chat-with-ada",
+    "espresso", "payload-word",
+)  # fmt: skip
+TEXTS = ("tea", "cafe\u0301", "caf\u00e9", "a\x00b \ud800", "tee")
+PATHS = (None, "/drink", "/drink/\u00e9")
+EMBEDDER = "hashing"
+
+
+def sealed_with(byte: int) -> Sealed:
+    count = itertools.count(1)
+    return Sealed(Keys(bytes([byte]) * 32, lambda size: next(count).to_bytes(size, "big")))
+
+
+@pytest.fixture
+def sealer() -> Sealed:
+    return sealed_with(7)
+
+
+class Desk:
+    """Remembers and forgets by the rules of memories, with ids that a second desk repeats."""
+
+    def __init__(self, truth: Truth, sealer: Sealer, namespace: str = "default") -> None:
+        self.records = Records(truth, namespace, sealer)
+        self.vectors = RecordVectors(truth, namespace, sealer)
+        self.ids = RecordIds(lambda: NOW, random.Random(1).getrandbits)
+
+    def put(self, *items: NewMemory) -> list[str]:
+        from anaphora.store.record_rules import drafted, put_all
+
+        with self.records.change() as work:
+            drafts = [drafted(item, NOW, self.ids()) for item in items]
+            return [done.id for done in put_all(work, drafts, self.ids)]
+
+    def change(self, record_id: str, **changes: Any) -> None:
+        from anaphora.store.record_rules import change_in_place
+
+        with self.records.change() as work:
+            change_in_place(work, record_id, changes, NOW)
+
+    def forget(self, record_id: str, *, soft: bool) -> tuple[str, ...]:
+        from anaphora.store.record_forgetting import forget_for_good, forget_softly
+
+        with self.records.change() as work:
+            if soft:
+                return forget_softly(work, [record_id], NOW).texts
+            return forget_for_good(work, [record_id]).texts
+
+    def embed(self, record_id: str, *parts: bytes) -> None:
+        rows = [VectorRow(record_id, n, text_hash("x"), data) for n, data in enumerate(parts)]
+        self.vectors.put(EMBEDDER, rows)
+
+    def everything(self) -> dict[str, Any]:
+        """All that any reader of truth can ask for, but for the numbers of changes.
+
+        Which of two records that one change touches gets the lower number is chance.
+        """
+        records = self.records.changed_since(0)
+        ids = sorted(record.id for record in records)
+        tagged = parse({"tags": {"contains": "t1"}})
+        same = {record.id: self.records.by_identity(record) for record in records}
+        found: dict[str, Any] = {
+            "many": sorted(self.records.many(ids).items()),
+            "same": {one: same[one] for one in ids},
+            "listed": sorted(r.id for r in self.records.list(limit=500)),
+            "tagged": sorted(r.id for r in self.records.list(tagged, limit=500, history=True)),
+            "valid": list(self.records.valid_at(NOW - timedelta(days=3))),
+            "history": {path: self.records.history(path) for path in PATHS if path},
+            "current": {path: self.records.current(path) for path in PATHS if path},
+            "events": {one: self.records.events(one) for one in ids},
+            "links": self.records.links(ids),
+            "text": {text: self.records.with_text(text) for text in TEXTS},
+            "gone": sorted(one for _, one in self.records.tombstones_since(0)),
+            "vectors": sorted(
+                (b.record_ids, b.parts, b.data) for b in self.vectors.get_all(EMBEDDER, batch=1)
+            ),
+            "without": self.vectors.owners_without(EMBEDDER),
+            "counts": (self.vectors.counts(), self.vectors.records()),
+        }
+        return {name: re.sub(r"seq=\d+", "", repr(value)) for name, value in found.items()}
+
+
+def said(desk: Desk) -> str:
+    """Remember one memory that has a secret in every column; return its id."""
+    (record_id,) = desk.put(
+        NewMemory(
+            "Ada takes cardamom",
+            path="/drink/ada",
+            tags=("kitchen-tag",),
+            category="taste-of-ada",
+            payload={"payload-word": 1},
+            source="from-the-diary",
+            conversation_id="chat-with-ada",
+            turn_index=3,
+        )
+    )
+    desk.change(record_id, category="espresso")
+    desk.embed(record_id, b"\x00\x3c" * 8)
+    return record_id
+
+
+def cells(truth: Truth) -> str:
+    """Every value of every row of memories, as it is stored."""
+    tables = ("record", "record_event", "link", "tombstone", "vector")
+    rows = [row for name in tables for row in truth.rows(f"SELECT * FROM {name}", {})]
+    return repr(rows)
+
+
+# Shrinking would open hundreds of databases.
+PHASES = [Phase.explicit, Phase.reuse, Phase.generate]
+STEP = st.tuples(
+    st.sampled_from(["put", "put", "put", "change", "soft", "hard", "embed", "link"]),
+    st.sampled_from(TEXTS),
+    st.sampled_from(PATHS),
+    st.integers(0, 6),
+    st.booleans(),
+)
+
+
+@settings(max_examples=25, deadline=None, phases=PHASES)
+@given(steps=st.lists(STEP, min_size=1, max_size=14))
+def test_a_sealed_truth_answers_as_a_clear_one(steps: list[tuple[Any, ...]]) -> None:
+    """Whatever is remembered, changed, split and forgotten, all reads are those of a clear home."""
+    with tempfile.TemporaryDirectory() as folder:
+        truths = [open_truth(Path(folder) / name) for name in ("clear.db", "sealed.db")]
+        desks = [Desk(truths[0], CLEAR), Desk(truths[1], sealed_with(7))]
+        try:
+            for step in steps:
+                assert do(desks[0], step) == do(desks[1], step)
+            assert desks[1].everything() == desks[0].everything()
+            assert not desks[1].records.changed_since(0) or "an1" in cells(truths[1])
+        finally:
+            for truth in truths:
+                truth.close()
+
+
+def do(desk: Desk, step: tuple[Any, ...]) -> Any:
+    kind, text, path, day, flag = step
+    changed = sorted(desk.records.changed_since(0), key=lambda record: record.id)
+    records = [record for record in changed if not record.forgotten]
+    if kind == "put" or not records:
+        at = NOW - timedelta(days=day)
+        tags, payload = (("t1",), {"a": text}) if flag else ((), None)
+        new = NewMemory(text, path=path, tags=tags, payload=payload, created_at=at, source=text)
+        return desk.put(new, NewMemory(text, dedupe=flag))
+    record = records[day % len(records)]
+    if kind == "change":
+        return desk.change(record.id, tags=("t1", text), category=text)
+    if kind == "embed":
+        return desk.embed(record.id, *([bytes([day, 60]) * 4] * (1 + flag)))
+    if kind == "link":
+        some = sorted({record.id, records[0].id, records[-1].id})
+        return _link(desk, some[0], some[1]) if len(some) > 1 else None
+    return desk.forget(record.id, soft=kind == "soft")
+
+
+def _link(desk: Desk, one: str, other: str) -> Sequence[RecordLink]:
+    with desk.records.change() as work:
+        found = work.linked([one])
+        if not any(other in (link.record_id, link.other_id) for link in found):
+            work.join([RecordLink(one, other, "related", 0.8)])
+        return sorted(work.linked([one, other]), key=repr)
+
+
+def test_no_cell_says_a_word(truth: Truth, sealer: Sealed) -> None:
+    """In both databases nothing of a memory, its history or its vectors can be read from rows."""
+    desk = Desk(truth, sealer)
+    record_id = said(desk)
+    found = cells(truth)
+    assert [secret for secret in SECRETS if secret in found] == []
+    assert repr(b"\x00\x3c" * 8)[2:-1] not in found
+    record = desk.records.get(record_id)
+    assert (record.text, record.path, record.tags) == (
+        "Ada takes cardamom", "/drink/ada", ("kitchen-tag",),
+    )  # fmt: skip
+    assert record.payload == {"payload-word": 1}
+    assert desk.records.by_identity(record) == record
+    assert desk.records.current("/drink/ada") == record
+    assert desk.records.with_text("Ada takes cardamom") == (record_id,)
+    assert desk.records.with_text("Ada takes cinnamon") == ()
+    (batch,) = desk.vectors.get_all(EMBEDDER)
+    assert batch.data == b"\x00\x3c" * 8
+    assert desk.vectors.owners_without("another")[0].text == "Ada takes cardamom"
+
+
+def test_events_that_move_to_a_new_version_still_open(truth: Truth, sealer: Sealed) -> None:
+    """A version that a late value splits takes its later events along, tags and words too."""
+    desk = Desk(truth, sealer)
+    for text, day in (("tea", 9), ("tea", 3), ("juice", 6)):
+        at = NOW - timedelta(days=day)
+        desk.put(NewMemory(text, path="/p", tags=(f"day {day}",), source=text, created_at=at))
+    versions = desk.records.history("/p")
+    assert [version.text for version in versions] == ["tea", "juice", "tea"]
+    (event,) = desk.records.events(versions[2].id)
+    assert (event.kind, event.tags, event.source) == ("restated", ("day 3",), "tea")
+
+
+CHANGES: dict[str, str] = {
+    "a changed text": "UPDATE record SET text = 'an1:BBBB' || SUBSTR(text, 9) "
+    "WHERE record_id = '{one}'",
+    "a clear text": "UPDATE record SET text = 'Ada takes tea' WHERE record_id = '{one}'",
+    "a text of another row": "UPDATE record SET text = (SELECT text FROM record "
+    "WHERE record_id = '{other}') WHERE record_id = '{one}'",
+    "a path in the place of a text": "UPDATE record SET text = path WHERE record_id = '{one}'",
+    "an identity that is none": "UPDATE record SET same_key = 'an1d:AAAA' "
+    "WHERE record_id = '{one}'",
+    "a row of another id": "UPDATE record SET record_id = 'zzz' WHERE record_id = '{one}'",
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_changed_or_moved_record_is_refused(truth: Truth, sealer: Sealed, what: str) -> None:
+    """What was changed, moved or put in clear raises `Tampered`, in every read that meets it."""
+    desk = Desk(truth, sealer)
+    one = said(desk)
+    (other,) = desk.put(NewMemory("something else"))
+    statement = CHANGES[what].format(one=one, other=other)
+    if "'zzz'" in statement:
+        desk.vectors.drop(EMBEDDER)
+    with truth.write("default") as write:
+        from sqlalchemy import text
+
+        if "'zzz'" in statement:
+            write.connection.execute(text("DELETE FROM record_event"))
+        write.connection.execute(text(statement))
+    wanted = "zzz" if "'zzz'" in statement else one
+    reads: list[Callable[[], object]] = [
+        lambda: desk.records.get(wanted),
+        lambda: desk.records.many([wanted]),
+        lambda: desk.records.changed_since(0),
+        desk.records.list,
+        lambda: list(desk.records.valid_at(NOW)),
+        lambda: desk.forget(wanted, soft=True),
+    ]
+    for read in reads:
+        with pytest.raises(Tampered):
+            read()
+    assert desk.records.get(other).text == "something else"
+
+
+def test_a_changed_vector_or_event_is_refused(truth: Truth, sealer: Sealed) -> None:
+    """Vectors and histories that were put elsewhere, or changed, raise `Tampered`."""
+    from sqlalchemy import text
+
+    desk = Desk(truth, sealer)
+    one = said(desk)
+    (other,) = desk.put(NewMemory("something else", source="elsewhere"))
+    desk.embed(other, b"\x00\x3d" * 8)
+    with truth.write("default") as write:
+        write.connection.execute(
+            text(
+                "UPDATE vector SET data = (SELECT data FROM vector WHERE record_id = :one) "
+                "WHERE record_id = :other"
+            ),
+            {"one": one, "other": other},
+        )
+        write.connection.execute(
+            text("UPDATE record_event SET record_id = :other WHERE record_id = :one"),
+            {"one": one, "other": other},
+        )
+    with pytest.raises(Tampered):
+        list(desk.vectors.get_all(EMBEDDER))
+    with pytest.raises(Tampered):
+        desk.records.events(other)
+
+
+def test_another_key_opens_nothing(truth: Truth, sealer: Sealed) -> None:
+    """Rows of one home are nothing to the key of another, nor to a home that thinks it is clear."""
+    one = said(Desk(truth, sealer))
+    wrong, clear = Desk(truth, sealed_with(8)), Desk(truth, CLEAR)
+    with pytest.raises(Tampered):
+        wrong.records.get(one)
+    with pytest.raises(Tampered):
+        list(wrong.vectors.get_all(EMBEDDER))
+    assert wrong.records.history("/drink/ada") == ()
+    with pytest.raises(MissingKey):
+        clear.records.get(one)
+
+
+def test_namespaces_share_nothing(truth: Truth, sealer: Sealed) -> None:
+    """Equal memories in two namespaces have no equal cell that was sealed."""
+    sealed = []
+    for namespace in ("default", "work"):
+        desk = Desk(truth, sealer, namespace)
+        said(desk)
+        names = {"namespace": namespace}
+        rows = truth.rows("SELECT * FROM record WHERE namespace = :namespace", names)
+        sealed.append({cell for cell in rows[0] if str(cell).startswith("an1")})
+    assert sealed[0]
+    assert not sealed[0] & sealed[1]

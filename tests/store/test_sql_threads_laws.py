@@ -1,0 +1,217 @@
+"""A thread in the database is the thread that a file would hold, byte for byte; sealed or not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from pysqlite3 import dbapi2
+
+from anaphora.errors import StoreError, Tampered
+from anaphora.store.gojson import decode
+from anaphora.store.sealing.columns import Sealed
+from anaphora.store.sealing.keys import Keys
+from anaphora.store.sidecar import Sidecar
+from anaphora.store.sql.engine import Truth, open_truth
+from anaphora.store.sqlthreads import SqlConversationStore
+from anaphora.store.threads import ConversationStore
+from anaphora.values import NewTurn
+
+OpenTruth = Callable[[], Truth]
+ids = st.sampled_from(["a", "b", "Ünï cödé"])
+texts = st.sampled_from(
+    ["yes", "a longer secret", "it is: a longer secret!", "<&>\u2028", "\x00\ud800", "  "]
+) | st.text(max_size=12)
+times = st.datetimes(
+    datetime(1990, 1, 1),  # noqa: DTZ001 - the zone comes below
+    datetime(2100, 1, 1),  # noqa: DTZ001
+    timezones=st.sampled_from([UTC, timezone(timedelta(hours=-9, minutes=-30))]),
+)
+turns = st.builds(
+    NewTurn,
+    st.sampled_from(["user", "assistant", "Ann"]),
+    texts,
+    intent_id=st.sampled_from(["", "i<1>"]),
+    ts=times,
+    speaker=st.none() | st.just("Nour"),
+)
+
+
+class Parity(RuleBasedStateMachine):
+    """One store of files and one of rows are told the same things."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.root = Path(tempfile.mkdtemp())
+        self.truths = [open_truth(self.root / "files.db"), open_truth(self.root / "rows.db")]
+        beside, within = (Sidecar(truth, "default") for truth in self.truths)
+        self.files = ConversationStore(self.root / "threads", strict=True, sidecar=beside)
+        self.rows = SqlConversationStore(self.truths[1], "default", sidecar=within)
+
+    def teardown(self) -> None:
+        if hasattr(self, "root"):
+            for truth in self.truths:
+                truth.close()
+            shutil.rmtree(self.root)
+
+    @rule(key=ids, news=st.lists(turns, max_size=4))
+    def extend(self, key: str, news: list[NewTurn]) -> None:
+        assert self.files.extend(key, news) == self.rows.extend(key, news)
+
+    @rule(key=ids, index=st.integers(-1, 6))
+    def redact(self, key: str, index: int) -> None:
+        assert self.files.redact(key, index) == self.rows.redact(key, index)
+
+    @rule(key=ids)
+    def delete(self, key: str) -> None:
+        assert self.files.delete(key) == self.rows.delete(key)
+
+    @rule(key=ids, title=texts)
+    def entitle(self, key: str, title: str) -> None:
+        assert self.files.set_title(key, title) == self.rows.set_title(key, title)
+
+    @invariant()
+    def agree(self) -> None:
+        if not hasattr(self, "root"):
+            return
+        assert self.files.list() == self.rows.list()
+        listed = {summary.conversation_id for summary in self.rows.list()}
+        assert {key for key, _ in self.rows.files()} == listed
+        for key in ("a", "b", "Ünï cödé"):
+            assert self.files.get(key) == self.rows.get(key)
+            assert self.files.recent(key, 2) == self.rows.recent(key, 2)
+            file = self.files.path(key)
+            assert self.rows.thread_bytes(key) == (file.read_bytes() if file.exists() else None)
+
+
+TestParity = Parity.TestCase
+TestParity.settings = settings(
+    max_examples=15,
+    stateful_step_count=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+
+
+@pytest.mark.promise("threads.go_bytes")
+@pytest.mark.promise("threads.database")
+def test_threads_that_go_wrote_round_trip(shared_data: Path, open_again: OpenTruth) -> None:
+    """A Go file goes into the database and comes out again byte for byte, nanoseconds and all."""
+    store = SqlConversationStore(open_again(), "default")
+    files = sorted((shared_data / "threads").rglob("*.json"))[:40]
+    assert files
+    for number, file in enumerate(files):
+        thread = decode(file.read_bytes())
+        key = thread.conversation_id or f"t{number}"
+        middle = len(thread.turns) // 2
+        whole = {"title": thread.title, "updated_text": thread.updated_text}
+        assert store.add_exact(key, thread.turns[:middle], 0, **whole)
+        assert not store.add_exact(key, thread.turns[middle:], middle + 1, **whole)
+        assert store.add_exact(key, thread.turns[middle:], middle)
+        assert store.thread_bytes(key) == file.read_bytes()
+
+
+def test_there_is_no_file(open_again: OpenTruth) -> None:
+    """`path` says clearly that there is none; `files` has the names that an export would write."""
+    store = SqlConversationStore(open_again(), "default")
+    store.append_user("Ünï", "text")
+    with pytest.raises(StoreError, match="in its database"):
+        store.path("Ünï")
+    assert [(key, path.suffix) for key, path in store.files()] == [("Ünï", ".json")]
+    assert (store.enabled, store.directory, store.failures) == (True, None, 0)
+    assert store.problems() == ()
+
+
+CHECK_IMPORTS = """
+import sys
+from anaphora.store.sidecar import Sidecar
+from anaphora.store.sql.engine import open_truth
+from anaphora.store.sqlthreads import SqlConversationStore
+
+truth = open_truth(sys.argv[1])
+store = SqlConversationStore(truth, "default", sidecar=Sidecar(truth, "default"))
+assert store.get("c").turns and store.recent("c") and store.list() and list(store.files())
+assert store.version() and store.changes_since(0) and store.thread_bytes("c")
+assert "sqlalchemy" not in sys.modules
+truth.close()
+"""
+
+
+def test_reading_imports_no_sqlalchemy(tmp_path: Path) -> None:
+    """A command that only reads threads of a SQLite home starts without SQLAlchemy."""
+    truth = open_truth(tmp_path / "truth.db")
+    SqlConversationStore(truth, "default").append_user("c", "text")
+    truth.close()
+    command = [sys.executable, "-W", "error", "-c", CHECK_IMPORTS, str(tmp_path / "truth.db")]
+    subprocess.run(command, check=True)
+
+
+def test_namespaces_are_apart(open_again: OpenTruth) -> None:
+    """A thread of one namespace is not seen, changed or counted in another."""
+    truth = open_again()
+    one, other = (SqlConversationStore(truth, name) for name in ("one", "other"))
+    one.append_user("c", "mine")
+    other.append_user("c", "yours")
+    other.delete("c")
+    assert [turn.text for turn in one.recent("c")] == ["mine"]
+    assert (len(one.list()), len(other.list())) == (1, 0)
+    assert list(one.changes_since(0)) == ["c"]
+    assert other.changes_since(0) == {"c": None}
+
+
+def test_sealed_threads(tmp_path: Path) -> None:
+    """In a sealed home no word, id, title, role or time of a thread is in the database."""
+    path = tmp_path / "truth.db"
+    truth = open_truth(path)
+    sealer = Sealed(Keys(bytes(32), os.urandom))
+    sidecar = Sidecar(truth, "default", sealer)
+    store = SqlConversationStore(truth, "default", sidecar=sidecar, sealer=sealer)
+    when = datetime(2026, 4, 30, 12, tzinfo=UTC)
+    store.append("zeppelin", "user", "xylophone words", ts=when, speaker="Nour")
+    store.append("zeppelin", "assistant", "glockenspiel", ts=when, intent_id="quartz")
+    store.set_title("zeppelin", "harpsichord")
+    store.append("other", "user", "text", ts=when)
+    assert [turn.speaker for turn in store.recent("zeppelin")] == ["Nour", None]
+    assert {s.title for s in store.list()} == {"harpsichord", "text"}
+    assert store.redact("zeppelin", 1)
+    assert store.delete("other")
+    again = SqlConversationStore(truth, "default", sidecar=sidecar, sealer=sealer)
+    assert [turn.text for turn in again.recent("zeppelin")] == ["xylophone words", "[redacted]"]
+    assert [s.title for s in again.list()] == ["harpsichord"]
+    truth.close()
+    data = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    for word in ("xylophone", "glockenspiel", "quartz", "harpsichord", "zeppelin", "Nour",
+                 "assistant", "2026-04-30"):  # fmt: skip
+        assert word.encode() not in data
+    connection = dbapi2.connect(str(path))
+    connection.execute("UPDATE turn SET text = (SELECT text FROM turn WHERE position = 0)")
+    connection.commit()
+    connection.close()
+    truth = open_truth(path)
+    with pytest.raises(Tampered):
+        SqlConversationStore(truth, "default", sealer=sealer).get("zeppelin")
+    truth.close()
+
+
+def test_deleted_words_leave_the_file(tmp_path: Path) -> None:
+    """After a deletion and a redaction, no file of a SQLite home holds the words."""
+    truth = open_truth(tmp_path / "truth.db")
+    store = SqlConversationStore(truth, "default")
+    store.append_user("a", "the secret is xylophone")
+    store.append_user("b", "another zeppelinword here")
+    assert store.redact("a", 0)
+    assert store.delete("b")
+    data = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert b"xylophone" not in data
+    assert b"zeppelinword" not in data
+    truth.close()
