@@ -115,6 +115,7 @@ def test_the_filter_of_the_seed(filled: Memory) -> None:
     assert "filters.AND[0].tags" in bad.value.what
 
 
+@pytest.mark.promise("remember.reinforces")
 def test_a_restatement_reinforces(memory: Memory, clock: Clock) -> None:
     """The same thing said again is one memory that counts more; its tags and sources are joined."""
     text = FACTS[2].text
@@ -145,6 +146,7 @@ def test_an_old_fact_restated_outranks_a_fresh_one(memory: Memory, clock: Clock)
     assert found[1].similarity > found[0].similarity
 
 
+@pytest.mark.promise("remember.supersedes")
 def test_a_path_has_one_value_at_a_time(memory: Memory, clock: Clock) -> None:
     """A new value supersedes the old one, which answers for its own time and stays in history."""
     old = memory.remember("The user's editor is Vim", path="user.editor")
@@ -163,6 +165,7 @@ def test_a_path_has_one_value_at_a_time(memory: Memory, clock: Clock) -> None:
     assert [one.id for one in memory.list()] == [new.id]
 
 
+@pytest.mark.promise("remember.update")
 def test_an_update(filled: Memory, clock: Clock) -> None:
     """Tags change in place; other words make a version that supersedes."""
     (tuesday,) = filled.recall("when do we deploy?", top_k=1)
@@ -235,6 +238,7 @@ def test_events(memory: Memory) -> None:
         memory.on("forget", print)
 
 
+@pytest.mark.promise("remember.many")
 def test_many_at_once(memory: Memory) -> None:
     """Many are kept as one after the other, with progress; a bad one among them stops all."""
     items = [NewMemory(f"Room {n} holds {n * 7} chairs") for n in range(300)]
@@ -252,6 +256,7 @@ def test_many_at_once(memory: Memory) -> None:
         memory.remember("x", tags="one string")
 
 
+@pytest.mark.promise("remember.redacts")
 def test_secrets_stay_out(memory: Memory, tmp_path: Path) -> None:
     """A secret is taken out before anything is written, and the result says so."""
     secret = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3gH6"
@@ -301,6 +306,7 @@ def test_a_listing_in_pages(filled: Memory, clock: Clock) -> None:
     assert (missing.value.kind, missing.value.id) == ("memory", "nothing")
 
 
+@pytest.mark.promise("forget.survivors")
 def test_forgetting(filled: Memory) -> None:
     """What is forgotten is gone, the count is honest, and a turn that holds the words is named."""
     filled.conversations.append_user("kitchen", "By the way: Ada is allergic to walnuts, you know.")
@@ -320,6 +326,7 @@ def test_forgetting(filled: Memory) -> None:
         filled.forget()
 
 
+@pytest.mark.promise("forget.soft")
 def test_forgetting_softly(filled: Memory) -> None:
     """Softly forgotten, a memory leaves recall and lists, and its history stays."""
     (ada,) = filled.recall("Ada's allergy", top_k=1)
@@ -381,6 +388,7 @@ class Slow:
         assert self.let.wait(60)
 
 
+@pytest.mark.promise("remember.never_blocks")
 def test_a_failing_embedder(open_memory: OpenMemory, minilm: Embedder) -> None:
     """Where no vector can be made a write is kept, words find it, and its vector comes later."""
     slow = Slow(minilm)
@@ -431,6 +439,7 @@ def run(code: str, home: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.promise("remember.never_blocks")
 def test_a_model_that_is_still_loading(tmp_path: Path) -> None:
     """While the model loads, writes return and words answer; then the vectors fill in."""
     done = run(COLD, tmp_path / "home")
@@ -458,6 +467,7 @@ def test_a_memory_that_nobody_closed(tmp_path: Path) -> None:
         assert kept.reinforce_count == 1
 
 
+@pytest.mark.promise("embed.identity")
 def test_moving_to_another_embedder_and_back(open_memory: OpenMemory, tmp_path: Path) -> None:
     """Memories and turns move to another embedder and back: nothing is lost, none is compared
     with the other's vectors, and the home remembers which one it has."""

@@ -25,6 +25,7 @@ ROUNDS = 3
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
+@pytest.mark.promise("remember.durable")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_process_is_killed(kind: str, tmp_path: Path) -> None:
     """Killed at any moment of any work, what was acknowledged is there, whole, and recalled."""
@@ -35,6 +36,7 @@ def test_a_process_is_killed(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
+@pytest.mark.promise("truth.processes")
 def test_eight_processes_on_one_home(tmp_path: Path) -> None:
     """Eight processes write, restate, supersede and forget: none is refused, each sees all."""
     tally = together([tmp_path / "home"] * 8, 5.0, random.Random(6))

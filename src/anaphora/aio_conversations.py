@@ -16,8 +16,8 @@ from anaphora.memory import Memory
 from anaphora.values import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
 
 if TYPE_CHECKING:
+    from anaphora.store.conversations import Conversations
     from anaphora.store.disk import Identity
-    from anaphora.store.threads import ConversationStore
 
 __all__ = ["AsyncConversations", "Workers"]
 
@@ -39,7 +39,7 @@ class AsyncConversations:
         self._memory = memory
         self._workers = workers
 
-    async def _do(self, call: Callable[[ConversationStore], ResultT]) -> ResultT:
+    async def _do(self, call: Callable[[Conversations], ResultT]) -> ResultT:
         # Even getting at the store opens files the first time.
         return await self._workers.do(lambda: call(self._memory.conversations))
 

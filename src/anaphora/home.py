@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from anaphora.intake.remember import Remember
     from anaphora.recall.conversation import ConversationRecall
     from anaphora.recall.memories import MemoryRecall
+    from anaphora.store.conversations import Conversations
     from anaphora.store.records import Records
     from anaphora.store.sealing.home import Sealing
     from anaphora.store.sidecar import Sidecar
     from anaphora.store.sql.engine import Truth
+    from anaphora.store.sqlthreads import SqlConversationStore
     from anaphora.store.threads import ConversationStore
     from anaphora.store.vectors import RecordVectors
 
@@ -46,7 +48,7 @@ OPEN_NAMESPACES = 64
 class Namespace:
     """What one namespace works with."""
 
-    conversations: ConversationStore
+    conversations: ConversationStore | SqlConversationStore
     sidecar: Sidecar
     turns: TurnIndex
     recall_turns: ConversationRecall
@@ -166,10 +168,10 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
     from anaphora.recall.conversation import ConversationRecall
     from anaphora.recall.memories import MemoryRecall
     from anaphora.recall.surviving import turns_holding
+    from anaphora.store.conversations import open_conversations
     from anaphora.store.records import Records
     from anaphora.store.sealing.home import DEFAULT_NAMESPACE, folder_name
     from anaphora.store.sidecar import Sidecar
-    from anaphora.store.threads import ConversationStore
     from anaphora.store.vectors import RecordVectors
 
     settings, truth, embedder, sealing = (
@@ -186,15 +188,18 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
 
     sidecar = Sidecar(truth, name, sealing.rows)
     # What is deleted or redacted leaves the index's files at once, not with the next question.
-    conversations = ConversationStore(
-        folder,
+    conversations = open_conversations(
+        truth,
+        sidecar,
+        sealing,
+        # Where truth is on a server, threads are there too.
+        folder if truth.path is not None else None,
         clock=wiring.clock,
-        strict=True,
-        sidecar=sidecar,
         on_removed=lambda conversation_id: turns.follow(conversation_id, embed="none"),
-        form=sealing.threads(name),
     )
-    turns = TurnIndex(place, conversations, sidecar, embedder, sealer=hidden)
+    # LanceDB would keep vectors in clear.
+    cap = None if sealing.sealed else settings.exact_cap
+    turns = TurnIndex(place, conversations, sidecar, embedder, sealer=hidden, cap=cap)
     records = Records(truth, name, sealing.rows)
     vectors = RecordVectors(truth, name, sealing.rows)
     memories = MemoryIndex(
@@ -202,8 +207,7 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
         records,
         vectors,
         (embedder.name, embedder.dimensions),
-        # LanceDB would keep vectors in clear.
-        cap=None if sealing.sealed else settings.exact_cap,
+        cap=cap,
         sealer=hidden,
     )
     return Namespace(
@@ -234,6 +238,6 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
     )
 
 
-def _has_turn(conversations: ConversationStore, of: str, index: int) -> bool:
+def _has_turn(conversations: Conversations, of: str, index: int) -> bool:
     thread = conversations.get(of)
     return thread is not None and index < len(thread.turns)

@@ -55,7 +55,7 @@ def decrypt(
     """
     from anaphora.store.sealing import convert
 
-    return convert.decrypt(_home(home, conversations_dir), progress)
+    return convert.decrypt(_sealed(home, conversations_dir), progress)
 
 
 def export_key(home: Place = None, passphrase: str | None = None, *, raw: bool = False) -> str:
@@ -79,7 +79,7 @@ def import_key(
     """
     from anaphora.store.sealing.home import import_
 
-    import_(_home(home), exported, passphrase, kept=_checked(kept))
+    import_(_sealed(home), exported, passphrase, kept=_checked(kept))
 
 
 def rotate_key(
@@ -96,7 +96,7 @@ def rotate_key(
     """
     from anaphora.store.sealing.home import rotate
 
-    rotate(_home(home, conversations_dir), kept=_checked(kept), deep=deep)
+    rotate(_sealed(home, conversations_dir), kept=_checked(kept), deep=deep)
 
 
 def _home(home: Place, conversations_dir: Place = None) -> Home:
@@ -104,6 +104,17 @@ def _home(home: Place, conversations_dir: Place = None) -> Home:
 
     settings = load_settings(home, conversations_dir)
     return Home(settings.home, settings.conversations, settings.database)
+
+
+def _sealed(home: Place, conversations_dir: Place = None) -> Home:
+    """A home that is sealed: a mistaken path must not be made one by looking after its key."""
+    from anaphora.errors import InvalidInput
+    from anaphora.store.sealing import marker
+
+    found = _home(home, conversations_dir)
+    if marker.read(found.root) is None:
+        raise InvalidInput("home", str(found.root), "it is not sealed")
+    return found
 
 
 def _checked(kept: Kept | None) -> Kept | None:

@@ -32,7 +32,7 @@ from anaphora.values import (
 if TYPE_CHECKING:
     from anaphora.care import Backup, Exported
     from anaphora.embed.base import Embedder
-    from anaphora.store.threads import ConversationStore
+    from anaphora.store.conversations import Conversations
 
 __all__ = ["Handler", "Memory", "Progress"]
 
@@ -112,7 +112,7 @@ class Memory(LastingMemories):
     # Conversations.
 
     @property
-    def conversations(self) -> ConversationStore:
+    def conversations(self) -> Conversations:
         """The threads of this namespace. Strict: a turn that was not kept raises."""
         return self._parts().conversations
 

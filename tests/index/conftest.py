@@ -12,7 +12,9 @@ import pytest
 
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.index.turns import TurnIndex
+from anaphora.index.ann import available
+from anaphora.index.records import Followed
+from anaphora.index.turns import EmbedMode, Progress, TurnIndex
 from anaphora.store.threads import ConversationStore
 from anaphora.text import query_terms
 
@@ -30,23 +32,45 @@ class Ticking:
         return self.now
 
 
-class Bench:
-    """One store, and any number of indexes over it."""
+class Eager(TurnIndex):
+    """Sends every vector to the bulk on disk before it answers."""
 
-    def __init__(self, root: Path) -> None:
+    def follow(
+        self,
+        conversation_id: str | None = None,
+        *,
+        embed: EmbedMode = "inline",
+        progress: Progress | None = None,
+    ) -> Followed:
+        followed = super().follow(conversation_id, embed=embed, progress=progress)
+        self.commit_vectors()
+        return followed
+
+
+class Bench:
+    """One store, and any number of indexes over it; `cap` is theirs, but for `fresh` ones."""
+
+    def __init__(
+        self, root: Path, cap: int | None = None, kind: type[TurnIndex] = TurnIndex
+    ) -> None:
         self.root = root
+        self.cap = cap
+        self.kind = kind
         self.store = ConversationStore(root / "conversations", clock=Ticking(), strict=True)
         self.service = EmbedderService(spec_for(WordHashingEmbedder(48, window=6)))
         self.opened: list[TurnIndex] = []
 
     def index(self, name: str = "index", service: EmbedderService | None = None) -> TurnIndex:
-        index = TurnIndex(self.root / name, self.store, None, service or self.service)
+        place, service = self.root / name, service or self.service
+        index = self.kind(place, self.store, None, service, cap=self.cap)
         self.opened.append(index)
         return index
 
     def fresh(self) -> TurnIndex:
         """An index made from nothing over what the files hold now."""
-        index = self.index(f"fresh-{len(self.opened)}")
+        name = f"fresh-{len(self.opened)}"
+        index = TurnIndex(self.root / name, self.store, None, self.service, cap=None)
+        self.opened.append(index)
         index.follow(embed="all")
         return index
 
@@ -55,9 +79,21 @@ class Bench:
             index.close()
 
 
+EXACT_AND_BULK = pytest.mark.parametrize(
+    "bench",
+    [
+        pytest.param(None, id="exact"),
+        pytest.param(0, id="bulk", marks=pytest.mark.skipif(not available(), reason="no LanceDB")),
+    ],
+    indirect=True,
+)
+"""Runs a test with all vectors in memory, and with all of them in LanceDB."""
+
+
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    bench = Bench(tmp_path)
+def bench(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Bench]:
+    cap = getattr(request, "param", None)
+    bench = Bench(tmp_path, cap, TurnIndex if cap is None else Eager)
     yield bench
     bench.close()
 

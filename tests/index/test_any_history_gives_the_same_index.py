@@ -7,10 +7,12 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from anaphora.index.ann import available
 from anaphora.index.turns import TurnIndex
 from anaphora.values import NewTurn
 
@@ -25,10 +27,12 @@ threads = st.sampled_from(["a", "b", "Ünï"])
 class Histories(RuleBasedStateMachine):
     """Two indexes share a directory, in any order of writes, follows, crashes and deletions."""
 
+    cap: int | None = None
+
     @initialize()
     def begin(self) -> None:
         self.root = Path(tempfile.mkdtemp())
-        self.bench = Bench(self.root)
+        self.bench = Bench(self.root, self.cap)
         self.indexes: list[TurnIndex] = [self.bench.index(), self.bench.index()]
 
     def teardown(self) -> None:
@@ -71,6 +75,10 @@ class Histories(RuleBasedStateMachine):
         self.indexes[who].commit_words()
 
     @rule(who=st.integers(0, 1))
+    def write_vectors(self, who: int) -> None:
+        self.indexes[who].commit_vectors()
+
+    @rule(who=st.integers(0, 1))
     def reopen(self, who: int) -> None:
         self.indexes[who].close()
         self.indexes[who] = self.bench.index()
@@ -98,10 +106,30 @@ class Histories(RuleBasedStateMachine):
         shutil.rmtree(self.root / f"fresh-{len(self.bench.opened) - 1}", ignore_errors=True)
 
 
+class HistoriesInTheBulk(Histories):
+    """The same, with as many vectors in LanceDB as there happen to be when they are written."""
+
+    cap = 0
+
+    @rule()
+    def delete_the_bulk(self) -> None:
+        shutil.rmtree(self.root / "index" / "ann", ignore_errors=True)
+
+
 TestHistories = Histories.TestCase
 TestHistories.settings = settings(
     max_examples=12,
     stateful_step_count=14,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+
+TestHistoriesInTheBulk = pytest.mark.skipif(not available(), reason="no LanceDB")(
+    HistoriesInTheBulk.TestCase
+)
+TestHistoriesInTheBulk.settings = settings(
+    max_examples=5,
+    stateful_step_count=12,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -18,7 +18,9 @@ from anaphora.store.hashing import turn_hash
 from anaphora.store.sidecar import Sidecar, TurnNote
 from anaphora.values import NewTurn
 
-from .conftest import Bench, facts
+from .conftest import EXACT_AND_BULK, Bench, facts
+
+pytestmark = EXACT_AND_BULK
 
 
 def all_bytes(folder: Path) -> bytes:

@@ -55,7 +55,7 @@ def test_a_home_is_encrypted_used_and_decrypted(cli: Run, tmp_path: Path) -> Non
     checks = json.loads(cli("doctor", "--json").stdout)["checks"]
     (sealing,) = [check for check in checks if check["name"] == "sealing"]
     assert sealing["ok"]
-    assert sealing["detail"].startswith("clear; keychain: none (")
+    assert sealing["detail"].startswith("clear; keychain: there is none")
 
 
 def test_a_key_is_exported_and_imported(cli: Run, tmp_path: Path) -> None:

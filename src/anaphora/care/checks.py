@@ -19,8 +19,8 @@ from anaphora.values import Check, Stats
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.index.turns import TurnIndex
+    from anaphora.store.conversations import Conversations
     from anaphora.store.sql.engine import Truth
-    from anaphora.store.threads import ConversationStore
     from anaphora.store.vectors import RecordVectors
 
 __all__ = ["doctor", "stats"]
@@ -31,7 +31,7 @@ _PROBE = 64 * 1024
 def stats(
     settings: Settings,
     namespace: str,
-    conversations: ConversationStore,
+    conversations: Conversations,
     index: TurnIndex,
     embedder: EmbedderService,
     vectors: RecordVectors,
@@ -59,7 +59,7 @@ def stats(
 
 def doctor(
     settings: Settings,
-    conversations: ConversationStore,
+    conversations: Conversations,
     index: TurnIndex,
     embedder: EmbedderService,
     truth: Truth,
@@ -114,13 +114,14 @@ def _sealing(settings: Settings) -> Check:
         return Check("sealing", ok=True, detail=f"clear; keychain: {Keychain().name()}")
     except (MissingExtra, NoKeyringError) as error:
         # A clear home needs none.
-        return Check("sealing", ok=True, detail=f"clear; keychain: none ({error})")
+        return Check("sealing", ok=True, detail=f"clear; {error}")
 
 
-def _threads(conversations: ConversationStore) -> Iterator[Check]:
+def _threads(conversations: Conversations) -> Iterator[Check]:
     listed = conversations.list()
     turns = sum(summary.turn_count for summary in listed)
-    detail = f"{len(listed):,} conversations, {turns:,} turns in {conversations.directory}"
+    where = conversations.directory or "the database"
+    detail = f"{len(listed):,} conversations, {turns:,} turns in {where}"
     yield Check("threads", ok=True, detail=detail)
     for problem in conversations.problems():
         yield Check("threads", ok=False, detail=str(problem))

@@ -12,17 +12,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from anaphora.store.conversations import open_conversations
 from anaphora.store.escaping import escape, unescape
 from anaphora.store.ids import SUFFIX, id_of
 from anaphora.store.records import Records
 from anaphora.store.sealing.home import DEFAULT_NAMESPACE, Home, Sealing, folder_name
 from anaphora.store.sidecar import Sidecar
-from anaphora.store.threads import ConversationStore
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from anaphora.store.sql.engine import Truth
+    from anaphora.store.sqlthreads import SqlConversationStore
+    from anaphora.store.threads import ConversationStore
 
 __all__ = ["Lane", "Parts", "snapshot"]
 
@@ -33,7 +35,7 @@ class Lane:
 
     namespace: str
     folder: Path
-    conversations: ConversationStore
+    conversations: ConversationStore | SqlConversationStore
     sidecar: Sidecar
     records: Records
 
@@ -66,9 +68,8 @@ class Parts:
         if namespace != DEFAULT_NAMESPACE:
             folder = self.home.root / "namespaces" / folder_name(namespace) / "conversations"
         sidecar = Sidecar(used, namespace, self.sealing.rows)
-        store = ConversationStore(
-            folder, strict=True, sidecar=sidecar, form=self.sealing.threads(namespace)
-        )
+        files = folder if self.truth.path is not None else None
+        store = open_conversations(used, sidecar, self.sealing, files)
         return Lane(namespace, folder, store, sidecar, Records(used, namespace, self.sealing.rows))
 
 

@@ -20,11 +20,12 @@ from anaphora.store.gojson import Document, NotAThread, encode_turn
 from anaphora.store.ids import MAX_ID_CHARACTERS
 from anaphora.store.locks import ThreadLocks
 from anaphora.store.sealing.threads import ThreadForm
+from anaphora.store.sqlthreads import SqlConversationStore
 from anaphora.store.threadfile import append_turns, read_document, read_tail, rewrite
 from anaphora.store.threadfolder import REDACTED, ThreadFolder
 from anaphora.values import Thread, Turn
 
-__all__ = ["Kept", "ThreadsIn"]
+__all__ = ["Kept", "RowsIn", "ThreadsIn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,40 @@ class ThreadsIn:
             updated=thread.updated_text,
         )
         rewrite(path, conversation_id, document, NO_FILE, self._folder.form)
+
+
+class RowsIn:
+    """Writes threads into a store of rows."""
+
+    def __init__(self, store: SqlConversationStore) -> None:
+        self._store = store
+
+    def put(self, thread: Thread) -> Kept:
+        """Keep a thread, beside another one that stands under its id."""
+        kept = self._put(thread.conversation_id, thread)
+        if kept is None:
+            kept = self._put(_other_id(thread), thread)
+        # Two threads with one digest of their turns are the same thread.
+        assert kept is not None
+        return kept
+
+    def _put(self, conversation_id: str, thread: Thread) -> Kept | None:
+        while True:
+            found = self._store.get(conversation_id)
+            here = found.turns if found is not None else ()
+            relation = _compare(here, thread.turns)
+            if relation == "other":
+                return None
+            news = thread.turns[len(here) :] if relation == "shorter" else ()
+            # Where somebody else was faster, it is compared again.
+            if not news or self._store.add_exact(
+                conversation_id,
+                news,
+                len(here),
+                title=thread.title,
+                updated_text=thread.updated_text,
+            ):
+                return Kept(conversation_id, len(news), len(thread.turns) - len(news))
 
 
 def _compare(here: Sequence[Turn], there: Sequence[Turn]) -> Literal["shorter", "enough", "other"]:

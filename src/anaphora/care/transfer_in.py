@@ -18,13 +18,14 @@ from anaphora.care.lines import event_from, from_line, link_from, memory_from, s
 from anaphora.care.merging import Incoming, Merger
 from anaphora.care.namespaces import Lane, Parts
 from anaphora.care.notes_in import NotesIn
-from anaphora.care.threads_in import ThreadsIn
+from anaphora.care.threads_in import RowsIn, ThreadsIn
 from anaphora.care.transfer import FORMAT
 from anaphora.errors import CorruptThread, StoreError, UnknownFormat
 from anaphora.store.disk import translate
 from anaphora.store.gotime import read_time
 from anaphora.store.ids import check_id
 from anaphora.store.record_rows import RecordLink
+from anaphora.store.sqlthreads import SqlConversationStore
 from anaphora.values import ImportProblem, Thread, Turn
 
 __all__ = ["Transferred", "import_export"]
@@ -285,7 +286,12 @@ class _Place:
 
     def __init__(self, parts: Parts, namespace: str, again: bool) -> None:
         self.lane: Lane = parts.lane(namespace)
-        self.threads = ThreadsIn(self.lane.folder, parts.sealing.threads(namespace))
+        store = self.lane.conversations
+        self.threads: ThreadsIn | RowsIn = (
+            RowsIn(store)
+            if isinstance(store, SqlConversationStore)
+            else ThreadsIn(self.lane.folder, parts.sealing.threads(namespace))
+        )
         self.notes = NotesIn(self.lane, again=again)
         gone = frozenset(one for _, one in self.lane.records.tombstones_since(0))
         self.merger = Merger(gone, again)
@@ -295,4 +301,4 @@ class _Place:
         notes = self.lane.sidecar.turn_notes(conversation_id).values()
         if not notes or not all(note.forgotten for note in notes):
             return False
-        return not self.lane.conversations.path(conversation_id).exists()
+        return self.lane.conversations.get(conversation_id) is None

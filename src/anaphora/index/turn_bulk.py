@@ -121,6 +121,7 @@ class TurnBulk:
         store = self.new_store()
         if store.meta.upto != since or not since:
             if since:
+                self.failed = True
                 return None
             store.discard()
         try:

@@ -157,7 +157,7 @@ class ConversationRecall:
         The first value is the text whose vector was needed.
         """
         if mode == "vector":
-            cosine = self._cosine(view, query, degraded)
+            cosine = self._cosine(view, rows, query, degraded)
             if cosine is not None:
                 return query, score_by_meaning(cosine, rows=rows)
         whole = len(rows) == len(view)
@@ -167,7 +167,7 @@ class ConversationRecall:
         present = speakers_present(view.table, None if whole else rows)
         reading = read_question(query, present, spans)
         words = view.words(reading.terms, only, limit=WORD_HITS)
-        cosine = None if mode == "vector" else self._cosine(view, reading.meaning, degraded)
+        cosine = None if mode == "vector" else self._cosine(view, rows, reading.meaning, degraded)
         scores = score_turns(view.table, reading, words, cosine, self.weights, rows=rows)
         return None if cosine is None else reading.meaning, scores
 
@@ -178,14 +178,14 @@ class ConversationRecall:
         )
 
     def _cosine(
-        self, view: TurnView, text: str, degraded: list[Degraded]
+        self, view: TurnView, rows: Rows, text: str, degraded: list[Degraded]
     ) -> NDArray[np.float32] | None:
         try:
             vector = self.embedder.query(text, timeout=MODEL_PATIENCE)
         except EmbeddingError as error:
             degraded.append(Degraded("embeddings", f"words answered alone: {error}"))
             return None
-        return view.cosine(vector)
+        return view.cosine(vector, None if len(rows) == len(view) else rows)
 
     def _fill(self, view: TurnView, scores: TurnScores, room: _Room) -> tuple[TurnHit, ...]:
         size = max(FIRST_CHUNK, room.top_k + 2)

@@ -141,6 +141,7 @@ def part_of_day(words: Words, match: Match) -> Match:
 
 # Joined by these, several words are one: a path, a version, an identifier, a time of day.
 _WORD = re.compile(r"\w+(?:[-.'’/:@–#+=\\]+\w+)*")
+_JOINS = "_-.'’/:@–#+=\\"
 # Marks that may stand inside a phrase without ending it.
 _SOFT = " \t\r\n\f\v\u00a0*_\"'“”‘’()[]{}<>«»~`"
 _FUTURE = frozenset({"will", "shall", "upcoming", "planned", "scheduled"}) | {
@@ -171,7 +172,8 @@ def split(text: str, now: datetime) -> Words:
 
 def _parts(raw: str, start: int) -> Iterator[Word]:
     """One word, or two for "mid-March"; without a possessive and without marks of emphasis."""
-    plain = raw.strip("_")
+    # An underscore joins like a letter, and may hide a mark behind it ("_:the").
+    plain = raw.strip(_JOINS)
     start += raw.find(plain)
     folded = plain.lower().replace("’", "'")
     if folded.endswith("'s"):
