@@ -14,7 +14,19 @@ from pathlib import Path
 
 from bench.figures import Figure, keep
 
-MEASUREMENTS = ("embedding", "append_cost", "durability", "speed", "quality")
+MEASUREMENTS = (
+    "embedding",
+    "append_cost",
+    "durability",
+    "speed",
+    "quality",
+    "remembering",
+    "memory_speed",
+    "memory_floor",
+    "memory_faults",
+    "single_adds",
+    "sealed",
+)
 
 
 def main() -> int:

@@ -189,3 +189,20 @@ def without_rights() -> Iterator[None]:
         yield
     finally:
         os.seteuid(0)
+
+
+def test_a_home_that_cannot_remember_its_embedder(tmp_path: Path) -> None:
+    """Where the choice of an embedder cannot be kept, that is said, and the old one stays."""
+    with small_disk(tmp_path / "disk", "6m") as disk:
+        home = disk / "home"
+        with Memory.open(home, embedder="minilm", warm=False) as memory:
+            memory.reindex("hashing")
+        kept = (home / "settings.json").read_bytes()
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        with Memory.open(home) as memory:
+            assert memory.stats().embedder.startswith("word-hashing")
+            with pytest.raises(ReadOnly):
+                memory.reindex("minilm")
+        subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
+        assert (home / "settings.json").read_bytes() == kept
+        assert list(home.glob("settings.*")) == [home / "settings.json"]

@@ -417,9 +417,10 @@ def test_a_sealed_home_may_have_its_truth_on_a_server(tmp_path: Path, postgresql
         memory.remember("Ada drinks cardamom", path="/drink/ada", tags=["kitchen-tag"])
         memory.remember("Ada drinks lapsang", path="/drink/ada")
         kept = memory.remember("Persephone keeps the heronry", tags=["kitchen-tag"])
+        memory.conversations.append_user("thread-of-ada", "persephone saw the heronry")
         memory.ready(60)
     with psycopg.connect(postgresql_url) as connection:
-        names = ("record", "record_event", "vector")
+        names = ("record", "record_event", "vector", "thread", "turn")
         rows = [connection.execute(f"SELECT * FROM {name}").fetchall() for name in names]
     assert all(rows)
     assert [secret for secret in SECRETS if secret in repr(rows)] == []
@@ -430,6 +431,8 @@ def test_a_sealed_home_may_have_its_truth_on_a_server(tmp_path: Path, postgresql
         for mode in MODES:
             hits = memory.recall("Persephone heronry", mode=mode)  # type: ignore[arg-type]
             assert hits.hits[0].id == kept.id
+        (turn,) = memory.recall_conversation(None, "persephone heronry")
+        assert turn.text == "persephone saw the heronry"
         assert memory.forget(kept.id).count == 1
         assert len(memory.list()) == 1
     assert words_in(tmp_path / "home") == set()

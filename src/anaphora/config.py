@@ -6,21 +6,30 @@ Out: frozen `Settings`. It creates nothing on disk but, when told to, the home's
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from anaphora.errors import InvalidInput, StoreError
+from anaphora.errors import DiskFull, InvalidInput, ReadOnly, StoreError
 from anaphora.memory_values import HalfLives
 
 __all__ = ["EXACT_CAP", "SETTINGS_FILE", "Settings", "load_settings", "remember_embedder"]
 
 CONVERSATIONS_VARIABLES = ("ANAPHORA_CONVERSATIONS_DIR", "NEO_CONVERSATIONS_DIR")
 SETTINGS_FILE = "settings.json"
+_REFUSALS: dict[int, type[StoreError]] = {
+    errno.ENOSPC: DiskFull,
+    errno.EDQUOT: DiskFull,
+    errno.EROFS: ReadOnly,
+    errno.EACCES: ReadOnly,
+    errno.EPERM: ReadOnly,
+}
 EXACT_CAP = 100_000
 
 
@@ -75,14 +84,26 @@ def load_settings(
 
 
 def remember_embedder(settings: Settings, embedder: str) -> None:
-    """Let the home open with this embedder from now on, unless somebody says otherwise."""
+    """Let the home open with this embedder from now on, unless somebody says otherwise.
+
+    `ReadOnly`, `DiskFull` or `StoreError` when it cannot be written; the old one stays then.
+    """
     place = settings.home / SETTINGS_FILE
-    fresh = place.with_suffix(".new")
+    # A name of this process: another one may be writing too, and either's whole file will do.
+    fresh = place.with_suffix(f".{os.getpid()}.new")
     try:
-        fresh.write_text(json.dumps({**_remembered(settings.home), "embedder": embedder}), "utf-8")
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with fresh.open("w", encoding="utf-8") as file:
+            json.dump({**_remembered(settings.home), "embedder": embedder}, file)
+            file.flush()
+            # Without it a crash of the machine could leave an empty file, and no home opens then.
+            os.fsync(file.fileno())
         fresh.replace(place)
     except OSError as error:
-        raise StoreError("write", place, str(error)) from error
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        kind = _REFUSALS.get(error.errno or 0, StoreError)
+        raise kind("write", place, str(error)) from error
 
 
 def _remembered(root: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from anaphora.index.ann import Batch
 from anaphora.index.ledger import Delta, Ledger, LedgerBusy
 from anaphora.index.records import BulkMark, IndexLost
-from anaphora.index.turn_bulk import STEP, batch_of
+from anaphora.index.turn_bulk import batch_of
 
 if TYPE_CHECKING:
     from anaphora.index.core import IndexCore
@@ -62,7 +62,7 @@ class BulkCare:
                 ids, blobs = self._core.ledger.vectors(some, self._core.dimensions)
             yield batch_of(ids, blobs, self._core.dimensions)
 
-    def due(self, limit: int = STEP) -> bool:
+    def due(self, limit: int) -> bool:
         """Whether more vectors lie in memory than the cap allows, `limit` more beside a bulk."""
         ledger, point, bulk = self._core.ledger, self._core.state.point, self._core.bulk
         if ledger is None or point is None or not ledger.on_disk or not bulk.writable():

@@ -150,10 +150,13 @@ class BulkView:
     _bulk: TurnBulk
     _store: AnnStore
 
-    def best(self, vector: NDArray[np.float32], limit: int = NEAREST) -> NDArray[np.float32]:
-        """The cosine of the best part of each text, shape (B,), 0 for all but the nearest."""
+    def best(self, vector: NDArray[np.float32], limit: int = 0) -> NDArray[np.float32]:
+        """The cosine of the best part of each text, shape (B,), 0 for all but the nearest.
+
+        `limit` is how many parts are looked for, 0 for NEAREST.
+        """
         try:
-            keys, cosines, _ = self._store.search(vector, limit)
+            keys, cosines, _ = self._store.search(vector, limit or NEAREST)
             if not (np.isfinite(cosines).all() and (np.abs(cosines) < 1.01).all()):
                 raise IndexLost("these are no cosines")
         except (IndexLost, *ANN_ERRORS):

@@ -104,7 +104,7 @@ class TurnIndex:
             self._commit_due_vectors(STEP_AT_CLOSE)
         elif embed == "inline":
             embedded = self._embed_inline()
-            if self._core.words_due() or self._core.care.due():
+            if self._core.words_due() or self._core.care.due(STEP):
                 self._work_in_background()
         pending = len(self._core.missing())
         return Followed(added, embedded, pending, self._degraded(pending))
@@ -234,7 +234,7 @@ class TurnIndex:
         with self._core.home.writing_bulk() as held:
             return held and self._core.care.commit()
 
-    def _commit_due_vectors(self, limit: int = STEP) -> None:
+    def _commit_due_vectors(self, limit: int) -> None:
         if self._core.care.due(limit):
             self.commit_vectors()
 
@@ -335,7 +335,7 @@ class TurnIndex:
         if self._core.words_due():
             self.commit_words()
         if not self._stopping.is_set():
-            self._commit_due_vectors()
+            self._commit_due_vectors(STEP)
 
 
 def _follower(

@@ -1,0 +1,480 @@
+"""Beyond the cap the vectors of turns lie in LanceDB, and answers are as right as before."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from filelock import FileLock
+
+from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora.embed.service import EmbedderService, spec_for
+from anaphora.index import turn_bulk
+from anaphora.index.ann import AnnMeta, AnnStore, Batch, available
+from anaphora.index.nearest import wholes
+from anaphora.index.turns import TurnIndex
+from anaphora.index.view import TurnView
+from anaphora.recall.conversation import ConversationRecall
+from anaphora.store.sealing.index import SealedIndex
+from anaphora.store.sealing.keys import Keys
+from anaphora.values import NewTurn
+
+from .conftest import Bench, Eager, Ticking, facts
+
+needs_lancedb = pytest.mark.skipif(not available(), reason="the extra `large` is not installed")
+
+SAID = "tea red dog cat paris vienna lock invoice train river stone apple green seven"
+WORDS = tuple(SAID.split(" "))
+QUERIES = ("red cat", "the train to vienna", "invoice seven", "apple stone river dog tea")
+
+
+@pytest.fixture
+def bulky(tmp_path: Path) -> Iterable[Bench]:
+    """A bench whose indexes may have a bulk from the first vector on."""
+    bench = Bench(tmp_path, cap=0, kind=Eager)
+    yield bench
+    bench.close()
+
+
+def fill(bench: Bench, threads: int = 4, turns: int = 60, seed: int = 1) -> None:
+    """Texts of one to three parts; some are said in several threads."""
+    rng = random.Random(seed)
+    said = [" ".join(rng.choices(WORDS, k=rng.randrange(2, 15))) for _ in range(40)]
+    for thread in range(threads):
+        news = []
+        for n in range(turns):
+            text = rng.choice(said)
+            news.append(NewTurn("user", text if n % 4 == 0 else f"{text} unit{thread}x{n}"))
+        bench.store.extend(f"t{thread}", news)
+
+
+def in_bulk(view: TurnView) -> int:
+    return 0 if view._bulk is None else len(view._bulk.ids)
+
+
+def cosines(index: TurnIndex, query: str) -> np.ndarray[Any, Any]:
+    return index.cosine(index._embedder.query(query))
+
+
+def assert_alike(index: TurnIndex, fresh: TurnIndex) -> None:
+    found, expected = facts(index, QUERIES), facts(fresh, QUERIES)
+    assert found["rows"] == expected["rows"]
+    for query in QUERIES:
+        mine, theirs = cosines(index, query), cosines(fresh, query)
+        keys = [list(facts(one)["rows"]) for one in (index, fresh)]
+        assert dict(zip(keys[0], mine.round(3), strict=True)) == pytest.approx(
+            dict(zip(keys[1], theirs.round(3), strict=True)), abs=2e-3
+        )
+
+
+@needs_lancedb
+def test_answers_from_the_bulk_are_those_of_the_scan(bulky: Bench) -> None:
+    """With all vectors in LanceDB, each turn has the cosine that an exact scan gives it, also
+    where a text has several parts, is said in several threads, or is newer than the bulk."""
+    fill(bulky)
+    index = bulky.index()
+    index.follow(embed="all")
+    assert in_bulk(index.view()) == index.check().vectors > 100
+    assert index._core.state.parts == 0
+    assert_alike(index, bulky.fresh())
+    bulky.store.append("t0", "user", "a newer red cat")
+    TurnIndex.follow(index)
+    assert index._core.state.parts == 1
+    assert_alike(index, bulky.fresh())
+    # What is newer goes there too, behind what is there.
+    assert index.commit_vectors()
+    assert index._core.state.parts == 0
+    assert_alike(index, bulky.fresh())
+    index.close()
+    assert_alike(Bench.index(bulky), bulky.fresh())
+
+
+@needs_lancedb
+@pytest.mark.parametrize("mode", ["hybrid", "vector"])
+def test_recall_gives_the_same_hits_on_both_sides(bulky: Bench, mode: Any) -> None:
+    """`recall_conversation` answers alike from the matrix and from the bulk, in all threads or
+    in one."""
+    fill(bulky)
+    answers = []
+    for index in (bulky.index(), bulky.fresh()):
+        index.follow(embed="all")
+        lane = ConversationRecall(bulky.store, index, bulky.service, Ticking())
+        for query in QUERIES:
+            for thread in (None, "t2"):
+                hits = lane.recall(thread, query, mode=mode).hits
+                answers.append([(h.conversation_id, h.index) for h in hits])
+    half = len(answers) // 2
+    assert all(answers[:half])
+    assert answers[:half] == answers[half:]
+
+
+@needs_lancedb
+def test_the_nearest_of_the_bulk_have_their_cosine(
+    bulky: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the bulk, the nearest have exact cosines and all others 0; turns that are asked about
+    have theirs, however far they are; what is newer than the bulk always has its own."""
+    monkeypatch.setattr(turn_bulk, "NEAREST", 20)
+    fill(bulky)
+    index = bulky.index()
+    index.follow(embed="all")
+    bulky.store.append("t1", "user", "nothing alike zzz")
+    TurnIndex.follow(index)
+    view, fresh = index.view(), bulky.fresh().view()
+    for query in QUERIES:
+        vector = bulky.service.query(query)
+        found, expected = view.cosine(vector), fresh.cosine(vector)
+        order = dict(zip(keys_of(fresh), expected, strict=True))
+        known = [(k, c) for k, c in zip(keys_of(view), found, strict=True) if c]
+        assert 15 < len(known) < 120
+        assert all(abs(order[k] - c) < 2e-3 for k, c in known)
+        best = sorted(order.values())[-5]
+        assert all(c for k, c in zip(keys_of(view), found, strict=True) if order[k] > best)
+        rows = view.rows("t3")
+        scoped = view.cosine(vector, rows)[rows]
+        assert scoped == pytest.approx([order["t3", p] for p in range(60)], abs=2e-3)
+    newest = int(view.rows("t1")[-1])
+    assert view.cosine(bulky.service.query("zzz"))[newest] > 0.4
+
+
+def keys_of(view: TurnView) -> list[tuple[str, int]]:
+    table = view.table
+    names = [table.conversations[c] for c in table.conversation.tolist()]
+    return list(zip(names, table.position.tolist(), strict=True))
+
+
+@needs_lancedb
+def test_the_graph_finds_nearly_what_the_scan_finds(
+    bulky: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a graph answers, at least nine of ten of the nearest have their cosines."""
+    monkeypatch.setattr("anaphora.index.ann.INDEX_FROM", 300)
+    monkeypatch.setattr(turn_bulk, "NEAREST", 60)
+    fill(bulky, threads=6, turns=100)
+    index = bulky.index()
+    index.follow(embed="all")
+    store = index._core.bulk._store
+    assert store is not None
+    assert store.meta.indexed >= 300
+    fresh = bulky.fresh()
+    for query in QUERIES:
+        expected = cosines(fresh, query)
+        found = cosines(index, query)
+        nearest = np.argsort(-expected)[:40]
+        assert np.count_nonzero(np.abs(found - expected)[nearest] < 2e-3) >= 36
+
+
+@needs_lancedb
+@pytest.mark.promise("index.forgets")
+@pytest.mark.parametrize("how", ["redact", "delete"])
+def test_a_forgotten_vector_is_gone_from_the_disk(bulky: Bench, how: str) -> None:
+    """When a redaction or deletion was followed, no file has the vector in any form, and the bulk
+    comes again without it; another process answers right meanwhile."""
+    fill(bulky)
+    bulky.store.append("secret", "user", "xylophone in the cellar")
+    index, other = bulky.index(), bulky.index()
+    index.follow(embed="all")
+    other.follow()
+    data = index._core.opened().vectors((0, 10**9, -1), 48)[1]
+    stored = next(b for b in data if wholes(b, 48)[0] @ bulky.service.query("xylophone") > 0.4)
+    forms = (stored, wholes(stored, 48)[0].tobytes())
+    assert [form in everything(bulky.root / "index") for form in forms] == [True, True]
+    if how == "redact":
+        bulky.store.redact("secret", 0)
+    else:
+        bulky.store.delete("secret")
+    TurnIndex.follow(index)
+    assert not any(form in everything(bulky.root / "index") for form in forms)
+    assert not list((bulky.root / "index" / "ann").rglob("*.lance"))
+    view = other.view()
+    vector = bulky.service.query("red cat")
+    assert np.count_nonzero(view.cosine(vector)) > 100
+    assert_alike(index, bulky.fresh())
+    assert index.commit_vectors()
+    assert in_bulk(index.view()) > 100
+    other.follow()
+    for one in (index, other):
+        assert_alike(one, bulky.fresh())
+    assert not any(form in everything(bulky.root / "index") for form in forms)
+
+
+def everything(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+@needs_lancedb
+@pytest.mark.parametrize("first", [True, False])
+def test_what_is_forgotten_while_the_bulk_is_written_does_not_stay(
+    bulky: Bench, monkeypatch: pytest.MonkeyPatch, first: bool
+) -> None:
+    """A bulk that was written while one of its texts was forgotten is thrown away."""
+    fill(bulky, turns=20)
+    index = bulky.index()
+    other = TurnIndex(bulky.root / "index", bulky.store, None, bulky.service, cap=None)
+    bulky.opened.append(other)
+    if not first:
+        index.follow(embed="all")
+    bulky.store.append("t0", "user", "xylophone in the cellar")
+    TurnIndex.follow(other, embed="all")
+    whole = AnnStore.extend
+
+    def slow(self: AnnStore, batches: Iterable[Batch], upto: int) -> AnnMeta:
+        meta = whole(self, batches, upto)
+        bulky.store.redact("t0", 20)
+        TurnIndex.follow(other)
+        return meta
+
+    monkeypatch.setattr(AnnStore, "extend", slow)
+    TurnIndex.follow(index, embed="none")
+    assert not index.commit_vectors()
+    monkeypatch.undo()
+    assert not list((bulky.root / "index" / "ann").rglob("*.lance"))
+    TurnIndex.follow(index)
+    assert_alike(index, bulky.fresh())
+    assert index.commit_vectors()
+    assert_alike(index, bulky.fresh())
+
+
+@needs_lancedb
+@pytest.mark.promise("index.disposable")
+@pytest.mark.parametrize("damage", ["deleted", "emptied", "cut", "manifest", "garbage"])
+def test_a_torn_bulk_is_made_again(bulky: Bench, damage: str) -> None:
+    """Without its bulk, or with a torn one, open and new indexes answer right and write it anew."""
+    fill(bulky)
+    index = bulky.index()
+    index.follow(embed="all")
+    fresh = bulky.fresh()
+    place = bulky.root / "index" / "ann"
+    harm(place, damage)
+    assert_alike(index, fresh)
+    TurnIndex.follow(index)
+    assert_alike(index, fresh)
+    new = bulky.index()
+    TurnIndex.follow(new)
+    assert_alike(new, fresh)
+    new.wait(60)
+    new.follow()
+    assert in_bulk(new.view()) > 100
+    for one in (new, index):
+        TurnIndex.follow(one)
+        assert_alike(one, fresh)
+
+
+def harm(place: Path, damage: str) -> None:
+    files = [path for path in place.rglob("*") if path.is_file()]
+    if damage == "deleted":
+        shutil.rmtree(place)
+    elif damage == "manifest":
+        next(path for path in files if path.name == "ann.json").write_text("{")
+    else:
+        for path in files:
+            if path.suffix == ".lance":
+                data = path.read_bytes()
+                kept = {"emptied": b"", "cut": data[: len(data) // 2]}
+                path.write_bytes(kept.get(damage, b"\xff" * len(data)))
+
+
+@needs_lancedb
+def test_a_bulk_of_another_index_file_is_not_used(bulky: Bench) -> None:
+    """When the index file alone vanishes, numbers begin anew: what lies in the bulk goes."""
+    fill(bulky)
+    index = bulky.index()
+    index.follow(embed="all")
+    index.close()
+    for path in (bulky.root / "index").glob("turns.sqlite*"):
+        path.unlink()
+    bulky.store.append("0", "user", "a thread that comes first now")
+    index = bulky.index()
+    TurnIndex.follow(index, embed="none")
+    assert not list((bulky.root / "index" / "ann").iterdir())
+    index.follow(embed="all")
+    assert_alike(index, bulky.fresh())
+
+
+@needs_lancedb
+@pytest.mark.promise("embed.identity")
+def test_each_embedder_has_a_bulk_of_its_own(bulky: Bench) -> None:
+    """The bulk of one embedder is not read with another, stays beside it, and forgets with it."""
+    fill(bulky)
+    first = bulky.index()
+    first.follow(embed="all")
+    other = EmbedderService(spec_for(WordHashingEmbedder(32)))
+    second = bulky.index(service=other)
+    TurnIndex.follow(second, embed="none")
+    assert not second.view().embedded.any()
+    second.follow(embed="all")
+    assert in_bulk(second.view()) > 100
+    assert cosines(second, "red cat").max() > 0.5
+    assert_alike(first, bulky.fresh())
+    bulky.store.delete("t1")
+    TurnIndex.follow(second)
+    assert not list((bulky.root / "index" / "ann").rglob("*.lance"))
+    first.follow()
+    assert_alike(first, bulky.fresh())
+
+
+@needs_lancedb
+def test_several_indexes_share_a_bulk(bulky: Bench) -> None:
+    """One writes at a time, and the others read what it wrote instead of what they have."""
+    fill(bulky)
+    one, other = bulky.index(), Bench.index(bulky)
+    TurnIndex.follow(other, embed="none")
+    with FileLock(bulky.root / "index" / "ann.lock"):
+        one.follow(embed="all")
+        assert not one.commit_vectors()
+        assert in_bulk(one.view()) == 0
+    old = one.view()
+    assert one.commit_vectors()
+    TurnIndex.follow(other)
+    assert (in_bulk(other.view()), other._core.state.parts) == (in_bulk(one.view()), 0)
+    bulky.store.append("t0", "user", "a newer red cat")
+    other.follow()
+    TurnIndex.follow(one)
+    assert in_bulk(one.view()) == in_bulk(other.view())
+    for index in (one, other):
+        assert_alike(index, bulky.fresh())
+    # A view stays as it was.
+    assert len(old.cosine(bulky.service.query("red cat"))) == len(old) == len(one.view()) - 1
+
+
+@needs_lancedb
+def test_the_cap_decides_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most `cap` parts stay in memory alone; beside a bulk, newer ones wait for company."""
+    monkeypatch.setattr("anaphora.index.turns.STEP", 5)
+    bench = Bench(tmp_path, cap=20)
+    index = bench.index()
+
+    def say(count: int) -> int:
+        for _ in range(count):
+            bench.store.append("a", "user", f"number {len(index.table())}")
+            index.follow()
+            assert index.wait(60)
+        index.follow()
+        return in_bulk(index.view())
+
+    assert [say(20), say(1), say(5), say(1)] == [0, 21, 21, 27]
+    assert_alike(index, bench.fresh())
+    bench.close()
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora.embed.service import EmbedderService, spec_for
+from anaphora.index.turns import TurnIndex
+from anaphora.store.threads import ConversationStore
+
+root = Path(sys.argv[1])
+store = ConversationStore(root / "conversations")
+service = EmbedderService(spec_for(WordHashingEmbedder(48, window=6)))
+index = TurnIndex(root / "index", store, None, service, cap=0)
+step = 0
+while True:
+    step += 1
+    store.append(f"t{step % 3}", "user", f"step {step} of a long story")
+    if step % 7 == 0:
+        store.redact("t1", step % 5)
+    index.follow(embed="all")
+    index.commit_vectors()
+    print(step, flush=True)
+"""
+
+
+@needs_lancedb
+@pytest.mark.promise("index.crash")
+@pytest.mark.parametrize("attempt", range(3))
+def test_a_killed_writer_leaves_a_bulk_that_answers_right(bulky: Bench, attempt: int) -> None:
+    """After SIGKILL at a random moment the index agrees with one that is made anew."""
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(bulky.root)], stdout=subprocess.PIPE, text=True
+    )
+    assert writer.stdout is not None
+    index = Bench.index(bulky)
+    for _ in range(3 + 4 * attempt):
+        writer.stdout.readline()
+        TurnIndex.follow(index)
+    # Following beside it takes as long as it takes: that is the random moment.
+    for _ in range(random.Random(attempt).randrange(40)):
+        TurnIndex.follow(index)
+    writer.send_signal(signal.SIGKILL)
+    writer.wait()
+    writer.stdout.close()
+    TurnIndex.follow(index, embed="all")
+    new = bulky.index()
+    new.follow(embed="all")
+    assert in_bulk(new.view())
+    for one in (index, new):
+        assert_alike(one, bulky.fresh())
+
+
+def test_without_lancedb_the_scan_goes_on_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Past the cap, without the extra, every vector is scanned, and each answer says so once."""
+    monkeypatch.setattr(turn_bulk, "available", lambda: False)
+    bench = Bench(tmp_path, cap=100)
+    fill(bench)
+    index = bench.index()
+    for followed in (index.follow(embed="all"), index.follow()):
+        assert [part.part for part in followed.degraded] == ["vectors"]
+        assert "anaphora[large]" in followed.degraded[0].reason
+    assert not index.commit_vectors()
+    assert_alike(index, bench.fresh())
+    bench.close()
+
+
+def test_a_sealed_home_has_no_bulk(tmp_path: Path) -> None:
+    """Vectors of a sealed home never lie on the disk in the clear, whatever the cap is."""
+    bench = Bench(tmp_path)
+    fill(bench)
+    index = TurnIndex(
+        tmp_path / "sealed", bench.store, None, bench.service,
+        sealer=SealedIndex(Keys(bytes(range(32))), "default"), cap=0,
+    )  # fmt: skip
+    bench.opened.append(index)
+    assert index.follow(embed="all").degraded == ()
+    assert not index.commit_vectors()
+    assert not (tmp_path / "sealed" / "ann").exists()
+    bench.close()
+
+
+UNDER_THE_CAP = """
+import sys
+from pathlib import Path
+from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora.embed.service import EmbedderService, spec_for
+from anaphora.index.turns import TurnIndex
+from anaphora.store.threads import ConversationStore
+
+root = Path(sys.argv[1])
+store = ConversationStore(root / "conversations")
+service = EmbedderService(spec_for(WordHashingEmbedder(48, window=6)))
+index = TurnIndex(root / "index", store, None, service)
+index.follow(embed="all")
+assert index.cosine(service.query("red cat")).any()
+index.close()
+assert "lancedb" not in sys.modules
+assert "pyarrow" not in sys.modules
+"""
+
+
+def test_under_the_cap_lancedb_is_not_imported(tmp_path: Path) -> None:
+    """Who stays under the cap does not pay the seconds that importing LanceDB takes."""
+    bench = Bench(tmp_path)
+    fill(bench)
+    done = subprocess.run(
+        [sys.executable, "-c", UNDER_THE_CAP, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
