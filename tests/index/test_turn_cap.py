@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import signal
@@ -438,7 +439,7 @@ def test_a_sealed_home_has_no_bulk(tmp_path: Path) -> None:
     fill(bench)
     index = TurnIndex(
         tmp_path / "sealed", bench.store, None, bench.service,
-        sealer=SealedIndex(Keys(bytes(range(32))), "default"), cap=0,
+        sealer=SealedIndex(Keys(bytes(range(32)), os.urandom), "default"), cap=0,
     )  # fmt: skip
     bench.opened.append(index)
     assert index.follow(embed="all").degraded == ()

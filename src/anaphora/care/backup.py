@@ -98,6 +98,7 @@ def backup(
             left_out = _add_threads(home, packer, progress)
             threads = sum(_is_thread(name) for name in packer.members)
             facts = _add_truth(truth, stage, packer, progress)
+            threads += _threads_in_rows(truth)
             if marker is not None:
                 packer.add(markers.MARKER, _bytes_of(home.root / markers.MARKER))
             packer.finish(_manifest(when, marker, threads, facts, left_out))
@@ -158,6 +159,12 @@ def _manifest(
         "left_out": left_out,
         **facts,
     }
+
+
+def _threads_in_rows(truth: Truth) -> int:
+    """Threads that lie in the database: on a server, or in a home restored from one."""
+    rows = truth.rows("SELECT COUNT(*) FROM thread WHERE deleted = 0", {})
+    return sum(int(count) for (count,) in rows)
 
 
 def _refuse_inside(home: Home, target: Path) -> None:

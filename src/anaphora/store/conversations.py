@@ -125,11 +125,12 @@ def open_conversations(
     clock: Callable[[], datetime] | None = None,
     on_removed: Callable[[str], object] | None = None,
 ) -> ConversationStore | SqlConversationStore:
-    """The conversations of the sidecar's namespace: files in `folder`, or rows of `truth`.
+    """The conversations of the sidecar's namespace: files in `folder`, or rows of `truth`. Strict.
 
-    `folder` is None where truth is a server, from which other machines must see them too. Strict.
+    `folder` is None where truth is a server, from which other machines must see them too. A home
+    that was restored from such a server's backup has them in its own database, and keeps them.
     """
-    if folder is None:
+    if folder is None or _has_rows(truth, sidecar.namespace):
         from anaphora.store.sqlthreads import SqlConversationStore
 
         return SqlConversationStore(
@@ -150,3 +151,8 @@ def open_conversations(
         on_removed=on_removed,
         form=sealing.threads(sidecar.namespace),
     )
+
+
+def _has_rows(truth: Truth, namespace: str) -> bool:
+    statement = "SELECT 1 FROM thread WHERE namespace = :namespace LIMIT 1"
+    return bool(truth.rows(statement, {"namespace": namespace}))
