@@ -118,6 +118,17 @@ PROMISES: dict[str, str] = {
     "care.repair": "D `doctor --repair` mends what can be mended and touches no word.",
     "async.parity": "D AsyncMemory mirrors Memory method by method.",
     "async.cancelled": "D A cancelled call leaves nothing half-done.",
+    # Recall of memories (S3)
+    "recall.formula": "S3 mode='vector' is similarity × decay × reinforcement to the letter.",
+    "recall.filters": "D Filters apply before the cut and agree with brute force.",
+    "filters.language": "D A bad filter names its place.",
+    "secrets.ordinary": "D Ordinary text passes the redaction of secrets untouched.",
+    # Encryption at rest
+    "sealed.words": "D With encryption on, no remembered word is found in the home's files.",
+    "sealed.answers": "D A sealed home answers as a clear one does.",
+    "sealed.fails_closed": "D Without its key a sealed home opens nothing, and makes no new key.",
+    "sealed.tampered": "D A changed or swapped row is a clear error and nothing else.",
+    "sealed.converts": "D A home is encrypted and decrypted without loss, killed at any moment.",
     # Surfaces
     "cli.json": "D Every command gives JSON for programs.",
     "cli.errors": "D A mistake gives one clear line and an exit code, never a traceback.",

@@ -126,6 +126,7 @@ def homes(tmp_path: Path) -> Iterator[tuple[Memory, Memory]]:
         yield clear, sealed
 
 
+@pytest.mark.promise("sealed.answers")
 def test_a_sealed_home_answers_as_a_clear_one(homes: tuple[Memory, Memory]) -> None:
     """Recall by meaning and words, filters, past moments, lists, histories: all are the same."""
     clear, sealed = homes
@@ -153,6 +154,7 @@ def test_survivors_of_forgotten_words_are_found(tmp_path: Path) -> None:
     assert {(s.kind, s.id) for s in found} == {("memory", other.id), ("turn", "thread-of-ada")}
 
 
+@pytest.mark.promise("sealed.words")
 def test_no_word_is_in_the_files_of_a_sealed_home(tmp_path: Path) -> None:
     """Not while it is open, nor after it is closed, nor in its index, log and lock files."""
     home = tmp_path / "home"
@@ -234,6 +236,7 @@ getattr(keys, what)(home, **options)
 """
 
 
+@pytest.mark.promise("sealed.converts")
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_a_conversion_killed_at_any_moment_loses_no_memory(tmp_path: Path) -> None:
@@ -325,6 +328,7 @@ ATTACKS = {
 }
 
 
+@pytest.mark.promise("sealed.tampered")
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_changed_rows_are_an_error_and_nothing_else(tmp_path: Path, attack: str) -> None:
     """Rows that were changed or swapped behind our back: `Tampered`, and no answer at all."""
@@ -341,6 +345,7 @@ def test_changed_rows_are_an_error_and_nothing_else(tmp_path: Path, attack: str)
                 ask()
 
 
+@pytest.mark.promise("sealed.fails_closed")
 def test_no_key_and_another_key_open_nothing(tmp_path: Path) -> None:
     """Without its key, its marker, or with another home's, a home is refused and stays."""
     home, other = tmp_path / "home", tmp_path / "other"

@@ -28,6 +28,7 @@ def test_there_are_enough_ordinary_texts() -> None:
     assert len(set(LINES)) >= 150
 
 
+@pytest.mark.promise("secrets.ordinary")
 @pytest.mark.parametrize("line", LINES)
 def test_ordinary_text_passes(line: str) -> None:
     """Numbers, ids, hashes, prose and code around the word password are left alone."""

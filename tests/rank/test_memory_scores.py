@@ -51,6 +51,7 @@ def by_the_seed(row: Row) -> float:
     return max(0.0, 1.0 - distance / 2.0) * decay * (1.0 + math.log(1.0 + count))
 
 
+@pytest.mark.promise("recall.formula")
 @given(ROWS)
 def test_vector_mode_is_the_formula(rows: list[Row]) -> None:
     """Without words, every score is the seed's product, and the order follows it."""

@@ -52,6 +52,7 @@ def cosine(home: MemoryHome, query: str, text: str) -> float:
     return float((parts.astype("<f2").astype(np.float32) @ home.service.query(query)).max())
 
 
+@pytest.mark.promise("recall.formula")
 @pytest.mark.parametrize(
     "cap",
     [
@@ -192,6 +193,7 @@ def test_min_score_and_top_k(home: MemoryHome) -> None:
     assert not lane.recall("red cat", min_score=1e9)
 
 
+@pytest.mark.promise("recall.filters")
 def test_hybrid_under_a_filter(home: MemoryHome) -> None:
     """A filtered answer is the unfiltered one without what the filter refuses."""
     rng = random.Random(5)

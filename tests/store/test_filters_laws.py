@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -186,6 +187,7 @@ def family(value: Any) -> str:
     return type(value).__name__
 
 
+@pytest.mark.promise("recall.filters")
 @settings(max_examples=600, deadline=None)
 @given(filters, st.lists(records, min_size=1, max_size=8))
 def test_filters_agree_with_plain_python(

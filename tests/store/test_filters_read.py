@@ -136,6 +136,7 @@ def test_a_good_filter_answers(given: Any, let_through: bool) -> None:
     assert parse(given).matches(RECORD) is let_through
 
 
+@pytest.mark.promise("filters.language")
 @pytest.mark.parametrize(("given", "place"), BAD)
 def test_a_bad_filter_names_its_place(given: Any, place: str) -> None:
     """What cannot be meant raises a FilterError whose `what` and message name the place."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 
 from anaphora.rank.sameness_words import (
     AMBIGUOUS_CASE,
@@ -109,8 +110,9 @@ class _Token:
     kind: str = "word"
 
 
+@lru_cache(maxsize=1024)
 def read(text: str) -> Reading:
-    """Read one text."""
+    """Read one text. A new memory is read against each of its neighbours: once is enough."""
     plain = unicodedata.normalize("NFC", text).replace("\u2019", "'").replace("\u2018", "'")
     plain = _LABEL.sub("", _MARKUP.sub("", plain).strip())
     plain = _colon(_dates(_clock(plain)))
