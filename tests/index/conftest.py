@@ -148,3 +148,11 @@ def facts(index: TurnIndex, queries: tuple[str, ...] = ()) -> dict[str, Any]:
             k: round(float(np.round(c, 3)), 2) for k, c in zip(keys, cosine, strict=True)
         }
     return found
+
+
+def assert_same(found: dict[str, Any], expected: dict[str, Any]) -> None:
+    """What two indexes say is the same, but for a cosine on the edge of its rounding."""
+    assert found.keys() == expected.keys()
+    for key, value in expected.items():
+        near = key.startswith("cosine")
+        assert found[key] == (pytest.approx(value, abs=0.011) if near else value), key

@@ -16,7 +16,7 @@ from anaphora.index.ann import available
 from anaphora.index.turns import TurnIndex
 from anaphora.values import NewTurn
 
-from .conftest import Bench, facts
+from .conftest import Bench, assert_same, facts
 
 WORDS = ["apple", "river", "the", "stone", "running", "getUserName", "猫と犬", "zero", "Apples"]
 QUERIES = ("apples in the river", "username", "猫と犬 zero")
@@ -101,7 +101,7 @@ class Histories(RuleBasedStateMachine):
         expected = facts(fresh, QUERIES)
         for index in self.indexes:
             index.follow(embed="all")
-            assert facts(index, QUERIES) == expected
+            assert_same(facts(index, QUERIES), expected)
         fresh.close()
         shutil.rmtree(self.root / f"fresh-{len(self.bench.opened) - 1}", ignore_errors=True)
 

@@ -36,31 +36,33 @@ class BulkCare:
         self._core = core
         self._refused = -_RETRY_SECONDS
 
-    def vectors(self, since: int, upto: int) -> Iterator[Batch]:
+    def file(self) -> object:
+        """The index file that is open now; None for none."""
+        return self._core.ledger
+
+    def vectors(self, file: object, since: int, upto: int) -> Iterator[Batch]:
         """Vectors of the file by their numbers; IndexLost where it is not the same file any more.
 
         The lock is held for moments only: whoever asks meanwhile must not wait for all of them.
         """
-        ledger = self._core.ledger
-        while True:
-            with self._core.lock:
-                if ledger is None or self._core.ledger is not ledger:
-                    raise IndexLost("the index was opened anew")
-                ids, blobs = ledger.vectors((since, upto, _VECTORS), self._core.dimensions)
-            if not ids:
-                return
+        while ids := (found := self._read(file, (since, upto, _VECTORS)))[0]:
             since = ids[-1]
-            yield batch_of(ids, blobs, self._core.dimensions)
+            yield batch_of(*found, self._core.dimensions)
 
-    def some_vectors(self, wanted: NDArray[np.int64]) -> Iterator[Batch]:
-        """Vectors of these numbers; without those that are gone. IndexLost when it is closed."""
+    def some_vectors(self, file: object, wanted: NDArray[np.int64]) -> Iterator[Batch]:
+        """Vectors of these numbers, without those that are gone; IndexLost as above."""
         for start in range(0, len(wanted), _AT_ONCE):
-            with self._core.lock:
-                if self._core.ledger is None:
-                    raise IndexLost("the index is closed")
-                some = wanted[start : start + _AT_ONCE].tolist()
-                ids, blobs = self._core.ledger.vectors(some, self._core.dimensions)
-            yield batch_of(ids, blobs, self._core.dimensions)
+            found = self._read(file, wanted[start : start + _AT_ONCE].tolist())
+            yield batch_of(*found, self._core.dimensions)
+
+    def _read(
+        self, file: object, which: tuple[int, int, int] | list[int]
+    ) -> tuple[list[int], list[bytes]]:
+        with self._core.lock:
+            ledger = self._core.ledger
+            if ledger is None or ledger is not file:
+                raise IndexLost("the index was opened anew")
+            return ledger.vectors(which, self._core.dimensions)
 
     def due(self, limit: int) -> bool:
         """Whether more vectors lie in memory than the cap allows, `limit` more beside a bulk."""
@@ -98,7 +100,7 @@ class BulkCare:
         claim = BulkMark(seen.generation, seen.upto, target) if since else BulkMark("", 0, target)
         written = None
         if self._core.with_index(lambda: move(seen, claim)):
-            written = self._core.bulk.write(since, target)
+            written = self._core.bulk.write(ledger, since, target)
         if written is not None and self._core.with_index(lambda: move(claim, written)):
             return True
         self._refused = time.monotonic()

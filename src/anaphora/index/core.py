@@ -54,7 +54,7 @@ class IndexCore:
         # The bulk is in the clear: a sealed home has none.
         cap = None if home.sealer.sealed else cap
         self.care = BulkCare(self)
-        self.bulk = TurnBulk(home.bulk, embedder, cap, self.care.vectors, self.care.some_vectors)
+        self.bulk = TurnBulk(home.bulk, embedder, cap, self.care)
         self.state = self._empty()
         self.unwritable = ""
         self._seen_outside = -1

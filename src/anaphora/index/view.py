@@ -66,16 +66,20 @@ class TurnView:
         return rows[np.argsort(self.table.position[rows], kind="stable")]
 
     def cosine(
-        self, vector: NDArray[np.float32], rows: NDArray[np.int64] | None = None
+        self,
+        vector: NDArray[np.float32],
+        rows: NDArray[np.int64] | None = None,
+        also: NDArray[np.int64] | None = None,
     ) -> NDArray[np.float32]:
         """Cosine of each turn's best part with a unit vector, shape (N,).
 
         A turn without a vector (see `embedded`) has 0: no evidence either way. So has one whose
         vector is in the bulk on disk and not among the nearest few hundred there. `rows` are those
-        that are asked about, if not all: theirs are found although others are nearer.
+        that are asked about, if not all: theirs are found although others are nearer. `also` are
+        those whose cosines are wanted beside the nearest (what matches the question's words).
         """
         scores = np.zeros(len(self), np.float32)
-        best = self._best(vector, rows)
+        best = self._best(vector, rows, also)
         if not len(best):
             return scores
         if self.embedded.all():
@@ -84,18 +88,24 @@ class TurnView:
         return scores
 
     def _best(
-        self, vector: NDArray[np.float32], rows: NDArray[np.int64] | None
+        self,
+        vector: NDArray[np.float32],
+        rows: NDArray[np.int64] | None,
+        also: NDArray[np.int64] | None,
     ) -> NDArray[np.float32]:
         """The cosine of each text: first those of the bulk, then those in memory."""
         bulk = self._bulk
         near = self._matrix.best(vector)
         if bulk is None:
             return near
-        if rows is None:
-            return np.concatenate((bulk.best(vector), near))
-        places = self._entries[rows].astype(np.int64)
+        wanted = also if rows is None else rows
+        places = np.empty(0, np.int64) if wanted is None else self._entries[wanted].astype(np.int64)
         places = places[(places >= 0) & (places < len(bulk.ids))]
-        return np.concatenate((bulk.of(vector, places), near))
+        far = bulk.of(vector, places)
+        if rows is None:
+            nearest = bulk.best(vector)
+            far = np.where(nearest == 0, far, nearest)
+        return np.concatenate((far, near))
 
     def words(
         self, terms: Sequence[str], conversation: int | None = None, limit: int = 1000

@@ -167,7 +167,9 @@ class ConversationRecall:
         present = speakers_present(view.table, None if whole else rows)
         reading = read_question(query, present, spans)
         words = view.words(reading.terms, only, limit=WORD_HITS)
-        cosine = None if mode == "vector" else self._cosine(view, rows, reading.meaning, degraded)
+        cosine = (
+            None if mode == "vector" else self._cosine(view, rows, reading.meaning, degraded, words)
+        )
         scores = score_turns(view.table, reading, words, cosine, self.weights, rows=rows)
         return None if cosine is None else reading.meaning, scores
 
@@ -178,14 +180,21 @@ class ConversationRecall:
         )
 
     def _cosine(
-        self, view: TurnView, rows: Rows, text: str, degraded: list[Degraded]
+        self,
+        view: TurnView,
+        rows: Rows,
+        text: str,
+        degraded: list[Degraded],
+        words: NDArray[np.float32] | None = None,
     ) -> NDArray[np.float32] | None:
         try:
             vector = self.embedder.query(text, timeout=MODEL_PATIENCE)
         except EmbeddingError as error:
             degraded.append(Degraded("embeddings", f"words answered alone: {error}"))
             return None
-        return view.cosine(vector, None if len(rows) == len(view) else rows)
+        if len(rows) < len(view):
+            return view.cosine(vector, rows)
+        return view.cosine(vector, also=None if words is None else np.flatnonzero(words))
 
     def _fill(self, view: TurnView, scores: TurnScores, room: _Room) -> tuple[TurnHit, ...]:
         size = max(FIRST_CHUNK, room.top_k + 2)
