@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.memory_home import NOW, MemoryHome, memory_home
 
+from anaphora.errors import EmbeddingError
 from anaphora.index.ann import available
 from anaphora.index.memories import MemoryIndex
 from anaphora.index.memory_state import Wanted
@@ -313,6 +314,33 @@ def test_nothing_forgotten_stays_on_disk(tmp_path: Path) -> None:
         assert secret not in facts(home.index, asked(home, "qwxzzq"))
         assert home.index.settle()
         assert read_bulk(words).ids == (kept,)
+        assert kept in facts(home.index, asked(home, "cat"))
+
+
+def test_forgotten_vectors_leave_the_bulk(tmp_path: Path) -> None:
+    """When a memory is deleted, its vector's bytes are in no file of the bulk any more."""
+    pytest.importorskip("lancedb")
+    with memory_home(tmp_path, cap=0) as home:
+        secret = home.put("the launch code is qwxzzq")
+        kept = home.put("red cat")
+        home.index.follow()
+        assert home.index.settle()
+        vector = home.service.embed(["the launch code is qwxzzq"])[0]
+        assert not isinstance(vector, EmbeddingError)
+        # What is stored went through half precision.
+        vector = vector.astype(np.float16)
+        needles = {vector.astype(kind).tobytes() for kind in ("<f2", "<f4")}
+
+        def held() -> bool:
+            files = [p.read_bytes() for p in (tmp_path / "index" / "ann").rglob("*") if p.is_file()]
+            return any(needle in data for needle in needles for data in files)
+
+        assert held()
+        home.erase(secret)
+        home.index.follow()
+        assert not held()
+        assert home.index.settle()
+        assert not held()
         assert kept in facts(home.index, asked(home, "cat"))
 
 

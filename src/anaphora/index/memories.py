@@ -142,6 +142,7 @@ class MemoryIndex:
                 state.vectors.drop(row)
         state.vectors.follow(state.rows)
         state.words.purge()
+        state.vectors.purge(state.rows)
         return changed
 
     def _changed_since(self, seq: int) -> Iterator[MemoryRecord]:

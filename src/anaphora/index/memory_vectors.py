@@ -92,6 +92,7 @@ class MemoryVectors:
         self._matrix = Matrix(self._dimensions)
         self._last: tuple[NDArray[np.float32], int, NDArray[np.float32]] | None = None
         self._entry = np.full(0, -1, np.int64)
+        self.wants_purge = False
         self._bulk_seqs = np.empty(0, np.int64)
         self._bulk_rows = np.empty(0, np.int64)
         self._in_bulk = np.zeros(0, np.bool_)
@@ -168,6 +169,8 @@ class MemoryVectors:
         """A memory was deleted."""
         if row < len(self._entry):
             self._entry[row] = -1
+            # LanceDB keeps the bytes of what is deleted from it: only a new bulk is without them.
+            self.wants_purge |= bool(self._in_bulk[row])
             self._leave_bulk(np.array([row]))
 
     def _leave_bulk(self, rows: NDArray[np.int64]) -> None:
@@ -321,6 +324,11 @@ class MemoryVectors:
         since = store.open().upto
         if upto > since:
             store.extend(self._read(since, upto), upto)
+
+    def purge(self, rows: MemoryRows) -> None:
+        """Remove a bulk that holds vectors of deleted memories; memory answers until the next."""
+        if self.wants_purge:
+            self.lose_bulk(rows, "")
 
     def lose_bulk(self, rows: MemoryRows, reason: str) -> None:
         """The bulk cannot be read: make do with memory until it is written again."""
