@@ -59,7 +59,7 @@ FIRST_CHUNK = 8
 
 # How many turns get a score for their words: beyond the best few hundred, the words of a question
 # match by chance, and every one of them costs time.
-WORD_HITS = 400
+WORD_HITS = 200
 
 
 @dataclass(frozen=True, slots=True)
