@@ -33,7 +33,7 @@ FEW: Final = 1_000
 """Rows that are looked at one by one when a filter leaves no more."""
 
 _MOST_MATCHES: Final = 4_096
-_KEPT: Final = 256
+_KEPT: Final = 512
 
 _Asked: TypeAlias = tuple[bytes, tuple[str, ...], Filter, int, datetime | None, bool]
 
