@@ -116,11 +116,18 @@ class TurnView:
         the bulk, the best `limit` have scores; those in the tail all have.
         """
         scores = np.zeros(len(self), np.float32)
-        weights = self._idf(unique_terms(self._kept_as(terms)))
-        if not weights or not len(self):
+        kept = unique_terms(self._kept_as(terms))
+        if not kept or not len(self):
+            return scores
+        if not self._words.tail.count and not self._words.overlay.count:
+            # All words are in the bulk: its own statistics are those of everything.
+            self._add_main(scores, dict.fromkeys(kept, 1.0), conversation, limit)
+            return scores
+        weights = self._idf(kept)
+        if not weights:
             return scores
         average = self._average()
-        self._add_main(scores, weights, conversation, limit)
+        self._add_main(scores, self._boosts(weights), conversation, limit)
         words = self._words
         for tail, row_of in (
             (words.tail, words.row_of),
@@ -167,22 +174,26 @@ class TurnView:
         count = words.tail.count + words.overlay.count
         return max(1.0, (words.tail.tokens + words.overlay.tokens) / max(1, count))
 
-    def _add_main(
-        self,
-        scores: NDArray[np.float32],
-        weights: dict[str, float],
-        conversation: int | None,
-        limit: int,
-    ) -> None:
+    def _boosts(self, weights: dict[str, float]) -> dict[str, float]:
+        """What makes the bulk score a term by the statistics of bulk and tail together."""
         main = self._words.main
         if main is None:
-            return
-        boosts = {
+            return {}
+        return {
             term: weight / idf(main.meta.count, held)
             for term, weight in weights.items()
             if (held := main.holding(term))
         }
-        if not boosts:
+
+    def _add_main(
+        self,
+        scores: NDArray[np.float32],
+        boosts: dict[str, float],
+        conversation: int | None,
+        limit: int,
+    ) -> None:
+        main = self._words.main
+        if main is None or not boosts:
             return
         code = None if conversation is None else int(self._words.codes[conversation])
         ids, found = main.search(boosts, code, limit)

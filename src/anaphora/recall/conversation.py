@@ -57,6 +57,9 @@ MODEL_PATIENCE = 10.0
 FIRST_CHUNK = 8
 
 
+# Threads whose speakers are remembered between questions.
+_THREADS_KEPT = 256
+
 # How many turns get a score for their words: beyond the best few hundred, the words of a question
 # match by chance, and every one of them costs time.
 WORD_HITS = 200
@@ -90,10 +93,12 @@ class ConversationRecall:
     clock: Callable[[], datetime]
     weights: Weights = field(default=DEFAULT_WEIGHTS)
     repeated: Repeated[_Answer] = field(init=False)
+    present: Repeated[dict[int, str]] = field(init=False)
 
     def __post_init__(self) -> None:
         """As many answers are kept as query vectors: one setting for both."""
         object.__setattr__(self, "repeated", Repeated(self.embedder.cache_size))
+        object.__setattr__(self, "present", Repeated(_THREADS_KEPT))
 
     def recall(
         self,
@@ -164,14 +169,21 @@ class ConversationRecall:
         only = None if whole else int(view.table.conversation[rows[0]])
         if mode == "words":
             return None, score_by_words(view.words(query_terms(query), only), rows=rows)
-        present = speakers_present(view.table, None if whole else rows)
-        reading = read_question(query, present, spans)
+        reading = read_question(query, self._present(view, rows, only), spans)
         words = view.words(reading.terms, only, limit=WORD_HITS)
         cosine = (
             None if mode == "vector" else self._cosine(view, rows, reading.meaning, degraded, words)
         )
         scores = score_turns(view.table, reading, words, cosine, self.weights, rows=rows)
         return None if cosine is None else reading.meaning, scores
+
+    def _present(self, view: TurnView, rows: Rows, only: int | None) -> dict[int, str]:
+        """Who speaks in these rows; it is the same for every question to one view."""
+        found = self.present.get(view, only)
+        if found is None:
+            found = speakers_present(view.table, None if only is None else rows)
+            self.present.put(view, only, found)
+        return found
 
     def _spans(self, query: str) -> Spans:
         return tuple(
