@@ -128,37 +128,15 @@ class AnnStore:
         self._finish(AnnMeta(meta.embedder, generation, upto, count, indexed, table.version))
         return self.meta
 
-    def delete(self, keys: Iterable[int]) -> None:
-        """Take vectors out, from the disk too."""
-        gone = sorted(keys)
-        if not gone or not self.meta.generation:
-            return
-        table = self._table_to_write(self.meta.generation)
-        for start in range(0, len(gone), 500):
-            names = ", ".join(map(str, gone[start : start + 500]))
-            table.delete(f"key IN ({names})")
-        self._tidy(table, timedelta(milliseconds=1))
-        meta = self.meta
-        self._finish(
-            AnnMeta(
-                meta.embedder,
-                meta.generation,
-                meta.upto,
-                table.count_rows(),
-                meta.indexed,
-                table.version,
-            )
-        )
-
     def discard(self) -> None:
         """Remove everything."""
         self._table = None
         self.meta = AnnMeta(self.meta.embedder)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _tidy(self, table: Any, older: timedelta = timedelta(hours=1)) -> None:
+    def _tidy(self, table: Any) -> None:
         # Unverified files may belong to another process's write: they stay.
-        table.optimize(cleanup_older_than=older, delete_unverified=False)
+        table.optimize(cleanup_older_than=timedelta(hours=1), delete_unverified=False)
 
     def _finish(self, meta: AnnMeta) -> None:
         fresh = self.folder / f"{_META}.new"

@@ -14,9 +14,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from anaphora.index.ledger import Ledger, LedgerBusy
+from anaphora.index.one_writer import only_one
 from anaphora.index.records import IndexLost
 from anaphora.index.turn_bulk import bulk_folder
 from anaphora.index.words import WORD_INDEX_ERRORS, WordsMeta, extend_main, signature
@@ -79,7 +78,7 @@ class IndexHome:
 
     def discard(self) -> bool:
         """Remove all that is on disk; False where another process is at it."""
-        with self._only_one("index.lock") as held:
+        with only_one(self.directory, "index.lock") as held:
             if not held:
                 return False
             with suppress(OSError):
@@ -107,13 +106,13 @@ class IndexHome:
     @contextmanager
     def writing_words(self) -> Iterator[bool]:
         """Hold the right to write words if nobody else does; say whether."""
-        with self._only_one("words.lock") as held:
+        with only_one(self.directory, "words.lock") as held:
             yield held
 
     @contextmanager
     def writing_bulk(self) -> Iterator[bool]:
         """Hold the right to write the bulk of vectors if nobody else does; say whether."""
-        with self._only_one("ann.lock") as held:
+        with only_one(self.directory, "ann.lock") as held:
             yield held
 
     def write_words(self, seen: WordsMeta, rows: list[tuple[int, int, str]]) -> WordsMeta | None:
@@ -145,20 +144,6 @@ class IndexHome:
             )
         except OSError:
             return False
-
-    @contextmanager
-    def _only_one(self, name: str) -> Iterator[bool]:
-        try:
-            make_directory(self.directory)
-            lock = FileLock(self.directory / name, blocking=False, mode=0o600)
-            lock.acquire()
-        except (Timeout, OSError):
-            yield False
-            return
-        try:
-            yield True
-        finally:
-            lock.release()
 
 
 def _remove_all_but(folder: Path, names: set[str]) -> None:

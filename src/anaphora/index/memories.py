@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from anaphora.errors import AnaphoraError, Closed, SealChanged
@@ -35,9 +34,9 @@ from anaphora.index.memory_words import (
     remove_foreign,
     write_bulk,
 )
+from anaphora.index.one_writer import only_one
 from anaphora.index.records import IndexLost
 from anaphora.memory_values import MemoryRecord
-from anaphora.store.disk import make_directory
 from anaphora.store.records import Records
 from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.vectors import RecordVectors
@@ -249,7 +248,7 @@ class MemoryIndex:
             self.settle(vectors=self._state.vectors.due())
 
     def _write_words(self) -> bool:
-        with self._only_one("words.lock") as held:
+        with only_one(self._directory, "words.lock") as held:
             if not held:
                 return False
             with self._lock:
@@ -294,7 +293,7 @@ class MemoryIndex:
         return [document_of(r.id, r.text, self._term) for r in self._changed_since(-1)]
 
     def _write_vectors(self) -> bool:
-        with self._only_one("ann.lock") as held:
+        with only_one(self._directory, "ann.lock") as held:
             if not held:
                 return False
             with self._lock:
@@ -306,18 +305,3 @@ class MemoryIndex:
             with self._lock:
                 self._state.vectors.load(self._state.rows)
             return True
-
-    @contextmanager
-    def _only_one(self, name: str) -> Iterator[bool]:
-        try:
-            make_directory(self._directory)
-            lock = FileLock(self._directory / name, blocking=False, mode=0o600)
-            lock.acquire()
-        except (Timeout, OSError):
-            yield False
-            return
-        try:
-            yield True
-        finally:
-            with suppress(OSError):
-                lock.release()
