@@ -43,6 +43,8 @@ class Eager(TurnIndex):
         progress: Progress | None = None,
     ) -> Followed:
         followed = super().follow(conversation_id, embed=embed, progress=progress)
+        # The background writes the same bulk, and whoever comes second does not wait.
+        self.wait()
         self.commit_vectors()
         return followed
 
