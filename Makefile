@@ -20,7 +20,7 @@ ifdef UV
 	uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 else
 	@test -d $(VENV) || python3 -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 endif
 	@touch $@

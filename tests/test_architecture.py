@@ -11,7 +11,18 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "src" / "anaphora").rglob("*.py"))
-ROOMS = {"care", "embed", "store", "index", "intake", "rank", "recall", "surfaces"}
+ROOMS = {
+    "adapters",
+    "care",
+    "deep",
+    "embed",
+    "index",
+    "intake",
+    "rank",
+    "recall",
+    "store",
+    "surfaces",
+}
 HEAVY = ("numpy", "onnxruntime", "tokenizers", "tantivy", "sqlalchemy", "alembic", "typer", "rich")
 
 

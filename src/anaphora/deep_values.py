@@ -1,0 +1,202 @@
+"""The frozen values of the deep lane: a question, the steps to its answer, and what they cost.
+
+Nothing here reads a clock, a disk or the environment, and nothing here changes after it was made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from anaphora.values import Degraded
+
+__all__ = [
+    "BUDGET_LIMITS",
+    "Budget",
+    "CostSnapshot",
+    "DeepAnswer",
+    "DeepSource",
+    "DeepStep",
+    "DreamReport",
+    "Extracted",
+    "Gap",
+    "GapStatus",
+    "Link",
+    "Scope",
+    "SubCall",
+    "TokenCount",
+]
+
+Scope = Literal["recent_sessions", "current_session", "all_sessions"]
+GapStatus = Literal["open", "closed", "expired"]
+BUDGET_LIMITS = ("iterations", "sub_calls", "tokens", "seconds", "dollars")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What one deep question may spend at most. Each is checked before what would break it.
+
+    `seconds` is wall time of the whole, `execution_seconds` of one run of code, host calls
+    included. `dollars` None means no limit in money; where a model's price is unknown, only the
+    other limits hold.
+    """
+
+    iterations: int = 5
+    sub_calls: int = 20
+    tokens: int = 200_000
+    seconds: float = 120.0
+    execution_seconds: float = 10.0
+    dollars: float | None = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCount:
+    """Tokens that one role (the model that writes code, or the one that reads) took and gave."""
+
+    input: int = 0
+    output: int = 0
+    calls: int = 0
+    dollars: float | None = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CostSnapshot:
+    """What was spent so far. `estimated_dollars` is None where a price is unknown, never 0 then.
+
+    `code` is the model that writes code, `sub` the one that answers `llm_query`.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    estimated_dollars: float | None = 0.0
+    iterations: int = 0
+    sub_calls: int = 0
+    seconds: float = 0.0
+    code: TokenCount = field(default_factory=TokenCount)
+    sub: TokenCount = field(default_factory=TokenCount)
+
+
+@dataclass(frozen=True, slots=True)
+class DeepSource:
+    """A turn or a memory that an answer stands on. `id` is "conversation#index" for a turn."""
+
+    kind: Literal["turn", "memory"]
+    id: str
+    text: str = ""
+    conversation_id: str | None = None
+    index: int | None = None
+    role: str | None = None
+    ts: datetime | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SubCall:
+    """One question to the model that reads. `cached` ones were asked before, and cost nothing."""
+
+    prompt: str
+    answer: str
+    tokens: int = 0
+    cached: bool = False
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeepStep:
+    """One iteration: what the model wrote, what came of it, what it cost.
+
+    `kind` is "shortcut", "cache", "code", "submit", "extraction" or "limit".
+    """
+
+    number: int
+    kind: str
+    thought: str = ""
+    code: str = ""
+    output: str = ""
+    error: str | None = None
+    sub_calls: tuple[SubCall, ...] = ()
+    seconds: float = 0.0
+    cost: CostSnapshot = field(default_factory=CostSnapshot)
+
+
+@dataclass(frozen=True, slots=True)
+class DeepAnswer:
+    """What deep recall found. `answer` is "" where nothing was found.
+
+    `complete` is False when a limit ended it (`limit` says which one); `supported` is False when it
+    cites what does not exist, or nothing. Without a model `sources` are the best evidence and
+    `note` says so. `gap_id` is the blind spot that was registered.
+    """
+
+    question: str
+    answer: str
+    sources: tuple[DeepSource, ...] = ()
+    complete: bool = True
+    shortcut: bool = False
+    cached: bool = False
+    supported: bool = False
+    steps: tuple[DeepStep, ...] = ()
+    cost: CostSnapshot = field(default_factory=CostSnapshot)
+    gap_id: str | None = None
+    limit: str | None = None
+    note: str = ""
+    trace_id: str | None = None
+    degraded: tuple[Degraded, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A question that memory could not answer: a target for the next dream."""
+
+    id: str
+    question: str
+    created_at: datetime
+    expires_at: datetime
+    kind: str = "knowledge_gap"
+    priority: float = 0.85
+    status: GapStatus = "open"
+    asked: int = 1
+    closed_at: datetime | None = None
+    closed_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What was taken out of a conversation: ids of memories, all with their turns as provenance.
+
+    `skipped` says why nothing was done ("unchanged", "too_short", "no_model", a limit's name).
+    """
+
+    conversation_id: str
+    added: tuple[str, ...] = ()
+    reinforced: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    skipped: str | None = None
+    cost: CostSnapshot = field(default_factory=CostSnapshot)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Two memories that a dream found to say the same, or to stand close."""
+
+    first: str
+    second: str
+    kind: str
+    strength: float
+
+
+@dataclass(frozen=True, slots=True)
+class DreamReport:
+    """What one cycle did. It never deletes: gaps are closed or expire, memories are linked."""
+
+    explored: tuple[Gap, ...] = ()
+    closed: tuple[Gap, ...] = ()
+    expired: tuple[Gap, ...] = ()
+    stored: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
+    extracted: tuple[Extracted, ...] = ()
+    with_model: bool = False
+    seconds: float = 0.0
+    cost: CostSnapshot = field(default_factory=CostSnapshot)
+    degraded: tuple[Degraded, ...] = ()
