@@ -1,0 +1,280 @@
+"""A LangGraph store on Anaphora: what a graph puts is kept on the disk and found by meaning.
+
+In: the operations of `langgraph.store.base`. Out: what its `InMemoryStore` would give, from truth
+that survives the process. An item is one memory: its path is the namespace and key, its payload the
+value, exactly as it was put; nothing is deduplicated, linked or redacted on the way. An item that
+is put again supersedes the one before, and deleting it takes all of its versions. It never changes
+a memory that it did not put.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, cast
+
+from anaphora.adapters.langgraph_matching import matches, namespace_matches
+from anaphora.errors import InvalidInput, MissingExtra
+from anaphora.memory import Memory
+from anaphora.memory_values import MemoryHit, MemoryRecord, NewMemory
+
+try:
+    from langgraph.store.base import (
+        BaseStore,
+        GetOp,
+        IndexConfig,
+        Item,
+        ListNamespacesOp,
+        Op,
+        PutOp,
+        Result,
+        SearchItem,
+        SearchOp,
+        TTLConfig,
+        get_text_at_path,
+        tokenize_path,
+    )
+except ImportError as error:
+    raise MissingExtra("langgraph", "langgraph") from error
+
+__all__ = ["CATEGORY", "AnaphoraStore"]
+
+CATEGORY: Final = "langgraph"
+"""The category of every memory that is an item of a store."""
+
+_PREFIX = "langgraph:"
+_UNSEARCHED = "unsearched"
+_TTL = "ttl_minutes="
+_PAGE = 500
+# Candidates for each hit that is wanted: recall orders by age too, a store by closeness alone.
+_WIDER = 4
+_Kept = MemoryRecord | MemoryHit
+
+
+class AnaphoraStore(BaseStore):
+    """A `BaseStore` over one namespace of a `Memory`.
+
+    `index={"fields": [...]}` says which fields of a value are searched (default: all of it); the
+    embedder is the memory's own, so `dims` and `embed` are not needed. `ttl` is LangGraph's
+    `TTLConfig`; expired items are never returned, whatever `omit_expired` says. `clock` tells the
+    present, aware. Values must be JSON objects.
+    """
+
+    supports_ttl = True
+
+    def __init__(
+        self,
+        memory: Memory,
+        *,
+        index: IndexConfig | None = None,
+        ttl: TTLConfig | None = None,
+        clock: Callable[[], datetime] | None = None,
+    ) -> None:
+        self._memory = memory
+        self.ttl_config = ttl
+        self._clock = clock or (lambda: datetime.now(UTC))
+        self._fields: Sequence[str] = tuple((index or {}).get("fields") or ("$",))
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Do operations; reads see what was there before the writes of the same batch.
+
+        Raises `InvalidInput` for a value that is no JSON object, `StoreError` when it cannot be
+        kept; then nothing of the batch was written.
+        """
+        results: list[Result] = []
+        puts: dict[tuple[tuple[str, ...], str], PutOp] = {}
+        for op in ops:
+            if isinstance(op, PutOp):
+                # The last of several writes to one key is the one that counts.
+                puts.pop((op.namespace, op.key), None)
+                puts[(op.namespace, op.key)] = op
+                results.append(None)
+            elif isinstance(op, GetOp):
+                results.append(self._get(op))
+            elif isinstance(op, SearchOp):
+                results.append(self._search(op))
+            elif isinstance(op, ListNamespacesOp):
+                results.append(self._namespaces(op))
+            else:
+                raise InvalidInput("ops", type(op).__name__, "an operation of langgraph.store.base")
+        self._put(list(puts.values()))
+        return results
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """The same in a worker thread, so that the event loop goes on."""
+        return await asyncio.to_thread(self.batch, list(ops))
+
+    def sweep_ttl(self) -> int:
+        """Delete what has expired, for good; how many items went."""
+        now = self._clock().isoformat()
+        gone = self._memory.forget(
+            filters={"AND": [{"category": CATEGORY}, {"expires_at": {"lte": now}}]}
+        )
+        return gone.count
+
+    # Reading.
+
+    def _get(self, op: GetOp) -> Item | None:
+        found = self._current({"path": _path(op.namespace, op.key)})
+        record = next(iter(found), None)
+        if record is None:
+            return None
+        self._refresh([record], op.refresh_ttl)
+        return Item(**_fields_of(record))
+
+    def _search(self, op: SearchOp) -> list[SearchItem]:
+        upto = op.offset + op.limit
+        within: dict[str, Any] = {"path": {"startswith": _prefix(op.namespace_prefix)}}
+        if op.query and op.query.strip():
+            records, scores = self._closest(op.query, upto, within, op.filter)
+        else:
+            # As a dictionary would: the oldest first.
+            records = sorted(self._matching(within, op.filter), key=lambda r: (r.created_at, r.id))
+            scores = {}
+        shown = records[op.offset : upto]
+        self._refresh(shown, op.refresh_ttl)
+        return [SearchItem(**_fields_of(r), score=scores.get(r.id)) for r in shown]
+
+    def _closest(
+        self, query: str, upto: int, within: Mapping[str, Any], keep: Mapping[str, Any] | None
+    ) -> tuple[list[_Kept], dict[str, float]]:
+        """Items by closeness, those without a score behind them where there is room."""
+        if upto < 1:
+            return [], {}
+        passing = [record.id for record in self._matching(within, keep)] if keep else []
+        if keep and not passing:
+            return [], {}
+        narrowed = {"id": {"in": passing}} if keep else dict(within)
+        unsearched = {"tags": {"contains": _UNSEARCHED}}
+        hits = self._memory.recall(
+            query,
+            top_k=_WIDER * upto,
+            filters={"AND": [{"category": CATEGORY}, {"NOT": unsearched}, narrowed]},
+        )
+        found: list[_Kept] = [*sorted(hits, key=lambda hit: (-hit.similarity, hit.id))]
+        scores = {hit.id: hit.similarity for hit in hits}
+        if len(found) < upto:
+            found += [one for one in self._matching(within, keep) if one.id not in scores]
+        return found, scores
+
+    def _matching(
+        self, within: Mapping[str, Any], keep: Mapping[str, Any] | None
+    ) -> Iterator[MemoryRecord]:
+        for record in self._current(within):
+            value = record.payload or {}
+            if not keep or all(matches(value.get(name), it) for name, it in keep.items()):
+                yield record
+
+    def _current(self, within: Mapping[str, Any]) -> Iterator[MemoryRecord]:
+        """Items that stand now, expired ones left out."""
+        now, cursor = self._clock(), None
+        filters = {"AND": [{"category": CATEGORY}, dict(within)]}
+        while True:
+            page = self._memory.list(filters, limit=_PAGE, cursor=cursor)
+            for record in page:
+                if record.expires_at is None or record.expires_at > now:
+                    yield record
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+        found = {_place(record)[0] for record in self._current({"path": {"startswith": _PREFIX}})}
+        for condition in op.match_conditions or ():
+            found = {one for one in found if namespace_matches(condition, one)}
+        if op.max_depth is not None:
+            found = {one[: op.max_depth] for one in found}
+        return sorted(found)[op.offset : op.offset + op.limit]
+
+    # Writing.
+
+    def _put(self, ops: Sequence[PutOp]) -> None:
+        news = [self._new(op) for op in ops if op.value is not None]
+        if news:
+            self._memory.remember_many(news)
+        for op in ops:
+            if op.value is None:
+                path = _path(op.namespace, op.key)
+                self._memory.forget(filters={"AND": [{"category": CATEGORY}, {"path": path}]})
+
+    def _new(self, op: PutOp) -> NewMemory:
+        try:
+            # A copy of its own, and the same that will come back: JSON knows no tuples.
+            value = json.loads(json.dumps(dict(cast("Mapping[str, Any]", op.value))))
+        except (TypeError, ValueError) as error:
+            raise InvalidInput("value", op.value, f"a JSON object: {error}") from error
+        searched = [] if op.index is False else self._texts(value, op.index)
+        tags: list[str] = [] if searched else [_UNSEARCHED]
+        expires = None
+        if op.ttl is not None:
+            tags.append(f"{_TTL}{op.ttl!r}")
+            expires = self._clock() + timedelta(minutes=op.ttl)
+        return NewMemory(
+            text="\n\n".join(searched) or op.key or "(no key)",
+            path=_path(op.namespace, op.key),
+            payload=value,
+            category=CATEGORY,
+            tags=tuple(tags),
+            expires_at=expires,
+            dedupe=False,
+            redact=False,
+        )
+
+    def _texts(self, value: dict[str, Any], index: Sequence[str] | None) -> list[str]:
+        found: list[str] = []
+        for field in index or self._fields:
+            if field == "$":
+                found += ["\n".join(_lines(value))]
+            else:
+                found += get_text_at_path(value, tokenize_path(field))
+        return [text for text in found if text.strip()]
+
+    def _refresh(self, records: Iterable[_Kept], wanted: bool) -> None:
+        """Whoever is read lives on: LangGraph's rule for items with a time to live."""
+        if not wanted:
+            return
+        now = self._clock()
+        for record in records:
+            minutes = next((t[len(_TTL) :] for t in record.tags if t.startswith(_TTL)), None)
+            if minutes is not None:
+                self._memory.update(record.id, expires_at=now + timedelta(minutes=float(minutes)))
+
+
+def _path(namespace: Sequence[str], key: str) -> str:
+    return _PREFIX + json.dumps([*namespace, key], ensure_ascii=False, separators=(",", ":"))
+
+
+def _prefix(namespace: Sequence[str]) -> str:
+    """What the paths of all items under a namespace begin with; a label ends with its quote."""
+    labels = json.dumps(list(namespace), ensure_ascii=False, separators=(",", ":"))[:-1]
+    return _PREFIX + labels + ("," if namespace else "")
+
+
+def _place(record: _Kept) -> tuple[tuple[str, ...], str]:
+    *namespace, key = json.loads((record.path or "")[len(_PREFIX) :])
+    return tuple(namespace), key
+
+
+def _fields_of(record: _Kept) -> dict[str, Any]:
+    namespace, key = _place(record)
+    return {
+        "namespace": namespace,
+        "key": key,
+        "value": dict(record.payload or {}),
+        "created_at": record.created_at,
+        "updated_at": record.created_at,
+    }
+
+
+def _lines(value: Any, name: str = "") -> Iterator[str]:
+    """The texts in a value, each behind the name of its field: how a person would write it down."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _lines(inner, str(key))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _lines(inner, name)
+    elif value is not None:
+        yield f"{name}: {value}" if name else str(value)

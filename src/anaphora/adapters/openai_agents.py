@@ -1,0 +1,163 @@
+"""A session of OpenAI Agents whose history is a thread of Anaphora.
+
+In: the items that a runner adds. Out: the same items, exactly, in their order, after any restart;
+and turns that `recall_conversation` finds by their words. An item's words are the turn's text, the
+rest of it stands beside them in the turn's `intent_id`. Taking an item back (`pop_item`) is one
+more turn that says so: what was said stays said. `clear_session` deletes the thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+from anaphora.errors import InvalidInput, MissingExtra
+from anaphora.memory import Memory
+from anaphora.values import NewTurn, Turn
+
+try:
+    from agents.memory import SessionABC, SessionSettings
+except ImportError as error:
+    raise MissingExtra("openai-agents", "openai-agents") from error
+
+if TYPE_CHECKING:
+    from agents.items import TResponseInputItem
+
+__all__ = ["AnaphoraSession"]
+
+ResultT = TypeVar("ResultT")
+
+_PLAIN: Final = "openai-agents"
+_TEMPLATE: Final = _PLAIN + ":"
+_TAKEN_BACK: Final = _PLAIN + "/taken-back"
+# Where the words stand in the rest of an item. A dictionary, which no item has in a text's place.
+_WORDS: Final[Mapping[str, bool]] = {"anaphora_words": True}
+
+
+class AnaphoraSession(SessionABC):
+    """The history of one session in `memory.conversations`, under the id `session_id`.
+
+    Every call runs in a worker thread. `recall(query)` gives the old turns that matter now.
+    """
+
+    def __init__(
+        self, session_id: str, memory: Memory, *, session_settings: SessionSettings | None = None
+    ) -> None:
+        self.session_id = session_id
+        self.session_settings = session_settings or SessionSettings()
+        self._memory = memory
+        self._writing = asyncio.Lock()
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """The latest `limit` items (all with None), oldest first."""
+        if limit is None and self.session_settings is not None:
+            limit = self.session_settings.limit
+        items = await asyncio.to_thread(self._items)
+        if limit is None:
+            return items
+        return items[-limit:] if limit > 0 else []
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Keep items; when this returns they are on the disk.
+
+        Raises `InvalidInput` for one that is no JSON object, `StoreError` when it cannot be kept.
+        """
+        turns = [_turn_of(cast("Mapping[str, Any]", item)) for item in items]
+        await self._write(lambda: self._append(turns))
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Take the latest item back and return it; None when there is none."""
+        return await self._write(self._pop)
+
+    async def clear_session(self) -> None:
+        """Delete the thread, for good."""
+        await self._write(lambda: self._memory.conversations.delete(self.session_id))
+
+    async def _write(self, call: Callable[[], ResultT]) -> ResultT:
+        async with self._writing:
+            done = asyncio.ensure_future(asyncio.to_thread(call))
+            try:
+                return await asyncio.shield(done)
+            except asyncio.CancelledError:
+                # The thread goes on all the same: the next call must not overtake it.
+                await asyncio.wait({done})
+                raise
+
+    def _append(self, turns: list[NewTurn]) -> None:
+        # One write for all: a crash must not leave a call without its result.
+        self._memory.conversations.extend(self.session_id, turns)
+
+    def _pop(self) -> TResponseInputItem | None:
+        items = self._items()
+        if not items:
+            return None
+        said = "(The item before was taken back.)"
+        self._append([NewTurn("system", said, intent_id=_TAKEN_BACK)])
+        return items[-1]
+
+    def _items(self) -> list[TResponseInputItem]:
+        thread = self._memory.conversations.get(self.session_id)
+        found: list[TResponseInputItem] = []
+        for turn in thread.turns if thread is not None else ():
+            if turn.intent_id != _TAKEN_BACK:
+                found.append(cast("TResponseInputItem", _item_of(turn)))
+            elif found:
+                found.pop()
+        return found
+
+
+def _turn_of(item: Mapping[str, Any]) -> NewTurn:
+    """The turn that stands for an item, so that `_item_of` makes the item again."""
+    role = item.get("role")
+    named = isinstance(role, str) and bool(role.strip())
+    role = str(role if named else item.get("type") or "item")
+    if named and set(item) == {"role", "content"} and _is_said(item["content"]):
+        return NewTurn(role, item["content"], intent_id=_PLAIN)
+    text, rest = _taken_out(item)
+    try:
+        whole = json.dumps(rest, ensure_ascii=False, separators=(",", ":"))
+    except (TypeError, ValueError) as error:
+        raise InvalidInput("items", item, f"a JSON object: {error}") from error
+    if text is None:
+        # Nothing was said: the item itself is what can be found (a call, its arguments, a result).
+        return NewTurn(role, whole, intent_id=_TEMPLATE)
+    return NewTurn(role, text, intent_id=_TEMPLATE + whole)
+
+
+def _item_of(turn: Turn) -> dict[str, Any]:
+    if not turn.intent_id.startswith(_TEMPLATE):
+        # Also the turns of a thread that came from elsewhere.
+        return {"role": turn.role, "content": turn.text}
+    rest = turn.intent_id[len(_TEMPLATE) :]
+    item: dict[str, Any] = json.loads(rest or turn.text)
+    content = item.get("content")
+    if content == _WORDS:
+        item["content"] = turn.text
+    elif isinstance(content, list):
+        for part in content:
+            if isinstance(part, dict) and part.get("text") == _WORDS:
+                part["text"] = turn.text
+    return item
+
+
+def _taken_out(item: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    """The words of an item that has exactly one text, and the item with a mark in their place."""
+    content = item.get("content")
+    if _is_said(content):
+        return content, {**item, "content": dict(_WORDS)}
+    if not isinstance(content, list):
+        return None, dict(item)
+    said = [i for i, part in enumerate(content) if isinstance(part, dict) and "text" in part]
+    if len(said) != 1 or not _is_said(content[said[0]]["text"]):
+        return None, dict(item)
+    parts = [dict(p) if isinstance(p, dict) else p for p in content]
+    text = parts[said[0]]["text"]
+    parts[said[0]]["text"] = dict(_WORDS)
+    return text, {**item, "content": parts}
+
+
+def _is_said(value: object) -> bool:
+    # A store of conversations ignores blank texts, and a session must give back what it was given.
+    return isinstance(value, str) and bool(value.strip())
