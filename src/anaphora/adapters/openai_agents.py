@@ -110,10 +110,8 @@ class AnaphoraSession(SessionABC):
 
 def _turn_of(item: Mapping[str, Any]) -> NewTurn:
     """The turn that stands for an item, so that `_item_of` makes the item again."""
-    role = item.get("role")
-    named = isinstance(role, str) and bool(role.strip())
-    role = str(role if named else item.get("type") or "item")
-    if named and set(item) == {"role", "content"} and _is_said(item["content"]):
+    role = next((str(item[k]) for k in ("role", "type") if _is_name(item.get(k))), "item")
+    if set(item) == {"role", "content"} and role == item["role"] and _is_said(item["content"]):
         return NewTurn(role, item["content"], intent_id=_PLAIN)
     text, rest = _taken_out(item)
     try:
@@ -156,6 +154,11 @@ def _taken_out(item: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
     text = parts[said[0]]["text"]
     parts[said[0]]["text"] = dict(_WORDS)
     return text, {**item, "content": parts}
+
+
+def _is_name(value: object) -> bool:
+    # A thread takes no control characters in a role.
+    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
 
 
 def _is_said(value: object) -> bool:
