@@ -13,16 +13,13 @@ import asyncio
 import builtins
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import suppress
-from contextvars import copy_context
-from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from anaphora.aio_conversations import AsyncConversations
-from anaphora.errors import Closed
+from anaphora.aio_deep import AsyncDeepQuestions
+from anaphora.aio_workers import Workers, in_loop
+from anaphora.deep_questions import DeepQuestions
 from anaphora.home import Handler, Progress, Reindexed
 from anaphora.memory import Memory, Source
 from anaphora.memory_values import (
@@ -38,54 +35,21 @@ from anaphora.values import Check, ImportReport, Recall, RecallMode, Stats, Turn
 
 if TYPE_CHECKING:
     from anaphora.care import Backup, Exported
+    from anaphora.deep.models import ModelRole
     from anaphora.embed.base import Embedder
 
 __all__ = ["AsyncConversations", "AsyncMemory", "Opening"]
 
-P = ParamSpec("P")
-ResultT = TypeVar("ResultT")
-
-# Calls wait for disks and models, hardly for each other.
-_THREADS = 8
-
-
-@dataclass(slots=True)
-class _Workers:
-    """The threads that all views on one home share, and what they are doing."""
-
-    pool: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(_THREADS, thread_name_prefix="anaphora")
-    )
-    running: set[Future[Any]] = field(default_factory=set)
-
-    async def do(self, call: Callable[P, ResultT], *args: P.args, **kwargs: P.kwargs) -> ResultT:
-        """What `call` returns or raises, from a worker thread with the caller's context."""
-        try:
-            future = self.pool.submit(copy_context().run, partial(call, *args, **kwargs))
-        except RuntimeError:
-            # The pool was shut down, or the interpreter is ending.
-            raise Closed from None
-        self.running.add(future)
-        future.add_done_callback(self.running.discard)
-        return await asyncio.wrap_future(future)
-
-    def finish(self, close: Callable[[], None]) -> None:
-        """Wait for what is running, cancelled or not, then close."""
-        wait(set(self.running))
-        close()
-        self.pool.shutdown(wait=False)
-
-
-class AsyncMemory:
+class AsyncMemory(AsyncDeepQuestions):
     """Memory on one home, in one namespace, for programs with an event loop.
 
     Open it with `async with AsyncMemory.open(...) as memory`, or await `AsyncMemory.open(...)` and
     await `close()`. Safe to share between tasks, and between event loops.
     """
 
-    def __init__(self, memory: Memory, workers: _Workers | None = None) -> None:
+    def __init__(self, memory: Memory, workers: Workers | None = None) -> None:
         self._memory = memory
-        self._workers = workers if workers is not None else _Workers()
+        self._workers = workers if workers is not None else Workers()
 
     @classmethod
     def open(
@@ -98,12 +62,14 @@ class AsyncMemory:
         encrypt: bool | Literal["keychain", "file"] | None = None,
         embedder: str | Embedder | None = None,
         cache_size: int = 256,
+        model: str | ModelRole | None = None,
+        sub_model: str | ModelRole | None = None,
         clock: Callable[[], datetime] | None = None,
         warm: bool = True,
     ) -> Opening:
         """As `Memory.open`."""
         return Opening(
-            _Workers(),
+            Workers(),
             lambda: Memory.open(
                 home,
                 database=database,
@@ -112,6 +78,8 @@ class AsyncMemory:
                 encrypt=encrypt,
                 embedder=embedder,
                 cache_size=cache_size,
+                model=model,
+                sub_model=sub_model,
                 clock=clock,
                 warm=warm,
             ),
@@ -191,7 +159,7 @@ class AsyncMemory:
         self, items: Iterable[NewMemory], progress: Progress | None = None
     ) -> builtins.list[Remembered]:
         """As `Memory.remember_many`."""
-        return await self._workers.do(self._memory.remember_many, items, _in_loop(progress))
+        return await self._workers.do(self._memory.remember_many, items, in_loop(progress))
 
     async def recall(
         self,
@@ -251,13 +219,13 @@ class AsyncMemory:
         self, embedder: str | None = None, *, progress: Progress | None = None
     ) -> Reindexed:
         """As `Memory.reindex`."""
-        return await self._workers.do(self._memory.reindex, embedder, progress=_in_loop(progress))
+        return await self._workers.do(self._memory.reindex, embedder, progress=in_loop(progress))
 
     async def backup(
         self, path: str | os.PathLike[str], *, progress: Progress | None = None
     ) -> Backup:
         """As `Memory.backup`."""
-        return await self._workers.do(self._memory.backup, path, progress=_in_loop(progress))
+        return await self._workers.do(self._memory.backup, path, progress=in_loop(progress))
 
     @staticmethod
     async def restore(
@@ -269,14 +237,14 @@ class AsyncMemory:
     ) -> Backup:
         """As `Memory.restore`."""
         return await asyncio.to_thread(
-            Memory.restore, path, home, database=database, progress=_in_loop(progress)
+            Memory.restore, path, home, database=database, progress=in_loop(progress)
         )
 
     async def export(
         self, path: str | os.PathLike[str], *, progress: Progress | None = None
     ) -> Exported:
         """As `Memory.export`."""
-        return await self._workers.do(self._memory.export, path, progress=_in_loop(progress))
+        return await self._workers.do(self._memory.export, path, progress=in_loop(progress))
 
     async def import_(
         self,
@@ -284,6 +252,7 @@ class AsyncMemory:
         *,
         format: str | None = None,  # noqa: A002 - the word users know
         again: bool = False,
+        embed: bool = True,
         progress: Progress | None = None,
     ) -> ImportReport:
         """As `Memory.import_`."""
@@ -292,7 +261,8 @@ class AsyncMemory:
             source,
             format=format,
             again=again,
-            progress=_in_loop(progress),
+            embed=embed,
+            progress=in_loop(progress),
         )
 
     async def ready(self, timeout: float | None = None) -> bool:
@@ -301,7 +271,7 @@ class AsyncMemory:
 
     def on(self, event: str, handler: Handler) -> None:
         """As `Memory.on`."""
-        self._memory.on(event, _in_loop(handler) or handler)
+        self._memory.on(event, in_loop(handler) or handler)
 
     async def stats(self) -> Stats:
         """As `Memory.stats`."""
@@ -332,7 +302,7 @@ class AsyncMemory:
 class Opening:
     """A memory that is being opened: await it, or use it as an async context manager."""
 
-    def __init__(self, workers: _Workers, open_memory: Callable[[], Memory]) -> None:
+    def __init__(self, workers: Workers, open_memory: Callable[[], Memory]) -> None:
         self._workers = workers
         self._open_memory = open_memory
         self._memory: AsyncMemory | None = None
@@ -352,28 +322,6 @@ class Opening:
         return AsyncMemory(await self._workers.do(self._open_memory), self._workers)
 
 
-def _in_loop(callback: Callable[P, object] | None) -> Callable[P, None] | None:
-    """The callback, to be called from any thread: it runs in the present event loop."""
-    if callback is None:
-        return None
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
-        # Without a loop there is nowhere else to run.
-        return lambda *args, **kwargs: _ignored(callback(*args, **kwargs))
-
-    def call(*args: P.args, **kwargs: P.kwargs) -> None:
-        # A loop that is closed has nobody left to be told.
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(partial(callback, *args, **kwargs))
-
-    return call
-
-
-def _ignored(_: object) -> None:
-    """What a callback returns is nobody's concern."""
-
-
 def _take_docstrings(mirror: type, original: type) -> None:
     """One wording for both: what is said of a method is said once, where it is written."""
     for name, member in vars(mirror).items():
@@ -388,6 +336,7 @@ def _mirror() -> None:
     from anaphora.store.threads import ConversationStore
 
     _take_docstrings(AsyncMemory, Memory)
+    _take_docstrings(AsyncDeepQuestions, DeepQuestions)
     _take_docstrings(AsyncConversations, ConversationStore)
 
 

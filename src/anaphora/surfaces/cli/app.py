@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from anaphora.surfaces.cli import bench, care, conversation, homes, keys, memories
+from anaphora.surfaces.cli import bench, care, conversation, homes, keys, memories, setup
 from anaphora.surfaces.cli.where import Where
 
 __all__ = ["app"]
@@ -23,6 +23,7 @@ app.add_typer(bench.app, name="bench")
 memories.register(app)
 homes.register(app)
 keys.register(app)
+setup.register(app)
 app.command("stats")(care.stats)
 app.command("doctor")(care.doctor)
 

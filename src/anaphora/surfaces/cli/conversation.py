@@ -19,12 +19,15 @@ from anaphora.surfaces.cli.output import (
     tracker,
     visible,
 )
+from anaphora.surfaces.cli.watching import watch
 from anaphora.surfaces.cli.where import opened
 from anaphora.values import ImportReport, RecallMode
 
 __all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, help="Conversations: import, list, show, recall.")
+
+app.command()(watch)
 
 Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 

@@ -1,0 +1,171 @@
+"""Transcripts that grow: which files of some folders are new or changed, brought in one by one.
+
+In: folders, a way to import one file, and a clock. Out: for each look, what came in and which
+conversations have ended (their file was left alone for a while). What was brought in is remembered
+in a small file that may be lost: importing a transcript again adds nothing. Only files that changed
+are read. It never writes into the folders it watches.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from anaphora.errors import InvalidInput, StoreError, UnknownFormat
+from anaphora.store.disk import make_directory
+from anaphora.values import ImportProblem, ImportReport
+
+__all__ = ["IDLE", "Looked", "TranscriptWatch"]
+
+IDLE: Final = timedelta(minutes=30)
+"""A transcript that was left alone this long is taken for a session that has ended."""
+
+_SUFFIX: Final = ".jsonl"
+Mark = tuple[int, int]
+ImportFile = Callable[[Path], ImportReport]
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """One look at the folders: files that were read, what came in, conversations that ended."""
+
+    files: int = 0
+    added: int = 0
+    ended: tuple[str, ...] = ()
+    problems: tuple[ImportProblem, ...] = ()
+
+
+@dataclass(slots=True)
+class _Live:
+    """A file that grew while it was watched, and its conversations."""
+
+    changed_at: datetime
+    conversations: dict[str, None] = field(default_factory=dict)
+
+
+class TranscriptWatch:
+    """Follows transcript folders. `marks` is where it notes what it has read, None for nowhere.
+
+    `import_file` must add nothing for what it imported before. Not safe to share between threads;
+    two processes that watch the same folders do no harm to each other.
+    """
+
+    def __init__(
+        self,
+        folders: Iterable[Path],
+        import_file: ImportFile,
+        *,
+        clock: Callable[[], datetime],
+        marks: Path | None = None,
+        idle: timedelta = IDLE,
+    ) -> None:
+        self._folders = tuple(folders)
+        self._import = import_file
+        self._clock = clock
+        self._place = marks
+        self._idle = idle
+        self._marks = _read(marks)
+        self._live: dict[str, _Live] = {}
+
+    def look(self) -> Looked:
+        """Bring in what changed since the last look. StoreError when it cannot be kept."""
+        now = self._clock()
+        files = added = 0
+        problems: list[ImportProblem] = []
+        for path, mark in self._changed():
+            report = self._brought_in(path, problems)
+            files += 1
+            self._marks[_key(path)] = mark
+            if report is None:
+                continue
+            added += report.added
+            live = self._live.setdefault(str(path), _Live(now))
+            live.changed_at = now
+            live.conversations.update(dict.fromkeys(report.conversation_ids))
+        if files:
+            self._keep()
+        return Looked(files, added, tuple(self._ended(now)), tuple(problems))
+
+    def _brought_in(self, path: Path, problems: list[ImportProblem]) -> ImportReport | None:
+        try:
+            report = self._import(path)
+        except UnknownFormat:
+            # A transcript of something else, or one that has no message yet.
+            return None
+        except InvalidInput as error:
+            problems.append(ImportProblem(str(path), "", str(error)))
+            return None
+        problems.extend(report.problems)
+        return report
+
+    def _changed(self) -> Iterator[tuple[Path, Mark]]:
+        """Files whose size or time differs from what was read, those of the oldest change first.
+
+        The mark is taken before the file is read: what is written meanwhile is found next time.
+        """
+        found: list[tuple[int, Path, Mark]] = []
+        seen: set[str] = set()
+        for path in self._transcripts():
+            with suppress(OSError):
+                status = path.stat()
+                mark = (status.st_size, status.st_mtime_ns)
+                seen.add(_key(path))
+                if self._marks.get(_key(path)) != mark:
+                    found.append((status.st_mtime_ns, path, mark))
+        for gone in self._marks.keys() - seen:
+            del self._marks[gone]
+        for _, path, mark in sorted(found):
+            yield path, mark
+
+    def _transcripts(self) -> Iterator[Path]:
+        for folder in self._folders:
+            if folder.is_file():
+                yield folder
+            for directory, _, names in os.walk(folder):
+                for name in names:
+                    if name.endswith(_SUFFIX):
+                        yield Path(directory, name)
+
+    def _ended(self, now: datetime) -> Iterator[str]:
+        for path, live in list(self._live.items()):
+            if now - live.changed_at >= self._idle:
+                del self._live[path]
+                yield from live.conversations
+
+    def _keep(self) -> None:
+        if self._place is None:
+            return
+        fresh = self._place.with_suffix(f".{os.getpid()}.new")
+        try:
+            make_directory(self._place.parent)
+            fresh.write_text(json.dumps(self._marks), "utf-8")
+            fresh.replace(self._place)
+        except OSError as error:
+            raise StoreError("write", self._place, str(error)) from error
+
+
+def _key(path: Path) -> str:
+    # No path in clear: the marks of a sealed home lie outside of what is sealed.
+    return hashlib.blake2b(os.fsencode(path), digest_size=16).hexdigest()
+
+
+def _read(place: Path | None) -> dict[str, Mark]:
+    if place is None:
+        return {}
+    try:
+        found = json.loads(place.read_text("utf-8"))
+        return {str(path): (int(size), int(at)) for path, (size, at) in _items(found)}
+    except (OSError, ValueError, TypeError):
+        # Lost or torn: every transcript is read once more, which adds nothing.
+        return {}
+
+
+def _items(found: object) -> Iterable[tuple[str, tuple[int, int]]]:
+    return found.items() if isinstance(found, Mapping) else ()

@@ -1,0 +1,83 @@
+"""`anaphora conversation watch`: turns come in by themselves."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from anaphora.config import client_folders, load_settings
+from anaphora.intake.watch import IDLE, Looked, TranscriptWatch
+from anaphora.memory import Memory
+from anaphora.surfaces.cli.output import console, emit, visible
+from anaphora.surfaces.cli.where import Where, opened
+
+__all__ = ["watch"]
+
+INTERVAL = 2.0
+
+
+def watch(
+    context: typer.Context,
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Transcript folders (default: those of Claude Code and Codex)."),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Look once and end.")] = False,
+    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = INTERVAL,
+    idle: Annotated[
+        float, typer.Option(min=0.0, help="Minutes after which a quiet session has ended.")
+    ] = IDLE.total_seconds() / 60,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON line a look.")] = False,
+) -> None:
+    """Follow the transcripts of coding agents: what is said there is remembered here.
+
+    Runs until it is interrupted. Only files that changed are read; a session that was quiet for
+    --idle minutes counts as ended, which queues what a session's end brings.
+    """
+    with opened(context, warm=not once) as memory:
+        following = _watch(context.obj, memory, folders, idle)
+        try:
+            while True:
+                looked = following.look()
+                for conversation_id in looked.ended:
+                    memory.end_session(conversation_id)
+                _tell(looked, as_json, always=once)
+                if once:
+                    return
+                time.sleep(interval)
+        except KeyboardInterrupt:
+            return
+
+
+def _watch(
+    where: Where, memory: Memory, folders: list[Path] | None, idle: float
+) -> TranscriptWatch:
+    settings = load_settings(where.home, where.conversations)
+    known = client_folders()
+    return TranscriptWatch(
+        folders or [known.claude / "projects", known.codex / "sessions"],
+        memory.import_,
+        clock=lambda: datetime.now(UTC),
+        marks=settings.home / "index" / f"watched-{where.namespace}.json",
+        idle=timedelta(minutes=idle),
+    )
+
+
+def _tell(looked: Looked, as_json: bool, *, always: bool) -> None:
+    if not (always or looked.files or looked.ended):
+        return
+    if as_json:
+        emit(looked)
+        return
+    out = console()
+    out.print(
+        f"{looked.added} turns from {looked.files} transcripts"
+        + (f", {len(looked.ended)} sessions ended" if looked.ended else "")
+    )
+    for problem in looked.problems:
+        out.print(Text(visible(f"  {problem.path}: {problem.place}: {problem.reason}"), "yellow"))

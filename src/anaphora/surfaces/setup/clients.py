@@ -1,0 +1,103 @@
+"""The clients that are known: where each keeps its configuration, and what belongs there.
+
+In: the folders of this machine (`config.ClientFolders`). Out: for each client its files and the
+entries that Anaphora needs in them. Reads and writes nothing.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from anaphora.config import ClientFolders
+from anaphora.errors import InvalidInput
+
+__all__ = ["CLIENTS", "NAME", "Entry", "entries"]
+
+NAME: Final = "anaphora"
+"""What the server is called in every client's configuration."""
+
+HOOK_TIMEOUT: Final = 60
+"""Seconds that a client waits for the hook that brings its transcript in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A value that belongs into one file: under `keys`, in the client's own `form`.
+
+    `form` is "json" or "toml". With `member_of` the value is one member of the list under `keys`:
+    the member that holds these words in its text is Anaphora's.
+    """
+
+    path: Path
+    form: str
+    keys: tuple[str, ...]
+    value: Mapping[str, Any]
+    member_of: str | None = None
+
+
+Build = Callable[[ClientFolders, Sequence[str]], tuple[Entry, ...]]
+
+
+def _stdio(command: Sequence[str], *, typed: bool = False) -> dict[str, Any]:
+    server: dict[str, Any] = {"command": command[0], "args": [*command[1:], "mcp"]}
+    return {"type": "stdio", **server} if typed else server
+
+
+def _claude_code(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
+    hook = shlex.join([*command, "hook", "claude-code"])
+    settings = folders.claude / "settings.json"
+    run = {"hooks": [{"type": "command", "command": hook, "timeout": HOOK_TIMEOUT}]}
+    servers = folders.claude_servers
+    return (
+        Entry(servers, "json", ("mcpServers", NAME), _stdio(command, typed=True)),
+        # What a session said is brought in before it is compacted, and when it ends.
+        Entry(settings, "json", ("hooks", "PreCompact"), run, member_of="hook claude-code"),
+        Entry(settings, "json", ("hooks", "SessionEnd"), run, member_of="hook claude-code"),
+    )
+
+
+def _claude_desktop(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
+    path = folders.applications / "Claude" / "claude_desktop_config.json"
+    return (Entry(path, "json", ("mcpServers", NAME), _stdio(command)),)
+
+
+def _codex(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
+    path = folders.codex / "config.toml"
+    return (Entry(path, "toml", ("mcp_servers", NAME), _stdio(command)),)
+
+
+def _cursor(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
+    path = folders.user / ".cursor" / "mcp.json"
+    return (Entry(path, "json", ("mcpServers", NAME), _stdio(command)),)
+
+
+def _vscode(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
+    path = folders.applications / "Code" / "User" / "mcp.json"
+    return (Entry(path, "json", ("servers", NAME), _stdio(command, typed=True)),)
+
+
+def _gemini(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
+    path = folders.user / ".gemini" / "settings.json"
+    return (Entry(path, "json", ("mcpServers", NAME), _stdio(command)),)
+
+
+CLIENTS: Final[Mapping[str, Build]] = {
+    "claude-code": _claude_code,
+    "claude-desktop": _claude_desktop,
+    "codex": _codex,
+    "cursor": _cursor,
+    "vscode": _vscode,
+    "gemini": _gemini,
+}
+
+
+def entries(client: str, folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
+    """What belongs where for `client`; `command` starts Anaphora. `InvalidInput` for another."""
+    build = CLIENTS.get(client)
+    if build is None:
+        raise InvalidInput("client", client, f"expected one of {', '.join(CLIENTS)}")
+    return build(folders, command)

@@ -1,0 +1,169 @@
+"""Configuration files as values: read, one entry put in or taken out, written in their own manner.
+
+In: the bytes of a file and an entry. Out: new bytes. JSON keeps its indentation and the order of
+its members; TOML keeps every byte but those of Anaphora's own table. A file that cannot be changed
+without losing something of the user's (comments in JSON, a table written inline) is refused, and
+the error shows what to put in by hand.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from anaphora.errors import InvalidInput
+from anaphora.surfaces.setup.clients import Entry
+
+__all__ = ["put", "read", "snippet", "take"]
+
+
+def read(form: str, path: Path, content: bytes) -> dict[str, Any]:
+    """The value of a whole file; {} for an empty one. `InvalidInput` when it cannot be read."""
+    try:
+        text = content.decode("utf-8-sig")
+        value = tomllib.loads(text) if form == "toml" else json.loads(text or "{}")
+    except ValueError as error:
+        raise InvalidInput(
+            str(path), None, f"it is not plain {form.upper()} and is left as it is: {error}"
+        ) from error
+    if not isinstance(value, dict):
+        raise InvalidInput(str(path), None, "expected an object at the top; it is left as it is")
+    return value
+
+
+def put(entry: Entry, content: bytes) -> bytes:
+    """The file with the entry in it; the same bytes when it is there already."""
+    before = read(entry.form, entry.path, content)
+    after = _put(entry, before)
+    if after == before:
+        return content
+    if entry.form == "json":
+        return _json_like(after, content)
+    return _toml(entry, content, after, lambda text: _with_table(entry, text))
+
+
+def take(entry: Entry, content: bytes) -> bytes:
+    """The file without the entry, and without what is empty because of that."""
+    before = read(entry.form, entry.path, content)
+    after = _taken(entry, before)
+    if after == before:
+        return content
+    if entry.form == "json":
+        return _json_like(after, content)
+    return _toml(entry, content, after, lambda text: _without_table(entry, text))
+
+
+def snippet(entry: Entry) -> str:
+    """What somebody would put in by hand."""
+    if entry.form == "toml":
+        return _table(entry)
+    return json.dumps(_put(entry, {}), indent=2, ensure_ascii=False)
+
+
+def _put(entry: Entry, whole: Mapping[str, Any]) -> dict[str, Any]:
+    after = copy.deepcopy(dict(whole))
+    place = after
+    for key in entry.keys[:-1]:
+        place = place.setdefault(key, {})
+        if not isinstance(place, dict):
+            raise InvalidInput(str(entry.path), place, f"{key} is no object; it is left as it is")
+    last = entry.keys[-1]
+    if entry.member_of is None:
+        place[last] = copy.deepcopy(dict(entry.value))
+        return after
+    members = place.setdefault(last, [])
+    if not isinstance(members, list):
+        raise InvalidInput(str(entry.path), members, f"{last} is no list; it is left as it is")
+    mine = [n for n, one in enumerate(members) if _is_mine(entry, one)]
+    if not mine:
+        members.append(copy.deepcopy(dict(entry.value)))
+    else:
+        members[mine[0]] = copy.deepcopy(dict(entry.value))
+        place[last] = [one for n, one in enumerate(members) if n not in mine[1:]]
+    return after
+
+
+def _taken(entry: Entry, whole: Mapping[str, Any]) -> dict[str, Any]:
+    after = copy.deepcopy(dict(whole))
+    places = [after]
+    for key in entry.keys[:-1]:
+        inner = places[-1].get(key)
+        if not isinstance(inner, dict):
+            return after
+        places.append(inner)
+    last = entry.keys[-1]
+    if entry.member_of is None:
+        if places[-1].pop(last, None) is None:
+            return after
+    else:
+        members = places[-1].get(last)
+        if not isinstance(members, list) or not any(_is_mine(entry, one) for one in members):
+            return after
+        places[-1][last] = [one for one in members if not _is_mine(entry, one)]
+        if not places[-1][last]:
+            del places[-1][last]
+    for place, key in zip(reversed(places[:-1]), reversed(entry.keys[:-1]), strict=True):
+        if not place[key]:
+            del place[key]
+    return after
+
+
+def _is_mine(entry: Entry, member: object) -> bool:
+    return entry.member_of is not None and entry.member_of in json.dumps(member)
+
+
+def _json_like(value: Mapping[str, Any], content: bytes) -> bytes:
+    """JSON in the manner of what was there: indentation, the line at the end, a byte order mark."""
+    text = content.decode("utf-8-sig")
+    found = re.search(r"^[{\[]\r?\n([ \t]+)", text)
+    indent = found[1] if found else (None if text.strip() not in {"", "{}"} else "  ")
+    made = json.dumps(value, indent=indent, ensure_ascii="\\u" in text)
+    if text.endswith("\n") or not text:
+        made += "\n"
+    if "\r\n" in text:
+        made = made.replace("\n", "\r\n")
+    mark = b"\xef\xbb\xbf" if content.startswith(b"\xef\xbb\xbf") else b""
+    return mark + made.encode()
+
+
+def _toml(
+    entry: Entry, content: bytes, expected: Mapping[str, Any], change: Callable[[str], str]
+) -> bytes:
+    made = change(content.decode()).encode()
+    try:
+        found = tomllib.loads(made.decode())
+    except tomllib.TOMLDecodeError:
+        found = {}
+    if found != expected:
+        raise InvalidInput(
+            str(entry.path), None, f"it is left as it is; put this in by hand:\n{snippet(entry)}"
+        )
+    return made
+
+
+def _table(entry: Entry) -> str:
+    lines = [f"[{'.'.join(entry.keys)}]"]
+    for key, value in entry.value.items():
+        # A JSON string or list of strings is also one of TOML.
+        lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}")
+    return "\n".join(lines) + "\n"
+
+
+def _with_table(entry: Entry, text: str) -> str:
+    rest = _without_table(entry, text)
+    if rest and not rest.endswith("\n"):
+        rest += "\n"
+    return rest + ("\n" if rest else "") + _table(entry)
+
+
+def _without_table(entry: Entry, text: str) -> str:
+    name = r"\s*\.\s*".join(f'"?{re.escape(key)}"?' for key in entry.keys)
+    # The table and tables within it, up to the next table of somebody else.
+    mine = rf"^[ \t]*\[\s*{name}\s*(?:\.[^\]\n]*)?\][^\n]*(?:\n(?![ \t]*\[)[^\n]*)*\n?"
+    rest = re.sub(rf"(?m){mine}", "", text)
+    return rest if rest == text else rest.rstrip("\n") + ("\n" if rest.strip() else "")

@@ -1,0 +1,315 @@
+"""Anaphora goes into a client's configuration, is shown first, and comes out without a trace."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from anaphora.config import ClientFolders, client_folders
+from anaphora.errors import InvalidInput
+from anaphora.surfaces.setup.changes import BACKUP, plan, plan_undo
+from anaphora.surfaces.setup.clients import CLIENTS, entries
+
+COMMAND = ["/opt/my tools/anaphora", "--home", "/data/é"]
+SHARED = Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> ClientFolders:
+    return client_folders({"HOME": str(tmp_path)}, "linux")
+
+
+def server_of(client: str, folders: ClientFolders) -> dict[str, Any]:
+    entry = entries(client, folders, COMMAND)[0]
+    content = entry.path.read_text()
+    value: Any = tomllib.loads(content) if entry.form == "toml" else json.loads(content)
+    for key in entry.keys:
+        value = value[key]
+    assert isinstance(value, dict)
+    return value
+
+
+def make(client: str, folders: ClientFolders) -> None:
+    for change in plan(entries(client, folders, COMMAND)):
+        change.make()
+
+
+def undo(client: str, folders: ClientFolders) -> None:
+    for change in plan_undo(entries(client, folders, COMMAND)):
+        change.make()
+
+
+def everything(root: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+
+
+@pytest.mark.promise("setup.clients")
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_new_configuration_starts_the_server(
+    client: str, folders: ClientFolders, tmp_path: Path
+) -> None:
+    """Where a client has no configuration yet, one is made, and undoing removes it again."""
+    make(client, folders)
+    server = server_of(client, folders)
+    assert [server["command"], *server["args"]] == [*COMMAND, "mcp"]
+    undo(client, folders)
+    assert everything(tmp_path) == {}
+
+
+@pytest.mark.promise("setup.clients")
+def test_claude_code_gets_its_hooks(folders: ClientFolders) -> None:
+    """Before compaction and at the end of a session Claude Code calls the hook, quoted right."""
+    make("claude-code", folders)
+    hooks = json.loads((folders.claude / "settings.json").read_text())["hooks"]
+    for event in ("PreCompact", "SessionEnd"):
+        (group,) = hooks[event]
+        (run,) = group["hooks"]
+        assert run["command"] == "'/opt/my tools/anaphora' --home '/data/é' hook claude-code"
+
+
+THEIRS = {
+    "json": """{
+\t"theme": "dark",
+\t"mcpServers": {"other": {"command": "x"}},
+\t"servers": {},
+\t"hooks": {"SessionEnd": [{"hooks": [{"type": "command", "command": "mine"}]}]}
+}""",
+    "toml": """# my notes
+model = "o9"  # best
+
+[mcp_servers.other]
+command = "x"
+[profiles.a]
+b = 1""",
+}
+
+
+@pytest.mark.promise("setup.undo")
+@pytest.mark.parametrize("client", CLIENTS)
+def test_what_was_there_stays_and_comes_back(
+    client: str, folders: ClientFolders, tmp_path: Path
+) -> None:
+    """Other settings are kept; doing it twice changes nothing; undoing gives the same bytes."""
+    for entry in entries(client, folders, COMMAND):
+        entry.path.parent.mkdir(parents=True, exist_ok=True)
+        entry.path.write_text(THEIRS[entry.form])
+    before = everything(tmp_path)
+    make(client, folders)
+    for entry in entries(client, folders, COMMAND):
+        text = entry.path.read_text()
+        assert "# my notes" in text or '"theme": "dark"' in text
+        assert "other" in text
+        if entry.form == "json":
+            assert json.loads(text)["hooks"]["SessionEnd"][0] == {
+                "hooks": [{"type": "command", "command": "mine"}]
+            }
+    after = everything(tmp_path)
+    assert all(change.nothing for change in plan(entries(client, folders, COMMAND)))
+    make(client, folders)
+    assert everything(tmp_path) == after
+    undo(client, folders)
+    assert everything(tmp_path) == before
+
+
+@pytest.mark.promise("setup.undo")
+@pytest.mark.parametrize("client", CLIENTS)
+def test_undoing_keeps_what_was_written_meanwhile(client: str, folders: ClientFolders) -> None:
+    """Settings that the user changed after the setup are not taken back with it."""
+    for entry in entries(client, folders, COMMAND):
+        entry.path.parent.mkdir(parents=True, exist_ok=True)
+        entry.path.write_text(THEIRS[entry.form])
+    make(client, folders)
+    for entry in {one.path: one for one in entries(client, folders, COMMAND)}.values():
+        text = entry.path.read_text()
+        changed = text.replace('"dark"', '"light"').replace('"o9"', '"o10"')
+        assert changed != text
+        entry.path.write_text(changed)
+    undo(client, folders)
+    for entry in entries(client, folders, COMMAND):
+        text = entry.path.read_text()
+        assert '"light"' in text or '"o10"' in text
+        assert "anaphora" not in text
+        assert not entry.path.with_name(entry.path.name + BACKUP).exists()
+
+
+@pytest.mark.promise("setup.clients")
+def test_an_older_setup_is_renewed(folders: ClientFolders) -> None:
+    """Another command takes the place of the older one, in tables and lists too."""
+    for client in CLIENTS:
+        for change in plan(entries(client, folders, ["/old/anaphora"])):
+            change.make()
+        make(client, folders)
+        for entry in entries(client, folders, COMMAND):
+            assert "/old/anaphora" not in entry.path.read_text()
+        assert server_of(client, folders)["command"] == COMMAND[0]
+
+
+@pytest.mark.promise("setup.undo")
+@pytest.mark.parametrize(
+    ("client", "content"),
+    [
+        ("vscode", '{\n  // my servers\n  "servers": {}\n}'),
+        ("cursor", '{"mcpServers": []}'),
+        ("gemini", "[1, 2]"),
+        ("claude-desktop", '{"mcpServers": {'),
+        ("codex", 'mcp_servers = { other = { command = "x" } }\n'),
+        ("codex", "[mcp_servers\n"),
+        ("cursor", "\xff\xfe"),
+    ],
+)
+def test_what_cannot_be_kept_is_left_alone(
+    client: str, content: str, folders: ClientFolders, tmp_path: Path
+) -> None:
+    """A file that would lose something is refused with a clear word, and not a byte changes."""
+    (entry,) = entries(client, folders, COMMAND)
+    entry.path.parent.mkdir(parents=True)
+    entry.path.write_text(content, encoding="latin-1")
+    before = everything(tmp_path)
+    with pytest.raises(InvalidInput, match="left as it is"):
+        make(client, folders)
+    assert everything(tmp_path) == before
+
+
+def test_a_file_written_meanwhile_is_not_overwritten(folders: ClientFolders) -> None:
+    """Between showing and making a change somebody else's writing wins."""
+    (change,) = plan(entries("cursor", folders, COMMAND))
+    change.path.parent.mkdir(parents=True)
+    change.path.write_text('{"new": 1}')
+    with pytest.raises(InvalidInput, match="meanwhile"):
+        change.make()
+    assert change.path.read_text() == '{"new": 1}'
+
+
+def test_a_linked_file_stays_a_link(folders: ClientFolders, tmp_path: Path) -> None:
+    """Settings that are a link into somebody's dotfiles are changed where they lie."""
+    real = tmp_path / "dotfiles" / "cursor.json"
+    real.parent.mkdir()
+    real.write_text("{}\n")
+    link = folders.user / ".cursor" / "mcp.json"
+    link.parent.mkdir()
+    link.symlink_to(real)
+    make("cursor", folders)
+    assert link.is_symlink()
+    assert "anaphora" in real.read_text()
+    undo("cursor", folders)
+    assert real.read_text() == "{}\n"
+
+
+Tables = st.dictionaries(
+    st.sampled_from(["a", "anaphora", "mcp_servers", "x.y"]), st.integers() | st.text(max_size=4)
+)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    settings_=st.fixed_dictionaries(
+        {}, optional={"mcpServers": st.dictionaries(st.text(max_size=3), Tables), "hooks": Tables}
+    ),
+    indent=st.sampled_from([None, 2, "\t"]),
+    end=st.sampled_from(["", "\n", "\r\n"]),
+)
+def test_any_json_comes_back(
+    tmp_path_factory: pytest.TempPathFactory, settings_: dict[str, Any], indent: Any, end: str
+) -> None:
+    """Whatever a client's settings are, doing and undoing leaves the very same bytes."""
+    folders = client_folders({"HOME": str(tmp_path_factory.mktemp("home"))}, "linux")
+    (entry,) = entries("cursor", folders, COMMAND)
+    entry.path.parent.mkdir(parents=True)
+    content = (json.dumps(settings_, indent=indent) + end).encode()
+    entry.path.write_bytes(content)
+    held = settings_.get("mcpServers", {}).get("anaphora")
+    make("cursor", folders)
+    assert json.loads(entry.path.read_bytes())["mcpServers"]["anaphora"]["command"] == COMMAND[0]
+    if held is None:
+        undo("cursor", folders)
+        assert entry.path.read_bytes() == content
+
+
+def run(home: Path, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "anaphora", "--home", str(home / "memory"), *words],
+        input=given,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "HOME": str(home)},
+    )
+
+
+@pytest.mark.promise("setup.clients")
+def test_the_command_shows_asks_and_does(tmp_path: Path) -> None:
+    """`--dry-run` writes nothing, "n" writes nothing, "y" writes, `--undo` takes back."""
+    dry = run(tmp_path, "setup", "cursor", "--dry-run")
+    assert (dry.returncode, "mcpServers" in dry.stdout) == (0, True)
+    refused = run(tmp_path, "setup", "cursor", given="n\n")
+    assert refused.returncode == 1
+    assert not (tmp_path / ".cursor").exists()
+    done = run(tmp_path, "setup", "cursor", given="y\n")
+    assert done.returncode == 0, done.stderr
+    args = json.loads((tmp_path / ".cursor/mcp.json").read_text())["mcpServers"]["anaphora"]["args"]
+    assert args == ["--home", str(tmp_path / "memory"), "mcp"]
+    again = run(tmp_path, "setup", "cursor", "--json")
+    assert json.loads(again.stdout) == {"client": "cursor", "made": False, "changes": []}
+    assert run(tmp_path, "setup", "cursor", "--undo", "--yes").returncode == 0
+    assert not (tmp_path / ".cursor/mcp.json").exists()
+    unknown = run(tmp_path, "setup", "emacs")
+    assert (unknown.returncode, "claude-code" in unknown.stderr) == (2, True)
+
+
+def transcript(folder: Path, turns: int) -> Path:
+    lines = [
+        {
+            "type": "user" if n % 2 == 0 else "assistant",
+            "uuid": f"u{n}",
+            "parentUuid": f"u{n - 1}" if n else None,
+            "sessionId": "s-1",
+            "timestamp": f"2026-05-01T10:{n:02}:00.000Z",
+            "message": {"role": "user" if n % 2 == 0 else "assistant", "content": f"said {n}"},
+        }
+        for n in range(turns)
+    ]
+    path = folder / "s-1.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+@pytest.mark.promise("setup.hooks")
+def test_the_hook_brings_the_transcript_in(tmp_path: Path) -> None:
+    """What Claude Code tells its hook is enough to keep every word of the session, once."""
+    path = transcript(tmp_path, 4)
+    for event, turns in (("PreCompact", 4), ("SessionEnd", 6)):
+        transcript(tmp_path, turns)
+        told = {"hook_event_name": event, "transcript_path": str(path), "session_id": "s-1"}
+        done = run(tmp_path, "hook", "claude-code", given=json.dumps(told))
+        assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    listed = json.loads(run(tmp_path, "conversation", "list", "--json").stdout)
+    assert [one["turn_count"] for one in listed] == [6]
+    for bad in ("", "[]", "{}", "nonsense"):
+        assert run(tmp_path, "hook", "claude-code", given=bad).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("platform", "environ", "expected"),
+    [
+        ("darwin", {"HOME": "/Users/a"}, "/Users/a/Library/Application Support"),
+        ("linux", {"HOME": "/home/a"}, "/home/a/.config"),
+        ("linux", {"HOME": "/home/a", "XDG_CONFIG_HOME": "/c"}, "/c"),
+        ("win32", {"USERPROFILE": "/u", "APPDATA": "/u/Roaming"}, "/u/Roaming"),
+    ],
+)
+def test_each_system_has_its_folders(platform: str, environ: dict[str, str], expected: str) -> None:
+    """Desktop programs keep their settings where their system says; variables win."""
+    assert str(client_folders(environ, platform).applications) == expected
+    moved = client_folders({**environ, "CODEX_HOME": "/x", "CLAUDE_CONFIG_DIR": "/y"}, platform)
+    assert (moved.codex, moved.claude_servers) == (Path("/x"), Path("/y/.claude.json"))
