@@ -26,6 +26,8 @@ MEASUREMENTS = (
     "memory_faults",
     "single_adds",
     "sealed",
+    "deep_overhead",
+    "deep_aggregation",
 )
 
 

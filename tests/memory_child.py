@@ -153,8 +153,8 @@ def flaws(memory: Memory) -> list[str]:
 
 def texts_of(memory: Memory) -> set[str]:
     """The words of every memory in truth, in history too."""
-    memory.list(limit=1)
-    return {row[0] for row in memory._wiring.truth.rows("SELECT text FROM record", {})}
+    records = memory._wiring.namespace("default").records
+    return {one.text for one in records.changed_since(-1, 2**30)}
 
 
 def answers(memory: Memory, queries: Iterable[str]) -> list[list[tuple[str, float]]]:

@@ -23,7 +23,7 @@ from typing import Any
 
 from tests.memory_child import Child, answers, flaws, holding, texts_of
 
-from anaphora import Memory, care
+from anaphora import Memory, care, keys
 from anaphora.errors import AnaphoraError
 
 Answer = list[tuple[str, float]]
@@ -59,22 +59,45 @@ class Killed:
 
 @dataclass(slots=True)
 class _World:
-    """What was acknowledged over the rounds on one home."""
+    """What was acknowledged over the rounds on one home: sealed, or with truth on a server."""
 
     home: Path
+    database: str | None = None
+    sealed: bool = False
     kept: dict[str, None] = field(default_factory=dict)
     standing: dict[str, str] = field(default_factory=dict)
     gone: dict[str, str] = field(default_factory=dict)
     groups: list[set[str]] = field(default_factory=list)
     backups: dict[Path, int] = field(default_factory=dict)
 
+    def child(self) -> Child:
+        """A process with a memory of its own."""
+        return Child(self.home, self.database)
+
+    def open(self, embedder: str | None = "hashing") -> Memory:
+        """The home, as the next program would open it."""
+        return Memory.open(self.home, database=self.database, embedder=embedder)
+
 
 _Round = Callable[[_World, str, random.Random], tuple[list[Any], list[str]]]
 
 
-def killed(kind: str, place: Path, rounds: int, chance: random.Random) -> Killed:
-    """Kill a process `rounds` times during `kind` of work on one home under `place`."""
-    tally, world = Killed(kind), _World(place / "home")
+def killed(
+    kind: str,
+    place: Path,
+    rounds: int,
+    chance: random.Random,
+    *,
+    database: str | None = None,
+    sealed: bool = False,
+) -> Killed:
+    """Kill a process `rounds` times during `kind` of work on one home under `place`.
+
+    With `database` truth is on that PostgreSQL, whose server goes on; `sealed` seals the home.
+    """
+    tally, world = Killed(kind), _World(place / "home", database, sealed)
+    if sealed:
+        Memory.open(world.home, database=database, encrypt="file", embedder="hashing").close()
     for number in range(rounds):
         replies, errors = _ROUNDS[kind](world, f"r{number}", chance)
         tally.rounds += 1
@@ -87,7 +110,7 @@ def killed(kind: str, place: Path, rounds: int, chance: random.Random) -> Killed
 
 
 def _cut_short(
-    home: Path,
+    world: _World,
     commands: Sequence[dict[str, Any]],
     chance: random.Random,
     *,
@@ -95,7 +118,7 @@ def _cut_short(
     within: float = 0.01,
 ) -> list[Any]:
     """Give work to a process, kill it after some of its replies, return all it acknowledged."""
-    child = Child(home).started()
+    child = world.child().started()
     child.send(*commands)
     wanted = chance.randrange(len(commands) if replies is None else replies)
     seen = [child.answer() for _ in range(wanted)]
@@ -136,7 +159,7 @@ def _during_remember(
     world: _World, name: str, chance: random.Random
 ) -> tuple[list[Any], list[str]]:
     commands = _remember_commands(world, name, 60)
-    replies = _cut_short(world.home, commands, chance)
+    replies = _cut_short(world, commands, chance)
     return replies, _note(world, commands, replies)
 
 
@@ -144,7 +167,7 @@ def _during_many(world: _World, name: str, chance: random.Random) -> tuple[list[
     texts = [_sentence(name, number) for number in range(700)]
     commands = [{"do": "remember_many", "texts": texts}]
     # It reports after each of three transactions, and once more when it returns.
-    replies = _cut_short(world.home, commands, chance, replies=4, within=0.5)
+    replies = _cut_short(world, commands, chance, replies=4, within=0.5)
     kept = max((one.get("kept", 0) for one in replies), default=0)
     world.kept.update(dict.fromkeys(texts[:kept]))
     return replies, _note(world, commands, replies)
@@ -155,7 +178,7 @@ def _during_forget(world: _World, name: str, chance: random.Random) -> tuple[lis
         {"do": "remember", "text": _sentence(name, n), "tags": [f"{name}tag{n // 5}"]}
         for n in range(40)
     ]
-    with Child(world.home) as child:
+    with world.child() as child:
         child.send(*new)
         made = [child.answer() for _ in new]
     errors = _note(world, new, made)
@@ -167,7 +190,7 @@ def _during_forget(world: _World, name: str, chance: random.Random) -> tuple[lis
     for group in (4, 5, 6):
         tags = {"tags": {"contains": f"{name}tag{group}"}}
         commands.append({"do": "forget", "filters": tags})
-    replies = _cut_short(world.home, commands, chance, within=0.03)
+    replies = _cut_short(world, commands, chance, within=0.03)
     world.gone |= {i: text_of[i] for reply in replies for i in reply.get("forgotten", ())}
     # What was told to go without an acknowledgement may be there or not.
     for one in set[str]().union(*world.groups):
@@ -179,14 +202,14 @@ def _during_forget(world: _World, name: str, chance: random.Random) -> tuple[lis
 def _during_reindex(world: _World, name: str, chance: random.Random) -> tuple[list[Any], list[str]]:
     errors: list[str] = []
     new = _remember_commands(world, name, 40)
-    with Child(world.home) as child:
+    with world.child() as child:
         child.send(*new)
         errors += _note(world, new, [child.answer() for _ in new])
     commands: list[dict[str, Any]] = [
         {"do": "reindex", "embedder": MINILM},
         {"do": "reindex", "embedder": "hashing"},
     ]
-    replies = _cut_short(world.home, commands, chance, replies=1, within=2.5)
+    replies = _cut_short(world, commands, chance, replies=1, within=2.5)
     return replies, errors + _note(world, [], replies)
 
 
@@ -196,7 +219,7 @@ def _during_backup(world: _World, name: str, chance: random.Random) -> tuple[lis
     for number in range(6):
         commands += _remember_commands(world, f"{name}part{number}", 4)
         commands.append({"do": "backup", "path": str(shelf / f"{name}-{number}.zip")})
-    replies = _cut_short(world.home, commands, chance, within=0.1)
+    replies = _cut_short(world, commands, chance, within=0.1)
     errors = _note(world, commands, replies)
     world.backups = {}
     for place in shelf.glob(f"{name}-*.zip"):
@@ -219,11 +242,14 @@ _ROUNDS: dict[str, _Round] = {
 def _inspect(world: _World, tally: Killed) -> None:
     """Look at what is left, as the next program would: no repair, nothing but opening it."""
     words = [text.split()[2] for text in (*list(world.standing)[-2:], *list(world.kept)[-1:])]
-    with Memory.open(world.home, embedder="hashing") as memory:
+    with world.open() as memory:
         there = texts_of(memory)
         tally.lost += len(world.kept.keys() - there)
         tally.revived += len(set(world.gone.values()) & there)
         tally.half_written += flaws(memory)
+        if world.sealed:
+            clear = [w for w in words if holding(world.home, w)]
+            tally.half_written += [f"in clear in a sealed home: {word}" for word in clear]
         for group in world.groups:
             left = {i for i in group if memory._wiring.truth.rows(_IS_THERE, {"id": i})}
             tally.in_part += left not in (set(), group)
@@ -238,11 +264,11 @@ def _inspect(world: _World, tally: Killed) -> None:
         tally.without_vectors += len(parts.vectors.owners_without(memory.stats().embedder))
         found = answers(memory, words)
     shutil.rmtree(world.home / "index")
-    with Memory.open(world.home, embedder="hashing") as memory:
+    with world.open() as memory:
         if not _alike(fresh := answers(memory, words), found):
             tally.wrong_answers.append(f"{words}: {found}, and from a fresh index {fresh}")
     for place, memories in world.backups.items():
-        tally.bad_backups += not _is_good(place, memories)
+        tally.bad_backups += not _is_good(world, place, memories)
 
 
 def _alike(one: list[Answer], other: list[Answer]) -> bool:
@@ -256,12 +282,14 @@ def _alike(one: list[Answer], other: list[Answer]) -> bool:
 _IS_THERE = "SELECT 1 FROM record WHERE record_id = :id"
 
 
-def _is_good(backup: Path, memories: int) -> bool:
+def _is_good(world: _World, backup: Path, memories: int) -> bool:
     """Whether a file that stands where a backup was wanted is one, with all that came before."""
     home = backup.with_suffix(".home")
     try:
         known = care.verify(backup)
         Memory.restore(backup, home)
+        if world.sealed:
+            keys.import_key(home, keys.export_key(world.home, raw=True), kept="file")
         with Memory.open(home, embedder="hashing") as memory:
             return known.memories >= memories and len(texts_of(memory)) >= memories
     except AnaphoraError:
@@ -272,14 +300,14 @@ def _is_good(backup: Path, memories: int) -> bool:
 
 def _finish_reindex(world: _World, tally: Killed) -> None:
     """What was interrupted so often can be finished, and every memory has both vectors."""
-    with Memory.open(world.home, embedder="hashing") as memory:
+    with world.open() as memory:
         done = memory.reindex(MINILM)
         parts = memory._wiring.namespace("default")
         counts = parts.vectors.counts()
         tally.without_vectors += done.left + len(parts.vectors.owners_without(done.embedder))
         if len(counts) != 2:
             tally.wrong_answers.append(f"vectors of {counts}")
-    with Memory.open(world.home) as memory:
+    with world.open(embedder=None) as memory:
         last = list(world.standing)[-1]
         if memory.stats().embedder != done.embedder:
             tally.wrong_answers.append(f"opened with {memory.stats().embedder}")

@@ -36,6 +36,26 @@ def test_a_process_is_killed(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
+@pytest.mark.promise("remember.durable")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_process_is_killed_on_a_sealed_home(kind: str, tmp_path: Path) -> None:
+    """The same holds where everything is sealed, and no word of it lies there in clear."""
+    tally = killed(kind, tmp_path, 2, random.Random(8), sealed=True)
+    assert tally.well, tally
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.promise("remember.durable")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_client_of_postgresql_is_killed(kind: str, tmp_path: Path, postgresql_url: str) -> None:
+    """The same holds where truth is on a server, which goes on."""
+    tally = killed(kind, tmp_path, 2, random.Random(9), database=postgresql_url)
+    assert tally.well, tally
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
 @pytest.mark.promise("truth.processes")
 def test_eight_processes_on_one_home(tmp_path: Path) -> None:
     """Eight processes write, restate, supersede and forget: none is refused, each sees all."""

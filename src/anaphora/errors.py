@@ -23,6 +23,10 @@ AnaphoraError
 │   ├── WrongKey                        a key, or a passphrase, that is another one's
 │   ├── Tampered                        sealed bytes that were changed, cut or moved
 │   └── SealChanged                     the home was sealed or opened up while it was in use
+├── ModelError                          a language model did not answer, or not with words
+│   ├── ModelTimeout                    it did not answer in the time that it was given
+│   └── NoModel                         none is configured, or it has no key
+├── SandboxError                        what runs a model's code could not be started
 ├── MissingExtra (also ImportError)     an optional dependency is not installed
 └── Closed                              the memory was used after `close()`
 
@@ -48,11 +52,15 @@ __all__ = [
     "InvalidTurn",
     "MissingExtra",
     "MissingKey",
+    "ModelError",
     "ModelIntegrityError",
+    "ModelTimeout",
     "NoKeyringError",
+    "NoModel",
     "NotEmpty",
     "NotFound",
     "ReadOnly",
+    "SandboxError",
     "SchemaTooNew",
     "SealChanged",
     "StoreError",
@@ -218,3 +226,40 @@ class Closed(AnaphoraError):
 
     def __init__(self) -> None:
         super().__init__("this memory is closed")
+
+
+class ModelError(AnaphoraError):
+    """A language model did not answer: its name, why, and the HTTP `status` where there was one.
+
+    `reason` never holds a key.
+    """
+
+    def __init__(self, model: str, reason: str, status: int | None = None) -> None:
+        self.model = model
+        self.reason = reason
+        self.status = status
+        super().__init__(f"the model {model} did not answer: {reason}")
+
+
+class ModelTimeout(ModelError):
+    """A language model did not answer in `seconds`."""
+
+    def __init__(self, model: str, seconds: float) -> None:
+        self.seconds = seconds
+        super().__init__(model, f"nothing came within {seconds:.1f} s")
+
+
+class NoModel(ModelError):
+    """No language model is configured, or it has no key: `reason` says what to set."""
+
+    def __init__(self, reason: str, model: str = "") -> None:
+        super().__init__(model, reason)
+        self.args = (reason,)
+
+
+class SandboxError(AnaphoraError):
+    """What runs a model's code could not be started. No code was run."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"the sandbox does not start: {reason}")

@@ -11,19 +11,23 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from anaphora.config import Settings, remember_embedder
 from anaphora.errors import Closed
 
 if TYPE_CHECKING:
     from anaphora.care.namespaces import Parts
+    from anaphora.deep.forgetting import DeepForgetting
+    from anaphora.deep.parts import DeepParts, DeepTools
     from anaphora.embed.service import EmbedderService
     from anaphora.index.memories import MemoryIndex
     from anaphora.index.turns import TurnIndex
     from anaphora.intake.forget import Forget
     from anaphora.intake.remember import Remember
+    from anaphora.project_parts import ProjectParts
     from anaphora.recall.conversation import ConversationRecall
     from anaphora.recall.memories import MemoryRecall
     from anaphora.store.conversations import Conversations
@@ -37,11 +41,27 @@ if TYPE_CHECKING:
 
 __all__ = ["Handler", "Namespace", "Progress", "Reindexed", "Wiring"]
 
+PartT = TypeVar("PartT")
 Handler = Callable[[Any], None]
 Progress = Callable[[str, int, int], None]
 
 # Open namespaces hold files and vectors; a service may have ten thousand of them.
 OPEN_NAMESPACES = 64
+
+
+class Once(Generic[PartT]):
+    """Makes a part with its first use, once, whichever thread comes first."""
+
+    def __init__(self, make: Callable[[], PartT]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self.made: PartT | None = None
+
+    def __call__(self) -> PartT:
+        with self._lock:
+            if self.made is None:
+                self.made = self._make()
+            return self.made
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +78,8 @@ class Namespace:
     recall_memories: MemoryRecall
     remember: Remember
     forget: Forget
+    deep: Callable[[], DeepParts]
+    projects: Once[ProjectParts]
 
     def release(self) -> None:
         """Let go of files; what is held in memory goes when nobody uses it any more."""
@@ -67,16 +89,32 @@ class Namespace:
         """Finish what is under way and let go for good."""
         self.turns.close()
         self.memories.close()
+        if self.projects.made is not None:
+            self.projects.made.close()
 
 
 @dataclass(frozen=True, slots=True)
 class Reindexed:
-    """What `reindex` did: turns and memories that got vectors of `embedder`, and those left."""
+    """What `reindex` did: turns and memories that got vectors of `embedder`, and those left.
+
+    `namespaces` is how many were gone through.
+    """
 
     embedder: str
     turns: int
     memories: int
     left: int
+    namespaces: int = 1
+
+    def and_more(self, more: Reindexed) -> Reindexed:
+        """The sum of what was done here and there."""
+        return Reindexed(
+            self.embedder,
+            self.turns + more.turns,
+            self.memories + more.memories,
+            self.left + more.left,
+            self.namespaces + more.namespaces,
+        )
 
 
 @dataclass(slots=True)
@@ -90,6 +128,7 @@ class Wiring:
     sealing: Sealing
     ids: Callable[[], str]
     handlers: dict[str, list[Handler]]
+    tools: DeepTools | None = None
     _open: dict[str, Namespace] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _closed: bool = False
@@ -127,11 +166,18 @@ class Wiring:
         from anaphora.embed.service import EmbedderService, spec_for
 
         service = EmbedderService(spec_for(embedder), cache_size=0)
-        other = _opened(replace(self, embedder=service), name)
+        # The embedder is the whole home's: a namespace left behind would have words alone.
+        names = (name, *(one for one in self.parts.namespaces() if one != name))
+        done = Reindexed(service.name, 0, 0, 0, 0)
         try:
-            done = _reindexed(other, service.name, progress)
+            for one in names:
+                other = _opened(replace(self, embedder=service), one)
+                try:
+                    told = progress if len(names) == 1 else _labelled(progress, one)
+                    done = done.and_more(_reindexed(other, service.name, told))
+                finally:
+                    other.close()
         finally:
-            other.close()
             service.close()
         remember_embedder(self.settings, embedder)
         return done
@@ -144,9 +190,18 @@ class Wiring:
             self._closed = True
         for namespace in self._open.values():
             namespace.close()
+        if self.tools is not None:
+            self.tools.close()
         self.embedder.close()
         self.truth.close()
         return True
+
+
+def _labelled(progress: Progress | None, namespace: str) -> Progress | None:
+    """Progress that says of which namespace it speaks."""
+    if progress is None:
+        return None
+    return lambda label, done, total: progress(f"{namespace}: {label}", done, total)
 
 
 def _reindexed(parts: Namespace, embedder: str, progress: Progress | None) -> Reindexed:
@@ -169,6 +224,7 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
     from anaphora.recall.memories import MemoryRecall
     from anaphora.recall.surviving import turns_holding
     from anaphora.store.conversations import open_conversations
+    from anaphora.store.deep_rows import DeepRows
     from anaphora.store.records import Records
     from anaphora.store.sealing.home import DEFAULT_NAMESPACE, folder_name
     from anaphora.store.sidecar import Sidecar
@@ -187,7 +243,12 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
     hidden = sealing.index(name)
 
     sidecar = Sidecar(truth, name, sealing.rows)
+
     # What is deleted or redacted leaves the index's files at once, not with the next question.
+    def removed(conversation_id: str) -> None:
+        turns.follow(conversation_id, embed="none")
+        forgetting().words_gone(conversation_id)
+
     conversations = open_conversations(
         truth,
         sidecar,
@@ -195,7 +256,7 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
         # Where truth is on a server, threads are there too.
         folder if truth.path is not None else None,
         clock=wiring.clock,
-        on_removed=lambda conversation_id: turns.follow(conversation_id, embed="none"),
+        on_removed=removed,
     )
     # LanceDB would keep vectors in clear.
     cap = None if sealing.sealed else settings.exact_cap
@@ -210,32 +271,77 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
         cap=cap,
         sealer=hidden,
     )
+    recall_turns = ConversationRecall(conversations, turns, embedder, wiring.clock)
+    recall_memories = MemoryRecall(records, memories, embedder, wiring.clock, settings.half_lives)
+    remember = Remember(
+        records, vectors, embedder, memories.neighbours, clock=wiring.clock, ids=wiring.ids
+    )
+    rows = DeepRows(truth, name, sealing.rows)
+
+    def projects() -> ProjectParts:
+        from anaphora.project_parts import open_projects
+
+        return open_projects(
+            truth,
+            name,
+            place / "context",
+            embedder,
+            rows=sealing.rows,
+            hidden=hidden,
+            clock=wiring.clock,
+            ids=wiring.ids,
+        )
+
+    @cache
+    def deep() -> DeepParts:
+        from anaphora.deep.evidence import NamespaceEvidence
+        from anaphora.deep.parts import DeepTools, open_deep
+
+        return open_deep(
+            NamespaceEvidence(
+                conversations, turns, recall_turns, records, recall_memories, wiring.clock
+            ),
+            rows,
+            wiring.tools or DeepTools(settings),
+            remember,
+            (records, vectors, memories, embedder.name),
+            clock=wiring.clock,
+            ids=wiring.ids,
+        )
+
+    @cache
+    def forgetting() -> DeepForgetting:
+        from anaphora.deep.forgetting import DeepForgetting
+
+        return DeepForgetting(rows, records, lambda: conversations, lambda: _settled(memories))
+
     return Namespace(
         conversations=conversations,
         sidecar=sidecar,
         turns=turns,
-        recall_turns=ConversationRecall(conversations, turns, embedder, wiring.clock),
+        recall_turns=recall_turns,
         records=records,
         vectors=vectors,
         memories=memories,
-        recall_memories=MemoryRecall(
-            records, memories, embedder, wiring.clock, settings.half_lives
-        ),
-        remember=Remember(
-            records,
-            vectors,
-            embedder,
-            memories.neighbours,
-            clock=wiring.clock,
-            ids=wiring.ids,
-        ),
+        recall_memories=recall_memories,
+        remember=remember,
         forget=Forget(
             records,
             clock=wiring.clock,
             find_turns=lambda text: turns_holding(turns, text),
             has_turn=lambda of, index: _has_turn(conversations, of, index),
+            derived=lambda work, ids: forgetting().derived(work, ids),
+            on_gone=lambda work, gone, soft: forgetting().memories_gone(work, gone, soft),
         ),
+        deep=deep,
+        projects=Once(projects),
     )
+
+
+def _settled(memories: MemoryIndex) -> None:
+    """Let what was forgotten leave the index's files too."""
+    memories.follow()
+    memories.settle()
 
 
 def _has_turn(conversations: Conversations, of: str, index: int) -> bool:

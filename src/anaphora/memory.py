@@ -19,6 +19,7 @@ from anaphora.deep_questions import DeepQuestions
 from anaphora.errors import InvalidInput
 from anaphora.home import Handler, Wiring
 from anaphora.lasting import LastingMemories, Progress, labelled
+from anaphora.projects import ProjectMemories
 from anaphora.tracing import span
 from anaphora.values import (
     Check,
@@ -32,9 +33,11 @@ from anaphora.values import (
 
 if TYPE_CHECKING:
     from anaphora.care import Backup, Exported
+    from anaphora.care.health import Health
     from anaphora.deep.models import ModelRole
     from anaphora.embed.base import Embedder
     from anaphora.store.conversations import Conversations
+    from anaphora.store.tokens import Tokens
 
 __all__ = ["Handler", "Memory", "Progress"]
 
@@ -46,7 +49,7 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class Memory(LastingMemories, DeepQuestions):
+class Memory(LastingMemories, ProjectMemories, DeepQuestions):
     """Memory on one home, in one namespace. Use it as a context manager, or call `close()`.
 
     Safe to share between threads; several processes may open the same home.
@@ -217,6 +220,7 @@ class Memory(LastingMemories, DeepQuestions):
         parts.turns.follow(embed="all")
         parts.remember.fill_vectors()
         parts.memories.follow()
+        parts.projects().fill_vectors()
         return parts.turns.wait(timeout) and parts.memories.wait(timeout)
 
     def on(self, event: str, handler: Handler) -> None:
@@ -268,6 +272,26 @@ class Memory(LastingMemories, DeepQuestions):
             parts.vectors,
         )
         return (*mended, *found)
+
+    def health(self) -> Health:
+        """Whether all can be served now: a durable write is tried, in milliseconds. Never raises.
+
+        `doctor` looks at every byte; this is for a probe that asks every few seconds.
+        """
+        from anaphora.care.health import health
+
+        wiring = self._wiring
+        return health(
+            wiring.settings, wiring.truth, wiring.embedder, self._parts(), wiring.ids()
+        )
+
+    @property
+    def tokens(self) -> Tokens:
+        """Who may reach this home through its server. They are the home's, not a namespace's."""
+        from anaphora.store.tokens import Tokens
+
+        wiring = self._wiring
+        return Tokens(wiring.truth, wiring.sealing.rows, clock=wiring.clock, ids=wiring.ids)
 
     def backup(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Backup:
         """Write a consistent copy of the whole home to one file, while others go on writing."""

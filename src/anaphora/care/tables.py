@@ -25,7 +25,7 @@ from anaphora.store.sql import sqlite
 from anaphora.store.sql.engine import Truth
 from anaphora.store.sql.faults import explain
 from anaphora.store.sql.revision import REVISION, REVISION_TABLE
-from anaphora.store.sql.schema import metadata
+from anaphora.store.sql.schema_tokens import metadata
 
 __all__ = ["dump", "load"]
 

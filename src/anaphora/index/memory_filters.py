@@ -3,14 +3,15 @@
 In: a filter that was read, the records' metadata. Out: a mask with one entry a row, exactly what
 `Filter.matches` says of each record. A filter is asked once for every distinct combination of the
 values it looks at, so that one on category, type, path or tags costs little however many rows
-share them. Metadata is read from truth with the first filter and kept; texts never are.
+share them. A field is read from truth with the first filter that looks at it, and kept; texts
+never are.
 """
 
 from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -19,14 +20,47 @@ from numpy.typing import NDArray
 from anaphora.index.memory_rows import MemoryRows
 from anaphora.memory_values import MemoryRecord
 from anaphora.store.filters import Filter
-from anaphora.store.record_rows import as_mapping
+from anaphora.store.record_rows import as_mapping, from_micros
 from anaphora.store.records import Records
 
 __all__ = ["MemoryFilters"]
 
-_STEP: Final = 4096
 _KEPT: Final = 32
 _PAYLOAD: Final = "payload"
+
+
+def _tags(stored: str | None) -> tuple[str, ...]:
+    return tuple(json.loads(stored)) if stored else ()
+
+
+def _payload(stored: str | None) -> Any:
+    return json.loads(stored) if stored else None
+
+
+def _source(stored: str | None) -> str | None:
+    sources = json.loads(stored).get("sources", ()) if stored else ()
+    return sources[0] if sources else None
+
+
+def _same(stored: Any) -> Any:
+    return stored
+
+
+_COLUMNS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
+    "id": ("record_id", _same),
+    "type": ("type", _same),
+    "path": ("path", _same),
+    "category": ("category", _same),
+    "tags": ("tags", _tags),
+    "payload": ("payload", _payload),
+    "parent": ("parent", _same),
+    "source": ("origin", _source),
+    "created_at": ("created_at", from_micros),
+    "last_reinforced": ("last_reinforced", from_micros),
+    "expires_at": ("expires_at", from_micros),
+    "reinforce_count": ("reinforced", _same),
+}
+"""The fields of `as_mapping`: the column that each is in, and how it is read."""
 
 
 class _Values:
@@ -49,23 +83,40 @@ class _Values:
             self.values.append(value)
         self.codes[row] = code
 
+    def fill(
+        self, rows: NDArray[np.int64], stored: Iterable[Any], read: Callable[[Any], Any], count: int
+    ) -> None:
+        """Set all rows at once from what is stored; what several share is read once."""
+        known: dict[Any, int] = {}
+        codes = [known.setdefault(cell, len(known)) for cell in stored]
+        places = []
+        for value in map(read, known):
+            key = _key(value)
+            place = self._known.setdefault(key, len(self.values))
+            if place == len(self.values):
+                self.values.append(value)
+            places.append(place)
+        self.codes = np.zeros(count, np.int64)
+        good = rows >= 0
+        self.codes[rows[good]] = np.array(places, np.int64)[np.array(codes, np.int64)[good]]
+
 
 class MemoryFilters:
     """The metadata of one namespace's memories. One thread at a time."""
 
     def __init__(self) -> None:
-        self._fields: dict[str, _Values] | None = None
+        self._fields: dict[str, _Values] = {}
         self._masks: OrderedDict[Filter, NDArray[np.bool_]] = OrderedDict()
 
     def forget(self) -> None:
         """Drop everything; the next filter reads it again."""
-        self._fields = None
+        self._fields = {}
         self._masks.clear()
 
     def changed(self, rows: MemoryRows, records: Iterable[MemoryRecord]) -> None:
         """Take in records that are new or changed."""
         self._masks.clear()
-        if self._fields is not None:
+        if self._fields:
             self._put(rows, records)
 
     def mask(self, keep: Filter, rows: MemoryRows, records: Records) -> NDArray[np.bool_]:
@@ -74,35 +125,27 @@ class MemoryFilters:
             return np.ones(len(rows), np.bool_)
         found = self._masks.get(keep)
         if found is None:
-            found = self._evaluate(keep, self._read(rows, records), len(rows))
+            names = sorted({name.split(".", 1)[0] for name in keep.fields} & set(_COLUMNS))
+            for name in names:
+                if name not in self._fields:
+                    self._fields[name] = _read(name, rows, records)
+            found = self._evaluate(keep, names, len(rows))
             self._masks[keep] = found
             if len(self._masks) > _KEPT:
                 self._masks.popitem(last=False)
         return found
 
-    def _read(self, rows: MemoryRows, records: Records) -> dict[str, _Values]:
-        if self._fields is None:
-            self._fields = {}
-            since = -1
-            while changed := records.changed_since(since, _STEP):
-                self._put(rows, changed)
-                since = changed[-1].seq
-        return self._fields
-
     def _put(self, rows: MemoryRows, records: Iterable[MemoryRecord]) -> None:
-        assert self._fields is not None
         for record in records:
             row = rows.row(record.id)
             if row < 0:
                 continue
-            for name, value in as_mapping(record).items():
-                field = self._fields.setdefault(name, _Values())
-                field.put(row, value, _key(value))
+            values = as_mapping(record)
+            for name, field in self._fields.items():
+                field.put(row, values[name], _key(values[name]))
 
-    def _evaluate(
-        self, keep: Filter, fields: Mapping[str, _Values], count: int
-    ) -> NDArray[np.bool_]:
-        names = sorted({name.split(".", 1)[0] for name in keep.fields} & set(fields))
+    def _evaluate(self, keep: Filter, names: Sequence[str], count: int) -> NDArray[np.bool_]:
+        fields = self._fields
         together = np.zeros(count, np.int64)
         columns = []
         for name in names:
@@ -126,6 +169,16 @@ class MemoryFilters:
             len(first),
         )
         return answers[where]
+
+
+def _read(name: str, rows: MemoryRows, records: Records) -> _Values:
+    """One field of every memory."""
+    column, read = _COLUMNS[name]
+    found = records.columns(column) if column != "record_id" else [(i, i) for i in rows.ids]
+    values = _Values()
+    at = rows.rows([one for one, _ in found])
+    values.fill(at, (cell for _, cell in found), read, len(rows))
+    return values
 
 
 def _key(value: Any) -> Any:

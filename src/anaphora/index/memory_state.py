@@ -78,6 +78,16 @@ class _Answered:
     found: Candidates
 
 
+@dataclass(frozen=True, slots=True)
+class _Present:
+    """Which rows stand now, as of truth's number `seq`; right from `since` to before `until`."""
+
+    seq: int
+    since: int
+    until: int
+    keep: NDArray[np.bool_]
+
+
 def _asked(wanted: Wanted) -> _Asked:
     vector = b"" if wanted.vector is None else wanted.vector.tobytes()
     moment = wanted.moment if wanted.past else None
@@ -94,6 +104,7 @@ class MemoryState:
     words: MemoryWords
     vectors: MemoryVectors
     _answered: OrderedDict[_Asked, _Answered] = field(default_factory=OrderedDict)
+    _present: _Present | None = None
 
     def candidates(self, wanted: Wanted, seq: int) -> Candidates:
         """Up to `limit` memories by meaning and as many by words, of those that may be shown.
@@ -106,21 +117,32 @@ class MemoryState:
         if known is not None and known.seq == seq and known.since <= now < known.until:
             self._answered.move_to_end(key)
             return known.found
-        found = self._find(wanted)
-        # A moment in the past is part of the question; the present moves on to the next expiry.
-        ends = self.rows.column("expires")
-        until = NEVER if wanted.past else int(ends[ends > now].min(initial=NEVER))
-        self._answered[key] = _Answered(seq, -NEVER if wanted.past else now, until, found)
+        if wanted.past:
+            # A moment in the past is part of the question.
+            standing = _Present(
+                seq, -NEVER, NEVER, self.rows.standing(Moment(wanted.moment, past=True))
+            )
+        else:
+            standing = self._standing_now(wanted, seq)
+        keep = standing.keep
+        if wanted.keep.fields:
+            keep = keep & self.filters.mask(wanted.keep, self.rows, self.records)
+        found = self._among(wanted, keep)
+        self._answered[key] = _Answered(seq, standing.since, standing.until, found)
         self._answered.move_to_end(key)
         if len(self._answered) > _KEPT:
             self._answered.popitem(last=False)
         return found
 
-    def _find(self, wanted: Wanted) -> Candidates:
-        keep = self.rows.standing(Moment(wanted.moment, wanted.past))
-        if wanted.keep.fields:
-            keep &= self.filters.mask(wanted.keep, self.rows, self.records)
-        return self._among(wanted, keep)
+    def _standing_now(self, wanted: Wanted, seq: int) -> _Present:
+        """The rows that stand at this moment: the same ones until truth or the next expiry."""
+        moment = Moment(wanted.moment)
+        now, known = moment.micros, self._present
+        if known is None or known.seq != seq or not known.since <= now < known.until:
+            ends = self.rows.column("expires")
+            until = int(ends[ends > now].min(initial=NEVER))
+            known = self._present = _Present(seq, now, until, self.rows.standing(moment))
+        return known
 
     def excluded(self, wanted: Wanted) -> Candidates:
         """The candidates there would be if all might be shown, each with why it may not."""
@@ -137,7 +159,7 @@ class MemoryState:
         near, pending = None, 0
         if wanted.vector is not None:
             near = self.vectors.nearest(wanted.vector, keep, wanted.limit)
-            pending = int((keep & ~self.vectors.embedded(len(keep))).sum())
+            pending = self.vectors.lacking(keep)
         weights = self.words.weights(wanted.terms)
         rows, shares = self._matching(weights, keep, wanted)
         known = dict(zip(rows.tolist(), shares.tolist(), strict=True))

@@ -20,20 +20,18 @@ from numpy.typing import NDArray
 from anaphora.index.ann import AnnMeta, AnnStore, Batch, available
 from anaphora.index.memory_batches import starts_of, whole_records
 from anaphora.index.memory_rows import MemoryRows
-from anaphora.index.nearest import Matrix, MatrixView, wholes
+from anaphora.index.memory_scan import Scan
+from anaphora.index.nearest import Matrix, wholes
 from anaphora.store.records import Records
 from anaphora.store.vectors import RecordVectors, VectorBatch
 
 __all__ = ["DEFAULT_CAP", "MemoryVectors", "Nearest", "best_of"]
 
-DEFAULT_CAP: Final = 100_000
+DEFAULT_CAP: Final = 150_000
 """Parts that are scanned in memory; beyond, LanceDB holds the bulk. 0 means always LanceDB."""
 
 STEP: Final = 8192
 """Newer parts that gather in memory before they go to the bulk in one batch."""
-
-BIG: Final = 16_384
-"""From so many parts on, two threads of the linear algebra library win more than they cost."""
 
 FEW: Final = 2_000
 """Rows of the bulk that are read back from truth when a filter leaves no more."""
@@ -65,6 +63,17 @@ class Nearest:
     exact: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The rows of a mask with vectors in memory, and their places there; how many are elsewhere."""
+
+    keep: NDArray[np.bool_]
+    rows: NDArray[np.int64]
+    texts: NDArray[np.int64]
+    far: int
+    lacking: int
+
+
 class MemoryVectors:
     """The vectors of one namespace's memories. One thread at a time, but for `write_bulk`."""
 
@@ -90,8 +99,9 @@ class MemoryVectors:
         self.lost = ""
         self._ids: Sequence[str] = ()
         self._matrix = Matrix(self._dimensions)
-        self._last: tuple[NDArray[np.float32], int, NDArray[np.float32]] | None = None
+        self._scan = Scan(self._matrix, self._dimensions)
         self._entry = np.full(0, -1, np.int64)
+        self._kept: _Kept | None = None
         self.wants_purge = False
         self._bulk_seqs = np.empty(0, np.int64)
         self._bulk_rows = np.empty(0, np.int64)
@@ -127,10 +137,13 @@ class MemoryVectors:
         self.reset()
         if self._cap is not None and available():
             self._take_bulk(self.ann.open(), rows)
+        self._matrix.reserve(len(rows) + len(rows) // 8)
         self.follow(rows)
+        self._scan.warm()
 
     def _take_bulk(self, meta: AnnMeta, rows: MemoryRows) -> None:
         self.upto = max(self.upto, meta.upto)
+        self._kept = None
         if not meta.upto:
             return
         found = self._ask(_NUMBERS, upto=meta.upto)
@@ -144,6 +157,7 @@ class MemoryVectors:
 
     def follow(self, rows: MemoryRows) -> None:
         """Take in vectors that are newer than `upto`."""
+        self._kept = None
         self._fit(len(rows))
         # Vectors in the bulk are read back by the ids of their rows.
         self._ids = rows.ids
@@ -167,6 +181,7 @@ class MemoryVectors:
 
     def drop(self, row: int) -> None:
         """A memory was deleted."""
+        self._kept = None
         if row < len(self._entry):
             self._entry[row] = -1
             # LanceDB keeps the bytes of what is deleted from it: only a new bulk is without them.
@@ -185,20 +200,29 @@ class MemoryVectors:
             self._entry = np.concatenate((self._entry, np.full(more, -1, np.int64)))
             self._in_bulk = np.concatenate((self._in_bulk, np.zeros(more, np.bool_)))
 
-    def embedded(self, count: int) -> NDArray[np.bool_]:
-        """Which of the first `count` rows have a vector."""
-        self._fit(count)
-        return (self._entry[:count] >= 0) | self._in_bulk[:count]
+    def lacking(self, keep: NDArray[np.bool_]) -> int:
+        """How many of these rows (N,) have no vector yet."""
+        return self._of(keep).lacking
+
+    def _of(self, keep: NDArray[np.bool_]) -> _Kept:
+        """Where the vectors of these rows are; the same mask comes with question after question."""
+        if self._kept is None or self._kept.keep is not keep:
+            self._fit(len(keep))
+            entry = self._entry[: len(keep)]
+            rows = np.flatnonzero(keep & (entry >= 0))
+            far = int((keep & self._in_bulk[: len(keep)]).sum())
+            lacking = int(keep.sum()) - len(rows) - far
+            self._kept = _Kept(keep, rows, entry[rows], far, lacking)
+        return self._kept
 
     # Answers.
 
     def nearest(self, vector: NDArray[np.float32], keep: NDArray[np.bool_], limit: int) -> Nearest:
         """The `limit` rows of `keep` (N,) that are nearest to a unit vector."""
-        self._fit(len(keep))
-        entry = self._entry[: len(keep)]
-        rows = np.flatnonzero(keep & (entry >= 0))
-        near = best_of(rows, self._scan(vector)[entry[rows]].astype(np.float64), limit)
-        if not self.bulk or not (keep & self._in_bulk[: len(keep)]).any():
+        kept = self._of(keep)
+        lead = self._scan.could_lead(vector, kept.texts, limit)
+        near = best_of(kept.rows[lead], self._scan.exact(vector, kept.texts[lead]), limit)
+        if not kept.far:
             return near
         far = self._from_bulk(vector, keep, limit)
         both = np.concatenate((near.cosines, far.cosines))
@@ -211,7 +235,7 @@ class MemoryVectors:
         entry = self._entry[rows]
         here = entry >= 0
         if here.any():
-            found[here] = self._scan(vector)[entry[here]]
+            found[here] = self._scan.exact(vector, entry[here])
         far = ~here & self._in_bulk[rows]
         if far.any():
             found[far] = self._read_back(vector, rows[far])
@@ -241,7 +265,7 @@ class MemoryVectors:
         row_of = np.full(len(view.starts), -1, np.int64)
         mine = np.flatnonzero(keep & (self._entry[: len(keep)] >= 0))
         row_of[self._entry[mine]] = mine
-        for at, entry, cosine in _at_least(vectors, view, closer):
+        for at, entry, cosine in self._scan.at_least(vectors, closer):
             row = int(row_of[entry])
             if row >= 0:
                 found[at][row] = max(cosine, found[at].get(row, -1.0))
@@ -251,27 +275,6 @@ class MemoryVectors:
                 pairs = zip(far.rows.tolist(), far.cosines.tolist(), strict=True)
                 found[at].update((row, cosine) for row, cosine in pairs if cosine >= closer)
         return [sorted(one.items(), key=lambda pair: -pair[1])[:limit] for one in found]
-
-    def _scan(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The cosine of each entry of the matrix; one question asks twice for the same."""
-        view = self._matrix.view()
-        if self._last is not None:
-            asked, parts, best = self._last
-            if asked is vector and parts == len(view.parts):
-                return best
-        best = self._scan_now(vector, view)
-        self._last = (vector, len(view.parts), best)
-        return best
-
-    def _scan_now(self, vector: NDArray[np.float32], view: MatrixView) -> NDArray[np.float32]:
-        if len(view.parts) < BIG:
-            return view.best(vector)
-        # The exact scan of a few rows is best left to one thread; a hundred thousand are not.
-        similarities: NDArray[np.float32] = view.parts @ vector
-        if len(view.starts) == len(view.parts):
-            return similarities
-        best: NDArray[np.float32] = np.maximum.reduceat(similarities, view.starts)
-        return best
 
     def _from_bulk(
         self, vector: NDArray[np.float32], keep: NDArray[np.bool_], limit: int
@@ -345,22 +348,6 @@ class MemoryVectors:
     def _ask(self, statement: str, **values: str | int) -> list[tuple[Any, ...]]:
         named = {"namespace": self._records.namespace, "embedder": self._embedder}
         return self._records.truth.rows(statement, {**named, **values})
-
-
-def _at_least(
-    vectors: NDArray[np.float32], view: MatrixView, closer: float
-) -> Iterator[tuple[int, int, float]]:
-    """(vector, entry of the matrix, cosine) of every pair that is at least so close."""
-    if len(vectors) == 1:
-        best = view.best(vectors[0])
-        for entry in np.flatnonzero(best >= closer).tolist():
-            yield 0, entry, float(best[entry])
-        return
-    for start in range(0, len(view.parts), BIG):
-        similarities = vectors @ view.parts[start : start + BIG].T
-        for at, part in np.argwhere(similarities >= closer).tolist():
-            entry = int(np.searchsorted(view.starts, start + part, side="right")) - 1
-            yield at, entry, float(similarities[at, part])
 
 
 def best_of(rows: NDArray[np.int64], cosines: NDArray[np.float64], limit: int) -> Nearest:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,9 @@ from anaphora.index.words import (
 )
 from anaphora.index.words import signature as words_signature
 from anaphora.text import ANALYSER, analyse
+
+if TYPE_CHECKING:
+    import tantivy
 
 __all__ = [
     "Bulk",
@@ -189,6 +192,14 @@ def _signature(folder: Path) -> int:
 
 class _Found(MainWords):
     """The bulk, which can also be asked about given documents."""
+
+    def _term(self, term: str, boost: float) -> tantivy.Query:
+        import tantivy
+
+        if boost != 1.0:
+            return super()._term(term, boost)
+        # Of plain terms alone tantivy skips what cannot be among the best; boosted ones it reads.
+        return tantivy.Query.term_query(self._schema, "words", term, "freq")
 
     def search_in(
         self, boosts: Mapping[str, float], documents: Sequence[int]

@@ -30,18 +30,43 @@ def wholes(data: bytes, dimensions: int) -> NDArray[np.float32]:
 
 @dataclass(frozen=True, slots=True)
 class MatrixView:
-    """The vectors of M texts as they were at one moment: `parts` (P, dimensions), `starts` (M,)."""
+    """The vectors of M texts as they were at one moment: `parts` (P, dimensions), `starts` (M,).
+
+    `more` are the parts that are not the first of their text, `owners` the texts that they are of.
+    """
 
     parts: NDArray[np.float32]
     starts: NDArray[np.int64]
+    more: NDArray[np.int64]
+    owners: NDArray[np.int64]
 
     def best(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         """The cosine of the best part of each text, shape (M,)."""
-        similarities = _products(self.parts, vector)
+        return self.best_parts(_products(self.parts, vector))
+
+    def best_parts(self, similarities: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The greatest of what each text's parts (P,) have, shape (M,)."""
         if len(self.starts) == len(self.parts):
             return similarities
-        best: NDArray[np.float32] = np.maximum.reduceat(similarities, self.starts)
+        best: NDArray[np.float32] = similarities[self.starts]
+        # Few texts have several parts: a pass over all of them would cost more.
+        np.maximum.at(best, self.owners, similarities[self.more])
         return best
+
+    def some(self, vector: NDArray[np.float32], texts: NDArray[np.int64]) -> NDArray[np.float32]:
+        """As `best(vector)[texts]`, to the bit, without looking at the others."""
+        if not len(texts):
+            return np.empty(0, np.float32)
+        first = self.starts[texts]
+        if len(self.starts) == len(self.parts):
+            return _products(self.parts[first], vector)
+        following = np.minimum(texts + 1, len(self.starts) - 1)
+        ends = np.where(texts < len(self.starts) - 1, self.starts[following], len(self.parts))
+        counts = ends - first
+        begin = np.concatenate(([0], np.cumsum(counts)[:-1]))
+        rows = np.repeat(first - begin, counts) + np.arange(int(counts.sum()))
+        found: NDArray[np.float32] = np.maximum.reduceat(_products(self.parts[rows], vector), begin)
+        return found
 
 
 def _products(parts: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -61,6 +86,8 @@ class Matrix:
         self._buffer = np.empty((0, dimensions), np.float32)
         self._parts = 0
         self._starts = np.empty(0, np.int64)
+        self._more = np.empty(0, np.int64)
+        self._owners = np.empty(0, np.int64)
         self._entries: dict[bytes, int] = {}
 
     def __len__(self) -> int:
@@ -82,6 +109,11 @@ class Matrix:
         self._reserve(len(rows))
         self._buffer[self._parts : self._parts + len(rows)] = rows
         starts = self._parts + np.concatenate(([0], np.cumsum(counts)[:-1]))
+        if len(rows) > len(keys):
+            several = np.repeat(np.arange(len(keys)), counts)
+            later = np.setdiff1d(np.arange(len(rows)), starts - self._parts, assume_unique=True)
+            self._more = np.concatenate((self._more, self._parts + later))
+            self._owners = np.concatenate((self._owners, len(self._starts) + several[later]))
         self._starts = np.concatenate((self._starts, starts))
         first = len(self._starts) - len(keys)
         self._entries.update(zip(keys, range(first, first + len(keys)), strict=True))
@@ -99,7 +131,12 @@ class Matrix:
 
     def view(self) -> MatrixView:
         """The vectors as they are now."""
-        return MatrixView(self._buffer[: self._parts], self._starts)
+        return MatrixView(self._buffer[: self._parts], self._starts, self._more, self._owners)
+
+    def reserve(self, parts: int) -> None:
+        """Make room for parts that are about to be added: what is not used costs nothing."""
+        if parts > len(self._buffer) and not self._parts:
+            self._buffer = np.empty((parts, self._dimensions), np.float32)
 
     def _reserve(self, more: int) -> None:
         needed = self._parts + more

@@ -8,7 +8,7 @@ It never touches a thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +19,20 @@ from anaphora.store.record_rows import as_mapping
 
 if TYPE_CHECKING:
     from anaphora.store.record_forgetting import Gone
+    from anaphora.store.record_work import RecordWork
     from anaphora.store.records import Records
 
-__all__ = ["FindTurns", "Forget", "HasTurn"]
+__all__ = ["Derived", "FindTurns", "Forget", "HasTurn", "OnGone"]
 
 FindTurns = Callable[[str], Iterable[tuple[str, int]]]
 """The turns (conversation id, index) of this namespace that hold these words."""
 HasTurn = Callable[[str, int], bool]
 """Whether a conversation still has its turn at an index."""
+
+Derived = Callable[["RecordWork", Sequence[str]], Iterable[str]]
+"""The memories that were taken from these, in the change under way: they go too."""
+OnGone = Callable[["RecordWork", "Gone", bool], None]
+"""Told in the change under way what is gone, and whether softly."""
 
 _PAGE = 512
 
@@ -41,11 +47,15 @@ class Forget:
         clock: Callable[[], datetime],
         find_turns: FindTurns,
         has_turn: HasTurn,
+        derived: Derived | None = None,
+        on_gone: OnGone | None = None,
     ) -> None:
         self._records = records
         self._clock = clock
         self._find_turns = find_turns
         self._has_turn = has_turn
+        self._derived = derived
+        self._on_gone = on_gone
 
     def forget(
         self,
@@ -60,7 +70,7 @@ class Forget:
         is given and the filters say something, FilterError for a bad one, StoreError and its kinds
         when truth cannot be written.
         """
-        from anaphora.store.record_forgetting import forget_for_good, forget_softly
+        from anaphora.store.record_forgetting import forget_softly
 
         keep = _one_of(record_id, filters)
         wanted = [record_id] if record_id is not None else self._matching(keep)
@@ -70,9 +80,22 @@ class Forget:
             if soft:
                 gone = forget_softly(work, still, self._clock())
             else:
-                gone = forget_for_good(work, still)
+                gone = self._for_good(work, still)
+            if self._on_gone is not None:
+                # In the same transaction: nothing may die between the two.
+                self._on_gone(work, gone, soft)
         surviving = [] if soft else list(self._surviving(gone))
         return Forgotten(len(gone.ids), tuple(dict.fromkeys(surviving)), gone.ids)
+
+    def _for_good(self, work: RecordWork, wanted: list[str]) -> Gone:
+        from anaphora.store.record_forgetting import Gone, forget_for_good
+
+        gone = forget_for_good(work, wanted)
+        more = [] if self._derived is None else list(self._derived(work, gone.ids))
+        if not more:
+            return gone
+        rest = forget_for_good(work, more)
+        return Gone(gone.ids + rest.ids, gone.texts + rest.texts, gone.turns + rest.turns)
 
     def _matching(self, keep: Filter) -> list[str]:
         found: list[str] = []

@@ -95,6 +95,10 @@ class Linker:
         rows = [row for one in group for row in _rows(one)]
         fresh = all(one.record_id in work.added for one in group)
         self._vectors.put(self._embedder, rows, work.write, fresh=fresh)
+        return self.link(work, group)
+
+    def link(self, work: RecordWork, group: Sequence[Vectored]) -> dict[str, tuple[str, ...]]:
+        """Only the links of `keep`, for memories whose vectors are kept already."""
         work.load(ids=[one.record_id for one in group] + [n[0] for one in group for n in one.near])
         older = [one.record_id for one in group if one.record_id not in work.added]
         pairs = set(map(_pair, work.linked(older)))

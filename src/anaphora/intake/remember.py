@@ -10,6 +10,7 @@ never merges two memories because they are close.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -116,15 +117,16 @@ class Remember:
         self._check_superseded(new for new, _ in prepared)
         puts: list[Put] = []
         waiting: list[Owner] = []
-        for start in range(0, len(prepared), BATCH):
-            some = [new for new, _ in prepared[start : start + BATCH]]
-            waiting += self._put(some, puts)
-            if len(waiting) >= _GROUP:
-                self._attach_if_ready(waiting)
-                waiting = []
-            if progress is not None:
-                progress(len(puts), len(prepared))
-        self._attach_if_ready(waiting)
+        with _Ahead(self._vectored, self._link_made) as ahead:
+            for start in range(0, len(prepared), BATCH):
+                some = [new for new, _ in prepared[start : start + BATCH]]
+                waiting += self._put(some, puts)
+                if len(waiting) >= _GROUP:
+                    self._begin(ahead, waiting)
+                    waiting = []
+                if progress is not None:
+                    progress(len(puts), len(prepared))
+            self._begin(ahead, waiting)
         linked: dict[str, list[str]] = {}
         for link in self._records.links(done.id for done in puts):
             linked.setdefault(link.record_id, []).append(link.other_id)
@@ -191,13 +193,15 @@ class Remember:
 
     def _early(self, draft: Drafted) -> Vectored | None:
         """The vectors of a short text and what is near to them, where they can be had at once."""
+        from anaphora.store.vectors import Owner
+
         record = draft.record
         if len(record.text) > _SHORT or not self._embedder.ready(0):
             return None
         if record.path is None and draft.same_key and self._records.by_identity(record):
             return None
         try:
-            found = self._vectored([(record.id, record.text)])
+            found = self._vectored([Owner(record.id, record.text)])
             near = self._linker.near([one.vectors for one in found]) if draft.same_key else [()]
         except AnaphoraError as error:
             # An index or a model that fails must not keep the memory from being kept.
@@ -238,7 +242,20 @@ class Remember:
 
     def _attach(self, owners: Sequence[Owner]) -> int:
         """Embed memories and link them; return how many got their vectors."""
-        group = self._vectored([(owner.record_id, owner.text) for owner in owners])
+        return self._link(self._vectored(owners))
+
+    def _begin(self, ahead: _Ahead, owners: Sequence[Owner]) -> None:
+        if owners and self._embedder.ready(0):
+            ahead.take(owners)
+
+    def _link_made(self, made: Future[list[Vectored]]) -> None:
+        """Keep and link what was embedded meanwhile; what could not be is left for later."""
+        try:
+            self._link(made.result())
+        except AnaphoraError as error:
+            self._failure = error
+
+    def _link(self, group: Sequence[Vectored]) -> int:
         for start in range(0, len(group), BATCH):
             some = group[start : start + BATCH]
             near = self._linker.near([one.vectors for one in some])
@@ -247,18 +264,18 @@ class Remember:
                 self._linker.keep(work, self._linker.among(found))
         return len(group)
 
-    def _vectored(self, texts: Sequence[tuple[str, str]]) -> list[Vectored]:
+    def _vectored(self, owners: Sequence[Owner]) -> list[Vectored]:
         """The texts that can be embedded, with their vectors; the others are noted as failed."""
-        if not texts:
+        if not owners:
             return []
-        made: list[Vectors | EmbeddingError] = self._embedder.embed([text for _, text in texts])
+        made: list[Vectors | EmbeddingError] = self._embedder.embed([one.text for one in owners])
         group = []
-        for (record_id, text), vectors in zip(texts, made, strict=True):
+        for owner, vectors in zip(owners, made, strict=True):
             if isinstance(vectors, EmbeddingError):
-                self._failed.add(record_id)
+                self._failed.add(owner.record_id)
                 self._failure = vectors
             else:
-                group.append(Vectored(record_id, text, vectors))
+                group.append(Vectored(owner.record_id, owner.text, vectors))
         return group
 
     def _check_superseded(self, items: Iterable[NewMemory]) -> None:
@@ -267,6 +284,41 @@ class Remember:
         for record_id in wanted:
             if record_id not in known or known[record_id].forgotten:
                 raise NotFound("memory", record_id)
+
+
+class _Ahead:
+    """Embeds one group in a thread of its own, while the one before is linked and the next written.
+
+    The model's library computes outside the interpreter's lock. Groups are linked in their order,
+    by the thread that brings them.
+    """
+
+    def __init__(
+        self,
+        embed: Callable[[Sequence[Owner]], list[Vectored]],
+        link: Callable[[Future[list[Vectored]]], None],
+    ) -> None:
+        self._embed = embed
+        self._link = link
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="anaphora-ahead")
+        self._made: Future[list[Vectored]] | None = None
+
+    def __enter__(self) -> _Ahead:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            # After an error what is under way stays without vectors until `fill_vectors`.
+            if self._made is not None and kind is None:
+                self._link(self._made)
+        finally:
+            self._pool.shutdown(cancel_futures=True)
+
+    def take(self, owners: Sequence[Owner]) -> None:
+        """Begin to embed a group; link the one before as soon as it is there."""
+        before, self._made = self._made, self._pool.submit(self._embed, owners)
+        if before is not None:
+            self._link(before)
 
 
 _VALUE = ("text", "payload", "path")

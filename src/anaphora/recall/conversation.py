@@ -64,6 +64,9 @@ _THREADS_KEPT = 256
 # match by chance, and every one of them costs time.
 WORD_HITS = 200
 
+# More tokens than any thread holds.
+NO_BUDGET = 1 << 40
+
 
 @dataclass(frozen=True, slots=True)
 class _Room:
@@ -131,6 +134,19 @@ class ConversationRecall:
                 self.repeated.put(view, key, answer)
         return Recall(answer.hits, (*degraded, *answer.degraded))
 
+    def among(self, view: TurnView, rows: Rows, query: str, *, top_k: int) -> Recall[TurnHit]:
+        """The `top_k` best turns for `query` among `rows` of `view`: threads, times, speakers.
+
+        What the caller chose is cut before anything is ranked, so a narrow choice never starves.
+        No budget of tokens: the caller bounds what it shows.
+        """
+        degraded: list[Degraded] = []
+        if not query.strip() or not len(rows):
+            return Recall()
+        spans = self._spans(query)
+        _, scores = self._score(view, rows, query, "hybrid", spans, degraded)
+        return Recall(self._fill(view, scores, _Room(top_k, NO_BUDGET, frozenset())), (*degraded,))
+
     def _known(self, meaning: str | None) -> bool:
         """Whether the query's vector can still be had; asking also counts as a hit of its cache."""
         if meaning is None:
@@ -165,12 +181,11 @@ class ConversationRecall:
             cosine = self._cosine(view, rows, query, degraded)
             if cosine is not None:
                 return query, score_by_meaning(cosine, rows=rows)
-        whole = len(rows) == len(view)
-        only = None if whole else int(view.table.conversation[rows[0]])
+        only, limit = _reach(view, rows)
         if mode == "words":
             return None, score_by_words(view.words(query_terms(query), only), rows=rows)
         reading = read_question(query, self._present(view, rows, only), spans)
-        words = view.words(reading.terms, only, limit=WORD_HITS)
+        words = view.words(reading.terms, only, limit=limit)
         cosine = (
             None if mode == "vector" else self._cosine(view, rows, reading.meaning, degraded, words)
         )
@@ -265,6 +280,19 @@ def _rows(view: TurnView, conversation_id: str | None) -> Rows:
     if conversation_id is None:
         return np.arange(len(view), dtype=np.intp)
     return view.rows(conversation_id)
+
+
+def _reach(view: TurnView, rows: Rows) -> tuple[int | None, int]:
+    """The one conversation of these rows (None: several), and how many turns words must score."""
+    if len(rows) == len(view):
+        return None, WORD_HITS
+    codes = view.table.conversation[rows]
+    if int(codes.min()) == int(codes.max()) and len(rows) == int(
+        np.count_nonzero(view.table.conversation == codes[0])
+    ):
+        return int(codes[0]), WORD_HITS
+    # The best of all are cut before the rows are looked at: those of the rows must be among them.
+    return None, max(WORD_HITS, len(view))
 
 
 def _when(epoch: float) -> datetime:

@@ -16,7 +16,10 @@ import re
 
 from anaphora.errors import InvalidInput
 
-__all__ = ["escape", "unescape"]
+__all__ = ["MARK", "escape", "unescape"]
+
+MARK = "\x10"
+"""What every escape begins with: a stored text without it is as it was given."""
 
 _REFUSED = re.compile("[\x00\x10\ud800-\udfff]")
 _CODE = re.compile("\x10([0-9A-F]{4})?")
@@ -29,7 +32,7 @@ def escape(text: str) -> str:
 
 def unescape(stored: str) -> str:
     """What was given to `escape`. `InvalidInput` when `stored` is not an escaped form."""
-    return _CODE.sub(_decode, stored) if "\x10" in stored else stored
+    return _CODE.sub(_decode, stored) if MARK in stored else stored
 
 
 def _encode(match: re.Match[str]) -> str:

@@ -19,8 +19,10 @@ from anaphora.memory_values import MemoryRecord
 
 __all__ = [
     "COLUMNS",
+    "DIARY",
     "EVENT_COLUMNS",
     "MEMORY",
+    "OBSERVATION",
     "STANDS_ALONE",
     "EventKind",
     "RecordEvent",
@@ -37,7 +39,11 @@ __all__ = [
 ]
 
 MEMORY = "memory"
-"""The kind of record that this module speaks of."""
+"""The kind of record that a lasting memory is."""
+OBSERVATION = "observation"
+"""A note about a project: its type is the note's kind, its payload has the rest."""
+DIARY = "diary"
+"""What was done in a session."""
 STANDS_ALONE = ""
 """The `same_key` of a memory that nothing restates and nothing is linked to."""
 

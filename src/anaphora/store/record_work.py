@@ -45,6 +45,7 @@ _EVENT = [record_event.c[name] for name in EVENT_COLUMNS]
 _FIND_BY = {
     name: select(*_RECORD).where(
         record.c.namespace == bindparam("namespace"),
+        record.c.kind == bindparam("kind"),
         record.c[name].in_(bindparam("some", expanding=True)),
     )
     for name in ("record_id", "same_key", "path_key")
@@ -70,11 +71,15 @@ class _Held:
 
 
 class RecordWork:
-    """The records that one write transaction touches; `added` are the ids of new ones."""
+    """The records that one write transaction touches; `added` are the ids of new ones.
 
-    def __init__(self, write: Write, sealer: Sealer = CLEAR) -> None:
+    Those of one kind: to a change of memories, notes of a project are not there.
+    """
+
+    def __init__(self, write: Write, sealer: Sealer = CLEAR, kind: str = MEMORY) -> None:
         self.write = write
         self._sealer = sealer
+        self._kind = kind
         self._held: dict[str, _Held] = {}
         self._events: list[RecordEvent] = []
         # Keys whose records are all held already: asking the table again would find nothing new.
@@ -170,7 +175,8 @@ class RecordWork:
         self.flush()
         found: set[str] = set()
         for some in _portions(record_ids):
-            rows = self._select([record.c.record_id], record, record.c.parent.in_(some))
+            here = and_(record.c.kind == self._kind, record.c.parent.in_(some))
+            rows = self._select([record.c.record_id], record, here)
             found.update(row[0] for row in rows)
         return found
 
@@ -178,6 +184,7 @@ class RecordWork:
         """The records that name this one as what they supersede, or as what superseded them."""
         self.flush()
         here = or_(record.c.supersedes == record_id, record.c.superseded_by == record_id)
+        here = and_(record.c.kind == self._kind, here)
         self._take(self._select(_RECORD, record, here))
         return [
             held.record
@@ -217,9 +224,13 @@ class RecordWork:
         gone = list(dict.fromkeys(record_ids))
         count = 0
         for some in _portions(gone):
-            here = and_(record.c.namespace == self.write.namespace, record.c.record_id.in_(some))
+            here = and_(
+                record.c.namespace == self.write.namespace,
+                record.c.kind == self._kind,
+                record.c.record_id.in_(some),
+            )
             count += self.write.connection.execute(delete(record).where(here)).rowcount
-        self._insert(tombstone, [{"kind": MEMORY, "owner_id": one} for one in gone])
+        self._insert(tombstone, [{"kind": self._kind, "owner_id": one} for one in gone])
         for one in gone:
             self._held.pop(one, None)
             self._missing.add(one)
@@ -233,7 +244,7 @@ class RecordWork:
         for held, seq in zip(dirty, self.write.take(len(dirty)), strict=True):
             held.record = replace(held.record, seq=seq)
             row = record_row(held.record, held.same_key, held.forgotten_at)
-            row = self._sealed("record", row | {"kind": MEMORY})
+            row = self._sealed("record", row | {"kind": self._kind})
             (old if held.stored else new).append(row)
             held.stored, held.dirty = True, False
         if new:
@@ -275,7 +286,7 @@ class RecordWork:
             here = self.write.namespace
             values = [self._sealer.lookup(column, here, value) for value in values]
         for some in _portions(values):
-            given = {"namespace": self.write.namespace, "some": some}
+            given = {"namespace": self.write.namespace, "kind": self._kind, "some": some}
             self._take(self.write.connection.execute(_FIND_BY[column], given))
 
     def _take(self, rows: Iterable[Sequence[Any]]) -> None:

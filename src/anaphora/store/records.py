@@ -225,6 +225,13 @@ class Records:
         """Records that changed after number `since`, in order of their numbers, at most `limit`."""
         return tuple(self._records(_CHANGED, since=since, limit=limit))
 
+    def columns(self, *names: str) -> Sequence[tuple[Any, ...]]:
+        """(record id, these of COLUMNS as they are stored) of every memory, in no order."""
+        asked = f"SELECT record_id, {', '.join(names)} FROM record"  # noqa: S608 - names of ours
+        where = f" WHERE namespace = :namespace AND kind = '{MEMORY}'"
+        found = self._rows(asked + where)
+        return open_rows(self._sealer, "record", ("record_id", *names), self.namespace, found)
+
     def tombstones_since(self, since: int, limit: int = _NO_LIMIT) -> tuple[tuple[int, str], ...]:
         """(number, id) of records that were deleted for good after number `since`."""
         return tuple((row[0], row[1]) for row in self._rows(_TOMBSTONES, since=since, limit=limit))

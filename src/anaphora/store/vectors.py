@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from anaphora.store.record_rows import MEMORY
 from anaphora.store.sealing.columns import CLEAR, Sealer
 
 if TYPE_CHECKING:
@@ -22,12 +23,14 @@ if TYPE_CHECKING:
 __all__ = ["Owner", "RecordVectors", "VectorBatch", "VectorRow", "text_hash"]
 
 _SINCE = (
-    "SELECT record_id, part, data, seq FROM vector "
+    "SELECT record_id, part, data, seq FROM vector v "
     "WHERE namespace = :namespace AND embedder = :embedder AND seq > :since "
+    "AND EXISTS (SELECT 1 FROM record r WHERE r.namespace = v.namespace "
+    "AND r.record_id = v.record_id AND r.kind IN {kinds}) "
     "ORDER BY seq LIMIT :limit"
 )
 _WITHOUT = (
-    "SELECT record_id, text FROM record WHERE namespace = :namespace AND kind = 'memory' "
+    "SELECT record_id, text FROM record WHERE namespace = :namespace AND kind IN {kinds} "
     "AND forgotten_at IS NULL AND record_id > :after AND NOT EXISTS ("
     "SELECT 1 FROM vector WHERE vector.namespace = record.namespace "
     "AND vector.record_id = record.record_id AND vector.embedder = :embedder) "
@@ -38,7 +41,7 @@ _COUNTS = (
     "WHERE namespace = :namespace GROUP BY embedder ORDER BY embedder"
 )
 _MEMORIES = (
-    "SELECT COUNT(*) FROM record WHERE namespace = :namespace AND kind = 'memory' "
+    "SELECT COUNT(*) FROM record WHERE namespace = :namespace AND kind IN {kinds} "
     "AND forgotten_at IS NULL"
 )
 _BATCH = 8192
@@ -81,12 +84,21 @@ def text_hash(text: str) -> str:
 
 
 class RecordVectors:
-    """The vectors of one namespace's memories."""
+    """The vectors of one namespace's memories, or of its records of other `kinds`."""
 
-    def __init__(self, truth: Truth, namespace: str, sealer: Sealer = CLEAR) -> None:
+    def __init__(
+        self,
+        truth: Truth,
+        namespace: str,
+        sealer: Sealer = CLEAR,
+        *,
+        kinds: Iterable[str] = (MEMORY,),
+    ) -> None:
         self._truth = truth
         self.namespace = namespace
         self._sealer = sealer
+        # Names of ours, never a caller's words.
+        self._kinds = "(" + ", ".join(f"'{kind}'" for kind in kinds) + ")"
 
     def put(
         self,
@@ -154,4 +166,5 @@ class RecordVectors:
 
     def _rows(self, statement: str, **values: str | int) -> list[tuple[Any, ...]]:
         self._sealer.check()
+        statement = statement.replace("{kinds}", self._kinds)
         return self._truth.rows(statement, {"namespace": self.namespace, **values})

@@ -84,6 +84,65 @@ PLANS: Mapping[str, Plan] = {
         ("text_hash", "data"),
         digests=("text_hash",),
     ),
+    "project": Plan(
+        ("namespace", "project_id"),
+        ("name", "root", "head", "folders"),
+        ("root_key",),
+        ("root_key",),
+    ),
+    "source_file": Plan(
+        ("namespace", "file_id"),
+        ("path", "facts"),
+        ("path_key", "content_hash"),
+        ("path_key", "content_hash"),
+    ),
+    "section": Plan(
+        ("namespace", "section_id"),
+        ("title", "heading", "symbol", "text"),
+        ("text_hash",),
+        ("text_hash",),
+    ),
+    "section_vector": Plan(
+        ("namespace", "text_hash", "embedder", "part"), ("data",), ("text_hash",), ("text_hash",)
+    ),
+    "entity": Plan(
+        ("namespace", "entity_id"), ("name", "summary"), ("entity_key",), ("entity_key",)
+    ),
+    "entity_alias": Plan(
+        ("namespace", "alias_key", "entity_id"), (), ("alias_key",), ("alias_key",)
+    ),
+    "relation": Plan(("namespace", "relation_id"), ("detail",)),
+    "history_item": Plan(
+        ("namespace", "item_id"),
+        ("text", "commit_name", "paths"),
+        ("item_key",),
+        ("item_key",),
+    ),
+    "history_path": Plan(("namespace", "path_key", "item_id"), (), ("path_key",), ("path_key",)),
+    "answer": Plan(
+        ("namespace", "answer_key"), ("body", "evidence"), ("answer_key",), ("answer_key",)
+    ),
+    "gap": Plan(
+        ("namespace", "gap_id"),
+        ("question", "details", "closed_by"),
+        ("question_key", "conversation_id"),
+        ("question_key",),
+    ),
+    "trace": Plan(("namespace", "trace_id"), ("question", "body", "seen"), digests=("seen",)),
+    "session_job": Plan(("namespace", "job_id"), (), ("conversation_id",)),
+    "extraction": Plan(
+        ("namespace", "conversation_id"),
+        ("content_hash",),
+        ("conversation_id",),
+        ("content_hash",),
+    ),
+    "fact_turn": Plan(
+        ("namespace", "record_id", "conversation_id", "position"),
+        ("turn_hash",),
+        ("conversation_id",),
+        ("turn_hash",),
+    ),
+    "token": Plan(("namespace", "token_id"), ("name", "scopes"), ("token_hash",), ("token_hash",)),
 }
 
 

@@ -18,7 +18,8 @@ from anaphora.errors import AnaphoraError, MissingExtra, ReadOnly, SchemaTooNew,
 from anaphora.store.sql import sqlite
 from anaphora.store.sql.faults import explain
 from anaphora.store.sql.revision import REVISION, REVISION_TABLE, is_older
-from anaphora.store.sql.schema import metadata, revision
+from anaphora.store.sql.schema import revision
+from anaphora.store.sql.schema_tokens import metadata
 
 __all__ = ["make_tables", "open_postgresql", "open_sqlite"]
 

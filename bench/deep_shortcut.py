@@ -1,0 +1,249 @@
+"""How sure is the shortcut, how often right? `python -m bench.deep_shortcut ../shared/data`
+
+In: REALTALK and BEAM, read by their importers. Out: the weights of `rank.confidence`, fitted on
+chats 1 to 5, and how they do on chats 6 to 10, which had no part in it: how often the shortcut
+fires, how often the evidence is then in what it gives back, and whether hits of a probability are
+right as often as it says. In bench/results/deep_shortcut.json and .md. Only questions that a
+shortcut may take count; how many it may not take is reported beside them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import pickle
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora import Memory
+from anaphora.deep.evidence import MEMORY
+from anaphora.deep.reading import asks_about_the_whole
+from anaphora.deep.shortcut import LOOKED_AT, NEEDED, SURE, best_evidence
+from anaphora.intake.importers.datasets import Haystack, read_dataset
+from anaphora.memory_values import NewMemory
+from anaphora.rank.confidence import (
+    MEMORY_WEIGHTS,
+    REACH,
+    TURN_WEIGHTS,
+    Placed,
+    Told,
+    memory_confidence,
+    memory_features,
+    turn_confidence,
+    turn_features,
+)
+from anaphora.text import STOP_WORDS, analyse, query_terms
+from bench.figures import Figure, machine, show, write
+
+FIT = range(1, 6)
+TOP = 10
+RIDGE = {"turn": 1e-3, "memory": 1e-4}
+SETS = (("realtalk", "realtalk"), ("beam", "beam-100k"))
+BINS = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, what it hit, which hits are right, and whether a shortcut gave the evidence."""
+
+    form: str
+    number: int
+    whole: bool
+    turns: tuple[Placed, ...]
+    turns_right: tuple[bool, ...]
+    told: tuple[Told, ...]
+    told_right: tuple[bool, ...]
+    given: bool
+
+
+class _Clock:
+    now = datetime(2024, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+def run(data: Path, cache: Path | None = None) -> list[Figure]:
+    """Ask everything, fit, report. `cache` keeps what was asked: a fit can be looked at again."""
+    if cache is not None and cache.is_file():
+        asked = pickle.loads(cache.read_bytes())
+    else:
+        asked = list(_ask_all(data))
+    if cache is not None:
+        cache.write_bytes(pickle.dumps(asked))
+    fit = [one for one in asked if one.number in FIT and not one.whole]
+    weights = {
+        "turn": _fitted(_rows(fit, "turn"), RIDGE["turn"]),
+        "memory": _fitted(_rows(fit, "memory"), RIDGE["memory"]),
+    }
+    figures = list(_figures([one for one in asked if one.number not in FIT]))
+    show("The shortcut on chats 6 to 10", figures)
+    for kind, now in (("turn", TURN_WEIGHTS), ("memory", MEMORY_WEIGHTS)):
+        print(kind, [round(float(w), 2) for w in weights[kind]], "in use:", now)
+    _keep(asked, weights, figures)
+    return figures
+
+
+def _ask_all(data: Path) -> Iterator[Asked]:
+    clock = _Clock()
+    with (
+        tempfile.TemporaryDirectory(prefix="anaphora-shortcut-") as home,
+        Memory.open(home, clock=clock) as memory,
+    ):
+        for form, folder in SETS:
+            for found in read_dataset(data / "conversations" / folder, form):
+                if isinstance(found, Haystack):
+                    print(form, found.number, flush=True)
+                    yield from _ask(memory, clock, form, found)
+
+
+def _ask(memory: Memory, clock: _Clock, form: str, haystack: Haystack) -> Iterator[Asked]:
+    threads, facts = (memory.scoped(f"{form}-{haystack.number}-{k}") for k in ("t", "m"))
+    threads.import_(list(haystack.conversations))
+    (conversation,) = haystack.conversations
+    row = {turn.key: place for place, turn in enumerate(conversation.turns)}
+    texts = [f"{turn.speaker or turn.role}: {turn.text}" for turn in conversation.turns]
+    facts.remember_many([NewMemory(text, redact=False) for text in texts if text.strip()])
+    for one in (threads, facts):
+        one.ready(600)
+    lane = threads._parts().deep().recall.lane
+    for question in haystack.questions:
+        gold = {row[key] for _, key in question.evidence if key in row}
+        if question.left_out or not gold:
+            continue
+        clock.now = question.now or conversation.turns[-1].ts or clock.now
+        scoped = lane.within("all_sessions")
+        hits = scoped.search(question.text, LOOKED_AT)
+        name = conversation.conversation_id
+        placed = tuple(Placed(h.score or 0.0, name, h.index or 0, len(texts)) for h in hits)
+        right = tuple(any(abs(p.index - at) <= REACH for at in gold) for p in placed)
+        sure = [hit for hit, p in zip(hits, turn_confidence(placed), strict=True) if p >= SURE]
+        given = best_evidence(scoped, sure) if len(sure) >= NEEDED else ()
+        told, told_right = _told(facts, question.text, {texts[at] for at in gold})
+        yield Asked(
+            form,
+            haystack.number,
+            asks_about_the_whole(question.text) is not None,
+            placed,
+            right,
+            told,
+            told_right,
+            any(one.index in gold for one in given if not one.id.startswith(MEMORY)),
+        )
+
+
+def _told(
+    facts: Memory, question: str, gold: set[str]
+) -> tuple[tuple[Told, ...], tuple[bool, ...]]:
+    terms = {*query_terms(question), *STOP_WORDS}
+    hits = sorted(facts.recall(question, top_k=TOP), key=lambda hit: -hit.similarity)
+    told = (
+        Told(hit.similarity, len(set(analyse(hit.text)) - terms), "?" in hit.text) for hit in hits
+    )
+    return tuple(told), tuple(hit.text in gold for hit in hits)
+
+
+def _rows(asked: Sequence[Asked], kind: str) -> tuple[Floats, Floats]:
+    values: list[tuple[float, ...]] = []
+    right: list[bool] = []
+    for one in asked:
+        if kind == "turn":
+            values += turn_features(one.turns)[:TOP]
+            right += one.turns_right[:TOP]
+        else:
+            values += memory_features(one.told)
+            right += one.told_right
+    return np.array(values), np.array(right, float)
+
+
+def _fitted(rows: tuple[Floats, Floats], ridge: float) -> Floats:
+    """Weights of a logistic regression by Newton's method, the constant first."""
+    values, right = rows
+    mean, spread = values.mean(0), values.std(0) + 1e-9
+    design = np.c_[np.ones(len(values)), (values - mean) / spread]
+    penalty = ridge * len(right) * np.r_[0.0, np.ones(values.shape[1])]
+    weights = np.zeros(design.shape[1])
+    for _ in range(100):
+        p = 1 / (1 + np.exp(-design @ weights))
+        slope = design.T @ (p - right) + penalty * weights
+        curve = (design * (p * (1 - p))[:, None]).T @ design + np.diag(penalty)
+        weights -= np.linalg.solve(curve, slope)
+    plain = weights[1:] / spread
+    return np.r_[weights[0] - plain @ mean, plain]
+
+
+def _figures(asked: Sequence[Asked]) -> Iterator[Figure]:
+    for form in (*dict.fromkeys(one.form for one in asked), "both"):
+        some = [one for one in asked if form in {one.form, "both"}]
+        may = [one for one in some if not one.whole]
+        fired = [one for one in may if _fires(one)]
+        hits = [
+            (p, right)
+            for one in may
+            for p, right in zip(turn_confidence(one.turns)[:TOP], one.turns_right, strict=False)
+        ]
+        sure = [right for p, right in hits if p >= SURE]
+        yield Figure(f"{form}: questions", len(some))
+        yield Figure(f"{form}: about the whole, never taken", len(some) - len(may))
+        yield Figure(f"{form}: fired", len(fired))
+        yield Figure(f"{form}: fired, evidence given back", sum(one.given for one in fired))
+        yield Figure(f"{form}: hits at or above {SURE}", len(sure))
+        if sure:
+            yield Figure(f"{form}: share of those that are right", sum(sure) / len(sure))
+
+
+def _fires(one: Asked) -> bool:
+    return sum(p >= SURE for p in turn_confidence(one.turns)) >= NEEDED
+
+
+def _calibration(asked: Sequence[Asked], kind: str) -> Iterator[str]:
+    pairs: list[tuple[float, bool]] = []
+    for one in asked:
+        if kind == "turn":
+            pairs += zip(turn_confidence(one.turns)[:TOP], one.turns_right[:TOP], strict=True)
+        else:
+            pairs += zip(memory_confidence(one.told), one.told_right, strict=True)
+    for low, high in itertools.pairwise(BINS):
+        inside = [(p, right) for p, right in pairs if low <= p < high]
+        if inside:
+            said = sum(p for p, _ in inside) / len(inside)
+            was = sum(right for _, right in inside) / len(inside)
+            yield f"| {kind} | {low:.1f} to {high:.1f} | {len(inside)} | {said:.2f} | {was:.2f} |"
+
+
+def _keep(asked: Sequence[Asked], weights: dict[str, Floats], figures: Sequence[Figure]) -> None:
+    held = [one for one in asked if one.number not in FIT and not one.whole]
+    lines = [
+        "# The shortcut of deep recall",
+        "",
+        f"{machine()}, {datetime.now(UTC).date().isoformat()}. Weights fitted on chats 1 to 5 of",
+        "REALTALK and BEAM-100K, everything below on chats 6 to 10. A hit is right when labelled",
+        f"evidence is at most {REACH} turns away; it fires with {NEEDED} hits at {SURE} or more.",
+        "",
+        "| what | value |",
+        "|---|---:|",
+        *(f"| {f.name} | {f.value:.2f} |".replace(".00 |", " |") for f in figures),
+        "",
+        "| hits | said to be | n | said on average | were right |",
+        "|---|---|---:|---:|---:|",
+        *_calibration(held, "turn"),
+        *_calibration(held, "memory"),
+    ]
+    value = {
+        "weights": {kind: [round(float(w), 2) for w in some] for kind, some in weights.items()},
+        "figures": {f.name: f.value for f in figures},
+    }
+    write("deep_shortcut", json.dumps(value), "\n".join(lines))
+
+
+if __name__ == "__main__":
+    run(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None)

@@ -1,0 +1,75 @@
+"""The worker threads behind the asynchronous facade, and the way back into the event loop.
+
+In: calls, and callbacks of the caller. Out: what the calls return, awaited; callbacks that run in
+the event loop in which they were given. It knows nothing of memories.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
+
+from anaphora.errors import Closed
+
+__all__ = ["Workers", "in_loop"]
+
+P = ParamSpec("P")
+ResultT = TypeVar("ResultT")
+
+# Calls wait for disks and models, hardly for each other.
+_THREADS = 8
+
+
+@dataclass(slots=True)
+class Workers:
+    """The threads that all views on one home share, and what they are doing."""
+
+    pool: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(_THREADS, thread_name_prefix="anaphora")
+    )
+    running: set[Future[Any]] = field(default_factory=set)
+
+    async def do(self, call: Callable[P, ResultT], *args: P.args, **kwargs: P.kwargs) -> ResultT:
+        """What `call` returns or raises, from a worker thread with the caller's context."""
+        try:
+            future = self.pool.submit(copy_context().run, partial(call, *args, **kwargs))
+        except RuntimeError:
+            # The pool was shut down, or the interpreter is ending.
+            raise Closed from None
+        self.running.add(future)
+        future.add_done_callback(self.running.discard)
+        return await asyncio.wrap_future(future)
+
+    def finish(self, close: Callable[[], None]) -> None:
+        """Wait for what is running, cancelled or not, then close."""
+        wait(set(self.running))
+        close()
+        self.pool.shutdown(wait=False)
+
+
+def in_loop(callback: Callable[P, object] | None) -> Callable[P, None] | None:
+    """The callback, to be called from any thread: it runs in the present event loop."""
+    if callback is None:
+        return None
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        # Without a loop there is nowhere else to run.
+        return lambda *args, **kwargs: _ignored(callback(*args, **kwargs))
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> None:
+        # A loop that is closed has nobody left to be told.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(partial(callback, *args, **kwargs))
+
+    return call
+
+
+def _ignored(_: object) -> None:
+    """What a callback returns is nobody's concern."""

@@ -1,0 +1,226 @@
+"""What a deep question may spend, and what it has spent.
+
+In: a `Budget`, and every call before and after it is made. Out: leave to make it, with how many
+tokens and seconds it may take; or `OverBudget`. What would break a limit is refused before it is
+paid for, by an estimate of the prompt and the most that the answer may hold. It calls no model.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from anaphora.deep.models import Message, ModelRole, Reply, prompt_tokens
+from anaphora.deep_values import Budget, CostSnapshot, TokenCount
+from anaphora.errors import InvalidInput
+
+__all__ = ["LEAST_SECONDS", "Claim", "Meter", "OverBudget", "check_budget"]
+
+Role = Literal["code", "sub"]
+
+RESERVE: Final = 0.1
+"""The share of tokens, seconds and dollars that is kept for the last step: the answer from what
+was seen. Without it a limit would take the answer along with the search."""
+
+LEAST_OUTPUT: Final = 64
+"""Tokens: an answer that may hold fewer is not worth asking for."""
+
+LEAST_SECONDS: Final = 0.1
+
+
+class OverBudget(Exception):
+    """The next call would break this limit. `detail` says it in words, for a model to read."""
+
+    def __init__(self, limit: str, detail: str) -> None:
+        self.limit = limit
+        self.detail = detail
+        super().__init__(detail)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Leave for one call: at most `max_output` tokens of answer within `seconds`."""
+
+    role: Role
+    max_output: int
+    seconds: float
+    tokens: int
+    dollars: float | None
+
+
+@dataclass(slots=True)
+class _Spent:
+    input: int = 0
+    output: int = 0
+    calls: int = 0
+    dollars: float | None = 0.0
+
+    def add(self, reply: Reply) -> None:
+        self.input += reply.input_tokens
+        self.output += reply.output_tokens
+        # One call whose price is not known makes the whole unknown.
+        known = self.dollars is not None and reply.dollars is not None
+        self.dollars = (self.dollars or 0.0) + (reply.dollars or 0.0) if known else None
+
+    def counted(self) -> TokenCount:
+        return TokenCount(self.input, self.output, self.calls, self.dollars)
+
+
+@dataclass(slots=True)
+class Meter:
+    """Counts one question. Safe to use from several threads. `timer` gives seconds, monotonic."""
+
+    budget: Budget
+    timer: Callable[[], float]
+    iterations: int = 0
+    refused: list[str] = field(default_factory=list)
+    _sub_calls: int = 0
+    _spent: dict[Role, _Spent] = field(default_factory=lambda: {"code": _Spent(), "sub": _Spent()})
+    _open: list[Claim] = field(default_factory=list)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+    _began: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        check_budget(self.budget)
+        self._began = self.timer()
+
+    def begin_iteration(self) -> bool:
+        """Count one more iteration; True when it is the last one. Raises `OverBudget`."""
+        if self.iterations >= self.budget.iterations:
+            raise self._over("iterations", f"all {self.budget.iterations} iterations are used")
+        self.iterations += 1
+        return self.iterations == self.budget.iterations
+
+    def seconds_left(self, *, to_the_end: bool = False) -> float:
+        """Seconds until the limit; those kept for the last step only count with `to_the_end`."""
+        share = 1.0 if to_the_end else 1.0 - RESERVE
+        return self.budget.seconds * share - (self.timer() - self._began)
+
+    def over_time(self) -> OverBudget:
+        """The word that time is up, for a call that took all that it was given."""
+        return self._over("seconds", f"the {self.budget.seconds:g} seconds are used up")
+
+    def sub_calls_left(self) -> int:
+        """How many sub-calls may still be made."""
+        return self.budget.sub_calls - self._sub_calls
+
+    def need_sub_calls(self, count: int) -> None:
+        """Raise `OverBudget` unless so many more sub-calls may be made."""
+        left = self.sub_calls_left()
+        if count > left:
+            detail = f"the limit of {self.budget.sub_calls} sub-calls is reached: {left} are left"
+            raise self._over("sub_calls", detail)
+
+    def claim(
+        self,
+        role: Role,
+        model: ModelRole,
+        messages: Sequence[Message],
+        max_output: int,
+        *,
+        seconds: float = math.inf,
+        last: bool = False,
+    ) -> Claim:
+        """Leave for a call, to be given back by `settle` or `release`. Raises `OverBudget`.
+
+        `seconds` is what the caller has left for its own reasons; `last` lets the call use what is
+        kept for the last step. The answer is shortened to what fits, if that is worth asking for.
+        """
+        with self._lock:
+            if role == "sub":
+                self.need_sub_calls(1)
+            share = 1.0 if last else 1.0 - RESERVE
+            left = self.seconds_left(to_the_end=last)
+            if left < LEAST_SECONDS:
+                raise self.over_time()
+            tokens_in = prompt_tokens(messages)
+            output = self._output_within(share, tokens_in, max_output)
+            output, dollars = self._affordable(share, model, tokens_in, output)
+            claim = Claim(role, output, min(left, seconds), tokens_in + output, dollars)
+            self._open.append(claim)
+            self._spent[role].calls += 1
+            self._sub_calls += role == "sub"
+            return claim
+
+    def settle(self, claim: Claim, reply: Reply) -> None:
+        """The call was answered: count what it really took."""
+        with self._lock:
+            self._open.remove(claim)
+            self._spent[claim.role].add(reply)
+
+    def release(self, claim: Claim) -> None:
+        """The call failed: nothing was reported that could be counted."""
+        with self._lock:
+            self._open.remove(claim)
+
+    def withdraw(self, claim: Claim) -> None:
+        """The call was never made: it counts for nothing."""
+        with self._lock:
+            self._open.remove(claim)
+            self._spent[claim.role].calls -= 1
+            self._sub_calls -= claim.role == "sub"
+
+    def snapshot(self) -> CostSnapshot:
+        """What was spent so far."""
+        with self._lock:
+            code, sub = self._spent["code"].counted(), self._spent["sub"].counted()
+            known = code.dollars is not None and sub.dollars is not None
+            return CostSnapshot(
+                input_tokens=code.input + sub.input,
+                output_tokens=code.output + sub.output,
+                estimated_dollars=(code.dollars or 0.0) + (sub.dollars or 0.0) if known else None,
+                iterations=self.iterations,
+                sub_calls=self._sub_calls,
+                seconds=self.timer() - self._began,
+                code=code,
+                sub=sub,
+            )
+
+    def _output_within(self, share: float, tokens_in: int, wanted: int) -> int:
+        spent = sum(one.input + one.output for one in self._spent.values())
+        promised = sum(claim.tokens for claim in self._open)
+        left = int(self.budget.tokens * share) - spent - promised - tokens_in
+        if left < min(LEAST_OUTPUT, wanted):
+            detail = f"the limit of {self.budget.tokens} tokens is reached: {spent} are used"
+            raise self._over("tokens", detail)
+        return min(wanted, left)
+
+    def _affordable(
+        self, share: float, model: ModelRole, tokens_in: int, output: int
+    ) -> tuple[int, float | None]:
+        """Halve the answer until it can be paid; a price that is not known sets no limit."""
+        if self.budget.dollars is None:
+            return output, None
+        spent = sum(one.dollars or 0.0 for one in self._spent.values())
+        promised = sum(claim.dollars or 0.0 for claim in self._open)
+        left = self.budget.dollars * share - spent - promised
+        least = min(LEAST_OUTPUT, output)
+        while (dollars := model.price(tokens_in, output)) is not None and dollars > left:
+            output //= 2
+            if output < least:
+                detail = f"the limit of ${self.budget.dollars:g} is reached: ${spent:.4f} are spent"
+                raise self._over("dollars", detail)
+        return output, dollars
+
+    def _over(self, limit: str, detail: str) -> OverBudget:
+        self.refused.append(limit)
+        return OverBudget(limit, detail)
+
+
+def check_budget(budget: Budget) -> None:
+    """Raise `InvalidInput` naming the field that cannot be a limit."""
+    for name, least in (("iterations", 1), ("sub_calls", 0), ("tokens", 0)):
+        value = getattr(budget, name)
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            reason = f"expected a whole number, {least} or more"
+            raise InvalidInput(f"budget.{name}", value, reason)
+    for name in ("seconds", "execution_seconds", "dollars"):
+        value = getattr(budget, name)
+        if name == "dollars" and value is None:
+            continue
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not math.isfinite(value) or value < 0:
+            raise InvalidInput(f"budget.{name}", value, "expected a number, 0 or more")

@@ -1,0 +1,271 @@
+"""The functions that code written by a model may call, and what they let through.
+
+In: arguments of any kind, from code that nobody has read. Out: plain bounded values, or a
+`HostRefusal` whose words are for the model. Every argument is checked, every result bounded; no
+function writes anything, and none says more of the host than its own rules.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from anaphora.deep.evidence import ScopedEvidence, Session
+from anaphora.deep.prompts import NOT_FOUND
+from anaphora.deep.sandbox.base import HostFunction, HostRefusal, JsonValue
+from anaphora.deep.subcalls import SubCalls
+from anaphora.deep_values import DeepSource
+from anaphora.errors import InvalidInput, NotFound
+
+__all__ = ["Host", "Submission"]
+
+SEARCH_LIMIT: Final = 100
+QUERY_CHARS: Final = 2_000
+TURN_CHARS: Final = 3_000
+TRANSCRIPT_TURNS: Final = 500
+TRANSCRIPT_CHARS: Final = 600_000
+SESSIONS_LIMIT: Final = 500
+SITTINGS: Final = 200
+PROMPT_CHARS: Final = 100_000
+PROMPTS: Final = 64
+ANSWER_CHARS: Final = 4_000
+SOURCES: Final = 200
+_NAMED: Final = 5
+_CUT: Final = " […] "
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """An answer that code submitted, ids as it gave them; `mistakes` are why it was refused."""
+
+    answer: str
+    sources: tuple[str, ...]
+    mistakes: tuple[str, ...] = ()
+
+
+class Host:
+    """The functions of one question. `accepted` is the submission that stands, if any."""
+
+    def __init__(self, evidence: ScopedEvidence, sub_calls: SubCalls) -> None:
+        self._evidence = evidence
+        self._sub = sub_calls
+        self.accepted: Submission | None = None
+        self.refused: Submission | None = None
+
+    def functions(self) -> dict[str, HostFunction]:
+        """What the sandbox gets, by name."""
+        plain: Sequence[Callable[..., JsonValue]] = (
+            self.search,
+            self.load_transcript,
+            self.list_sessions,
+            self.llm_query,
+            self.llm_query_batched,
+            self.submit,
+        )
+        return {one.__name__: _guarded(one) for one in plain}
+
+    def search(
+        self,
+        query: Any,
+        limit: Any = 20,
+        since: Any = None,
+        until: Any = None,
+        speaker: Any = None,
+    ) -> JsonValue:
+        """The best turns and memories for a query."""
+        found = self._evidence.search(
+            _text("query", query, QUERY_CHARS),
+            _number("limit", limit, 1, SEARCH_LIMIT),
+            since=_optional("since", since),
+            until=_optional("until", until),
+            speaker=_optional("speaker", speaker),
+        )
+        return [_row(one, TURN_CHARS) for one in found]
+
+    def load_transcript(self, id: Any, start: Any = 0, end: Any = None) -> JsonValue:  # noqa: A002
+        """Turns of a session, in order."""
+        name = _text("id", id, QUERY_CHARS)
+        first = _number("start", start, 0, 1 << 31)
+        upto = first + TRANSCRIPT_TURNS if end is None else _number("end", end, 0, 1 << 31)
+        if upto - first > TRANSCRIPT_TURNS:
+            raise HostRefusal(f"at most {TRANSCRIPT_TURNS} turns in one call: read on from there")
+        turns = self._evidence.transcript(name, first, upto)
+        room = min(TURN_CHARS, TRANSCRIPT_CHARS // max(1, len(turns)))
+        return [_row(one, room) for one in turns]
+
+    def list_sessions(self, limit: Any = 200, offset: Any = 0) -> JsonValue:
+        """Sessions of the scope, newest first."""
+        found = self._evidence.sessions(
+            _number("limit", limit, 1, SESSIONS_LIMIT), _number("offset", offset, 0, 1 << 31)
+        )
+        return [_session(one) for one in found]
+
+    def llm_query(self, prompt: Any) -> JsonValue:
+        """The answer of the model that reads."""
+        return self._sub.ask([_text("prompt", prompt, PROMPT_CHARS)])[0]
+
+    def llm_query_batched(self, prompts: Any) -> JsonValue:
+        """The answers of the model that reads, in the order of the prompts."""
+        if not isinstance(prompts, list | tuple):
+            raise HostRefusal(f"prompts must be a list of texts (given {_shown(prompts)})")
+        if len(prompts) > PROMPTS:
+            raise HostRefusal(f"at most {PROMPTS} prompts in one call (given {len(prompts)})")
+        texts = [
+            _text(f"prompts[{place}]", prompt, PROMPT_CHARS) for place, prompt in enumerate(prompts)
+        ]
+        return list(self._sub.ask(texts))
+
+    def submit(self, answer: Any, sources: Any = ()) -> JsonValue:
+        """Take the final answer, or say what is wrong with it."""
+        submission = self._checked(answer, sources)
+        if submission.mistakes:
+            self.refused = submission
+            raise HostRefusal("not accepted: " + "; ".join(submission.mistakes))
+        self.accepted = submission
+        return "accepted"
+
+    def _checked(self, answer: object, sources: object) -> Submission:
+        mistakes: list[str] = []
+        if isinstance(answer, int | float) and not isinstance(answer, bool):
+            answer = str(answer)
+        if not isinstance(answer, str) or not answer.strip():
+            mistakes.append(f"answer must be a text that is not empty (given {_shown(answer)})")
+            answer = ""
+        elif len(answer) > ANSWER_CHARS:
+            mistakes.append(f"answer may hold {ANSWER_CHARS} characters (given {len(answer)})")
+        ids = _ids(sources)
+        if ids is None:
+            shown = _shown(sources)
+            mistakes.append(
+                f"sources must be a list of ids such as 'conversation#12' (given {shown})"
+            )
+        elif len(ids) > SOURCES:
+            mistakes.append(f"at most {SOURCES} sources: give those that prove it best")
+        else:
+            mistakes += self._source_mistakes(answer.strip(), ids)
+        return Submission(answer.strip()[:ANSWER_CHARS], ids or (), tuple(mistakes))
+
+    def _source_mistakes(self, answer: str, ids: tuple[str, ...]) -> list[str]:
+        if not ids and answer != NOT_FOUND:
+            return [
+                "sources is empty: cite the ids that prove the answer, "
+                f'or submit("{NOT_FOUND}", []) if nothing does'
+            ]
+        unknown = [one for one in ids if not self._evidence.exists(one)]
+        if not unknown:
+            return []
+        named = ", ".join(repr(one[:80]) for one in unknown[:_NAMED])
+        more = f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else ""
+        return [f"these sources do not exist: {named}{more}; cite ids exactly as search gives them"]
+
+
+def _guarded(function: Callable[..., JsonValue]) -> HostFunction:
+    """The function with its mistakes told in words that a model can act on."""
+    signature = inspect.signature(function)
+    name = function.__name__
+
+    def guarded(*args: Any, **kwargs: Any) -> JsonValue:
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise HostRefusal(f"{name}: {error}; it is {name}{_plainly(signature)}") from None
+        try:
+            return function(*bound.args, **bound.kwargs)
+        except HostRefusal as refusal:
+            raise HostRefusal(f"{name}: {refusal}") from None
+        except (InvalidInput, NotFound) as error:
+            raise HostRefusal(f"{name}: {error}") from None
+
+    return guarded
+
+
+def _plainly(signature: inspect.Signature) -> str:
+    plain = [
+        one.replace(annotation=inspect.Parameter.empty) for one in signature.parameters.values()
+    ]
+    return str(inspect.Signature(plain))
+
+
+def _row(source: DeepSource, room: int) -> Mapping[str, JsonValue]:
+    text, cut = _bounded(source.text, room)
+    row: dict[str, JsonValue] = {
+        "id": source.id,
+        "kind": source.kind,
+        "text": text,
+        "speaker": source.role or "",
+        "ts": source.ts.isoformat() if source.ts is not None else "",
+        "conversation": source.conversation_id or "",
+        "index": source.index if source.index is not None else -1,
+        "score": round(source.score, 4) if source.score is not None else 0.0,
+    }
+    if cut:
+        row["cut"] = True
+    return row
+
+
+def _session(session: Session) -> Mapping[str, JsonValue]:
+    return {
+        "id": session.id,
+        "title": session.title[:200],
+        "turns": session.turns,
+        "first": session.first.isoformat() if session.first else "",
+        "last": session.last.isoformat() if session.last else "",
+        "sittings": [
+            {"start": start, "ts": ts.isoformat() if ts else ""}
+            for start, ts in session.sittings[-SITTINGS:]
+        ],
+    }
+
+
+def _bounded(text: str, room: int) -> tuple[str, bool]:
+    if len(text) <= room:
+        return text, False
+    half = (room - len(_CUT)) // 2
+    return text[:half] + _CUT + text[-half:], True
+
+
+def _text(what: str, value: object, most: int) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise HostRefusal(f"{what} must be a text that is not empty (given {_shown(value)})")
+    if len(value) > most:
+        raise HostRefusal(f"{what} may hold {most} characters (given {len(value)})")
+    return value
+
+
+def _optional(what: str, value: object) -> str | None:
+    return None if value is None or value == "" else _text(what, value, QUERY_CHARS)
+
+
+def _number(what: str, value: object, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        shown = _shown(value)
+        raise HostRefusal(f"{what} must be a whole number from {least} to {most} (given {shown})")
+    return value
+
+
+def _shown(value: object) -> str:
+    """A value in a few words, without walking what may be a bomb of shared references."""
+    if value is None or isinstance(value, bool | float):
+        return repr(value)
+    if isinstance(value, int):
+        return repr(value) if abs(value) < 1 << 64 else "a very large number"
+    if isinstance(value, str):
+        return repr(value if len(value) <= 60 else value[:60] + "…")
+    if isinstance(value, list | tuple | dict):
+        return f"a {type(value).__name__} of {len(value)}"
+    return f"a {type(value).__name__}"
+
+
+def _ids(sources: object) -> tuple[str, ...] | None:
+    """Ids of a list of ids, or of what `search` gave; None for anything else."""
+    if not isinstance(sources, list | tuple) or len(sources) > 10 * SOURCES:
+        return None
+    ids: list[str] = []
+    for one in sources:
+        found = one.get("id") if isinstance(one, dict) else one
+        if not isinstance(found, str):
+            return None
+        ids.append(found.strip())
+    return tuple(dict.fromkeys(ids))

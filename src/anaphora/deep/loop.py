@@ -1,0 +1,320 @@
+"""The loop of deep recall: a model writes code, the sandbox runs it, the model sees the output.
+
+In: a question, a scope, a budget, two models, a sandbox engine, the evidence of a namespace. Out:
+one `LoopResult`, and a `DeepStep` for every step as it happens. It ends with a submission whose
+sources exist, with an answer from what was seen, or at a limit with the best there is so far. It
+writes nothing, and never raises for what a model does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from anaphora.deep import prompts
+from anaphora.deep.budget import LEAST_SECONDS, Meter, OverBudget
+from anaphora.deep.evidence import NamespaceEvidence, ScopedEvidence
+from anaphora.deep.host import Host, Submission
+from anaphora.deep.models import Message, ModelRole, Reply
+from anaphora.deep.reading import says_nothing
+from anaphora.deep.sandbox.base import Engine, Limits, Run, Session
+from anaphora.deep.seeds import first_hits
+from anaphora.deep.subcalls import SubCalls
+from anaphora.deep_values import Budget, CostSnapshot, DeepSource, DeepStep, Scope
+from anaphora.errors import AnaphoraError, InvalidInput, ModelError, ModelTimeout
+from anaphora.values import Degraded
+
+__all__ = ["QUESTION_CHARS", "DeepLoop", "LoopResult", "OnStep", "checked_question"]
+
+OnStep = Callable[[DeepStep], None]
+
+QUESTION_CHARS: Final = 4_000
+CODE_OUTPUT: Final = 4_000
+EXTRACTION_OUTPUT: Final = 2_000
+PARTIAL_CHARS: Final = 500
+_LEAST_EXTRACTION: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class LoopResult:
+    """What a loop came to.
+
+    `answer` is "" where the history does not hold one (then `found` is False) or nothing came of
+    it. `source_ids` exist in the scope; `unknown_ids` were cited too, and do not. `complete` is
+    False when a limit ended the search or stood in its way: `limit` names it ("iterations",
+    "sub_calls", "tokens", "seconds", "dollars"). `evidence` is what the first searches found.
+    """
+
+    answer: str
+    source_ids: tuple[str, ...] = ()
+    complete: bool = True
+    limit: str | None = None
+    steps: tuple[DeepStep, ...] = ()
+    cost: CostSnapshot = field(default_factory=CostSnapshot)
+    note: str = ""
+    found: bool = True
+    unknown_ids: tuple[str, ...] = ()
+    evidence: tuple[DeepSource, ...] = ()
+    degraded: tuple[Degraded, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeepLoop:
+    """Answers questions with a model that writes its own search.
+
+    `code` writes programs, `sub` answers `llm_query` (the same model where it is None). `timer`
+    gives seconds, monotonic. `max_output` is how many tokens one program may take, thinking of the
+    model included. Safe to use from several threads.
+    """
+
+    code: ModelRole
+    sub: ModelRole | None
+    engine: Engine
+    evidence: NamespaceEvidence
+    timer: Callable[[], float] = time.monotonic
+    max_output: int = CODE_OUTPUT
+
+    def run(
+        self,
+        question: str,
+        *,
+        scope: Scope = "recent_sessions",
+        conversation_id: str | None = None,
+        include_memory: bool = True,
+        budget: Budget | None = None,
+        on_step: OnStep | None = None,
+    ) -> LoopResult:
+        """Answer `question`. `on_step` is called with every step when it has ended.
+
+        Raises `InvalidInput` for bad arguments, `MissingExtra` without the sandbox.
+        """
+        asked = checked_question(question)
+        meter = Meter(budget or Budget(), self.timer)
+        evidence = self.evidence.within(scope, conversation_id, include_memory=include_memory)
+        return _Search(self, asked, evidence, meter, on_step).run()
+
+
+class _Search:
+    """One question in the making."""
+
+    def __init__(
+        self,
+        lane: DeepLoop,
+        question: str,
+        evidence: ScopedEvidence,
+        meter: Meter,
+        on_step: OnStep | None,
+    ) -> None:
+        self._lane = lane
+        self._question = question
+        self._evidence = evidence
+        self._meter = meter
+        self._on_step = on_step
+        self._sub_calls = SubCalls(lane.sub or lane.code, meter)
+        self._host = Host(evidence, self._sub_calls)
+        self._steps: list[DeepStep] = []
+        self._seeds: tuple[DeepSource, ...] = ()
+        self._history = ""
+        self._session: Session | None = None
+
+    def run(self) -> LoopResult:
+        """The loop, to its end."""
+        self._seeds = first_hits(self._evidence, self._question)
+        self._history = self._evidence.history()
+        try:
+            return self._iterate()
+        except OverBudget as over:
+            return self._at_limit(over)
+        except ModelError as error:
+            return self._without_model(error)
+        finally:
+            if self._session is not None:
+                self._session.close()
+
+    def _iterate(self) -> LoopResult:
+        talk = self._opening()
+        while not self._meter.begin_iteration():
+            began = self._lane.timer()
+            reply = self._ask(talk, self._lane.max_output)
+            step, lost = self._step(reply, began)
+            self._done(step)
+            if self._host.accepted is not None:
+                return self._submitted(self._host.accepted)
+            left = self._meter.budget.iterations - self._meter.iterations
+            told = prompts.after_run(step, left, lost=lost) if step.code else prompts.no_code(left)
+            talk += [Message("assistant", reply.text), Message("user", told)]
+        return self._extracted("iterations")
+
+    def _opening(self) -> list[Message]:
+        first = prompts.first_prompt(
+            self._question,
+            now=self._lane.evidence.clock(),
+            sessions=self._evidence.brief(prompts.LISTED_SESSIONS),
+            session_count=self._evidence.session_count(),
+            seeds=self._seeds,
+            history=(len(self._history), len(self._evidence)),
+            iterations=self._meter.budget.iterations,
+        )
+        return [Message("system", prompts.system_prompt()), Message("user", first)]
+
+    def _ask(self, talk: Sequence[Message], output: int, *, last: bool = False) -> Reply:
+        claim = self._meter.claim("code", self._lane.code, talk, output, last=last)
+        try:
+            reply = self._lane.code.ask(talk, max_output=claim.max_output, timeout=claim.seconds)
+        except ModelTimeout:
+            self._meter.release(claim)
+            # The call was given all the time there is: it is the limit that ended it.
+            raise self._meter.over_time() from None
+        except BaseException:
+            self._meter.release(claim)
+            raise
+        self._meter.settle(claim, reply)
+        return reply
+
+    def _step(self, reply: Reply, began: float) -> tuple[DeepStep, bool]:
+        """Run what the reply holds; whether the sandbox lost its variables."""
+        thought, code = prompts.code_of(reply.text)
+        step = DeepStep(self._meter.iterations, "code", thought=thought, code=code)
+        if not code:
+            step = replace(step, error="the reply holds no block of code")
+            return self._timed(step, began), False
+        run = self._run(code)
+        step = replace(
+            step,
+            kind="submit" if self._host.accepted is not None else "code",
+            output=run.output,
+            error=_error(run),
+            sub_calls=self._sub_calls.taken(),
+        )
+        return self._timed(step, began), not run.alive
+
+    def _run(self, code: str) -> Run:
+        left = self._meter.seconds_left()
+        if left < LEAST_SECONDS:
+            raise self._meter.over_time()
+        session = self._opened()
+        self._sub_calls.remaining = session.remaining
+        run = session.run(code, left)
+        if not run.alive:
+            session.close()
+            self._session = None
+        return run
+
+    def _opened(self) -> Session:
+        if self._session is None:
+            limits = Limits(seconds=self._meter.budget.execution_seconds)
+            inputs = {"history": self._history, "question": self._question}
+            self._session = self._lane.engine.open(inputs, self._host.functions(), limits)
+        return self._session
+
+    # The ends of a loop.
+
+    def _submitted(self, submission: Submission) -> LoopResult:
+        found = _is_answer(submission.answer)
+        # The answer was made without the calls that were refused: it may be less than the best.
+        limit = self._meter.refused[0] if self._meter.refused else None
+        result = self._result(submission.answer if found else "", submission.sources)
+        return replace(result, found=found, complete=limit is None, limit=limit)
+
+    def _extracted(self, limit: str) -> LoopResult:
+        """Ask for an answer from what was seen. Raises `OverBudget` when that is not to be had."""
+        began = self._lane.timer()
+        chars = prompts.EXTRACTION_CHARS
+        while True:
+            system, user = prompts.extraction_prompt(
+                self._question, self._lane.evidence.clock(), self._seeds, self._steps, chars
+            )
+            talk = [Message("system", system), Message("user", user)]
+            try:
+                reply = self._ask(talk, min(EXTRACTION_OUTPUT, self._lane.max_output), last=True)
+                break
+            except OverBudget as over:
+                # A shorter prompt may still fit, but time does not come back.
+                if over.limit == "seconds" or chars <= _LEAST_EXTRACTION:
+                    raise
+                chars //= 2
+        read = prompts.read_extraction(reply.text)
+        found = _is_answer(read.answer)
+        step = DeepStep(
+            self._meter.iterations,
+            "extraction",
+            thought="" if read.answer == reply.text.strip() else reply.text.strip(),
+            output=read.answer,
+        )
+        self._done(self._timed(step, began))
+        result = self._result(read.answer if found else "", read.sources)
+        note = "answered from what was seen when the limit was reached"
+        return replace(result, found=found, complete=False, limit=limit, note=note)
+
+    def _at_limit(self, over: OverBudget) -> LoopResult:
+        self._done(self._timed(DeepStep(self._meter.iterations, "limit", error=over.detail)))
+        try:
+            return self._extracted(over.limit)
+        except (OverBudget, ModelError):
+            return self._partial(limit=over.limit)
+
+    def _without_model(self, error: ModelError) -> LoopResult:
+        self._done(self._timed(DeepStep(self._meter.iterations, "limit", error=str(error))))
+        result = self._partial(limit=None)
+        degraded = (*result.degraded, Degraded("model", str(error)))
+        return replace(result, degraded=degraded)
+
+    def _partial(self, limit: str | None) -> LoopResult:
+        """The best there is without another call: a refused answer, or the last output."""
+        refused = self._host.refused
+        if refused is not None and refused.answer:
+            result = self._result(refused.answer, refused.sources)
+            note = "an answer that was submitted and refused: " + "; ".join(refused.mistakes)
+        else:
+            printed = [step.output.strip() for step in self._steps if step.output.strip()]
+            result = self._result(printed[-1][:PARTIAL_CHARS] if printed else "", ())
+            note = "the last output of the search" if printed else "nothing was found in time"
+        return replace(result, complete=False, limit=limit, note=note, found=bool(result.answer))
+
+    def _result(self, answer: str, ids: Sequence[str]) -> LoopResult:
+        known = tuple(one for one in ids if self._evidence.exists(one))
+        return LoopResult(
+            answer=answer,
+            source_ids=known,
+            steps=tuple(self._steps),
+            cost=self._meter.snapshot(),
+            unknown_ids=tuple(one for one in ids if one not in known),
+            evidence=self._seeds,
+            degraded=self._evidence.degraded,
+        )
+
+    def _timed(self, step: DeepStep, began: float | None = None) -> DeepStep:
+        seconds = 0.0 if began is None else self._lane.timer() - began
+        return replace(step, seconds=seconds, cost=self._meter.snapshot())
+
+    def _done(self, step: DeepStep) -> None:
+        self._steps.append(step)
+        if self._on_step is not None:
+            self._on_step(step)
+
+
+def checked_question(question: object) -> str:
+    """The question without outer space. Raises `InvalidInput` for one that cannot be asked."""
+    if not isinstance(question, str) or not question.strip():
+        raise InvalidInput("question", question, "expected a text that is not empty")
+    if len(question) > QUESTION_CHARS:
+        raise InvalidInput("question", question, f"expected at most {QUESTION_CHARS} characters")
+    return question.strip()
+
+
+def _is_answer(text: str) -> bool:
+    return text.strip(" .'\"`*").upper() != prompts.NOT_FOUND and not says_nothing(text)
+
+
+def _error(run: Run) -> str | None:
+    parts = [run.error] if run.error else []
+    if run.limit is not None and not run.error:
+        parts.append(f"the code was stopped: its limit of {run.limit} is reached")
+    parts += [_failure(failure) for failure in run.failures]
+    return "\n".join(parts) or None
+
+
+def _failure(failure: AnaphoraError) -> str:
+    return f"{type(failure).__name__}: {failure}"

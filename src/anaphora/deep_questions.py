@@ -1,0 +1,123 @@
+"""The part of the facade that asks deep questions, and keeps what comes of them.
+
+In: arguments of the caller. Out: values. It holds no logic of its own; `memory.py` has the rest of
+the facade, and `home.py` what all of it is wired from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from anaphora.deep_values import (
+    Budget,
+    DeepAnswer,
+    DeepStep,
+    DreamReport,
+    Extracted,
+    Gap,
+    GapStatus,
+    Scope,
+    TraceSummary,
+)
+from anaphora.home import Wiring
+from anaphora.store.ids import check_id
+from anaphora.tracing import span
+
+if TYPE_CHECKING:
+    from anaphora.deep.parts import DeepParts
+
+__all__ = ["DeepQuestions"]
+
+
+class DeepQuestions:
+    """Deep recall, what it could not find, and what it takes out of finished sessions."""
+
+    _wiring: Wiring
+    namespace: str
+
+    def deep_recall(
+        self,
+        question: str,
+        *,
+        scope: Scope = "recent_sessions",
+        conversation_id: str | None = None,
+        include_memory: bool = True,
+        budget: Budget | None = None,
+        on_step: Callable[[DeepStep], None] | None = None,
+    ) -> DeepAnswer:
+        """An answer to `question` with its sources, found by a model that writes its own search.
+
+        `scope` is "recent_sessions" (the 10 newest conversations), "current_session" (that of
+        `conversation_id`) or "all_sessions". Where the search is sure of the evidence, it comes
+        back itself (`shortcut`) and no model is asked; an answer of the last hour comes back while
+        its evidence is what it was (`cached`). `budget` bounds what is spent: at a limit the best
+        partial answer comes back with `complete=False`. Without a model, `sources` are the best
+        evidence and `note` says how to configure one. An answer that cites what does not exist is
+        not `supported`. A question without a useful answer becomes a gap (`gap_id`). `on_step` is
+        told every step as it ends. Raises `InvalidInput`, `NoModel` for a model without its key,
+        `MissingExtra` without the sandbox, `StoreError` and its kinds.
+        """
+        with span("deep_recall", scope=scope):
+            return self._deep().recall.recall(
+                question,
+                scope=scope,
+                conversation_id=conversation_id,
+                include_memory=include_memory,
+                budget=budget,
+                on_step=on_step,
+            )
+
+    def gaps(self, status: GapStatus | None = "open") -> tuple[Gap, ...]:
+        """Questions that memory could not answer, the most asked first; None: of every status."""
+        return self._deep().gaps.list(status)
+
+    def extract(self, conversation_id: str, *, budget: Budget | None = None) -> Extracted:
+        """Take at most 20 lasting facts out of a conversation, each bound to the turns that say it.
+
+        Only what is new since the last time is read. `skipped` says why nothing was done: without
+        a model, "no_model". Raises `NotFound`, `ModelError`, `StoreError` and its kinds.
+        """
+        deep = self._deep()
+        models = deep.recall.models()
+        with span("extract"):
+            return deep.extract.extract(conversation_id, models.sub if models else None, budget)
+
+    def dream(self, *, model: bool = True, budget: Budget | None = None) -> DreamReport:
+        """One cycle: queued extractions, open gaps explored over what is known now, links.
+
+        With a model, gaps are answered by the loop within `budget`, and what it finds is kept as a
+        memory bound to its sources; without one, or with `model=False`, a gap is closed when the
+        evidence is surely there. It never deletes. Raises `StoreError` and its kinds.
+        """
+        with span("dream"):
+            return self._deep().night(model=model, budget=budget)
+
+    def end_session(self, conversation_id: str) -> int:
+        """Say that a session has ended: queue its extraction (with a model) and a dream.
+
+        Returns how many jobs are waiting now; `run_jobs` runs them, in any process, at any time.
+        """
+        deep = self._deep()
+        with_model = deep.recall.models() is not None
+        deep.jobs.end(check_id(conversation_id), extract=with_model)
+        return len(deep.jobs.pending())
+
+    def run_jobs(self) -> DreamReport:
+        """Run what ended sessions have queued: extractions, then a dream that asks no model.
+
+        An empty report when nothing waits. A job whose model fails stays, for three tries.
+        """
+        with span("run_jobs"):
+            return self._deep().run_jobs()
+
+    def traces(self, limit: int = 20) -> tuple[TraceSummary, ...]:
+        """How answers were found: the newest of what was kept, at most `limit`."""
+        return self._deep().traces.list(limit)
+
+    def trace(self, id: str) -> DeepAnswer:  # noqa: A002 - the field's own name
+        """An answer with all its steps, to be shown again. Raises `NotFound`."""
+        return self._deep().traces.get(id)
+
+    def _deep(self) -> DeepParts:
+        return self._wiring.namespace(self.namespace).deep()

@@ -1,0 +1,161 @@
+"""What words each section holds, by section: so that a few hundred can be scored at once.
+
+In: documents of the section index. Out: for given rows, BM25 by field and the share of the terms'
+mass that they hold. An inverted index finds candidates; scoring each field of each candidate by it
+takes a search a field. Here a candidate's own terms lie side by side: 400 of them take a
+millisecond. BM25 has k1 1.2 and b 0.75 (Robertson and Zaragoza, 2009).
+
+A term is a number of 32 bits: two terms of one number are told apart by nothing here, which makes
+one wrong match in some thousand questions, among rows that were found by their true words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final, NamedTuple
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "NOTHING",
+    "FieldScores",
+    "Forward",
+    "Lines",
+    "lines_of",
+    "load_lines",
+    "save_lines",
+    "score_lines",
+]
+
+Floats = NDArray[np.float64]
+
+FIELDS: Final = 3
+_K1, _B = 1.2, 0.75
+_SHIFT: Final = 14
+_MOST: Final = (1 << _SHIFT) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class FieldScores:
+    """What R rows match, each (R,): BM25 of each field, and the share of the terms' mass (0 … 1).
+
+    BM25 has the terms' weights in it (idf × the weight that was given); `held` counts each term
+    once, whichever field holds it, however often.
+    """
+
+    path: Floats
+    title: Floats
+    body: Floats
+    held: Floats
+
+
+class Lines(NamedTuple):
+    """A document's terms: numbers (n,), field and occurrences (n,), length of each field (3,)."""
+
+    terms: NDArray[np.uint32]
+    counts: NDArray[np.uint16]
+    lengths: NDArray[np.int32]
+
+
+NOTHING: Final = Lines(np.zeros(0, np.uint32), np.zeros(0, np.uint16), np.zeros(FIELDS, np.int32))
+
+
+def lines_of(texts: Sequence[str]) -> Lines:
+    """The lines of a document of three fields, each tokens joined by spaces."""
+    terms, counts, lengths = [], [], []
+    for field, text in enumerate(texts):
+        words = text.split(" ") if text else []
+        lengths.append(len(words))
+        for term, occurrences in Counter(words).items():
+            terms.append(_number(term))
+            counts.append(field << _SHIFT | min(occurrences, _MOST))
+    return Lines(
+        np.array(terms, np.uint32), np.array(counts, np.uint16), np.array(lengths, np.int32)
+    )
+
+
+@lru_cache(maxsize=65_536)
+def _number(term: str) -> int:
+    digest = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=4).digest()
+    return int.from_bytes(digest, "little")
+
+
+class Forward:
+    """Lines of documents that are on disk, by their number from 0; immutable."""
+
+    def __init__(self, parts: Iterable[tuple[NDArray[np.int32], Lines]] = ()) -> None:
+        """`parts` are sizes (how many lines each document has) and the documents' lines."""
+        found = [*parts]
+        sizes = [size for size, _ in found] or [np.zeros(0, np.int32)]
+        self._ends = np.concatenate(([0], np.cumsum(np.concatenate(sizes), dtype=np.int64)))
+        self._terms = np.concatenate([np.zeros(0, np.uint32), *(p.terms for _, p in found)])
+        self._counts = np.concatenate([np.zeros(0, np.uint16), *(p.counts for _, p in found)])
+        lengths = [p.lengths for _, p in found]
+        self._lengths = np.concatenate([np.zeros((0, FIELDS), np.int32), *lengths])
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def lines(self, number: int) -> Lines:
+        """The lines of one document."""
+        start, end = self._ends[number], self._ends[number + 1]
+        return Lines(self._terms[start:end], self._counts[start:end], self._lengths[number])
+
+
+def save_lines(folder: Path, first: int, documents: Sequence[Lines]) -> None:
+    """Write the lines of documents `first`, `first` + 1, …. Raises OSError."""
+    np.savez(
+        folder / f"forward-{first:09d}.npz",
+        sizes=np.array([len(one.terms) for one in documents], np.int32),
+        terms=np.concatenate([NOTHING.terms, *(one.terms for one in documents)]),
+        counts=np.concatenate([NOTHING.counts, *(one.counts for one in documents)]),
+        lengths=np.array([one.lengths for one in documents], np.int32).reshape(-1, FIELDS),
+    )
+
+
+def load_lines(folder: Path) -> Forward:
+    """All lines in `folder`. Raises OSError or ValueError where they are torn."""
+    parts = []
+    try:
+        for file in sorted(folder.glob("forward-*.npz")):
+            with np.load(file, allow_pickle=False) as found:
+                lines = Lines(found["terms"], found["counts"], found["lengths"])
+                parts.append((found["sizes"], lines))
+    except (KeyError, EOFError, BadZipFile) as error:
+        raise ValueError(f"the lines of the word index in {folder} are torn: {error}") from error
+    return Forward(parts)
+
+
+def score_lines(
+    documents: Sequence[Lines], weights: Mapping[str, float], averages: Floats
+) -> FieldScores:
+    """Score R documents for terms with their weights; `averages` (3,) are the fields' lengths."""
+    rows, useful = len(documents), {t: w for t, w in weights.items() if w > 0.0}
+    if not rows or not useful:
+        none = np.zeros(rows)
+        return FieldScores(none, none, none, none)
+    numbers = np.array([_number(term) for term in useful], np.uint32)
+    order = np.argsort(numbers, kind="stable")
+    numbers, worth = numbers[order], np.array(list(useful.values()))[order]
+    terms = np.concatenate([one.terms for one in documents])
+    owner = np.repeat(np.arange(rows), [len(one.terms) for one in documents])
+    at = np.minimum(np.searchsorted(numbers, terms), len(numbers) - 1)
+    hit = np.flatnonzero(numbers[at] == terms)
+    owner, at = owner[hit], at[hit]
+    counts = np.concatenate([one.counts for one in documents])[hit]
+    field, occurrences = (counts >> _SHIFT).astype(np.int64), (counts & _MOST).astype(np.float64)
+    lengths = np.array([one.lengths for one in documents], np.float64)[owner, field]
+    saturation = occurrences + _K1 * (1.0 - _B + _B * lengths / averages[field])
+    parts = worth[at] * (_K1 + 1.0) * occurrences / saturation
+    sums = np.bincount(field * rows + owner, parts, FIELDS * rows).reshape(FIELDS, rows).round(4)
+    once = np.unique(owner * len(numbers) + at)
+    held = np.bincount(once // len(numbers), worth[once % len(numbers)], rows)
+    total = sum(useful.values())
+    return FieldScores(sums[0], sums[1], sums[2], np.minimum(np.round(held / total, 5), 1.0))

@@ -1,0 +1,14 @@
+"""The files of a project: which there are, their text, their part in the project.
+
+In: a folder. Out: what can be indexed, and what was skipped with its reason. It never follows a
+link, never writes, and never runs anything.
+"""
+
+from __future__ import annotations
+
+from anaphora.intake.files.reading import read
+from anaphora.intake.files.roles import language_of, role_of
+from anaphora.intake.files.values import MAX_BYTES, Found, Text
+from anaphora.intake.files.walking import walk
+
+__all__ = ["MAX_BYTES", "Found", "Text", "language_of", "read", "role_of", "walk"]

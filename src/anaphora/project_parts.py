@@ -1,0 +1,183 @@
+"""Project memory put together: what the context lane of one namespace is made of.
+
+In: truth, the place of the index, the embedder. Out: `ProjectParts`. Everything is made at once and
+opened with its first use. It holds no logic of recall or storage.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anaphora.context_values import IndexReport
+from anaphora.errors import EmbeddingError, NotFound, StoreError
+from anaphora.memory_values import Forgotten
+from anaphora.values import Degraded
+
+if TYPE_CHECKING:
+    from anaphora.embed.service import EmbedderService
+    from anaphora.index.sections import SectionIndex
+    from anaphora.intake.notes import NoteTaking
+    from anaphora.intake.project import IndexProject
+    from anaphora.recall.context import ContextRecall
+    from anaphora.recall.warm_up import WarmUpRecall
+    from anaphora.store.graph import Graph
+    from anaphora.store.notes import Notes
+    from anaphora.store.projects import Projects
+    from anaphora.store.sealing.columns import Sealer
+    from anaphora.store.sealing.index import IndexSealer
+    from anaphora.store.sql.engine import Truth
+
+__all__ = ["ProjectParts", "open_projects"]
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(slots=True)
+class ProjectParts:
+    """What the context lane of one namespace works with."""
+
+    projects: Projects
+    graph: Graph
+    notes: Notes
+    sections: SectionIndex
+    indexing: IndexProject
+    taking: NoteTaking
+    recall: ContextRecall
+    warming: WarmUpRecall
+    _worker: threading.Thread | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _closing: threading.Event = field(default_factory=threading.Event)
+
+    def index(
+        self, root: str | Path, name: str | None, progress: Progress | None, *, embed: bool
+    ) -> IndexReport:
+        """Index a project and let the index know it; see `Memory.index_project`."""
+        report = self.indexing.index(root, name=name, progress=progress, embed=embed)
+        if embed:
+            self.taking.fill_vectors()
+        self.sections.follow()
+        self.sections.settle()
+        return report
+
+    def fill_vectors(self) -> None:
+        """Embed what has no vector yet, of sections and notes. Waits for the model."""
+        while not self._closing.is_set():
+            if not self.indexing.fill_vectors(limit=256):
+                break
+        self.taking.fill_vectors()
+        self.sections.follow()
+
+    def forget_note(self, note_id: str, *, soft: bool) -> Forgotten:
+        """Forget a note; when this returns its words have left the index's files too."""
+        done = self.taking.forget(note_id, soft=soft)
+        if done.count and not soft:
+            self.sections.follow()
+            self.sections.settle()
+        return done
+
+    def catch_up(self) -> None:
+        """The same in the background, one at a time."""
+        with self._lock:
+            if self._closing.is_set() or (self._worker is not None and self._worker.is_alive()):
+                return
+            self._worker = threading.Thread(
+                target=self._fill_quietly, name="anaphora-sections", daemon=True
+            )
+            self._worker.start()
+
+    def _fill_quietly(self) -> None:
+        try:
+            self.fill_vectors()
+        except (EmbeddingError, StoreError):
+            # Whoever asks next finds the same trouble, and is told.
+            return
+
+    def close(self) -> None:
+        """Finish what is under way and let go for good."""
+        self._closing.set()
+        worker = self._worker
+        if worker is not None:
+            worker.join()
+        self.sections.close()
+
+
+def open_projects(
+    truth: Truth,
+    namespace: str,
+    place: Path,
+    embedder: EmbedderService,
+    *,
+    rows: Sealer,
+    hidden: IndexSealer,
+    clock: Callable[[], datetime],
+    ids: Callable[[], str],
+) -> ProjectParts:
+    """The context lane of a namespace; `place` is the folder of its index."""
+    from anaphora.index.section_source import SectionSource
+    from anaphora.index.sections import SectionIndex
+    from anaphora.intake.mentions import NoteLinker
+    from anaphora.intake.notes import NoteTaking
+    from anaphora.intake.project import IndexProject
+    from anaphora.recall.context import ContextRecall
+    from anaphora.recall.warm_up import WarmUpRecall
+    from anaphora.store.graph import Graph
+    from anaphora.store.notes import Notes
+    from anaphora.store.projects import Projects
+
+    projects = Projects(truth, namespace, rows)
+    graph = Graph(truth, namespace, rows)
+    notes = Notes(truth, namespace, rows)
+    sections = SectionIndex(
+        place,
+        SectionSource(truth, namespace, rows),
+        (embedder.name, embedder.dimensions),
+        sealer=hidden,
+    )
+    indexing = IndexProject(projects, graph, notes, embedder, clock=clock, ids=ids)
+    linker = NoteLinker(graph, notes, clock=clock, ids=ids)
+    recall = ContextRecall(
+        projects,
+        graph,
+        notes,
+        sections,
+        embedder,
+        clock,
+        refresh=lambda project: _refreshed(indexing, parts, project),
+    )
+    parts = ProjectParts(
+        projects=projects,
+        graph=graph,
+        notes=notes,
+        sections=sections,
+        indexing=indexing,
+        taking=NoteTaking(notes, graph, projects, linker, embedder, clock=clock, ids=ids),
+        recall=recall,
+        warming=WarmUpRecall(recall),
+    )
+    return parts
+
+
+def _refreshed(indexing: IndexProject, parts: ProjectParts, project: str) -> tuple[Degraded, ...]:
+    """Take in what changed since the last question; what could not be, in words."""
+    try:
+        done = indexing.refresh(project)
+    except NotFound:
+        return (Degraded("project", "it was removed meanwhile"),)
+    except StoreError as error:
+        return (Degraded("project", f"changed files were not taken in: {error}"),)
+    if done.added or done.changed:
+        # Words answer at once; vectors of what changed come behind.
+        parts.catch_up()
+    found: list[Degraded] = []
+    if done.missing:
+        found.append(Degraded("project", "its folder is not there; what was indexed answers"))
+    if done.left:
+        found.append(
+            Degraded("project", f"{done.left} files changed since it was indexed: index it again")
+        )
+    return tuple(found)

@@ -1,0 +1,157 @@
+"""The part of the facade that is about projects: index them, take notes, recall for a task.
+
+In: arguments of the caller. Out: values. It holds no logic of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from anaphora.context_values import (
+    DiaryEntry,
+    IndexReport,
+    NoteKind,
+    Observation,
+    Project,
+    ProjectMap,
+    RecallPackage,
+    WarmUp,
+)
+from anaphora.home import Progress, Wiring
+from anaphora.tracing import span
+
+if TYPE_CHECKING:
+    from anaphora.project_parts import ProjectParts
+
+__all__ = ["ProjectMemories"]
+
+
+class ProjectMemories:
+    """Projects and their notes in one namespace of a home."""
+
+    _wiring: Wiring
+    namespace: str
+
+    def index_project(
+        self,
+        root: str | os.PathLike[str],
+        *,
+        name: str | None = None,
+        embed: bool = True,
+        progress: Progress | None = None,
+    ) -> IndexReport:
+        """Bring memory in line with the project in the folder `root`: files, relations, history.
+
+        Only what changed is read. Vectors come last (`embed=False` leaves them to `ready()`);
+        words are found before. `progress` is called with (label, done, total). Raises
+        `InvalidInput` for a folder that is not there, `NotFound` when the project is removed
+        meanwhile, `StoreError`; what was kept until then stays.
+        """
+        with span("index_project"):
+            return self._projects().index(os.fspath(root), name, progress, embed=embed)
+
+    def projects(self) -> tuple[Project, ...]:
+        """The projects of this namespace that are known, with their sizes."""
+        return self._projects().projects.list()
+
+    def project_map(self, project: str, *, within: str | None = None) -> ProjectMap:
+        """The folders of a project (its name, folder or id), and which imports from which.
+
+        With `within` the files right in that folder ("." is the root). The most linked 150 where
+        there are more; `degraded` says so. Raises `NotFound`.
+        """
+        from anaphora.recall.project_map import project_map
+
+        parts = self._projects()
+        row = parts.projects.find(project)
+        known = {one.id: one for one in parts.projects.list()}
+        return project_map(parts.graph, known[row.id], within)
+
+    def remove_project(self, project: str) -> int:
+        """Forget a project (its name, folder or id) with all of its sections; how many those were.
+
+        Notes about it stay. Raises `NotFound`.
+        """
+        parts = self._projects()
+        gone = parts.projects.remove(parts.projects.find(project).id)
+        parts.sections.follow()
+        parts.sections.settle()
+        return gone
+
+    def observe(
+        self,
+        text: str,
+        *,
+        kind: NoteKind = "note",
+        importance: int = 3,
+        tags: Iterable[str] = (),
+        source: str | None = None,
+        supersedes: str | None = None,
+        project: str | None = None,
+    ) -> Observation:
+        """Keep a note about a project, linked to the files, symbols and packages that it names.
+
+        `kind` is one of blocker, code_insight, constraint, decision, fact, note, preference;
+        `importance` 1 to 5; `supersedes` the id of a note that it replaces, which goes into
+        history; `project` None means all of them. Raises `InvalidInput`, `NotFound`, `StoreError`.
+        """
+        with span("observe"):
+            return self._projects().taking.observe(
+                text,
+                kind=kind,
+                importance=importance,
+                tags=tags,
+                source=source,
+                supersedes=supersedes,
+                project=project,
+            )
+
+    def write_diary(
+        self,
+        summary: str,
+        *,
+        subject: str | None = None,
+        tags: Iterable[str] = (),
+        project: str | None = None,
+    ) -> DiaryEntry:
+        """Keep what was done in a session, for the next one. Raises what `observe` does."""
+        with span("write_diary"):
+            return self._projects().taking.write_diary(
+                summary, subject=subject, tags=tags, project=project
+            )
+
+    def recall_context(
+        self,
+        focus: str | Sequence[str],
+        *,
+        project: str | None = None,
+        budget: int = 2000,
+        include_sources: bool = False,
+    ) -> RecallPackage:
+        """What a task needs to know, for one or several focus statements.
+
+        Where to look first and why, sections, notes, relations and, where the focus asks for it,
+        history; at most `budget` tokens as text. `quality` says how far to trust it: strong,
+        partial or weak. Files that changed since they were indexed are taken in first.
+        `include_sources` adds the signals of every score and all relations. Raises `InvalidInput`
+        for bad arguments, `NotFound` for a project.
+        """
+        with span("recall_context"):
+            return self._projects().recall.recall(
+                focus, project=project, budget=budget, include_sources=include_sources
+            )
+
+    def warm_up(
+        self, topic: str | None = None, *, project: str | None = None, budget: int = 2000
+    ) -> WarmUp:
+        """What a new session should know first: rules, decisions, the diary, the project's shape.
+
+        With a `topic` half of the budget is a package about it. Raises `InvalidInput`, `NotFound`.
+        """
+        with span("warm_up"):
+            return self._projects().warming.warm_up(topic, project=project, budget=budget)
+
+    def _projects(self) -> ProjectParts:
+        return self._wiring.namespace(self.namespace).projects()

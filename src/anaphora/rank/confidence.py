@@ -1,0 +1,143 @@
+"""How sure one may be that a hit leads to the evidence: a calibrated probability, not a score.
+
+In: scores and places of the hits of one question, best first. Out: for each the probability that
+what the question is about stands in it or beside it. Pure: no text, clock, disk or model.
+
+How it is calibrated: logistic regression with a small ridge on a few features of the first ten
+hits, fitted on chats 1 to 5 of REALTALK and of BEAM-100K (the questions that a shortcut may take);
+a hit is right when a turn of the labelled evidence is at most `REACH` turns away. Memories have no
+neighbours: there every turn was kept as a memory of its own, with its speaker's name, and a hit is
+right when it is labelled evidence itself. Chats 6 to 10 had no part in either fit:
+`python -m bench.deep_shortcut ../shared/data` fits both anew and reports them, in
+bench/results/deep_shortcut.md. Lines of a chat are poor memories, so memories come out unsure
+unless one stands far out: that errs to the side of asking a model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = [
+    "MEMORY_WEIGHTS",
+    "REACH",
+    "TURN_WEIGHTS",
+    "Placed",
+    "Told",
+    "memory_confidence",
+    "memory_features",
+    "turn_confidence",
+    "turn_features",
+]
+
+REACH: Final = 5
+"""Turns on either side of a hit that count as its neighbourhood."""
+
+TENTH: Final = 9
+"""The place that a hit's lead is measured against: far enough down to be chance."""
+
+MOST_NEAR: Final = 4.0
+
+
+MOST_ADDED: Final = 12
+
+Weights = tuple[float, ...]
+
+# The constant, then one weight a feature, as bench/deep_shortcut.py fits them.
+TURN_WEIGHTS: Final[Weights] = (-2.56, 1.76, 17.04, 0.47)
+MEMORY_WEIGHTS: Final[Weights] = (-4.99, 1.13, 6.27, 5.74, 1.88, -0.41)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A turn that was hit: its score, where it stands, and of how many turns."""
+
+    score: float
+    conversation: str
+    index: int
+    turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A memory that was hit: its similarity, how many words it adds to those of the question (stop
+    words left out), and whether it asks something itself."""
+
+    similarity: float
+    added: int
+    asks: bool = False
+
+
+def turn_features(hits: Sequence[Placed]) -> list[tuple[float, ...]]:
+    """(score, lead, near) of each hit: its score; by how much it leads the tenth hit (or the last,
+    where there are fewer); how many more of the others, at most 4, are in its neighbourhood than
+    would be by chance: in a short conversation everything is near everything."""
+    tenth = _tenth([hit.score for hit in hits])
+    return [
+        (hit.score, max(0.0, hit.score - tenth), min(_near(hits, at), MOST_NEAR))
+        for at, hit in enumerate(hits)
+    ]
+
+
+def memory_features(hits: Sequence[Told]) -> list[tuple[float, ...]]:
+    """(similarity, lead, alone, added, asks) of each hit: `lead` over the tenth, `alone` over the
+    best of the others, `added` words as a share of 12."""
+    values = sorted((hit.similarity for hit in hits), reverse=True)
+    tenth = _tenth(values)
+    found: list[tuple[float, ...]] = []
+    for hit in hits:
+        # Whoever is first is compared with the second, everybody else with the first.
+        best = values[1] if hit.similarity == values[0] and len(values) > 1 else values[0]
+        if len(values) == 1:
+            best = tenth
+        found.append(
+            (
+                hit.similarity,
+                max(0.0, hit.similarity - tenth),
+                max(0.0, hit.similarity - best),
+                min(hit.added, MOST_ADDED) / MOST_ADDED,
+                float(hit.asks),
+            )
+        )
+    return found
+
+
+def turn_confidence(hits: Sequence[Placed], weights: Weights = TURN_WEIGHTS) -> tuple[float, ...]:
+    """For each turn the probability, 0 to 1, that its neighbourhood holds the evidence.
+
+    `hits` are the best of one question, in descending order of score, 20 of them where there are
+    so many: with fewer, leads and neighbours are missed, and the probability comes out lower.
+    """
+    return tuple(_logistic(weights, one) for one in turn_features(hits))
+
+
+def memory_confidence(hits: Sequence[Told], weights: Weights = MEMORY_WEIGHTS) -> tuple[float, ...]:
+    """For each memory the probability, 0 to 1, that it is the evidence. `hits` are the best ten."""
+    return tuple(_logistic(weights, one) for one in memory_features(hits))
+
+
+def _tenth(scores: Sequence[float]) -> float:
+    """What stands for chance: the tenth score, the last of fewer; of one alone, nothing."""
+    if len(scores) < 2:
+        return 0.0
+    return scores[min(TENTH, len(scores) - 1)]
+
+
+def _near(hits: Sequence[Placed], at: int) -> float:
+    one = hits[at]
+    same = [
+        other
+        for place, other in enumerate(hits)
+        if place != at and other.conversation == one.conversation
+    ]
+    near = sum(abs(other.index - one.index) <= REACH for other in same)
+    chance = len(same) * min(1.0, 2 * REACH / max(1, one.turns))
+    return max(0.0, near - chance)
+
+
+def _logistic(weights: Weights, values: tuple[float, ...]) -> float:
+    odds = weights[0] + sum(w * x for w, x in zip(weights[1:], values, strict=True))
+    # Beyond 700 exp overflows, and both ends are certain anyway.
+    return 1.0 / (1.0 + math.exp(-max(-700.0, min(700.0, odds))))

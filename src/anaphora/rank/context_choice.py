@@ -1,0 +1,83 @@
+"""Chooses among ranked sections and notes: no near-duplicates, a spread over kinds and files.
+
+In: an order of places, best first, and what each place is (its kind, whose it is, what it says).
+Out: the places that are kept, in the same order. Pure: it looks up no text and cuts none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Final
+
+__all__ = ["prune", "shingles", "spread"]
+
+SAME: Final = 0.8
+"""Of two texts that share so much of the shorter one's shingles, the worse ranked one goes."""
+
+WIDTH: Final = 3
+
+PER_KIND: Final = 4
+"""The seed's number: four sections, four modules, four observations, four diary entries."""
+
+PER_OWNER: Final = 2
+"""Sections of one file: its best two say where to look; more of them would hide other files."""
+
+
+def shingles(tokens: Sequence[str]) -> frozenset[int]:
+    """What a text is compared by: a number for each run of three tokens (of fewer, for all)."""
+    runs = range(max(1, len(tokens) - WIDTH + 1)) if tokens else range(0)
+    return frozenset(hash(tuple(tokens[at : at + WIDTH])) for at in runs)
+
+
+def prune(order: Iterable[int], sketches: Mapping[int, frozenset[int]]) -> list[int]:
+    """Those of `order` that are no near-duplicate of a better ranked one that was kept.
+
+    `sketches` has the shingles of each place; a place without any is a duplicate of nothing. Two
+    texts are near-duplicates where `SAME` of the shorter one's shingles are in the other (Broder,
+    *On the resemblance and containment of documents*, 1997: containment), unless the longer one is
+    more than twice as long: a summary does not stand for the whole.
+    """
+    kept: list[int] = []
+    for place in order:
+        mine = sketches.get(place, frozenset())
+        if not any(_alike(mine, sketches.get(other, frozenset())) for other in kept):
+            kept.append(place)
+    return kept
+
+
+def _alike(one: frozenset[int], other: frozenset[int]) -> bool:
+    short, long = sorted((len(one), len(other)))
+    return 0 < long <= 2 * short and len(one & other) >= SAME * short
+
+
+def spread(
+    order: Iterable[int],
+    kinds: Mapping[int, Hashable],
+    owners: Mapping[int, Hashable],
+    limit: int,
+    *,
+    per_kind: int = PER_KIND,
+    per_owner: int = PER_OWNER,
+) -> list[int]:
+    """At most `limit` of `order`, in its order: a few of each kind first, then what is left.
+
+    No more than `per_owner` are of one owner (a file); a place that `owners` does not have, or has
+    as None, is its own. Only where a kind has nothing more do others take its room.
+    """
+    ranked = list(order)
+    taken: set[int] = set()
+    of_kind: Counter[Hashable] = Counter()
+    of_owner: Counter[Hashable] = Counter()
+    for most in (per_kind, len(ranked)):
+        for place in ranked:
+            if len(taken) >= limit:
+                break
+            owner = owners.get(place)
+            full = owner is not None and of_owner[owner] >= per_owner
+            if place in taken or full or of_kind[kinds.get(place)] >= most:
+                continue
+            taken.add(place)
+            of_kind[kinds.get(place)] += 1
+            of_owner[owner] += 1
+    return [place for place in ranked if place in taken]

@@ -1,0 +1,108 @@
+"""Which files does a focus call by their names?
+
+In: the paths of a project's files; names as they were written: paths, dotted names, the frames of a
+traceback. Out: files with how surely each is meant (0 … 1). Pure; it reads no file, and a name that
+fits nothing gives nothing.
+
+A path fits where whole components agree from its end: `requests/adapters.py` in a traceback's
+`/usr/lib/python3/site-packages/requests/adapters.py`, `adapters.py` alone. A dotted name fits by
+its beginning: `flask.config.Config` is `src/flask/config.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+__all__ = ["PathNames"]
+
+AMBIGUOUS: Final = 0.5
+"""The power by which a name that fits n files counts less for each: n ** -0.5."""
+
+SINGLE: Final = 0.6
+"""What a lone word of a dotted name counts: `config.get` may well be a variable."""
+
+NOT_LAST: Final = 0.6
+"""What a frame counts that is not the last one in the project: it called, it did not raise."""
+
+_SPLIT: Final = re.compile(r"\.|::|#|/")
+_ENTRY: Final = frozenset(("__init__", "index", "mod", "lib", "main"))
+
+
+class PathNames:
+    """The names of a project's files, made once and asked often."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        """`paths` are relative and posix; a file's code is its place."""
+        self._parts = [tuple(path.lower().split("/")) for path in paths]
+        self._modules = [_module(parts) for parts in self._parts]
+        self._by_name: dict[str, list[int]] = {}
+        self._by_module: dict[str, list[int]] = {}
+        for code, parts in enumerate(self._parts):
+            self._by_name.setdefault(parts[-1], []).append(code)
+            if self._modules[code]:
+                self._by_module.setdefault(self._modules[code][-1], []).append(code)
+
+    def named(self, names: Iterable[tuple[str, str, float]]) -> dict[int, float]:
+        """The files that `names` mean: (text, kind, weight) with kind path, dotted or frame."""
+        found: dict[int, float] = {}
+        frames: list[tuple[list[int], float]] = []
+        for text, kind, weight in names:
+            if kind == "frame":
+                codes = self._path(text)
+                if codes:
+                    frames.append((codes, weight))
+            elif kind == "path":
+                _keep(found, self._path(text), weight)
+            elif kind == "dotted":
+                codes, sure = self._dotted(text)
+                _keep(found, codes, weight * sure)
+        for place, (codes, weight) in enumerate(frames, 1):
+            _keep(found, codes, weight * (1.0 if place == len(frames) else NOT_LAST))
+        return found
+
+    def _path(self, text: str) -> list[int]:
+        """The files that agree with a written path in most components from the end."""
+        asked = tuple(part for part in text.lower().replace("\\", "/").split("/") if part)
+        best, codes = 0, list[int]()
+        for code in self._by_name.get(asked[-1], ()) if asked else ():
+            parts = self._parts[code]
+            common = _agree(asked, parts)
+            # A foreign `core/frame.py` is not our `app/frame.py`: one of them has to fit whole,
+            # or the two have to share a folder.
+            if common < 2 and common < min(len(asked), len(parts)):
+                continue
+            if common >= best:
+                codes = [*codes, code] if common == best else [code]
+                best = common
+        return codes
+
+    def _dotted(self, text: str) -> tuple[list[int], float]:
+        """The modules that a dotted name begins with, the longest beginning first."""
+        asked = tuple(part for part in _SPLIT.split(text.lower()) if part)
+        for length in range(len(asked), 0, -1):
+            some = self._by_module.get(asked[length - 1], ())
+            fits = [code for code in some if self._modules[code][-length:] == asked[:length]]
+            if fits and (length > 1 or len(fits) == 1):
+                return fits, 1.0 if length > 1 else SINGLE
+        return [], 0.0
+
+
+def _module(parts: tuple[str, ...]) -> tuple[str, ...]:
+    stem = parts[-1].partition(".")[0] if not parts[-1].startswith(".") else parts[-1]
+    return parts[:-1] if stem in _ENTRY else (*parts[:-1], stem)
+
+
+def _agree(one: tuple[str, ...], other: tuple[str, ...]) -> int:
+    common = 0
+    for a, b in zip(reversed(one), reversed(other), strict=False):
+        if a != b:
+            break
+        common += 1
+    return common
+
+
+def _keep(found: dict[int, float], codes: Sequence[int], weight: float) -> None:
+    for code in codes:
+        found[code] = max(found.get(code, 0.0), weight * len(codes) ** -AMBIGUOUS)

@@ -1,0 +1,164 @@
+"""Cuts a text down to the lines around the words that were asked for.
+
+In: terms with their weights; a text and the number of its first line. Out: lines of that text in
+one piece, never reworded, with their numbers. A line that is too long by itself is cut within,
+marked with "…". It reads nothing and knows nothing of scores or packages.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+from anaphora.rank.select import token_cost
+
+__all__ = ["Excerpt", "Excerpts"]
+
+CUT: Final = "…"
+
+_MOST_MATCHES: Final = 400
+_MOST_STARTS: Final = 60
+_AGAIN: Final = 0.05
+"""What a word that is there once more adds, as a share of its weight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Some lines of a text: their words, and the numbers of the first and the last one."""
+
+    text: str
+    start_line: int
+    end_line: int
+
+
+class Excerpts:
+    """Cuts texts for one question. `weights` are its terms, folded or stemmed, with their worth."""
+
+    def __init__(self, weights: Mapping[str, float]) -> None:
+        self._weights = {term: worth for term, worth in weights.items() if term}
+        longest = sorted(self._weights, key=lambda term: (-len(term), term))
+        pattern = "|".join(f"({_pattern(term)})" for term in longest)
+        self._terms = longest
+        self._pattern = re.compile(pattern) if longest else None
+
+    def of(self, text: str, first_line: int, limit: int) -> Excerpt:
+        """The lines of `text` that hold most of what was asked, at most `limit` tokens of them.
+
+        `first_line` is the number of the text's first line. Without a match, the text's beginning.
+        """
+        lines = text.split("\n")
+        first, last = _without_blank_ends(lines)
+        whole = "\n".join(lines[first : last + 1])
+        if token_cost(whole) <= limit:
+            return Excerpt(whole, first_line + first, first_line + last)
+        matches = self._matches(lines)
+        start = self._best_start(lines, (first, last), matches, limit)
+        end = _end(lines, start, last, limit)
+        if end < start:
+            cut = self._within(lines[start], limit)
+            return Excerpt(cut, first_line + start, first_line + start)
+        while end > start and not lines[end].strip():
+            end -= 1
+        return Excerpt("\n".join(lines[start : end + 1]), first_line + start, first_line + end)
+
+    def held(self, text: str) -> set[str]:
+        """The terms that a text holds."""
+        found: set[str] = set()
+        if self._pattern is not None:
+            for match in self._pattern.finditer(text.lower()):
+                found.add(self._terms[(match.lastindex or 1) - 1])
+        return found
+
+    def _matches(self, lines: list[str]) -> list[tuple[int, str]]:
+        """(line, term) of each place where a term stands, in order."""
+        if self._pattern is None:
+            return []
+        folded = [line.lower() for line in lines]
+        # A letter can become two when it is lowered: lines are found by what was searched.
+        starts = [0, *accumulate(len(line) + 1 for line in folded)]
+        found = []
+        for match in self._pattern.finditer("\n".join(folded)):
+            line = bisect_right(starts, match.start()) - 1
+            found.append((line, self._terms[(match.lastindex or 1) - 1]))
+            if len(found) == _MOST_MATCHES:
+                break
+        return found
+
+    def _best_start(
+        self, lines: list[str], ends: tuple[int, int], matches: list[tuple[int, str]], limit: int
+    ) -> int:
+        """The line from which the lines that fit hold most; the first of several such."""
+        best, best_worth = ends[0], 0.0
+        starts = [ends[0], *(line for line, _ in matches)]
+        # A line before what matched says where one is, if there is one.
+        starts += [line - 1 for line, _ in matches if line > ends[0] and lines[line - 1].strip()]
+        for start in sorted({s for s in starts if ends[0] <= s <= ends[1]})[:_MOST_STARTS]:
+            end = max(start, _end(lines, start, ends[1], limit))
+            worth = self._worth(matches, start, end)
+            if worth > best_worth:
+                best, best_worth = start, worth
+            if end == ends[1]:
+                break
+        return best
+
+    def _worth(self, matches: list[tuple[int, str]], start: int, end: int) -> float:
+        seen: set[str] = set()
+        worth = 0.0
+        for line, term in matches:
+            if start <= line <= end:
+                worth += self._weights[term] * (_AGAIN if term in seen else 1.0)
+                seen.add(term)
+        return worth
+
+    def _within(self, line: str, limit: int) -> str:
+        """A piece of one long line around its first match."""
+        match = self._pattern.search(line.lower()) if self._pattern else None
+        room = max(1, 4 * limit - 2 * len(CUT.encode()))
+        at = match.start() if match else 0
+        start = max(0, at - room // 4)
+        if start:
+            start = line.find(" ", start, at) + 1 or start
+        piece = _cut_to(line[start:], room)
+        end = start + len(piece)
+        return (CUT if start else "") + piece + (CUT if end < len(line) else "")
+
+
+def _pattern(term: str) -> str:
+    """A term in running text. Stems end where their words go on; short ones begin a word."""
+    found = re.escape(term)
+    if term.endswith("i"):
+        found = f"{found[:-1]}[iy]"
+    return rf"(?<![^\W_]){found}" if len(term) < 4 and term.isascii() else found
+
+
+def _without_blank_ends(lines: list[str]) -> tuple[int, int]:
+    first, last = 0, len(lines) - 1
+    while first < last and not lines[first].strip():
+        first += 1
+    while last > first and not lines[last].strip():
+        last -= 1
+    return first, last
+
+
+def _end(lines: list[str], start: int, last: int, limit: int) -> int:
+    """The last line that still fits when one begins at `start`; before it where none does."""
+    room = 4 * limit
+    for line in range(start, last + 1):
+        room -= len(lines[line].encode("utf-8", "surrogatepass")) + (line > start)
+        if room < 0:
+            return line - 1
+    return last
+
+
+def _cut_to(text: str, size: int) -> str:
+    """The beginning of a text that takes at most `size` bytes."""
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) <= size:
+        return text
+    while size and data[size] & 0xC0 == 0x80:
+        size -= 1
+    return data[:size].decode("utf-8", "surrogatepass")

@@ -1,0 +1,270 @@
+"""The graph in truth: what projects consist of, what notes concern, and since when.
+
+In: names, ids. Out: frozen values. Names are compared by `alias_of`. Reads are plain SQL that both
+databases know, without SQLAlchemy on SQLite; every walk is bounded. A change begins with
+`change()`. It never decides what is related: `anaphora.intake` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from anaphora.context_values import EntityType, Predicate, RelationStatus
+from anaphora.store.graph_rows import (
+    ENTITY_COLUMNS,
+    RELATION_COLUMNS,
+    EntityRow,
+    Neighbour,
+    RelationRow,
+    alias_of,
+    entity_key,
+    entity_of,
+    relation_of,
+)
+from anaphora.store.project_rows import digest
+from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
+
+if TYPE_CHECKING:
+    from anaphora.store.graph_work import GraphWork
+    from anaphora.store.sql.engine import Truth
+
+__all__ = ["EntityRow", "Graph", "Neighbour", "RelationRow", "alias_of"]
+
+_ENTITIES = (
+    f"SELECT {', '.join('e.' + name for name in ENTITY_COLUMNS)} "  # noqa: S608 - names of ours
+    "FROM entity e WHERE e.namespace = :namespace "
+)
+_NAMED = (
+    f"SELECT {', '.join('e.' + name for name in ENTITY_COLUMNS)}, a.alias_key "  # noqa: S608
+    "FROM entity_alias a JOIN entity e ON e.namespace = a.namespace "
+    "AND e.entity_id = a.entity_id WHERE a.namespace = :namespace AND a.alias_key IN ({names}) "
+)
+_RELATIONS = (
+    f"SELECT {', '.join(RELATION_COLUMNS)} FROM relation "  # noqa: S608 - names of ours
+    "WHERE namespace = :namespace "
+)
+_ENDS = "AND (subject_id IN ({names}) OR object_id IN ({names})) "
+_COUNTS = (
+    "SELECT (SELECT COUNT(*) FROM entity WHERE namespace = :namespace "
+    "AND project_id = :project AND gone_at IS NULL), "
+    "(SELECT COUNT(*) FROM relation WHERE namespace = :namespace "
+    "AND project_id = :project AND status = 'active')"
+)
+_OF_PROJECT = (
+    _ENTITIES + "AND e.project_id = :project AND e.gone_at IS NULL AND e.kind IN ({names})"
+)
+_LINKS = (
+    "SELECT subject_id, object_id FROM relation WHERE namespace = :namespace "
+    "AND project_id = :project AND predicate = :predicate AND status = 'active'"
+)
+_IDS = 100
+_ALL: tuple[RelationStatus, ...] = ("active", "superseded", "invalidated")
+_ACTIVE: tuple[RelationStatus, ...] = ("active",)
+
+
+class Graph:
+    """The entities and relations of one namespace."""
+
+    def __init__(self, truth: Truth, namespace: str, sealer: Sealer = CLEAR) -> None:
+        self.truth = truth
+        self.namespace = namespace
+        self.sealer = sealer
+
+    @contextmanager
+    def change(self) -> Iterator[GraphWork]:
+        """One write transaction: what was done to the given `GraphWork` is kept whole or not."""
+        from anaphora.store.graph_work import GraphWork
+
+        with self.truth.write(self.namespace) as write:
+            self.sealer.check()
+            yield GraphWork(write, self.sealer)
+
+    def entities(self, entity_ids: Iterable[str]) -> dict[str, EntityRow]:
+        """The entities of these ids that exist, by id."""
+        return {row.id: row for row in self._entities_by("entity_id", entity_ids)}
+
+    def entities_named(
+        self,
+        names: Iterable[str],
+        *,
+        project: str | None = None,
+        kinds: Collection[EntityType] | None = None,
+        gone: bool = False,
+        limit: int = 20,
+    ) -> dict[str, tuple[EntityRow, ...]]:
+        """For each name the entities that go by it, at most `limit`, those by their own name first.
+
+        `project` leaves out entities of other projects (notes have none and stay); `gone` brings in
+        what is no longer there. Names without entities are left out.
+        """
+        wanted: dict[str, list[str]] = {}
+        for name in names:
+            alias = alias_of(name)
+            if alias:
+                wanted.setdefault(self.alias_key(alias), []).append(name)
+        found: dict[str, list[EntityRow]] = {}
+        for key, row in self._aliased(wanted):
+            fits = project is None or row.project in (None, project)
+            fits = fits and (kinds is None or row.kind in kinds) and (gone or row.gone_at is None)
+            if fits:
+                found.setdefault(key, []).append(row)
+        result: dict[str, tuple[EntityRow, ...]] = {}
+        for key, rows in found.items():
+            for name in wanted[key]:
+                result[name] = tuple(_own_first(rows, alias_of(name))[:limit])
+        return result
+
+    def entities_at(self, project: str, paths: Iterable[str]) -> dict[str, EntityRow]:
+        """The file, document or configuration entities at these paths, by path; gone ones too."""
+        keys = [
+            self.sealer.lookup("entity_key", self.namespace, entity_key(project, "file", path))
+            for path in paths
+        ]
+        return {row.name: row for row in self._entities_by("entity_key", keys)}
+
+    def entities_of_files(self, file_ids: Iterable[str]) -> tuple[EntityRow, ...]:
+        """What these files are and define."""
+        return tuple(self._entities_by("file_id", file_ids))
+
+    def entities_of_notes(self, record_ids: Iterable[str]) -> dict[str, EntityRow]:
+        """The entities that notes are, by the ids of the notes."""
+        return {row.record or "": row for row in self._entities_by("record_id", record_ids)}
+
+    def relations(
+        self, entity_ids: Iterable[str], statuses: tuple[RelationStatus, ...] = _ACTIVE
+    ) -> tuple[RelationRow, ...]:
+        """The relations that have one of these entities at either end, the strongest first."""
+        found: dict[str, RelationRow] = {}
+        for some, names in _named(entity_ids):
+            for row in self._relations(_ENDS.format(names=names), statuses, some):
+                found[row.id] = row
+        return tuple(sorted(found.values(), key=_strongest))
+
+    def neighbours(
+        self,
+        entity_ids: Iterable[str],
+        *,
+        hops: int = 2,
+        limit: int = 8,
+        statuses: tuple[RelationStatus, ...] = _ACTIVE,
+    ) -> tuple[Neighbour, ...]:
+        """Relations within `hops` steps (1 to 5) of these entities, the nearest first.
+
+        Of each entity at most `limit` relations are followed, of every kind in turn: a file that
+        defines a hundred symbols still shows what it imports. Each relation is given once.
+        """
+        seen = set(entity_ids)
+        border, found = list(seen), dict[str, Neighbour]()
+        for depth in range(1, max(1, min(hops, 5)) + 1):
+            if not border:
+                break
+            room = dict.fromkeys(border, limit)
+            reached: dict[str, None] = {}
+            for relation in _in_turn(self.relations(border, statuses), room):
+                for near, far in (
+                    (relation.subject, relation.object),
+                    (relation.object, relation.subject),
+                ):
+                    if room.get(near, 0) > 0 and relation.id not in found:
+                        room[near] -= 1
+                        found[relation.id] = Neighbour(relation, far, depth)
+                        if far not in seen:
+                            reached[far] = None
+            seen.update(reached)
+            border = list(reached)
+        return tuple(found.values())
+
+    def counts(self, project: str) -> tuple[int, int]:
+        """(entities that are there, active relations) of a project, notes not counted."""
+        rows = self._rows(_COUNTS, project=project)
+        return (int(rows[0][0]), int(rows[0][1])) if rows else (0, 0)
+
+    def of_project(self, project: str, kinds: Iterable[EntityType]) -> tuple[EntityRow, ...]:
+        """The entities of these kinds that a project has now."""
+        return tuple(
+            row
+            for some, names in _named(kinds)
+            for row in self._opened(
+                self._rows(_OF_PROJECT.format(names=names), project=project, **some)
+            )
+        )
+
+    def links_of_project(self, project: str, predicate: Predicate) -> tuple[tuple[str, str], ...]:
+        """(subject, object) of every active relation of this kind that a project has."""
+        rows = self._rows(_LINKS, project=project, predicate=predicate)
+        return tuple((str(row[0]), str(row[1])) for row in rows)
+
+    def of_source(
+        self, source: str, statuses: tuple[RelationStatus, ...] = _ALL
+    ) -> tuple[RelationRow, ...]:
+        """The relations that one file or note states, those of the past too."""
+        return tuple(self._relations("AND source_id = :source ", statuses, {"source": source}))
+
+    def alias_key(self, alias: str) -> str:
+        """What `alias_key` columns hold for a normalised name."""
+        return self.sealer.lookup("alias_key", self.namespace, digest("alias", alias))
+
+    def _aliased(self, keys: Iterable[str]) -> Iterator[tuple[str, EntityRow]]:
+        for some, names in _named(keys):
+            rows = self._rows(_NAMED.format(names=names), **some)
+            own = [row[:-1] for row in rows]
+            for row, whole in zip(self._opened(own), rows, strict=True):
+                yield whole[-1], row
+
+    def _entities_by(self, column: str, values: Iterable[str]) -> Iterator[EntityRow]:
+        for some, names in _named(values):
+            yield from self._opened(self._rows(_ENTITIES + f"AND e.{column} IN ({names})", **some))
+
+    def _opened(self, rows: Sequence[tuple[Any, ...]]) -> Iterator[EntityRow]:
+        opened = open_rows(self.sealer, "entity", ENTITY_COLUMNS, self.namespace, rows)
+        return map(entity_of, opened)
+
+    def _relations(
+        self, where: str, statuses: tuple[RelationStatus, ...], values: dict[str, Any]
+    ) -> Iterator[RelationRow]:
+        given = {f"status{number}": status for number, status in enumerate(statuses)}
+        among = ", ".join(f":{name}" for name in given) or "''"
+        rows = self._rows(_RELATIONS + where + f"AND status IN ({among})", **values, **given)
+        opened = open_rows(self.sealer, "relation", RELATION_COLUMNS, self.namespace, rows)
+        return map(relation_of, opened)
+
+    def _rows(self, statement: str, **values: str | int | None) -> Sequence[tuple[Any, ...]]:
+        self.sealer.check()
+        return self.truth.rows(statement, {"namespace": self.namespace, **values})
+
+
+def _own_first(rows: Iterable[EntityRow], alias: str) -> list[EntityRow]:
+    return sorted(rows, key=lambda row: (alias_of(row.name) != alias, row.name, row.id))
+
+
+# What says most comes first.
+_ORDER: tuple[Predicate, ...] = (
+    "applies_to", "concerns", "supersedes", "covers", "imports", "contains", "uses_package",
+    "defines",
+)  # fmt: skip
+
+
+def _in_turn(relations: Iterable[RelationRow], border: Collection[str]) -> list[RelationRow]:
+    """For each entity of the border the strongest of every kind, then the second, and so on."""
+    counts: dict[tuple[str, str], int] = {}
+    ranked: list[tuple[int, int, int, RelationRow]] = []
+    for number, row in enumerate(relations):
+        ends = [(one, row.predicate) for one in (row.subject, row.object) if one in border]
+        rank = min((counts.get(end, 0) for end in ends), default=0)
+        counts.update({end: counts.get(end, 0) + 1 for end in ends})
+        ranked.append((rank, _ORDER.index(row.predicate), number, row))
+    return [row for *_, row in sorted(ranked, key=lambda one: one[:3])]
+
+
+def _strongest(row: RelationRow) -> tuple[float, str, str]:
+    return -row.strength, row.predicate, row.id
+
+
+def _named(ids: Iterable[str]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Parameters for some ids at a time, and their names for an IN."""
+    wanted = list(dict.fromkeys(ids))
+    for start in range(0, len(wanted), _IDS):
+        some = {f"id{number}": one for number, one in enumerate(wanted[start : start + _IDS])}
+        yield some, ", ".join(f":{name}" for name in some)

@@ -1,0 +1,278 @@
+"""`anaphora deep`, `gaps`, `dream`, `extract`: questions that need more than a search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Annotated, cast
+
+import typer
+from rich.text import Text
+
+from anaphora.deep_values import (
+    Budget,
+    CostSnapshot,
+    DeepAnswer,
+    DeepStep,
+    DreamReport,
+    Extracted,
+    GapStatus,
+    Scope,
+)
+from anaphora.errors import InvalidInput
+from anaphora.surfaces.cli.output import console, emit, show_degraded, show_text, table, visible
+from anaphora.surfaces.cli.where import opened
+
+__all__ = ["register"]
+
+Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
+_STATUSES = ("open", "closed", "expired", "all")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the program."""
+    for command in (deep, gaps, dream, extract):
+        app.command()(command)
+
+
+def deep(
+    context: typer.Context,
+    question: Annotated[
+        str | None, typer.Argument(help="What to find out, in your own words.")
+    ] = None,
+    scope: Annotated[
+        str, typer.Option(help="recent_sessions, current_session or all_sessions.")
+    ] = "recent_sessions",
+    conversation: Annotated[
+        str | None, typer.Option(help="The conversation of current_session.")
+    ] = None,
+    memory: Annotated[
+        bool, typer.Option("--memory/--no-memory", help="Look at memories too.")
+    ] = True,
+    iterations: Annotated[int | None, typer.Option(min=1, help="Programs at most.")] = None,
+    sub_calls: Annotated[int | None, typer.Option(min=0, help="Sub-calls at most.")] = None,
+    tokens: Annotated[int | None, typer.Option(min=0, help="Tokens at most.")] = None,
+    seconds: Annotated[float | None, typer.Option(min=0, help="Seconds at most.")] = None,
+    dollars: Annotated[float | None, typer.Option(min=0, help="Dollars at most.")] = None,
+    trace: Annotated[bool, typer.Option("--trace", help="Show every step as it ends.")] = False,
+    show: Annotated[
+        str | None, typer.Option(metavar="TRACE_ID", help="Show a trace that was kept.")
+    ] = None,
+    traces: Annotated[bool, typer.Option("--traces", help="List the traces kept.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Answer a question over many turns: a model writes its own search, in a sandbox."""
+    if show is not None or traces:
+        _show_kept(context, show, as_json=as_json)
+        return
+    if question is None:
+        raise InvalidInput("question", question, "expected a question, --show or --traces")
+    given = {
+        "iterations": iterations,
+        "sub_calls": sub_calls,
+        "tokens": tokens,
+        "seconds": seconds,
+        "dollars": dollars,
+    }
+    limits = {name: value for name, value in given.items() if value is not None}
+    with opened(context, warm=True) as home:
+        found = home.deep_recall(
+            question,
+            scope=cast(Scope, scope),
+            conversation_id=conversation,
+            include_memory=memory,
+            budget=replace(Budget(), **limits),  # type: ignore[arg-type]
+            on_step=_live(as_json=as_json) if trace else None,
+        )
+    if as_json:
+        emit(found)
+    else:
+        _show_answer(found)
+
+
+def _show_kept(context: typer.Context, trace_id: str | None, *, as_json: bool) -> None:
+    with opened(context) as home:
+        if trace_id is not None:
+            found = home.trace(trace_id)
+            if as_json:
+                emit(found)
+                return
+            console().print(Text(visible(found.question), "bold"))
+            for step in found.steps:
+                _show_step(step)
+            _show_answer(found)
+            return
+        kept = home.traces(100)
+    if as_json:
+        emit(kept)
+    elif not kept:
+        console().print("no traces")
+    else:
+        rows = [[one.id, f"{one.made_at:%Y-%m-%d %H:%M}", one.question[:80]] for one in kept]
+        console().print(table("", ["trace", "when", "question"], rows))
+
+
+def _live(*, as_json: bool) -> Callable[[DeepStep], None]:
+    # With --json standard output is for the answer alone.
+    return lambda step: _show_step(step, stderr=as_json)
+
+
+def _show_step(step: DeepStep, *, stderr: bool = False) -> None:
+    out = console(stderr=stderr)
+    head = Text(f"step {step.number}  ", "dim").append(step.kind, "bold")
+    out.print(head.append(f"  {step.seconds:.1f} s", "dim"))
+    if step.thought:
+        show_text(out, step.thought)
+    for line in step.code.splitlines():
+        out.print(Text(f"   │ {visible(line)}", "cyan"))
+    if step.output.strip():
+        show_text(out, step.output)
+    for call in step.sub_calls:
+        said = call.error or call.answer
+        out.print(Text(visible(f"   ? {call.prompt[:100]} → {said[:200]}"), "magenta"))
+    if step.error:
+        out.print(Text(visible(f"   {step.error}"), "red"))
+
+
+def _show_answer(found: DeepAnswer) -> None:
+    out = console()
+    if found.answer:
+        show_text(out, found.answer)
+    elif not found.sources:
+        out.print("nothing was found")
+    if not (found.shortcut and found.answer):
+        for source in found.sources:
+            when = f"  {source.ts:%Y-%m-%d %H:%M}" if source.ts and source.ts.year > 1 else ""
+            out.print(Text(visible(f"{source.id}{when}  {source.role or source.kind}"), "dim"))
+            show_text(out, source.text)
+    for word, said in (
+        (found.cached, "from the cache: nothing it stands on has changed"),
+        (not found.complete and found.limit, f"incomplete: the limit of {found.limit} was reached"),
+        (found.answer and not found.supported, "not supported: it has no sources that exist"),
+        (found.gap_id, f"kept as a gap for the next dream ({found.gap_id})"),
+        (found.note, found.note),
+    ):
+        if word:
+            out.print(Text(visible(said), "yellow"))
+    tail = f"{_cost(found.cost)}  trace {found.trace_id}" if found.trace_id else _cost(found.cost)
+    out.print(Text(tail, "dim"))
+    show_degraded(found.degraded)
+
+
+def _cost(cost: CostSnapshot) -> str:
+    dollars = cost.estimated_dollars
+    price = "price unknown" if dollars is None else f"${dollars:.4f}"
+    return (
+        f"{cost.iterations} iterations, {cost.sub_calls} sub-calls, "
+        f"{cost.input_tokens} + {cost.output_tokens} tokens, {price}, {cost.seconds:.1f} s"
+    )
+
+
+def gaps(
+    context: typer.Context,
+    status: Annotated[str, typer.Option(help="open, closed, expired or all.")] = "open",
+    as_json: Json = False,
+) -> None:
+    """List the questions that memory could not answer, the most asked first."""
+    if status not in _STATUSES:
+        raise InvalidInput("status", status, f"expected one of {', '.join(_STATUSES)}")
+    with opened(context) as home:
+        found = home.gaps(None if status == "all" else cast(GapStatus, status))
+    if as_json:
+        emit(found)
+        return
+    out = console()
+    if not found:
+        out.print("no gaps" if status == "all" else f"no {status} gaps")
+    for gap in found:
+        out.print(Text(visible(gap.question), "bold"))
+        until = {
+            "open": f"until {gap.expires_at:%Y-%m-%d}",
+            "closed": f"closed by {', '.join(gap.closed_by)}",
+        }.get(gap.status, "expired")
+        asked = f"asked {gap.asked} times" if gap.asked > 1 else "asked once"
+        out.print(Text(visible(f"   {asked}, priority {gap.priority:.2f}, {until}"), "dim"))
+
+
+def dream(
+    context: typer.Context,
+    model: Annotated[
+        bool, typer.Option("--model/--no-model", help="Let the configured model look too.")
+    ] = True,
+    queued: Annotated[
+        bool, typer.Option("--queued", help="Only what ended sessions have queued.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Explore the open gaps over what is known now, and link restatements. Deletes nothing."""
+    with opened(context, warm=True) as home:
+        report = home.run_jobs() if queued else home.dream(model=model)
+    if as_json:
+        emit(report)
+    else:
+        _show_dream(report)
+
+
+def _show_dream(report: DreamReport) -> None:
+    out = console()
+    how = "with a model" if report.with_model else "without a model"
+    out.print(
+        f"explored {len(report.explored)} gaps {how}: closed {len(report.closed)}, "
+        f"expired {len(report.expired)}"
+    )
+    for gap in report.closed:
+        out.print(Text(visible(f"   closed: {gap.question}"), "green"))
+        out.print(Text(visible(f"      by {', '.join(gap.closed_by)}"), "dim"))
+    for gap in report.expired:
+        out.print(Text(visible(f"   expired: {gap.question}"), "yellow"))
+    done = {gap.id for gap in report.closed}
+    for gap in report.explored:
+        if gap.id not in done:
+            out.print(Text(visible(f"   still open: {gap.question}")))
+    for one in report.extracted:
+        _show_extracted(one)
+    same = sum(link.kind == "same" for link in report.links)
+    out.print(f"linked {len(report.links)} pairs of memories, {same} of them restatements")
+    if report.stored:
+        out.print(f"stored {len(report.stored)} answers as memories: {', '.join(report.stored)}")
+    out.print(Text(_cost(report.cost), "dim"))
+    show_degraded(report.degraded)
+
+
+def extract(
+    context: typer.Context,
+    conversation: Annotated[str, typer.Argument(metavar="CONVERSATION", help="Its id.")],
+    as_json: Json = False,
+) -> None:
+    """Take lasting facts out of a finished conversation, with the configured model."""
+    with opened(context, warm=True) as home:
+        done = home.extract(conversation)
+        texts = {} if as_json else {one: home.get(one).text for one in done.added}
+    if as_json:
+        emit(done)
+        return
+    _show_extracted(done)
+    for text in texts.values():
+        show_text(console(), text)
+    console().print(Text(_cost(done.cost), "dim"))
+
+
+def _show_extracted(done: Extracted) -> None:
+    out = console()
+    why = {
+        "no_model": "no model is configured: set ANAPHORA_MODEL",
+        "unchanged": "nothing is new since the last time",
+        "too_short": "what is new is too short",
+    }
+    name = visible(done.conversation_id)
+    if done.skipped in why:
+        out.print(Text(f"{name}: {why[done.skipped]}", "yellow"))
+        return
+    out.print(
+        f"{name}: {len(done.added)} facts added, {len(done.reinforced)} reinforced, "
+        f"{len(done.refused)} refused"
+    )
+    if done.skipped:
+        out.print(Text(f"   ended early: the limit of {done.skipped} was reached", "yellow"))
+    for text in done.refused:
+        out.print(Text(visible(f"   refused, it cites no turn that is there: {text}"), "yellow"))

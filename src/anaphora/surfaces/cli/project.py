@@ -1,0 +1,300 @@
+"""`anaphora project`, `observe`, `diary`: a project's memory, in a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from anaphora.context_values import ContextMemory, IndexReport, RecallPackage, Target, WarmUp
+from anaphora.surfaces.cli.output import (
+    EXIT_PARTLY,
+    console,
+    emit,
+    show_degraded,
+    show_factors,
+    show_text,
+    table,
+    tracker,
+    visible,
+)
+from anaphora.surfaces.cli.where import opened
+
+__all__ = ["app", "register"]
+
+app = typer.Typer(no_args_is_help=True, help="Projects: index them, recall for a task.")
+
+Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
+InProject = Annotated[
+    str | None, typer.Option("--project", "-p", help="Name or folder (default: all).")
+]
+_STYLE = {"strong": "green", "partial": "yellow", "weak": "red"}
+_SHOWN_SKIPPED = 5
+
+
+def register(program: typer.Typer) -> None:
+    """Add the commands to the program."""
+    program.add_typer(app, name="project")
+    program.command()(observe)
+    program.command()(diary)
+
+
+@app.command()
+def index(
+    context: typer.Context,
+    root: Annotated[Path, typer.Argument(help="The project's folder.")] = Path(),
+    name: Annotated[str | None, typer.Option(help="What to call it.")] = None,
+    embed: Annotated[bool, typer.Option(help="Make the vectors now.")] = True,
+    as_json: Json = False,
+) -> None:
+    """Index a project; again, and only what changed is read."""
+    with opened(context, warm=embed) as memory, tracker(quiet=as_json) as progress:
+        report = memory.index_project(root, name=name, embed=embed, progress=progress)
+    if as_json:
+        emit(report)
+    else:
+        _show_report(report)
+
+
+def _show_report(report: IndexReport) -> None:
+    out = console()
+    out.print(
+        Text(visible(f"{report.name}: "), "bold").append(
+            f"{report.files} files in {report.sections} sections, {report.entities} entities, "
+            f"{report.relations} relations, {report.seconds:.1f} s",
+            "not bold",
+        )
+    )
+    kinds = ("added", "changed", "renamed", "removed", "unchanged", "commits")
+    done = [f"{getattr(report, kind)} {kind}" for kind in kinds if getattr(report, kind)]
+    out.print("  " + ", ".join(done) if done else "  nothing changed")
+    if report.pending:
+        out.print(f"  {report.pending} sections still get their vectors; words find them now")
+    for one in report.skipped[:_SHOWN_SKIPPED]:
+        out.print(Text(visible(f"  left out: {one.path}: {one.reason}"), "dim"))
+    if len(report.skipped) > _SHOWN_SKIPPED:
+        out.print(Text(f"  … and {len(report.skipped) - _SHOWN_SKIPPED} more (--json)", "dim"))
+    show_degraded(report.degraded)
+
+
+@app.command("list")
+def list_(context: typer.Context, as_json: Json = False) -> None:
+    """List the projects that are known."""
+    with opened(context) as memory:
+        found = memory.projects()
+    if as_json:
+        emit(found)
+        return
+    rows = [(p.name, p.root, p.files, p.sections, f"{p.indexed_at:%Y-%m-%d %H:%M}") for p in found]
+    columns = ("name", "root", "files#", "sections#", "indexed")
+    console().print(table("", columns, rows) if rows else "no projects: anaphora project index")
+
+
+@app.command()
+def remove(
+    context: typer.Context,
+    project: Annotated[str, typer.Argument(help="Its name, folder or id.")],
+    as_json: Json = False,
+) -> None:
+    """Forget a project and its sections. Notes about it stay."""
+    with opened(context) as memory:
+        gone = memory.remove_project(project)
+    if as_json:
+        emit({"removed": project, "sections": gone})
+    else:
+        console().print(Text(visible(f"removed {project}: {gone} sections")))
+
+
+@app.command()
+def recall(
+    context: typer.Context,
+    focus: Annotated[list[str], typer.Argument(help="The task, in one or several statements.")],
+    project: InProject = None,
+    budget: Annotated[int, typer.Option(min=1, help="At most this many tokens.")] = 2000,
+    why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
+    block: Annotated[bool, typer.Option("--block", help="The compact text for an agent.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Recall what a task needs to know: where to look first, notes, relations, history."""
+    with opened(context, warm=True) as memory:
+        package = memory.recall_context(focus, project=project, budget=budget, include_sources=why)
+    if as_json:
+        emit(package)
+    elif block:
+        from anaphora.recall.package import render_package
+
+        console().print(Text(visible(render_package(package))))
+    else:
+        _show_package(console(), package, why=why)
+
+
+def _show_package(out: Console, package: RecallPackage, *, why: bool) -> None:
+    head = Text(package.quality.upper(), f"bold {_STYLE[package.quality]}")
+    out.print(head.append(f"  {package.tokens} of {package.budget} tokens", "dim not bold"))
+    for line in package.brief:
+        out.print(Text(visible(f"  {line}")))
+    if package.primary_targets:
+        _heading(out, "Look here first")
+    for rank, target in enumerate(package.primary_targets, 1):
+        _show_target(out, rank, target, why=why)
+    _show_memories(out, "From memory", package.memories, why=why)
+    if package.graph:
+        _heading(out, "Related")
+    for one in package.graph:
+        out.print(Text(visible(f"   {one.subject} {one.predicate} {one.object}"), "dim"))
+    if package.history:
+        _heading(out, "Before")
+    for past in package.history:
+        day = f"{past.at:%Y-%m-%d}  " if past.at else ""
+        out.print(Text(visible(f"   {day}{past.text}")))
+    show_degraded(package.degraded)
+
+
+def _show_target(out: Console, rank: int, target: Target, *, why: bool) -> None:
+    line = Text(f"{rank}  ", "dim").append(visible(_place(target)), "bold")
+    out.print(line.append(f"  {target.score:.2f}", "green not bold"))
+    if target.title:
+        out.print(Text(visible(f"   {target.title}")))
+    if target.reason:
+        out.print(Text(visible(f"   {target.reason}"), "dim"))
+    if why:
+        show_factors(out, target.signals)
+
+
+def _show_memories(
+    out: Console, heading: str, memories: tuple[ContextMemory, ...], *, why: bool = False
+) -> None:
+    if memories:
+        _heading(out, heading)
+    for one in memories:
+        when = f"  {one.created_at:%Y-%m-%d}" if one.created_at else ""
+        rank = f"  importance {one.importance}" if one.importance else ""
+        out.print(
+            Text(f"   {one.kind}  ", "cyan")
+            .append(visible(one.title or one.path or ""), "bold")
+            .append(f"{rank}{when}", "dim")
+        )
+        show_text(out, one.text)
+        if why:
+            show_factors(out, one.signals)
+
+
+def _heading(out: Console, words: str) -> None:
+    out.print()
+    out.print(Text(words, "bold underline"))
+
+
+def _place(target: Target) -> str:
+    if target.start_line is None:
+        return target.path
+    return f"{target.path}:{target.start_line}-{target.end_line}"
+
+
+@app.command("warm-up")
+def warm_up(
+    context: typer.Context,
+    topic: Annotated[str | None, typer.Argument(help="What the session is about.")] = None,
+    project: InProject = None,
+    budget: Annotated[int, typer.Option(min=1, help="At most this many tokens.")] = 2000,
+    block: Annotated[bool, typer.Option("--block", help="The compact text for an agent.")] = False,
+    as_json: Json = False,
+) -> None:
+    """What a new session should know: rules, decisions, the diary, the shape of the project."""
+    with opened(context, warm=topic is not None) as memory:
+        warm = memory.warm_up(topic, project=project, budget=budget)
+    if as_json:
+        emit(warm)
+    elif block:
+        from anaphora.recall.warm_up import render_warm_up
+
+        console().print(Text(visible(render_warm_up(warm))))
+    else:
+        _show_warm_up(console(), warm)
+
+
+def _show_warm_up(out: Console, warm: WarmUp) -> None:
+    parts = (
+        ("Constraints", warm.constraints),
+        ("Preferences", warm.preferences),
+        ("Decisions", warm.decisions),
+        ("Blockers", warm.blockers),
+        ("Diary", warm.diary),
+    )
+    for heading, memories in parts:
+        _show_memories(out, heading, memories)
+    if warm.shape:
+        _heading(out, "The project")
+    for line in warm.shape:
+        out.print(Text(visible(f"   {line}")))
+    if warm.highlights:
+        _heading(out, "Begin with")
+    for target in warm.highlights:
+        out.print(Text(visible(f"   {_place(target)}  {target.title}")))
+    if warm.topic is not None:
+        _heading(out, "The topic")
+        _show_package(out, warm.topic, why=False)
+    if not any((warm.shape, warm.topic, *(memories for _, memories in parts))):
+        out.print("nothing is known yet: anaphora project index, anaphora observe")
+    show_degraded(warm.degraded)
+
+
+def observe(
+    context: typer.Context,
+    text: Annotated[str, typer.Argument(help="The note, with the names of what it concerns.")],
+    kind: Annotated[
+        str,
+        typer.Option(help="blocker, code_insight, constraint, decision, fact, note or preference."),
+    ] = "note",
+    importance: Annotated[int, typer.Option(min=1, max=5, help="1 to 5.")] = 3,
+    tag: Annotated[list[str] | None, typer.Option(help="A word to filter by; repeat it.")] = None,
+    source: Annotated[str | None, typer.Option(help="Where it comes from.")] = None,
+    supersedes: Annotated[
+        str | None, typer.Option(help="The id of a note that it replaces.")
+    ] = None,
+    project: InProject = None,
+    as_json: Json = False,
+) -> None:
+    """Keep a note about a project: a decision, a constraint, an insight."""
+    from typing import cast
+
+    from anaphora.context_values import NoteKind
+
+    with opened(context, warm=True) as memory:
+        made = memory.observe(
+            text,
+            kind=cast(NoteKind, kind),
+            importance=importance,
+            tags=tag or [],
+            source=source,
+            supersedes=supersedes,
+            project=project,
+        )
+    _kept(as_json, made, f"{made.kind} {made.id}", made.redacted)
+
+
+def diary(
+    context: typer.Context,
+    summary: Annotated[str, typer.Argument(help="What was done, learned, and is next.")],
+    subject: Annotated[str | None, typer.Option(help="What it is about.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="A word to filter by; repeat it.")] = None,
+    project: InProject = None,
+    as_json: Json = False,
+) -> None:
+    """Keep a diary entry for the next session."""
+    with opened(context, warm=True) as memory:
+        made = memory.write_diary(summary, subject=subject, tags=tag or [], project=project)
+    _kept(as_json, made, f"diary {made.id}", made.redacted)
+
+
+def _kept(as_json: bool, made: object, said: str, redacted: tuple[str, ...]) -> None:
+    if as_json:
+        emit(made)
+    else:
+        console().print(Text(visible(f"kept {said}")))
+        if redacted:
+            console().print(Text(f"taken out: {', '.join(redacted)}", "yellow"))
+    if redacted:
+        raise typer.Exit(EXIT_PARTLY)

@@ -1,0 +1,83 @@
+"""What deep recall needs to answer over a real home: its evidence, a sandbox, scripted models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from anaphora import Memory
+from anaphora.deep.evidence import NamespaceEvidence
+from anaphora.deep.loop import DeepLoop
+from anaphora.deep.models import ModelRole
+from anaphora.deep.sandbox.base import Engine
+from anaphora.deep.sandbox.monty import MontyEngine
+from anaphora.deep.scripted import Scripted, ScriptedModel
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "conversation.json"
+
+
+class Timer:
+    """Seconds that pass only when they are told to."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+        self.slept: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+def evidence_of(memory: Memory) -> NamespaceEvidence:
+    """The evidence of the namespace of an open memory."""
+    parts = memory._parts()
+    return NamespaceEvidence(
+        parts.conversations,
+        parts.turns,
+        parts.recall_turns,
+        parts.records,
+        parts.recall_memories,
+        memory._wiring.clock,
+    )
+
+
+def loop_over(
+    memory: Memory,
+    code: Sequence[Scripted] | ModelRole,
+    sub: Sequence[Scripted] | ModelRole | None = None,
+    *,
+    engine: Engine | None = None,
+    **options: Any,
+) -> DeepLoop:
+    """A loop over a home; models are scripts, or models."""
+    return DeepLoop(
+        _model(code),
+        None if sub is None else _model(sub),
+        engine or MontyEngine(),
+        evidence_of(memory),
+        **options,
+    )
+
+
+def block(code: str, thought: str = "I look.") -> str:
+    """A reply of a model that writes this code."""
+    return f"{thought}\n```python\n{code}\n```"
+
+
+def slow(timer: Timer, seconds: float, said: str) -> Callable[..., str]:
+    """A script of one reply that takes its time."""
+
+    def reply(messages: object) -> str:
+        del messages
+        timer.now += seconds
+        return said
+
+    return reply
+
+
+def _model(given: Sequence[Scripted] | ModelRole) -> ModelRole:
+    return ScriptedModel(given) if isinstance(given, list | tuple) else given  # type: ignore[return-value]

@@ -1,0 +1,297 @@
+"""Deep recall through the facade: support, traces, what forgetting takes along, sealed homes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import Clock
+from tests.deep.asking import TEA, Opening, Script, finds, opening, submits, tell
+
+from anaphora import AsyncMemory, Memory
+from anaphora.deep.traces import MOST
+from anaphora.deep_values import Budget, DeepAnswer, DeepStep
+from anaphora.errors import InvalidInput, NotFound
+from anaphora.store.deep_rows import COLUMNS
+
+
+@pytest.fixture
+def script() -> Script:
+    return Script(finds("Ada lapsang tea"))
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def open_one(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Opening]:
+    """Opens a home on either database."""
+    more: dict[str, Any] = {}
+    if request.param == "postgresql":
+        more["database"] = request.getfixturevalue("postgresql_url")
+    opened: list[Memory] = []
+    make = opening(tmp_path / "home", clock, **more)
+
+    def keep(*args: Any, **options: Any) -> Memory:
+        opened.append(make(*args, **options))
+        return opened[-1]
+
+    yield keep
+    for memory in opened:
+        memory.close()
+
+
+def rows(memory: Memory) -> dict[str, int]:
+    """How many rows each table of deep recall has."""
+    held = memory._parts().deep().recall.rows
+    return {table: len(held.find(table)) for table in COLUMNS}
+
+
+@pytest.mark.promise("deep.no_model")
+def test_without_a_model_there_is_evidence(tmp_path: Path, clock: Clock) -> None:
+    """No error: sources, a note that says how to set a model, and nothing spent."""
+    with opening(tmp_path, clock)() as memory:
+        empty = memory.deep_recall(TEA)
+        assert (empty.sources, empty.answer) == ((), "")
+        tell(memory)
+        kept = memory.remember("Ada drinks lapsang from a blue cup").id
+        found = memory.deep_recall(TEA)
+    assert {"tea#0", f"memory:{kept}"} <= {source.id for source in found.sources}
+    assert "ANAPHORA_MODEL" in found.note
+    assert found.cost.input_tokens == 0
+
+
+@pytest.mark.promise("deep.supported")
+def test_only_sources_that_exist_support(tmp_path: Path, clock: Clock, script: Script) -> None:
+    """Sources come back with their words; what cites nothing that is there is not supported."""
+    with opening(tmp_path, clock)(script) as memory:
+        tell(memory)
+        good = memory.deep_recall(TEA)
+        assert good.supported
+        assert [source.text for source in good.sources if "lapsang" in source.text]
+        script.said = submits("Ada drinks rum", "tea#99", "memory:none")
+        bad = memory.deep_recall("How many barrels of rum?", budget=Budget(iterations=1))
+        assert not bad.supported
+        assert bad.gap_id is not None
+
+
+def test_a_source_out_of_scope_does_not_exist(tmp_path: Path, clock: Clock, script: Script) -> None:
+    """With memories left out, a memory that was cited supports nothing."""
+    with opening(tmp_path, clock)(script) as memory:
+        tell(memory)
+        kept = memory.remember("Ada drinks lapsang").id
+        script.said = submits("lapsang", f"memory:{kept}")
+        assert memory.deep_recall(TEA).supported
+        assert not memory.deep_recall(TEA, include_memory=False).supported
+
+
+@pytest.mark.promise("deep.traces")
+def test_a_trace_is_shown_again(open_one: Opening, script: Script) -> None:
+    """Every step of an answer comes back as it was, after a restart; the newest first."""
+    memory = open_one(script)
+    tell(memory)
+    told: list[DeepStep] = []
+    first = memory.deep_recall(TEA, on_step=told.append)
+    assert told == list(first.steps)
+    second = memory.deep_recall("How many cups of lapsang?")
+    memory.close()
+    memory = open_one(script)
+    assert [one.question for one in memory.traces()] == [second.question, TEA]
+    assert [one.id for one in memory.traces(1)] == [second.trace_id]
+    assert first.trace_id is not None
+    assert memory.trace(first.trace_id) == first
+    assert memory.deep_recall(TEA).trace_id == first.trace_id
+    assert memory.scoped("work").traces() == ()
+    with pytest.raises(NotFound):
+        memory.trace("nothing")
+
+
+@pytest.mark.promise("deep.traces")
+def test_traces_are_bounded(tmp_path: Path, clock: Clock) -> None:
+    """The newest 100 are kept, however large an output is."""
+    flood = "```python\nprint('x' * 19_000)\nsubmit('NOT_FOUND', [])\n```"
+    with opening(tmp_path, clock)() as memory:
+        for number in range(MOST + 3):
+            memory.deep_recall(f"How many {number}?")
+        assert len(memory.traces(1_000)) == MOST
+    with opening(tmp_path, clock)(Script(flood)) as memory:
+        memory.deep_recall(TEA)
+        rows_kept = memory._parts().deep().recall.rows.find("trace", newest=True, limit=1)
+        assert len(rows_kept[0]["body"]) < 400_000
+
+
+@pytest.mark.promise("deep.forgets")
+@pytest.mark.parametrize("how", ["delete", "redact"])
+def test_a_conversation_takes_everything_along(open_one: Opening, script: Script, how: str) -> None:
+    """Answers, traces and gaps that came from deleted or redacted turns are gone; others stay."""
+    memory = open_one(script)
+    memory.conversations.append_user("apart", "Nothing but rain")
+    other = memory.deep_recall(
+        "How many days of rain?", scope="current_session", conversation_id="apart"
+    )
+    tell(memory)
+    memory.conversations.append_user("tea", TEA)
+    memory.deep_recall(TEA)
+    script.said = submits("NOT_FOUND")
+    memory.deep_recall("How many walnuts?", scope="current_session", conversation_id="tea")
+    assert len(memory.traces()) == 3
+    assert len(memory.gaps()) == 2
+    if how == "delete":
+        memory.conversations.delete("tea")
+    else:
+        memory.conversations.redact("tea", 0)
+    assert [one.id for one in memory.traces()] == [other.trace_id]
+    assert other.gap_id in {gap.id for gap in memory.gaps()}
+    assert rows(memory)["answer"] == 0
+    if how == "delete":
+        assert [gap.id for gap in memory.gaps()] == [other.gap_id]
+
+
+@pytest.mark.promise("deep.forgets")
+def test_a_memory_takes_everything_along(open_one: Opening, script: Script) -> None:
+    """Answers, traces, closed gaps and what a dream has made of a forgotten memory are gone."""
+    memory = open_one(Script(submits("NOT_FOUND")))
+    memory.deep_recall(TEA)
+    memory.close()
+    memory = open_one(script)
+    kept = memory.remember("Ada drinks lapsang in total secrecy").id
+    (stored,) = memory.dream().stored
+    memory.deep_recall("How many times lapsang?")
+    assert f"memory:{kept}" in memory.gaps("closed")[0].closed_by
+    before = len(memory.traces())
+    done = memory.forget(kept)
+    assert set(done.ids) == {kept, stored}
+    assert memory.gaps(None) == ()
+    assert len(memory.traces()) < before
+    assert not any("secrecy" in json.dumps(str(memory.trace(t.id))) for t in memory.traces())
+    assert (rows(memory)["answer"], rows(memory)["fact_turn"]) == (0, 0)
+
+
+@pytest.mark.promise("deep.forgets")
+def test_nothing_forgotten_stays_in_the_files(tmp_path: Path, clock: Clock, script: Script) -> None:
+    """After `forget` no byte of the database or the index says the words."""
+    with opening(tmp_path / "home", clock)(script) as memory:
+        kept = memory.remember("Ada hides lapsang behind the zwingli cabinet").id
+        script.said = finds("zwingli cabinet lapsang")
+        assert memory.deep_recall("How many zwingli cabinets?").supported
+        assert found_in(tmp_path / "home", b"hides lapsang")
+        memory.forget(kept)
+        assert not found_in(tmp_path / "home", b"hides lapsang")
+
+
+def found_in(home: Path, word: bytes) -> list[Path]:
+    """The files that hold these bytes."""
+    files = [path for path in home.rglob("*") if path.is_file()]
+    return [path for path in files if word in path.read_bytes()]
+
+
+@pytest.mark.promise("deep.sealed")
+def test_a_sealed_home_says_nothing(tmp_path: Path, clock: Clock) -> None:
+    """Questions, answers, gaps, traces and facts are found again, and nowhere in the files."""
+    pytest.importorskip("cryptography")
+    script = Script(finds("lapsang"))
+    make = opening(tmp_path / "home", clock)
+    secret = "How many gwendolen teapots?"
+    with make(script, encrypt="file") as memory:
+        tell(memory, "thread-of-ada")
+        assert memory.deep_recall(TEA).supported
+        script.said = submits("NOT_FOUND")
+        memory.deep_recall(secret)
+        script.said = '[{"fact": "Gwendolen brews the oolong.", "turns": [0]}]'
+        assert memory.extract("thread-of-ada").added
+        memory.end_session("thread-of-ada")
+    for word in (b"gwendolen", b"Gwendolen", b"oolong", b"lapsang", b"thread-of-ada", b"NOT_FOUND"):
+        assert found_in(tmp_path / "home", word) == []
+    script.said = finds("lapsang")
+    with make(script) as memory:
+        assert [gap.question for gap in memory.gaps()] == [secret]
+        assert {one.question for one in memory.traces()} == {TEA, secret}
+        memory.deep_recall(TEA)
+        assert memory.deep_recall(TEA).cached
+        memory.conversations.delete("thread-of-ada")
+        assert len(memory.list()) == 0
+        assert memory._parts().deep().jobs.pending("extract") == ()
+
+
+@pytest.mark.promise("deep.sealed")
+def test_sealing_and_opening_keeps_what_is_known(
+    tmp_path: Path, clock: Clock, script: Script
+) -> None:
+    """A home that is encrypted and decrypted again gives the same answers, gaps and traces."""
+    pytest.importorskip("cryptography")
+    from anaphora import keys
+
+    def known(memory: Memory) -> Any:
+        kept = [memory.trace(one.id) for one in memory.traces()]
+        return memory.deep_recall(TEA).cached, memory.gaps(None), kept
+
+    make = opening(tmp_path / "home", clock)
+    with make(script) as memory:
+        tell(memory)
+        memory.deep_recall(TEA)
+        script.said = submits("NOT_FOUND")
+        memory.deep_recall("How many gwendolen teapots?")
+        before = known(memory)
+    assert before[0]
+    keys.encrypt(tmp_path / "home", kept="file")
+    with make(script) as memory:
+        assert known(memory) == before
+    keys.decrypt(tmp_path / "home")
+    with make(script) as memory:
+        assert known(memory) == before
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda memory: memory.deep_recall(""),
+        lambda memory: memory.deep_recall("x" * 5_000),
+        lambda memory: memory.deep_recall("x", scope="everything"),
+        lambda memory: memory.deep_recall("x", scope="current_session"),
+        lambda memory: memory.deep_recall(3),
+        lambda memory: memory.end_session("../x"),
+        lambda memory: memory.extract("a/b"),
+    ],
+)
+def test_bad_arguments_are_named(
+    tmp_path: Path, clock: Clock, ask: Callable[[Memory], object]
+) -> None:
+    """What cannot be asked raises `InvalidInput`, whether or not there is a model."""
+    with opening(tmp_path, clock)() as memory, pytest.raises(InvalidInput):
+        ask(memory)
+
+
+def test_the_async_face_gives_the_same(tmp_path: Path, clock: Clock, script: Script) -> None:
+    """Awaited, the answer is the same value, and steps are told in the loop."""
+
+    async def ask() -> tuple[DeepAnswer, list[DeepStep]]:
+        told: list[DeepStep] = []
+        async with AsyncMemory.open(
+            tmp_path, embedder="hashing", model=script.model, clock=clock
+        ) as memory:
+            await memory.conversations.append_user("tea", "Ada drinks lapsang tea at night")
+            answer = await memory.deep_recall(TEA, on_step=told.append)
+            await asyncio.sleep(0)
+            assert await memory.gaps() == ()
+            assert answer.trace_id is not None
+            assert await memory.trace(answer.trace_id) == answer
+            assert len(await memory.traces()) == 1
+            assert (await memory.dream()).closed == ()
+            assert await memory.end_session("tea") == 2
+            return answer, told
+
+    answer, told = asyncio.run(ask())
+    assert answer.supported
+    assert told == list(answer.steps)
+
+
+def test_saved_answers_of_another_program_are_read() -> None:
+    """Fields that this program does not know are left out; those it misses have their defaults."""
+    from anaphora.deep.saved import answer_from, as_json
+
+    whole = json.loads(as_json(DeepAnswer("q", "a", steps=(DeepStep(1, "code"),))))
+    whole["invented"] = 1
+    whole["steps"][0]["invented"] = 2
+    del whole["degraded"], whole["steps"][0]["sub_calls"]
+    assert answer_from(json.dumps(whole)) == DeepAnswer("q", "a", steps=(DeepStep(1, "code"),))

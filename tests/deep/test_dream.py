@@ -1,0 +1,181 @@
+"""Dreaming: gaps are closed by what is known now, restatements are linked, nothing is deleted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.conftest import Clock
+from tests.deep.asking import TEA, Script, finds, opening, submits, tell
+
+from anaphora import Memory
+from anaphora.deep.dream import angles
+from anaphora.deep_values import Budget
+from anaphora.memory_values import NewMemory
+from anaphora.values import NewTurn
+
+FILLED = 40
+WHERE = "Where does Zelda keep the heronry keys?"
+
+
+def fill(memory: Memory) -> None:
+    """A thread of many turns that have nothing to do with any question."""
+    tell(memory)
+    weather = [NewTurn("user", f"The weather of day {n} was grey again") for n in range(FILLED)]
+    memory.conversations.extend("talk", weather)
+    for number in range(12):
+        memory.remember(f"Train number {number} leaves Ostend at {number} o'clock")
+
+
+@pytest.mark.promise("deep.gaps_close")
+@pytest.mark.parametrize("how", ["turn", "memory"])
+def test_without_a_model_new_evidence_closes_a_gap(tmp_path: Path, clock: Clock, how: str) -> None:
+    """A gap is closed by a turn or a memory that came since and surely is the evidence."""
+    with opening(tmp_path, clock)() as memory:
+        fill(memory)
+        assert memory.deep_recall(WHERE).gap_id is not None
+        assert memory.dream().closed == ()
+        said = "Zelda does keep the heronry keys under the blue flower pot by the gate"
+        if how == "turn":
+            memory.conversations.append_user("talk", said)
+            wanted = f"talk#{FILLED}"
+        else:
+            wanted = f"memory:{memory.remember(said).id}"
+        report = memory.dream()
+        assert [gap.question for gap in report.closed] == [WHERE]
+        assert wanted in report.closed[0].closed_by
+        assert (report.with_model, report.stored) == (False, ())
+        assert memory.gaps() == ()
+
+
+def test_the_question_itself_closes_nothing(tmp_path: Path, clock: Clock) -> None:
+    """The turn in which the question was stored is not its answer."""
+    with opening(tmp_path, clock)() as memory:
+        fill(memory)
+        memory.deep_recall(WHERE)
+        memory.conversations.append_user("talk", WHERE)
+        memory.conversations.append_user("talk", WHERE.lower())
+        assert memory.dream().closed == ()
+
+
+@pytest.mark.promise("deep.dream")
+def test_a_model_closes_a_gap_when_the_answer_came(tmp_path: Path, clock: Clock) -> None:
+    """What a dream finds is kept as a memory bound to its sources, and recalled from then on."""
+    script = Script(submits("NOT_FOUND"))
+    with opening(tmp_path, clock)(script) as memory:
+        memory.conversations.append_user("talk", "The weather was grey")
+        memory.deep_recall(TEA)
+        script.said = finds("lapsang")
+        tell(memory)
+        before = len(memory.list())
+        report = memory.dream()
+        (gap,) = report.closed
+        (stored,) = report.stored
+        (source, own) = gap.closed_by
+        assert (source.startswith("tea#"), own) == (True, f"memory:{stored}")
+        assert (report.with_model, report.cost.iterations) == (True, 1)
+        record = memory.get(stored)
+        assert record.sources == ("dream",)
+        assert source == f"{record.conversation_id}#{record.turn_index}"
+        assert TEA in record.text
+        assert len(memory.list()) == before + 1
+
+
+@pytest.mark.promise("deep.dream")
+def test_a_model_is_not_asked_twice_over_the_same(tmp_path: Path, clock: Clock) -> None:
+    """As long as nothing new is there, a gap that a model has looked for costs no search."""
+    script = Script(submits("NOT_FOUND"))
+    with opening(tmp_path, clock)(script) as memory:
+        fill(memory)
+        memory.deep_recall(TEA)
+        calls = script.calls
+        assert [gap.question for gap in memory.dream().explored] == [TEA]
+        assert script.calls == calls
+        memory.conversations.append_user("tea", "Ada drinks coffee with her lapsang in total")
+        memory.dream()
+        assert script.calls == calls + 1
+        memory.dream()
+        assert script.calls == calls + 1
+
+
+@pytest.mark.promise("deep.dream")
+def test_a_dream_keeps_its_budget(tmp_path: Path, clock: Clock) -> None:
+    """A cycle that may spend nothing asks nobody, and says which limit ended it."""
+    script = Script(submits("NOT_FOUND"))
+    with opening(tmp_path, clock)(script) as memory:
+        tell(memory)
+        memory.deep_recall(TEA)
+        calls = len(script.model.asked)
+        memory.conversations.append_user("tea", "Ada drinks coffee too")
+        report = memory.dream(budget=Budget(tokens=100))
+        assert len(script.model.asked) == calls
+        assert [part.part for part in report.degraded] == ["budget"]
+        assert len(memory.gaps()) == 1
+
+
+@pytest.mark.promise("deep.dream")
+def test_restatements_are_linked_once_ever(tmp_path: Path, clock: Clock) -> None:
+    """A pair reinforces once, however often it is dreamt of; nothing goes away."""
+    with opening(tmp_path, clock)() as memory:
+        memory.ready(60)
+        index = memory._parts().memories
+        # As when another process, or an import, brought the second: nothing linked them.
+        parts = memory._parts()
+        memory.remember("Ada lives in Ghent with two cats")
+        neighbours, parts.remember._linker._neighbours = (
+            parts.remember._linker._neighbours,
+            lambda rows: [[] for _ in rows],
+        )
+        memory.remember_many([NewMemory("Ada lives in Ghent with two cats.")])
+        parts.remember._linker._neighbours = neighbours
+        index.follow()
+        records = memory.list().items
+        assert [one.reinforce_count for one in records] == [0, 0]
+        report = memory.dream()
+        (link,) = report.links
+        assert {link.first, link.second} == {one.id for one in records}
+        counts = sorted(one.reinforce_count for one in memory.list())
+        assert memory.dream().links == ()
+        assert sorted(one.reinforce_count for one in memory.list()) == counts
+        assert counts == ([0, 1] if link.kind == "same" else [0, 0])
+
+
+@pytest.mark.promise("deep.jobs")
+def test_a_session_end_queues_what_survives_a_restart(tmp_path: Path, clock: Clock) -> None:
+    """Extraction and a model-free dream wait in truth, each once, and are run by whoever comes."""
+    script = Script('[{"fact": "Bob is allergic to walnuts.", "turns": [2]}]')
+    with opening(tmp_path, clock)(script) as memory:
+        tell(memory)
+        assert memory.end_session("tea") == 2
+        assert memory.end_session("tea") == 2
+        assert memory.end_session("other") == 3
+    with opening(tmp_path, clock)(script) as memory:
+        memory.deep_recall(WHERE)
+        calls = len(script.model.asked)
+        report = memory.run_jobs()
+        assert [one.conversation_id for one in report.extracted] == ["tea"]
+        assert [memory.get(one).text for one in report.extracted[0].added] == [
+            "Bob is allergic to walnuts."
+        ]
+        assert not report.with_model
+        assert len(script.model.asked) == calls + 1
+        assert memory.run_jobs() == type(report)()
+
+
+@pytest.mark.promise("deep.jobs")
+def test_without_a_model_only_a_dream_is_queued(tmp_path: Path, clock: Clock) -> None:
+    """Nobody could extract anything, so nothing of it waits."""
+    with opening(tmp_path, clock)() as memory:
+        tell(memory)
+        assert memory.end_session("tea") == 1
+        assert memory.run_jobs().extracted == ()
+
+
+def test_angles_are_different_ways_to_ask() -> None:
+    """The question itself comes first; no two angles are the same; none is a wildcard."""
+    found = angles('When did Ada and Bob visit "Lake Como" with the blue boat?')
+    assert found[0].startswith("When did Ada")
+    assert len(found) == len(set(found)) > 2
+    assert all(any(c.isalpha() for c in one) for one in found)
+    assert angles("???") == ()
+    assert set(angles("Where does Ada live?", whole=True)) <= set(angles("Where does Ada live?"))

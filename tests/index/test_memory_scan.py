@@ -1,0 +1,90 @@
+"""The scan that reads an outline first gives what a scan of everything gives, to the bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from anaphora.index import memory_scan
+from anaphora.index.memory_outline import Outline
+from anaphora.index.memory_scan import Scan
+from anaphora.index.memory_vectors import best_of
+from anaphora.index.nearest import Matrix, halves
+
+WIDTH = 48
+Floats = NDArray[np.float32]
+
+
+def _units(rng: np.random.Generator, count: int, spread: float) -> Floats:
+    """Unit vectors, the closer to one another the smaller `spread` is; some are equal."""
+    rows = rng.standard_normal(WIDTH) + spread * rng.standard_normal((count, WIDTH))
+    rows[rng.integers(0, count, count // 8)] = rows[0]
+    unit: Floats = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return unit
+
+
+def _matrix(rng: np.random.Generator, texts: int, spread: float, most_parts: int) -> Matrix:
+    matrix = Matrix(WIDTH)
+    counts = rng.integers(1, most_parts + 1, texts)
+    rows = _units(rng, int(counts.sum()), spread)
+    blobs = [halves(own) for own in np.split(rows, np.cumsum(counts)[:-1])]
+    middle = texts // 3
+    for some in (range(middle), range(middle, texts)):
+        matrix.add([f"t{n}".encode() for n in some], [blobs[n] for n in some])
+    return matrix
+
+
+@pytest.fixture
+def _small_is_big(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_scan, "BIG", 32)
+    monkeypatch.setattr(memory_scan, "NEWER", 16)
+
+
+SIZES = st.integers(20, 400)
+SPREADS = st.sampled_from([0.001, 0.05, 1.0, 8.0])
+
+
+@pytest.mark.usefixtures("_small_is_big")
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**32), SIZES, SPREADS, st.integers(1, 4), st.integers(1, 40))
+def test_the_best_are_those_of_a_whole_scan(
+    seed: int, texts: int, spread: float, parts: int, limit: int
+) -> None:
+    """However alike the vectors, the best of any subset and their cosines are exact, ties too."""
+    rng = np.random.default_rng(seed)
+    matrix = _matrix(rng, texts, spread, parts)
+    scan = Scan(matrix, WIDTH)
+    scan.warm()
+    for step in range(2):
+        vector = _units(rng, 2, spread)[1] if step else matrix.view().parts[0].copy()
+        every = matrix.view().best(vector).astype(np.float64)
+        kept = np.flatnonzero(rng.random(texts) < rng.choice([0.1, 0.6, 1.0]))
+        wanted = best_of(kept, every[kept], limit)
+        lead = scan.could_lead(vector, kept, limit)
+        found = best_of(kept[lead], scan.exact(vector, kept[lead]), limit)
+        assert found.rows.tolist() == wanted.rows.tolist()
+        assert found.cosines.tolist() == wanted.cosines.tolist()
+        near = {(text, cosine) for _, text, cosine in scan.at_least(vector[None, :], 0.8)}
+        close = np.flatnonzero(every >= 0.8)
+        assert near == set(zip(close.tolist(), every[close].tolist(), strict=True))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**32), SIZES, SPREADS)
+def test_no_rough_cosine_is_further_off_than_it_says(seed: int, count: int, spread: float) -> None:
+    """The bound of an outline holds for every part, however it was extended."""
+    rng = np.random.default_rng(seed)
+    parts = _units(rng, count, spread)
+    outline = Outline(WIDTH)
+    for upto in (count // 2, count):
+        outline.extend(parts[:upto])
+    assert len(outline) == count
+    for vector in (*_units(rng, 3, spread), parts[-1], np.eye(1, WIDTH, dtype=np.float32)[0]):
+        rough = outline.rough(vector)
+        exact = parts.astype(np.float64) @ vector.astype(np.float64)
+        assert np.abs(exact - rough.cosines).max() <= rough.error
+        # A bound that lets everything through would be of no use.
+        assert rough.error < 0.2

@@ -1,0 +1,169 @@
+"""The words of sections: the same answers from disk and memory, and nothing that is gone."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from anaphora.index.section_words import (
+    SectionBulk,
+    SectionDocument,
+    SectionWords,
+    document_of,
+    read_bulk,
+    remove_foreign,
+    write_bulk,
+)
+from anaphora.index.words import idf
+
+WORDS = ["cat", "dog", "tea", "rust", "vienna", "lock", "budget"]
+text = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)
+documents = st.lists(st.tuples(text, text, text), min_size=1, max_size=12)
+Texts = list[tuple[str, str, str]]
+
+
+def made(texts: Texts) -> list[SectionDocument]:
+    return [document_of(str(row), *fields) for row, fields in enumerate(texts)]
+
+
+def in_memory(folder: Path, found: list[SectionDocument]) -> SectionWords:
+    words = SectionWords(folder)
+    for row, document in enumerate(found):
+        words.put(row, document)
+    return words
+
+
+def on_disk(folder: Path, found: list[SectionDocument], *, mark: str = "") -> SectionWords:
+    bulk = write_bulk(folder, SectionBulk(), 1, found, mark)
+    assert bulk is not None
+    words = SectionWords(folder, mark=mark)
+    assert words.open(bulk, int, 1)
+    return words
+
+
+def answers(words: SectionWords, rows: int) -> list[object]:
+    """Everything that is said of all rows for one question."""
+    weights = words.weights({"cat": 1.0, "dog": 0.5, "rust": 1.0, "absent": 1.0})
+    found = words.scores(weights, np.arange(rows))
+    columns = [found.path, found.title, found.body, found.held]
+    best = sorted(words.best(weights, rows + 1).tolist())
+    return [sorted(weights.items()), best, *[column.tolist() for column in columns]]
+
+
+slow = settings(
+    deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@pytest.mark.promise("context.words")
+@slow
+@given(documents, st.integers(0, 12))
+def test_where_a_document_lies_does_not_count(
+    tmp_path_factory: pytest.TempPathFactory, texts: Texts, cut: int
+) -> None:
+    """Words in memory, on disk, and half of them each, give the same rows and scores."""
+    place, found = tmp_path_factory.mktemp("words"), made(texts)
+    both = on_disk(place / "both", found[:cut]) if found[:cut] else SectionWords(place / "both")
+    for row, document in enumerate(found[cut:], cut):
+        both.put(row, document)
+    expected = answers(in_memory(place / "memory", found), len(found))
+    assert answers(on_disk(place / "disk", found), len(found)) == expected
+    assert answers(both, len(found)) == expected
+
+
+@slow
+@given(documents)
+def test_rows_that_match_are_found_and_no_others(tmp_path: Path, texts: Texts) -> None:
+    """A row is found exactly when a field holds a term; what it holds is a share of the mass."""
+    words = in_memory(tmp_path, made(texts))
+    weights = words.weights({"cat": 1.0, "tea": 2.0})
+    found = words.scores(weights, np.arange(len(texts)))
+    held = [{"cat", "tea"} & set(" ".join(fields).split()) for fields in texts]
+    assert set(words.best(weights, 99).tolist()) == {row for row, some in enumerate(held) if some}
+    total = sum(weights.values())
+    expected = [sum(weights[term] for term in some) / total for some in held]
+    assert found.held.tolist() == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.promise("context.words")
+def test_what_is_dropped_or_replaced_counts_no_more(tmp_path: Path) -> None:
+    """A dropped row is not found, a replaced one by its new words only, and that is `stale`."""
+    words = on_disk(tmp_path, made([("a.py", "cat", "cat"), ("b.py", "dog", "cat")]))
+    before = (words.stale, words.gone)
+    words.drop(0)
+    words.put(1, document_of("1", "b.py", "tea", "tea"))
+    assert before == (False, 0)
+    assert (words.stale, words.gone) == (True, 2)
+    weights = words.weights({"cat": 1.0, "tea": 1.0})
+    assert words.best(weights, 9).tolist() == [1]
+    assert words.scores(weights, np.array([0, 1])).body.tolist()[0] == 0.0
+    assert words.scores(words.weights({"cat": 1.0}), np.array([1])).held.tolist() == [0.0]
+
+
+def test_a_bulk_grows_and_is_read_again(tmp_path: Path) -> None:
+    """What is written behind is read again from the manifest; the later of a key counts."""
+    first = write_bulk(tmp_path, SectionBulk(), 3, made([("a.py", "cat", "cat")]))
+    assert first is not None
+    again = [document_of("0", "a.py", "dog", "dog"), document_of("1", "b.py", "tea", "tea")]
+    second = write_bulk(tmp_path, first, 5, again)
+    assert second is not None
+    assert read_bulk(tmp_path) == second
+    words = SectionWords(tmp_path)
+    assert words.open(read_bulk(tmp_path), int, 5)
+    assert words.best(words.weights({"cat": 1.0}), 9).tolist() == []
+    assert words.best(words.weights({"dog": 1.0, "tea": 1.0}), 9).tolist() == [0, 1]
+
+
+def test_a_folder_may_vanish_or_tear(tmp_path: Path) -> None:
+    """Missing, torn and foreign files are no bulk: nothing is opened, nothing raises."""
+    words = on_disk(tmp_path, made([("a.py", "cat", "cat")]))
+    bulk = words.bulk
+    place = tmp_path / bulk.meta.generation
+    lines = next(place.glob("forward-*.npz"))
+    lines.write_bytes(lines.read_bytes()[:40])
+    assert not SectionWords(tmp_path).open(bulk, int, 1)
+    assert write_bulk(tmp_path, bulk, 2, made([("b.py", "dog", "dog")])) is None
+    shutil.rmtree(place)
+    assert not SectionWords(tmp_path).open(bulk, int, 1)
+    (tmp_path / "sections.json").write_text("{", encoding="utf-8")
+    assert read_bulk(tmp_path) == SectionBulk()
+
+
+def test_keyed_words_lie_on_disk_without_a_clear_one(tmp_path: Path) -> None:
+    """With `term`, no token is on the disk as it is, and a bulk of another key is not read."""
+    document = document_of(
+        "0", "secret/path.py", "Hidden", "treasure map", term=lambda t: f"k{hash(t)}"
+    )
+    on_disk(tmp_path, [document], mark="key1")
+    everything = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+    assert b"treasur" not in everything
+    assert b"secret" not in everything
+    assert read_bulk(tmp_path) == SectionBulk()
+    assert read_bulk(tmp_path, "key1").ids == ("0",)
+    remove_foreign(tmp_path, "key2")
+    assert not tmp_path.exists()
+
+
+def test_purging_takes_the_words_off_the_disk(tmp_path: Path) -> None:
+    """After a drop, `purge` leaves none of the bulk's files."""
+    words = on_disk(tmp_path, made([("a.py", "cat", "cat")]))
+    words.purge()
+    assert read_bulk(tmp_path).ids == ("0",)
+    words.drop(0)
+    words.purge()
+    assert not read_bulk(tmp_path).ids
+    assert not list(tmp_path.rglob("*.npz"))
+
+
+def test_a_files_own_name_is_no_common_word(tmp_path: Path) -> None:
+    """A term is as rare as in bodies, however many sections of one file repeat it in their path."""
+    words = in_memory(
+        tmp_path, made([("budget.py", "", "tea" if n else "budget tea") for n in range(9)])
+    )
+    assert words.weights({"budget": 1.0})["budget"] == pytest.approx(idf(9, 1))
+    assert words.weights({"tea": 1.0})["tea"] == pytest.approx(idf(9, 9))

@@ -1,0 +1,273 @@
+"""The six signals of the context ranking: each counts in its direction, none out of bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anaphora.context_values import Intent, SourceRole
+from anaphora.rank.context import SIGNALS, Ask, RowScores, Signals, rank_rows
+from anaphora.rank.context_files import TargetScores, rank_targets
+from anaphora.rank.context_quality import quality_of
+from anaphora.rank.context_table import ROLES, SectionTable, TableRow, build_table
+
+DAY = 86_400.0
+NOW = 1_000 * DAY
+unit = st.floats(0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A candidate: where it is and what is known of it."""
+
+    path: str | None
+    role: SourceRole = "code"
+    days: float = 100.0
+    tokens: int = 200
+    importance: int = 0
+    in_path: float = 0.0
+    title: float = 0.0
+    body: float = 1.0
+    held: float = 0.3
+    cosine: float = 0.2
+    evidence: float = 1.0
+
+
+rows = st.builds(
+    Row,
+    path=st.sampled_from(["a.py", "b/a.py", "docs/c.md", "tests/test_a.py", "CHANGES.md", None]),
+    role=st.sampled_from(ROLES),
+    days=st.floats(-5.0, 400.0),
+    tokens=st.integers(0, 20_000),
+    importance=st.integers(0, 5),
+    in_path=st.floats(0.0, 9.0),
+    title=st.floats(0.0, 9.0),
+    body=st.floats(0.0, 9.0),
+    held=unit,
+    cosine=st.floats(-1.0, 1.0) | st.just(float("nan")),
+    evidence=unit,
+)
+
+
+def table_of(given_rows: list[Row]) -> SectionTable:
+    return build_table(
+        [
+            TableRow(
+                str(n),
+                "section" if row.path else "observation",
+                row.path,
+                role=row.role,
+                tokens=row.tokens,
+                changed_at=NOW - row.days * DAY,
+                importance=row.importance,
+            )
+            for n, row in enumerate(given_rows)
+        ]
+    )
+
+
+def signals_of(given_rows: list[Row], order: list[int] | None = None) -> Signals:
+    at = list(range(len(given_rows))) if order is None else order
+    mine = [given_rows[n] for n in at]
+
+    def column(name: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+        return np.array([getattr(row, name) for row in mine], np.float64)
+
+    return Signals(
+        np.array(at, np.int64),
+        column("in_path"),
+        column("title"),
+        column("body"),
+        column("held"),
+        10.0,
+        column("cosine"),
+        column("evidence"),
+    )
+
+
+def scored(given_rows: list[Row], ask: Ask | None = None) -> RowScores:
+    return rank_rows(table_of(given_rows), signals_of(given_rows), ask or Ask(now=NOW))
+
+
+def targets(given_rows: list[Row], ask: Ask | None = None) -> TargetScores:
+    ask = ask or Ask(now=NOW)
+    table, signals = table_of(given_rows), signals_of(given_rows)
+    return rank_targets(table, signals, ask, rank_rows(table, signals, ask))
+
+
+@pytest.mark.promise("context.signals")
+@pytest.mark.parametrize(
+    ("name", "better"),
+    [
+        ("in_path", lambda row, by: row.in_path + by),
+        ("title", lambda row, by: row.title + by),
+        ("body", lambda row, by: row.body + by),
+        ("cosine", lambda row, by: min(1.0, row.cosine + by)),
+        ("evidence", lambda row, by: min(1.0, row.evidence + by)),
+        ("importance", lambda row, by: min(5, row.importance + 1) if row.importance else 0),
+        ("days", lambda row, by: row.days - 10 * by),
+        ("tokens", lambda row, by: int(row.tokens / (1.0 + by))),
+    ],
+)
+@settings(deadline=None)
+@given(row=rows, by=st.floats(0.0, 3.0))
+def test_each_signal_counts_in_its_direction(
+    name: str, better: Callable[[Row, float], float], row: Row, by: float
+) -> None:
+    """More match, meaning, evidence, importance or freshness, or a smaller size, never costs."""
+    raised = replace(row, **{name: better(row, by)})  # type: ignore[arg-type]
+    assert scored([raised]).score[0] >= scored([row]).score[0]
+
+
+@settings(deadline=None)
+@given(st.lists(rows, min_size=1, max_size=8), st.randoms(use_true_random=False))
+def test_the_order_of_candidates_does_not_count(given_rows: list[Row], random: Random) -> None:
+    """Rows and targets come out the same in whatever order the candidates came."""
+    table, ask = table_of(given_rows), Ask(("docs", "tests"), NOW)
+    order = list(range(len(given_rows)))
+    random.shuffle(order)
+    found = []
+    for at in (None, order):
+        signals = signals_of(given_rows, at)
+        ranked = rank_rows(table, signals, ask)
+        aims = rank_targets(table, signals, ask, ranked)
+        found.append(
+            (
+                ranked.rows[ranked.order].tolist(),
+                ranked.score[ranked.order].tolist(),
+                aims.files.tolist(),
+                aims.score.tolist(),
+                ranked.rows[aims.best].tolist(),
+            )
+        )
+    assert found[0] == found[1]
+
+
+@settings(deadline=None)
+@given(st.lists(rows, min_size=1, max_size=8))
+def test_scores_are_orderly(given_rows: list[Row]) -> None:
+    """Scores are finite and not negative, the order follows them, and all six signals are shown."""
+    found = scored(given_rows)
+    assert np.isfinite(found.score).all()
+    assert (found.score >= 0.0).all()
+    assert np.isfinite(
+        np.array([list(found.explain(n).values()) for n in range(len(given_rows))])
+    ).all()
+    assert tuple(found.explain(0)) == SIGNALS
+    ranked = found.score[found.order]
+    assert (np.diff(ranked) <= 0.0).all()
+    assert sorted(found.order.tolist()) == list(range(len(given_rows)))
+
+
+@pytest.mark.promise("context.grounded")
+@settings(deadline=None)
+@given(st.lists(rows, min_size=1, max_size=6))
+def test_meaning_alone_is_no_evidence(given_rows: list[Row]) -> None:
+    """What has no word in common with the focus scores nothing, is no target, and stays weak."""
+    near = [
+        replace(row, held=0.0, in_path=0.0, title=0.0, body=0.0, cosine=1.0) for row in given_rows
+    ]
+    assert scored(near).score.tolist() == [0.0] * len(near)
+    assert len(targets(near)) == 0
+    assert quality_of(targets(near)) == "weak"
+
+
+@pytest.mark.promise("context.grounded")
+@settings(deadline=None)
+@given(st.lists(rows, min_size=1, max_size=6), unit)
+def test_meaning_never_lifts_the_label(given_rows: list[Row], cosine: float) -> None:
+    """The label of a focus does not depend on how close in meaning its targets are."""
+    bare = [replace(row, cosine=0.0) for row in given_rows]
+    near = [replace(row, cosine=cosine) for row in bare]
+    assert quality_of(targets(near)) == quality_of(targets(bare))
+
+
+def test_an_empty_focus_scores_nothing() -> None:
+    """Without terms there is no mass, and without mass no evidence."""
+    table = table_of([Row("a.py")])
+    signals = replace(signals_of([Row("a.py")]), mass=0.0)
+    found = rank_rows(table, signals, Ask(now=NOW))
+    assert found.score.tolist() == [0.0]
+    assert len(rank_targets(table, signals, Ask(now=NOW), found)) == 0
+
+
+def test_no_candidates_and_no_vectors() -> None:
+    """No candidates give nothing, and a query without a vector ranks by the other signals."""
+    empty = build_table([])
+    nothing = signals_of([])
+    found = rank_rows(empty, nothing, Ask(now=NOW))
+    assert len(rank_targets(empty, nothing, Ask(now=NOW), found)) == 0
+    pair = [Row("a.py", body=1.0), Row("b.py", body=2.0)]
+    bare = replace(signals_of(pair), cosine=None, evidence=None)
+    assert rank_rows(table_of(pair), bare, Ask(now=NOW)).order.tolist() == [1, 0]
+
+
+def test_recency_breaks_ties_and_no_more() -> None:
+    """The fresher of two equal matches comes first, but never before a clearly better one."""
+    assert scored([Row("a.py", days=300), Row("b.py", days=1)]).order.tolist() == [1, 0]
+    assert scored([Row("a.py", days=300, body=1.5), Row("b.py", days=0)]).order.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("intents", "first"),
+    [
+        ((), "src/cli.py"),
+        (("implementation",), "src/cli.py"),
+        (("docs",), "docs/cli.md"),
+        (("setup",), "setup.cfg"),
+    ],
+)
+def test_roles_fit_intents(intents: tuple[Intent, ...], first: str) -> None:
+    """Of equal matches the one comes first whose role fits what the task appears to need."""
+    roles: dict[str, SourceRole] = {
+        "docs/cli.md": "docs",
+        "src/cli.py": "code",
+        "tests/test_cli.py": "test",
+    }
+    if "setup" in intents:
+        roles["setup.cfg"] = "package_config"
+    pair = [Row(path, role=role) for path, role in roles.items()]
+    found = targets(pair, Ask(intents, NOW))
+    assert list(roles)[found.files[0]] == first
+
+
+def test_asked_for_tests_stand_equal() -> None:
+    """A test gives way to what it tests unless the focus is about tests."""
+    pair = [Row("src/cli.py", body=1.0), Row("tests/test_cli.py", role="test", body=1.1)]
+    assert targets(pair).files.tolist() == [0, 1]
+    assert targets(pair, Ask(("tests",), NOW)).files.tolist() == [1, 0]
+
+
+def test_change_logs_give_way() -> None:
+    """A change log that matches better comes behind, unless it is asked for."""
+    pair = [Row("CHANGES.rst", role="docs", body=2.0), Row("src/cli.py", body=1.0)]
+    assert targets(pair).files.tolist() == [1, 0]
+    assert targets(pair, Ask((), NOW, log=True)).files.tolist() == [0, 1]
+
+
+def test_a_named_file_is_meant() -> None:
+    """A file that the focus calls by its name comes before one that matches better."""
+    pair = [Row("a.py", body=4.0), Row("b.py", body=1.0)]
+    assert targets(pair).files.tolist() == [0, 1]
+    assert targets(pair, Ask((), NOW, {1: 1.0})).files.tolist() == [1, 0]
+
+
+def test_many_places_count_but_saturate() -> None:
+    """A file that matches in many places beats one with one place, and never by their number."""
+    once, often = Row("a.py", body=3.0), [Row("b.py", body=3.0)] * 3
+    assert targets([once, *often]).files.tolist()[0] == 1
+    many = targets([Row("a.py", body=9.0), *[Row("b.py", body=3.0)] * 300])
+    assert many.files.tolist()[0] == 0
+
+
+def test_a_note_is_its_own_target() -> None:
+    """Notes stand among the files, each with its own score and place."""
+    found = targets([Row(None, body=9.0, held=1.0), Row("a.py"), Row(None, body=0.5)])
+    assert found.files.tolist() == [-1, 0, -1]
+    assert found.best.tolist() == [0, 1, 2]

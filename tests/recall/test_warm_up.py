@@ -1,0 +1,119 @@
+"""Warming up: what a new session gets before it asks anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.conftest import Clock
+from tests.recall.context_desk import ContextDesk, context_desk
+
+from anaphora.errors import InvalidInput, NotFound
+from anaphora.rank.select import token_cost
+from anaphora.recall.package import HEADER, LEAST_BUDGET
+from anaphora.recall.warm_up import render_warm_up
+
+FILES = {
+    "README.md": "# Shop\n\n[![build](x)](y)\n\nA small web shop. It sells tea.\n\n## More\n\nNo\n",
+    "pyproject.toml": '[project]\nname = "shop"\n[project.scripts]\nshop = "shop.main:run"\n',
+    "src/shop/main.py": "from shop.errors import Sold\n\n\ndef run():\n    raise Sold\n",
+    "src/shop/cart.py": "from shop.errors import Sold\n\n\ndef total():\n    raise Sold\n",
+    "src/shop/errors.py": "class Sold(Exception):\n    pass\n",
+    "tests/test_cart.py": "def test_total():\n    assert True\n",
+}
+
+
+@pytest.fixture
+def desk(tmp_path: Path, clock: Clock) -> Iterator[ContextDesk]:
+    with context_desk(tmp_path, clock) as desk:
+        desk.add(tmp_path / "shop", FILES, "shop")
+        yield desk
+
+
+@pytest.mark.promise("context.warm_up")
+def test_notes_come_by_importance_and_then_the_newest(desk: ContextDesk, clock: Clock) -> None:
+    """Standing notes are grouped by kind, the important first, and what was replaced is absent."""
+    desk.note("Never log card numbers.", kind="constraint", importance=4)
+    clock.advance(days=1)
+    desk.note("Prices are in cents.", kind="constraint", importance=5)
+    clock.advance(days=1)
+    desk.note("Use UTC.", kind="constraint", importance=4)
+    old = desk.note("Sell coffee too.", kind="decision")
+    desk.note("Sell tea alone.", kind="decision", supersedes=old)
+    desk.note("Tabs are out.", kind="preference")
+    desk.note("The gateway is down.", kind="blocker")
+    desk.note("A plain remark.", kind="note")
+    for number in range(5):
+        clock.advance(days=1)
+        desk.diary(f"Day {number}.")
+    warm = desk.warm_up()
+    assert [one.text for one in warm.constraints] == [
+        "Prices are in cents.", "Use UTC.", "Never log card numbers.",
+    ]  # fmt: skip
+    assert [one.text for one in warm.decisions] == ["Sell tea alone."]
+    assert [one.text for one in warm.preferences] == ["Tabs are out."]
+    assert [one.text for one in warm.blockers] == ["The gateway is down."]
+    assert [one.text for one in warm.diary] == ["Day 4.", "Day 3.", "Day 2."]
+    text = render_warm_up(warm)
+    assert text.startswith(HEADER)
+    assert "Sell coffee" not in text
+    assert "plain remark" not in text
+
+
+@pytest.mark.promise("context.warm_up")
+def test_the_shape_says_what_the_project_is(desk: ContextDesk) -> None:
+    """README's first words, languages, modules, commands and the place of tests are there."""
+    warm = desk.warm_up()
+    shape = "\n".join(warm.shape)
+    assert warm.shape[0].startswith("shop: 6 files")
+    assert "About: A small web shop. It sells tea." in warm.shape
+    assert "python" in shape
+    assert "src/shop" in shape
+    assert "Commands: shop" in shape
+    assert "Tests: 1 files, most of them in tests" in shape
+    reasons = {one.path: one.reason for one in warm.highlights}
+    assert "README.md" in reasons
+    assert reasons["src/shop/errors.py"] == "2 files import it"
+
+
+def test_a_topic_adds_a_package_about_it(desk: ContextDesk) -> None:
+    """With a topic half of the budget is a focused package; a blank topic is none."""
+    warm = desk.warm_up("the cart total")
+    assert warm.topic is not None
+    assert warm.topic.primary_targets[0].path == "src/shop/cart.py"
+    assert "src/shop/cart.py" in render_warm_up(warm)
+    assert desk.warm_up("  ").topic is None
+
+
+def test_notes_of_another_project_stay_away(desk: ContextDesk, tmp_path: Path) -> None:
+    """A project's warm-up has its own notes and those of no project."""
+    other = desk.add(tmp_path / "other", {"a.py": "x = 1\n"}, "other")
+    desk.note("Only for the other one.", kind="constraint", project=other.project)
+    desk.note("For everybody.", kind="constraint")
+    assert [one.text for one in desk.warm_up(project="shop").constraints] == ["For everybody."]
+    assert len(desk.warm_up(project="other").constraints) == 2
+    with pytest.raises(NotFound):
+        desk.warm_up(project="nowhere")
+
+
+def test_a_topic_of_another_kind_is_refused(desk: ContextDesk) -> None:
+    """What is no text raises InvalidInput."""
+    with pytest.raises(InvalidInput, match="topic"):
+        desk.warm_up(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.promise("context.budget")
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.integers(LEAST_BUDGET, 1_500), st.sampled_from([None, "cart", "zebra"]))
+def test_a_warm_up_never_exceeds_its_budget(
+    desk: ContextDesk, budget: int, topic: str | None
+) -> None:
+    """However small the budget, the text is no longer."""
+    desk.once("Never log card numbers. " * 40, "constraint")
+    warm = desk.warm_up(topic, budget=budget)
+    assert warm.tokens == token_cost(render_warm_up(warm)) <= budget

@@ -1,0 +1,131 @@
+"""The commands of deep recall, as people and programs use them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.deep.asking import Script, finds, submits, tell
+from typer.testing import CliRunner, Result
+
+from anaphora import Memory
+from anaphora.surfaces.cli import output
+from anaphora.surfaces.cli.app import app
+
+Run = Callable[..., Result]
+TEA = "What does Ada drink in total?"
+
+
+@pytest.fixture
+def script() -> Script:
+    return Script(finds("Ada lapsang tea"))
+
+
+@pytest.fixture
+def run(tmp_path: Path, script: Script, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a command in this process, on a home whose model is the script."""
+
+    def opened(_: object, *, warm: bool = False) -> Memory:
+        del warm
+        return Memory.open(tmp_path / "home", embedder="hashing", model=script.model)
+
+    monkeypatch.setattr("anaphora.surfaces.cli.deep.opened", opened)
+    with opened(None) as memory:
+        tell(memory)
+
+    def anaphora(*words: str) -> Result:
+        return CliRunner().invoke(app, words)
+
+    return anaphora
+
+
+def data(done: Result) -> Any:
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+@pytest.mark.promise("cli.deep")
+def test_a_question_its_trace_and_its_answer_again(run: Run) -> None:
+    """`deep` answers with sources and cost; `--trace` shows steps; `--show` shows them again."""
+    shown = run("deep", TEA, "--trace", "--tokens", "50000")
+    assert shown.exit_code == 0, shown.output
+    assert "│ hits = " in shown.stdout
+    assert "Noted: lapsang" in shown.stdout or "Ada drinks lapsang" in shown.stdout
+    assert "tokens" in shown.stdout
+    again = data(run("deep", TEA.lower(), "--json"))
+    assert (again["cached"], again["supported"]) == (True, True)
+    assert again["sources"][0]["id"].startswith("tea#")
+    listed = data(run("deep", "--traces", "--json"))
+    assert [one["question"] for one in listed] == [TEA]
+    assert TEA in run("deep", "--traces").stdout
+    trace = run("deep", "--show", listed[0]["id"])
+    assert "│ hits = " in trace.stdout
+    assert data(run("deep", "--show", listed[0]["id"], "--json"))["steps"][0]["kind"] == "submit"
+    cached = run("deep", TEA)
+    assert "from the cache" in cached.stdout
+
+
+@pytest.mark.promise("cli.deep")
+def test_with_json_steps_go_to_the_other_stream(run: Run) -> None:
+    """`--trace --json` leaves standard output to the answer."""
+    done = run("deep", TEA, "--trace", "--json")
+    assert json.loads(done.stdout)["question"] == TEA
+    assert "│ hits = " in done.stderr
+
+
+@pytest.mark.promise("cli.deep")
+def test_gaps_and_the_dream_that_closes_them(run: Run, script: Script) -> None:
+    """What was not found is listed as a gap, and a dream reports that it is closed."""
+    script.said = submits("NOT_FOUND")
+    missed = run("deep", TEA)
+    assert "nothing was found" in missed.stdout
+    assert "kept as a gap" in missed.stdout
+    (gap,) = data(run("gaps", "--json"))
+    assert (gap["question"], gap["status"], gap["priority"]) == (TEA, "open", 0.85)
+    assert TEA in run("gaps").stdout
+    assert "still open" in run("dream").stdout
+    script.said = finds("Ada lapsang tea")
+    again = run("deep", TEA)
+    assert again.exit_code == 0
+    assert run("gaps").stdout.strip() == "no open gaps"
+    assert "closed by tea#" in run("gaps", "--status", "closed").stdout
+    report = data(run("dream", "--json"))
+    assert report["explored"] == []
+    assert "explored 0 gaps without a model" in run("dream", "--no-model").stdout
+    assert run("dream", "--queued").exit_code == 0
+
+
+@pytest.mark.promise("cli.deep")
+def test_facts_are_extracted_and_shown(run: Run, script: Script) -> None:
+    """`extract` shows what it took and refused, and why it did nothing the second time."""
+    script.said = json.dumps(
+        [
+            {"fact": "Bob lives in Ghent.", "turns": [2]},
+            {"fact": "Carol flies.", "turns": [88]},
+        ]
+    )
+    done = run("extract", "tea")
+    assert "1 facts added, 0 reinforced, 1 refused" in done.stdout
+    assert "Bob lives in Ghent." in done.stdout
+    assert "Carol flies." in done.stdout
+    assert "nothing is new" in run("extract", "tea").stdout
+    assert data(run("extract", "tea", "--json"))["skipped"] == "unchanged"
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("deep",), output.EXIT_INPUT),
+        (("deep", "x", "--scope", "everywhere"), output.EXIT_INPUT),
+        (("deep", "--show", "nothing"), output.EXIT_NOT_FOUND),
+        (("extract", "nothing"), output.EXIT_NOT_FOUND),
+        (("gaps", "--status", "half"), output.EXIT_INPUT),
+    ],
+)
+def test_what_cannot_be_done_has_a_code(run: Run, words: tuple[str, ...], code: int) -> None:
+    """Errors are typed: the program turns them into exit codes that scripts can use."""
+    done = run(*words)
+    assert output.exit_code(done.exception) == code  # type: ignore[arg-type]
