@@ -28,6 +28,7 @@ MEASUREMENTS = (
     "sealed",
     "deep_overhead",
     "deep_aggregation",
+    "mcp_start",
 )
 
 

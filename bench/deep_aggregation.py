@@ -18,7 +18,7 @@ from anaphora import Memory
 from anaphora.intake.importers.datasets import Haystack, read_dataset
 from bench.figures import Figure, exactly, keep
 
-EACH = 8
+EACH = 4
 TOP_K = 20
 
 

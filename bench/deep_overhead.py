@@ -135,7 +135,7 @@ def _timing(spent: dict[str, list[float]]) -> Iterator[None]:
         (NamespaceEvidence, "within", "scope"),
         (ScopedEvidence, "search", "search"),
         (ScopedEvidence, "history", "history"),
-        (ScopedEvidence, "sessions", "sessions"),
+        (ScopedEvidence, "brief", "list of sessions"),
         (MontyEngine, "open", "sandbox start"),
         (MontySession, "run", "runs, host calls included"),
         (MontySession, "close", "sandbox end"),

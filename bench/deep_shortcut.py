@@ -178,7 +178,8 @@ def _fitted(rows: tuple[Floats, Floats], ridge: float) -> Floats:
         curve = (design * (p * (1 - p))[:, None]).T @ design + np.diag(penalty)
         weights -= np.linalg.solve(curve, slope)
     plain = weights[1:] / spread
-    return np.r_[weights[0] - plain @ mean, plain]
+    whole: Floats = np.r_[weights[0] - plain @ mean, plain]
+    return whole
 
 
 def _figures(asked: Sequence[Asked]) -> Iterator[Figure]:

@@ -314,6 +314,11 @@ REPORT = """# How well the files that a task touches are found
 flask and on questions asked of other projects (the last table); httpx, adr-tools and the issues
 show what they are worth. Weights: see project_ablation.md. Ranked by the product's own sections,
 words, vectors and ranking, in memory; without notes, relations and the packing of a package.
+
+What they say: on histories the full ranking finds a fifth more than BM25 over whole files in every
+repository. On the 13 issues it is ahead where the report names a place, as most do. With the wanted
+files' own names taken out it puts 3 first where BM25 puts 6 (11 against 10 among five): without its
+last frame a traceback names the frame before, and an exception's module is named but seldom edited.
 """
 
 

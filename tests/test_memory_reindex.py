@@ -18,7 +18,8 @@ def _fill(memory: Memory, count: int) -> None:
         for number in range(count):
             view.remember(f"{name} keeps box {number} in room {number * 7}")
         view.conversations.append_user("talk", f"{name} asked where the boxes are")
-    memory.ready()
+        # What was remembered before the model was there has no vector yet.
+        view.ready()
 
 
 def _vectors(memory: Memory) -> dict[str, dict[str, tuple[int, int]]]:

@@ -37,8 +37,10 @@ from anaphora.values import Check, ImportReport, Recall, RecallMode, Stats, Turn
 
 if TYPE_CHECKING:
     from anaphora.care import Backup, Exported
+    from anaphora.care.health import Health
     from anaphora.deep.models import ModelRole
     from anaphora.embed.base import Embedder
+    from anaphora.store.tokens import Tokens
 
 __all__ = ["AsyncConversations", "AsyncMemory", "Opening"]
 
@@ -223,6 +225,19 @@ class AsyncMemory(AsyncProjectMemories, AsyncDeepQuestions):
     ) -> Reindexed:
         """As `Memory.reindex`."""
         return await self._workers.do(self._memory.reindex, embedder, progress=in_loop(progress))
+
+    async def namespaces(self) -> tuple[str, ...]:
+        """As `Memory.namespaces`."""
+        return await self._workers.do(self._memory.namespaces)
+
+    async def health(self) -> Health:
+        """As `Memory.health`."""
+        return await self._workers.do(self._memory.health)
+
+    @property
+    def tokens(self) -> Tokens:
+        """As `Memory.tokens`."""
+        return self._memory.tokens
 
     async def backup(
         self, path: str | os.PathLike[str], *, progress: Progress | None = None

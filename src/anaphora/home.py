@@ -21,7 +21,8 @@ from anaphora.errors import Closed
 if TYPE_CHECKING:
     from anaphora.care.namespaces import Parts
     from anaphora.deep.forgetting import DeepForgetting
-    from anaphora.deep.parts import DeepParts, DeepTools
+    from anaphora.deep.parts import DeepParts
+    from anaphora.deep.tools import DeepTools
     from anaphora.embed.service import EmbedderService
     from anaphora.index.memories import MemoryIndex
     from anaphora.index.turns import TurnIndex
@@ -295,7 +296,8 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
     @cache
     def deep() -> DeepParts:
         from anaphora.deep.evidence import NamespaceEvidence
-        from anaphora.deep.parts import DeepTools, open_deep
+        from anaphora.deep.parts import open_deep
+        from anaphora.deep.tools import DeepTools
 
         return open_deep(
             NamespaceEvidence(

@@ -83,7 +83,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         thread at once. Nothing is written until the first write. Raises `InvalidInput` for
         arguments that cannot be used, `EncryptionError` when a sealed home's key is not to be had.
         """
-        from anaphora.deep.parts import DeepTools
+        from anaphora.deep.tools import DeepTools
         from anaphora.embed.service import EmbedderService, spec_for
         from anaphora.store.record_ids import RecordIds
         from anaphora.store.sealing.home import Home, open_home
@@ -206,6 +206,10 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
 
     # The home.
 
+    def namespaces(self) -> tuple[str, ...]:
+        """Every namespace of this home that holds or held anything, the default one first."""
+        return self._wiring.parts.namespaces()
+
     def ready(self, timeout: float | None = None) -> bool:
         """Wait until the model is loaded and everything known is indexed; False on time-out.
 
@@ -281,9 +285,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         from anaphora.care.health import health
 
         wiring = self._wiring
-        return health(
-            wiring.settings, wiring.truth, wiring.embedder, self._parts(), wiring.ids()
-        )
+        return health(wiring.settings, wiring.truth, wiring.embedder, self._parts(), wiring.ids())
 
     @property
     def tokens(self) -> Tokens:

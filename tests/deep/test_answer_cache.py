@@ -11,6 +11,7 @@ from tests.deep.asking import TEA, Opening, Script, finds, opening, submits, tel
 
 from anaphora import Memory
 from anaphora.deep.answers import MOST, Asked, answer_key
+from anaphora.values import NewTurn
 
 Open = Callable[[], Memory]
 
@@ -120,9 +121,7 @@ def test_an_unrelated_turn_changes_nothing(open_home: Opening, script: Script) -
     assert memory.deep_recall(TEA).cached
 
 
-def _turn(number: int) -> object:
-    from anaphora.values import NewTurn
-
+def _turn(number: int) -> NewTurn:
     return NewTurn("user", f"Ada tea drink number {number}")
 
 

@@ -50,7 +50,7 @@ MATERIAL = st.builds(
     focus=st.just(FOCUS),
     quality=st.just("partial"),
     brief=st.lists(WORDS, max_size=6).map(tuple),
-    targets=st.lists(TARGETS, max_size=8),
+    targets=st.lists(TARGETS, max_size=14),
     memories=st.lists(MEMORIES, max_size=25),
     graph=st.lists(GRAPH, max_size=8),
     history=st.lists(HISTORY, max_size=6),
@@ -66,7 +66,7 @@ def test_the_text_of_a_package_never_exceeds_the_budget(material: Material, budg
     package = assemble(material, budget)
     assert package.tokens == token_cost(render_package(package)) <= budget
     assert package.degraded == material.degraded
-    assert len(package.primary_targets) <= 5
+    assert len(package.primary_targets) <= 10
     assert len(package.brief) <= 4
 
 
@@ -82,6 +82,16 @@ def test_what_is_too_large_is_skipped_and_smaller_things_follow() -> None:
     )
     package = assemble(material, 200)
     assert [one.id for one in package.memories] == ["small.py"]
+
+
+def test_later_targets_stand_in_one_line() -> None:
+    """Ten targets are kept whole; the text tells five with their reasons and names the others."""
+    targets = [Target(f"f{n}.py", "file", "f", 1.0, "why", start_line=1) for n in range(12)]
+    package = assemble(Material(FOCUS, "strong", ("Strong.",), targets=targets), 500)
+    assert package.primary_targets == tuple(targets[:10])
+    lines = render_package(package).splitlines()
+    assert sum(line.endswith(": why") for line in lines) == 5
+    assert lines[-1] == "Then: f5.py, f6.py, f7.py, f8.py, f9.py"
 
 
 def test_relations_and_history_are_not_crowded_out_by_memories() -> None:

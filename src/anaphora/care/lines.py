@@ -25,7 +25,12 @@ __all__ = [
     "link_line",
     "memory_from",
     "memory_line",
+    "number_in",
+    "record_members",
     "string",
+    "text_in",
+    "texts_in",
+    "time_in",
     "time_text",
     "to_line",
 ]
@@ -46,12 +51,12 @@ _OPEN_TIMES = ("valid_to", "expires_at")
 def to_line(value: Mapping[str, Any]) -> bytes:
     """One line for `value`, which leaves out what is None or empty; its end included."""
     kept = {name: item for name, item in value.items() if item is not None and item != ()}
-    text = json.dumps(
+    written = json.dumps(
         kept, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain
     )
-    if _SPLIT_CHARACTER.search(text):
-        return to_line({"kind": "escaped", "line": escape(text)})
-    return _TO_ESCAPE.sub(lambda m: f"\\u{ord(m[0]):04x}", text).encode() + b"\n"
+    if _SPLIT_CHARACTER.search(written):
+        return to_line({"kind": "escaped", "line": escape(written)})
+    return _TO_ESCAPE.sub(lambda m: f"\\u{ord(m[0]):04x}", written).encode() + b"\n"
 
 
 def from_line(line: bytes) -> dict[str, Any]:
@@ -83,26 +88,33 @@ def memory_line(
     namespace: str, record: MemoryRecord, events: Sequence[RecordEvent], *, stands_alone: bool
 ) -> bytes:
     """A memory with everything that is known of it but its vectors."""
-    value: dict[str, Any] = {"kind": "memory", "namespace": namespace, "id": record.id}
+    value: dict[str, Any] = {"kind": "memory", "namespace": namespace}
+    value |= record_members(record, events)
+    return to_line(value | {"stands_alone": stands_alone or None})
+
+
+def record_members(record: MemoryRecord, events: Sequence[RecordEvent]) -> dict[str, Any]:
+    """The members of a record's line, whatever kind of record it is."""
+    value: dict[str, Any] = {"id": record.id}
     value |= {name: getattr(record, name) for name in _PLAIN_FIELDS}
     value |= {name: time_text(getattr(record, name)) for name in (*_TIMES, *_OPEN_TIMES)}
-    value |= {
+    return value | {
         "tags": list(record.tags) or None,
         "sources": list(record.sources) or None,
         "forgotten": record.forgotten or None,
-        "stands_alone": stands_alone or None,
         "events": [_event(event) for event in events],
     }
-    return to_line(value)
 
 
-def memory_from(found: Mapping[str, Any]) -> MemoryRecord:
-    """The memory of a line. ValueError, with the member that is wrong."""
-    record_id, text = string(found, "id"), string(found, "text")
-    kind = found.get("type", "semantic")
-    if not record_id or kind not in get_args(MemoryType):
+def memory_from(
+    found: Mapping[str, Any], types: Sequence[str] = get_args(MemoryType)
+) -> MemoryRecord:
+    """The record of a line, whose type is one of `types`. ValueError names the wrong member."""
+    record_id, words = string(found, "id"), string(found, "text")
+    kind: Any = found.get("type", "semantic")
+    if not record_id or kind not in types:
         raise ValueError('"id" is empty' if not record_id else f'"type" is {kind!r}')
-    created = _time(found, "created_at")
+    created = time_in(found, "created_at")
     if created is None:
         raise ValueError('"created_at" is missing')
     payload = found.get("payload")
@@ -110,25 +122,25 @@ def memory_from(found: Mapping[str, Any]) -> MemoryRecord:
         raise ValueError('"payload" is no object')
     return MemoryRecord(
         id=record_id,
-        text=text,
+        text=words,
         type=kind,
         created_at=created,
-        last_reinforced=_time(found, "last_reinforced") or created,
-        valid_from=_time(found, "valid_from") or created,
+        last_reinforced=time_in(found, "last_reinforced") or created,
+        valid_from=time_in(found, "valid_from") or created,
         seq=0,
-        path=_text(found, "path"),
+        path=text_in(found, "path"),
         payload=payload,
-        tags=_texts(found, "tags"),
-        category=_text(found, "category"),
-        sources=_texts(found, "sources"),
-        conversation_id=_text(found, "conversation_id"),
-        turn_index=_number(found, "turn_index"),
-        parent=_text(found, "parent"),
-        supersedes=_text(found, "supersedes"),
-        superseded_by=_text(found, "superseded_by"),
-        expires_at=_time(found, "expires_at"),
-        valid_to=_time(found, "valid_to"),
-        reinforce_count=_number(found, "reinforce_count") or 0,
+        tags=texts_in(found, "tags"),
+        category=text_in(found, "category"),
+        sources=texts_in(found, "sources"),
+        conversation_id=text_in(found, "conversation_id"),
+        turn_index=number_in(found, "turn_index"),
+        parent=text_in(found, "parent"),
+        supersedes=text_in(found, "supersedes"),
+        superseded_by=text_in(found, "superseded_by"),
+        expires_at=time_in(found, "expires_at"),
+        valid_to=time_in(found, "valid_to"),
+        reinforce_count=number_in(found, "reinforce_count") or 0,
         forgotten=found.get("forgotten") is True,
     )
 
@@ -137,7 +149,7 @@ def event_from(record_id: str, found: Any) -> RecordEvent:
     """An event of a memory's line. ValueError."""
     if not isinstance(found, dict) or found.get("kind") not in get_args(EventKind):
         raise ValueError("an event is of no known kind")
-    at = _time(found, "at")
+    at = time_in(found, "at")
     details = found.get("details", {})
     if at is None or not isinstance(details, dict):
         raise ValueError("an event has no time, or details that are no object")
@@ -145,11 +157,11 @@ def event_from(record_id: str, found: Any) -> RecordEvent:
         record_id=record_id,
         kind=found["kind"],
         at=at,
-        tags=_texts(found, "tags"),
-        source=_text(found, "source"),
-        conversation_id=_text(found, "conversation_id"),
-        turn_index=_number(found, "turn_index"),
-        text=_text(found, "text"),
+        tags=texts_in(found, "tags"),
+        source=text_in(found, "source"),
+        conversation_id=text_in(found, "conversation_id"),
+        turn_index=number_in(found, "turn_index"),
+        text=text_in(found, "text"),
         details=details,
     )
 
@@ -169,7 +181,7 @@ def link_line(namespace: str, link: RecordLink) -> bytes:
 
 def link_from(found: Mapping[str, Any]) -> RecordLink:
     """The link of a line. ValueError."""
-    ends = _texts(found, "between")
+    ends = texts_in(found, "between")
     strength = found.get("strength")
     if len(ends) != 2 or ends[0] == ends[1]:
         raise ValueError('"between" does not name two memories')
@@ -196,11 +208,12 @@ def _event(event: RecordEvent) -> dict[str, Any]:
     return {name: item for name, item in value.items() if item is not None}
 
 
-def _time(found: Mapping[str, Any], name: str) -> datetime | None:
-    text = _text(found, name)
-    if text is None:
+def time_in(found: Mapping[str, Any], name: str) -> datetime | None:
+    """A time with an offset, or None. ValueError."""
+    written = text_in(found, name)
+    if written is None:
         return None
-    moment = datetime.fromisoformat(text)
+    moment = datetime.fromisoformat(written)
     if moment.utcoffset() is None:
         raise ValueError(f'"{name}" has no offset')
     try:
@@ -209,18 +222,21 @@ def _time(found: Mapping[str, Any], name: str) -> datetime | None:
         raise ValueError(f'"{name}" lies beyond the years that there are') from None
 
 
-def _text(found: Mapping[str, Any], name: str) -> str | None:
+def text_in(found: Mapping[str, Any], name: str) -> str | None:
+    """A member that is a string, or None where it is missing. ValueError."""
     return None if found.get(name) is None else string(found, name)
 
 
-def _texts(found: Mapping[str, Any], name: str) -> tuple[str, ...]:
+def texts_in(found: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """A member that is a list of strings, () where it is missing. ValueError."""
     value = found.get(name, [])
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ValueError(f'"{name}" is no list of strings')
     return tuple(value)
 
 
-def _number(found: Mapping[str, Any], name: str) -> int | None:
+def number_in(found: Mapping[str, Any], name: str) -> int | None:
+    """A member that is a whole number from 0 on, or None. ValueError."""
     value = found.get(name)
     if value is None:
         return None

@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from anaphora.store.conversations import open_conversations
+from anaphora.store.deep_rows import DeepRows
 from anaphora.store.escaping import escape, unescape
 from anaphora.store.ids import SUFFIX, id_of
+from anaphora.store.notes import Notes
+from anaphora.store.projects import Projects
 from anaphora.store.records import Records
 from anaphora.store.sealing.home import DEFAULT_NAMESPACE, Home, Sealing, folder_name
 from anaphora.store.sidecar import Sidecar
@@ -38,6 +41,9 @@ class Lane:
     conversations: ConversationStore | SqlConversationStore
     sidecar: Sidecar
     records: Records
+    notes: Notes
+    projects: Projects
+    deep: DeepRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,17 @@ class Parts:
         sidecar = Sidecar(used, namespace, self.sealing.rows)
         files = folder if self.truth.path is not None else None
         store = open_conversations(used, sidecar, self.sealing, files)
-        return Lane(namespace, folder, store, sidecar, Records(used, namespace, self.sealing.rows))
+        rows = self.sealing.rows
+        return Lane(
+            namespace,
+            folder,
+            store,
+            sidecar,
+            records=Records(used, namespace, rows),
+            notes=Notes(used, namespace, rows),
+            projects=Projects(used, namespace, rows),
+            deep=DeepRows(used, namespace, rows),
+        )
 
 
 @contextmanager

@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from anaphora.care import staging
+from anaphora.care.deep_lines import gap_lines, origin_lines
 from anaphora.care.lines import from_line, link_line, memory_line, time_text, to_line
 from anaphora.care.namespaces import Lane, Parts, snapshot
+from anaphora.care.project_notes import project_note_line
 from anaphora.errors import EncryptionError, InvalidInput, NotFound
 from anaphora.memory_values import MemoryRecord
 from anaphora.store.gojson import NotAThread, decode
@@ -49,6 +51,8 @@ class Exported:
     memories: int
     links: int
     problems: tuple[ImportProblem, ...] = ()
+    notes: int = 0
+    gaps: int = 0
 
 
 def export(
@@ -71,7 +75,7 @@ def export(
             writing = _Writing(file, progress)
             writing.head(chosen, clock())
             for namespace in chosen:
-                writing.namespace(parts, namespace)
+                writing.namespace(parts, namespace, clock)
             writing.line({"kind": "end", "lines": writing.lines})
         staging.put_file(stage / "export.jsonl", target)
     return writing.report(target, chosen)
@@ -111,6 +115,7 @@ class _Writing:
         self._problems: list[ImportProblem] = []
         self.lines = 0
         self._threads = self._turns = self._memories = self._links = 0
+        self._notes = self._gaps = 0
 
     def line(self, value: dict[str, object]) -> None:
         self._write(to_line(value))
@@ -128,13 +133,19 @@ class _Writing:
             }
         )
 
-    def namespace(self, parts: Parts, namespace: str) -> None:
+    def namespace(self, parts: Parts, namespace: str, clock: Callable[[], datetime]) -> None:
         live = parts.lane(namespace)
         hashes = dict(self._thread_lines(live))
         with snapshot(parts.truth) as truth:
             lane = parts.lane(namespace, truth)
             self._note_lines(lane, hashes)
             self._memory_lines(parts, lane)
+            for line in origin_lines(lane):
+                self._write(line)
+            self._project_note_lines(lane)
+            for line in gap_lines(lane, clock()):
+                self._write(line)
+                self._gaps += 1
 
     def report(self, target: Path, namespaces: tuple[str, ...]) -> Exported:
         return Exported(
@@ -145,6 +156,8 @@ class _Writing:
             self._memories,
             self._links,
             tuple(self._problems),
+            self._notes,
+            self._gaps,
         )
 
     def _thread_lines(self, lane: Lane) -> Iterator[tuple[str, list[str]]]:
@@ -249,6 +262,18 @@ class _Writing:
         events = lane.records.events(record.id)
         self._write(memory_line(lane.namespace, record, events, stands_alone=stands_alone))
         self._memories += 1
+
+    def _project_note_lines(self, lane: Lane) -> None:
+        names = {row.id: row.name for row in lane.projects.rows()}
+        after = 0
+        while found := lane.notes.notes_since(after, _STEP):
+            for row in found:
+                events = lane.notes.events(row.record.id)
+                name = names.get(row.project or "")
+                self._write(project_note_line(lane.namespace, row, events, name))
+            after = found[-1].record.seq
+            self._notes += len(found)
+            self._tell("notes", self._notes, self._notes)
 
     def _write(self, line: bytes) -> None:
         self._file.write(line)

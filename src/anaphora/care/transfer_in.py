@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from anaphora.care.deep_lines import GapsIn, OriginsIn
 from anaphora.care.lines import event_from, from_line, link_from, memory_from, string
 from anaphora.care.merging import Incoming, Merger
 from anaphora.care.namespaces import Lane, Parts
 from anaphora.care.notes_in import NotesIn
+from anaphora.care.project_notes import ProjectNotesIn, other_kinds
 from anaphora.care.threads_in import RowsIn, ThreadsIn
 from anaphora.care.transfer import FORMAT
 from anaphora.errors import CorruptThread, StoreError, UnknownFormat
@@ -42,7 +44,8 @@ class Transferred:
 
     `changed` memories were here and got something new; `forgotten` ones and turns were deleted
     here and stay out. `renamed` are threads that were here under the same id with other turns, and
-    came in beside them: id in the file to id here.
+    came in beside them: id in the file to id here. `notes` are the ids, by namespace, of notes of
+    projects that came or changed: they are to be linked to what they name.
     """
 
     threads: int = 0
@@ -54,6 +57,11 @@ class Transferred:
     forgotten: int = 0
     renamed: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[ImportProblem, ...] = ()
+    notes_added: int = 0
+    notes_changed: int = 0
+    notes_known: int = 0
+    gaps_added: int = 0
+    notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def import_export(
@@ -136,18 +144,23 @@ class _Run:
             if kind not in _KINDS:
                 raise ValueError(f"a line of the unknown kind {kind!r}")
             namespace = self._into or check_id(string(found, "namespace"))
-            if kind != "turn":
-                self._flush_thread()
-            if kind != "memory" or namespace != self._now or len(self._memories) >= _BATCH:
-                self._flush_memories()
-            if kind != "link" or namespace != self._now or len(self._links) >= _BATCH:
-                self._flush_links()
+            self._flush_before(kind, namespace)
             self._now = namespace
             _KINDS[kind](self, found)
         except RecursionError:
             self._problem(self.number, "it is nested too deeply")
         except _WRONG as error:
             self._problem(self.number, str(error))
+
+    def _flush_before(self, kind: str, namespace: str) -> None:
+        """Write what a line of this kind does not belong to any more."""
+        elsewhere = namespace != self._now
+        if kind != "turn":
+            self._flush_thread()
+        if kind != "memory" or elsewhere or len(self._memories) >= _BATCH:
+            self._flush_memories()
+        if kind != "link" or elsewhere or len(self._links) >= _BATCH:
+            self._flush_links()
 
     def end(self) -> Transferred:
         """Write what is left, and say what was done."""
@@ -156,6 +169,9 @@ class _Run:
         self._flush_links()
         for place in self._places.values():
             place.notes.flush()
+            self._flush_project_notes(place)
+            place.origins.flush()
+            self._count("gaps", place.gaps.flush())
         if not self._ended:
             self._problem(self.number, "the file ends here, before its own end")
         return Transferred(
@@ -168,6 +184,15 @@ class _Run:
             forgotten=self._counts["forgotten"],
             renamed=dict(self._renamed),
             problems=tuple(self._problems),
+            notes_added=self._counts["notes added"],
+            notes_changed=self._counts["notes changed"],
+            notes_known=self._counts["notes known"],
+            gaps_added=self._counts["gaps added"],
+            notes={
+                name: tuple(dict.fromkeys(place.project_notes.touched))
+                for name, place in self._places.items()
+                if place.project_notes.touched
+            },
         )
 
     def _take_thread(self, found: dict[str, Any]) -> None:
@@ -201,6 +226,25 @@ class _Run:
     def _take_link(self, found: dict[str, Any]) -> None:
         self._links.append((self.number, link_from(found)))
 
+    def _take_project_note(self, found: dict[str, Any]) -> None:
+        place = self._place()
+        place.project_notes.take(self.number, found)
+        if len(place.project_notes.waiting) >= _BATCH:
+            self._flush_project_notes(place)
+
+    def _take_origin(self, found: dict[str, Any]) -> None:
+        self._place().origins.take(found)
+
+    def _take_gap(self, found: dict[str, Any]) -> None:
+        self._place().gaps.take(found)
+
+    def _flush_project_notes(self, place: _Place) -> None:
+        self._count("notes", place.project_notes.flush().elements())
+
+    def _count(self, what: str, became: Iterable[str]) -> None:
+        for one in became:
+            self._counts["forgotten" if one == "forgotten" else f"{what} {one}"] += 1
+
     def _flush_thread(self) -> None:
         found, turns = self._thread, tuple(self._turns)
         self._thread, self._turns = None, []
@@ -232,8 +276,13 @@ class _Run:
         if not items:
             return
         place = self._place()
+        taken = other_kinds(place.lane, [item.record.id for _, item in items], "memory")
+        for number, item in items:
+            if item.record.id in taken:
+                self._problem(number, f"its id is that of a note here: {taken[item.record.id]}")
+        good = [item for _, item in items if item.record.id not in taken]
         with place.lane.records.change() as work:
-            became = place.merger.take(work, [item for _, item in items])
+            became = place.merger.take(work, good)
         self._counts.update(became)
 
     def _flush_links(self) -> None:
@@ -263,7 +312,9 @@ class _Run:
     def _place(self) -> _Place:
         namespace = self._now
         if namespace not in self._places:
-            self._places[namespace] = _Place(self._parts, namespace, self._again)
+            self._places[namespace] = _Place(
+                self._parts, namespace, self._again, self._renamed, self._problem
+            )
         return self._places[namespace]
 
     def _problem(self, number: int, reason: str) -> None:
@@ -278,13 +329,24 @@ _KINDS: Mapping[str, Callable[[_Run, dict[str, Any]], None]] = {
     "forgotten_turn": _Run._take_note,
     "memory": _Run._take_memory,
     "link": _Run._take_link,
+    "taken_from": _Run._take_origin,
+    "observation": _Run._take_project_note,
+    "diary": _Run._take_project_note,
+    "gap": _Run._take_gap,
 }
 
 
 class _Place:
     """What one namespace of this home takes lines with."""
 
-    def __init__(self, parts: Parts, namespace: str, again: bool) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        namespace: str,
+        again: bool,
+        renamed: Mapping[str, str],
+        problem: Callable[[int, str], None],
+    ) -> None:
         self.lane: Lane = parts.lane(namespace)
         store = self.lane.conversations
         self.threads: ThreadsIn | RowsIn = (
@@ -295,6 +357,9 @@ class _Place:
         self.notes = NotesIn(self.lane, again=again)
         gone = frozenset(one for _, one in self.lane.records.tombstones_since(0))
         self.merger = Merger(gone, again)
+        self.project_notes = ProjectNotesIn(self.lane, again, problem)
+        self.origins = OriginsIn(self.lane, self.merger.ids, renamed)
+        self.gaps = GapsIn(self.lane, again, gone, self.merger.ids, renamed)
 
     def was_deleted(self, conversation_id: str) -> bool:
         """Whether this thread was here and was deleted: all that is known of it is forgotten."""

@@ -22,10 +22,11 @@ from anaphora.deep.gaps import Gaps, KnownGap
 from anaphora.deep.models import Message
 from anaphora.deep.origins import DREAMT, bind
 from anaphora.deep.reading import asks_about_the_whole
-from anaphora.deep.recall import DeepRecall, Models
+from anaphora.deep.recall import DeepRecall
 from anaphora.deep.seeds import seed_queries
 from anaphora.deep.shortcut import SURE, weigh
 from anaphora.deep.snapshot import news, snapshot
+from anaphora.deep.tools import Models
 from anaphora.deep_values import (
     Budget,
     CostSnapshot,

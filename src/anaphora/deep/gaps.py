@@ -8,7 +8,7 @@ a model and never searches.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -124,6 +124,15 @@ class Gaps:
         if work.find("gap", {"gap_id": known.gap.id, "status": "open"}):
             models = tuple(dict.fromkeys((*known.tried, *by)))
             work.put("gap", [_row(replace(known, then=then, tried=models))])
+
+    def stored(self, work: DeepWork) -> Iterator[KnownGap]:
+        """Every gap as it stands in a change, whether or not its time is over."""
+        return map(_gap_of, work.find("gap"))
+
+    def put(self, work: DeepWork, known: KnownGap) -> None:
+        """Write a gap as it is given: one that comes from another home."""
+        work.put("gap", [_row(known)])
+        self._keep_few(work)
 
     def _keep_few(self, work: DeepWork) -> None:
         rows = work.find("gap", newest=True)

@@ -18,6 +18,7 @@ from anaphora.deep.gaps import Gaps
 from anaphora.deep.reading import folded, says_nothing
 from anaphora.deep.shortcut import Weighed, best_evidence, shortcut, shown, weigh
 from anaphora.deep.snapshot import TOP, Snapshot, snapshot
+from anaphora.deep.tools import Models
 from anaphora.deep.traces import Traces
 from anaphora.deep.watched import Seen, WatchedEvidence
 from anaphora.deep_values import Budget, DeepAnswer, DeepStep, Scope
@@ -25,7 +26,6 @@ from anaphora.errors import InvalidInput
 
 if TYPE_CHECKING:
     from anaphora.deep.loop import LoopResult, OnStep
-    from anaphora.deep.models import ModelRole
     from anaphora.deep.sandbox.base import Engine
     from anaphora.store.deep_rows import DeepRows
 
@@ -41,19 +41,6 @@ HITS: Final = 6
 """Hits that are shown where no model could read them."""
 UNLIKELY: Final = 0.5
 """Without a model, a question whose surest hit is below this is a blind spot."""
-
-
-@dataclass(frozen=True, slots=True)
-class Models:
-    """The model that writes code and the one that reads; they may be the same."""
-
-    code: ModelRole
-    sub: ModelRole
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of both roles."""
-        return self.code.name, self.sub.name
 
 
 @dataclass(frozen=True, slots=True)

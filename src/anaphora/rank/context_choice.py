@@ -26,8 +26,9 @@ PER_OWNER: Final = 2
 
 def shingles(tokens: Sequence[str]) -> frozenset[int]:
     """What a text is compared by: a number for each run of three tokens (of fewer, for all)."""
-    runs = range(max(1, len(tokens) - WIDTH + 1)) if tokens else range(0)
-    return frozenset(hash(tuple(tokens[at : at + WIDTH])) for at in runs)
+    if len(tokens) < WIDTH:
+        return frozenset((hash(tuple(tokens)),) if tokens else ())
+    return frozenset(map(hash, zip(*(tokens[at:] for at in range(WIDTH)), strict=False)))
 
 
 def prune(order: Iterable[int], sketches: Mapping[int, frozenset[int]]) -> list[int]:

@@ -1,8 +1,7 @@
 """What each signal of the context ranking counts, and why.
 
-Each figure beside a weight is what goes when it is taken out: history recall@10 (nDCG@10) over four
-repositories, and the mean reciprocal rank of the 13 issues, as bench/results/project_ablation.md
-has them, with the weights fitted while one repository after the other is left out.
+bench/results/project_ablation.md has what recall loses without each, and what weights do that were
+fitted while one repository after the other was left out: they hardly move.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ marked with "…". It reads nothing and knows nothing of scores or packages.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
@@ -41,9 +41,12 @@ class Excerpts:
     def __init__(self, weights: Mapping[str, float]) -> None:
         self._weights = {term: worth for term, worth in weights.items() if term}
         longest = sorted(self._weights, key=lambda term: (-len(term), term))
-        pattern = "|".join(f"({_pattern(term)})" for term in longest)
-        self._terms = longest
-        self._pattern = re.compile(pattern) if longest else None
+        # What stands in a text tells the term: a pattern with groups takes four times as long.
+        self._terms: dict[str, str] = {}
+        for term in longest:
+            for form in (term, f"{term[:-1]}y") if term.endswith("i") else (term,):
+                self._terms.setdefault(form, term)
+        self._pattern = re.compile("|".join(map(_pattern, longest))) if longest else None
 
     def of(self, text: str, first_line: int, limit: int) -> Excerpt:
         """The lines of `text` that hold most of what was asked, at most `limit` tokens of them.
@@ -56,8 +59,9 @@ class Excerpts:
         if token_cost(whole) <= limit:
             return Excerpt(whole, first_line + first, first_line + last)
         matches = self._matches(lines)
-        start = self._best_start(lines, (first, last), matches, limit)
-        end = _end(lines, start, last, limit)
+        fits = _Fits(lines, last, limit)
+        start = self._best_start(lines, first, matches, fits)
+        end = fits.end(start)
         if end < start:
             cut = self._within(lines[start], limit)
             return Excerpt(cut, first_line + start, first_line + start)
@@ -67,11 +71,9 @@ class Excerpts:
 
     def held(self, text: str) -> set[str]:
         """The terms that a text holds."""
-        found: set[str] = set()
-        if self._pattern is not None:
-            for match in self._pattern.finditer(text.lower()):
-                found.add(self._terms[(match.lastindex or 1) - 1])
-        return found
+        if self._pattern is None:
+            return set()
+        return {self._terms[form] for form in set(self._pattern.findall(text.lower()))}
 
     def _matches(self, lines: list[str]) -> list[tuple[int, str]]:
         """(line, term) of each place where a term stands, in order."""
@@ -83,35 +85,36 @@ class Excerpts:
         found = []
         for match in self._pattern.finditer("\n".join(folded)):
             line = bisect_right(starts, match.start()) - 1
-            found.append((line, self._terms[(match.lastindex or 1) - 1]))
+            found.append((line, self._terms[match.group()]))
             if len(found) == _MOST_MATCHES:
                 break
         return found
 
     def _best_start(
-        self, lines: list[str], ends: tuple[int, int], matches: list[tuple[int, str]], limit: int
+        self, lines: list[str], first: int, matches: list[tuple[int, str]], fits: _Fits
     ) -> int:
         """The line from which the lines that fit hold most; the first of several such."""
-        best, best_worth = ends[0], 0.0
-        starts = [ends[0], *(line for line, _ in matches)]
+        best, best_worth = first, 0.0
+        starts = [first, *(line for line, _ in matches)]
         # A line before what matched says where one is, if there is one.
-        starts += [line - 1 for line, _ in matches if line > ends[0] and lines[line - 1].strip()]
-        for start in sorted({s for s in starts if ends[0] <= s <= ends[1]})[:_MOST_STARTS]:
-            end = max(start, _end(lines, start, ends[1], limit))
+        starts += [line - 1 for line, _ in matches if line > first and lines[line - 1].strip()]
+        for start in sorted({s for s in starts if first <= s <= fits.last})[:_MOST_STARTS]:
+            end = max(start, fits.end(start))
             worth = self._worth(matches, start, end)
             if worth > best_worth:
                 best, best_worth = start, worth
-            if end == ends[1]:
+            if end == fits.last:
                 break
         return best
 
     def _worth(self, matches: list[tuple[int, str]], start: int, end: int) -> float:
         seen: set[str] = set()
         worth = 0.0
-        for line, term in matches:
-            if start <= line <= end:
-                worth += self._weights[term] * (_AGAIN if term in seen else 1.0)
-                seen.add(term)
+        for line, term in matches[bisect_left(matches, (start,)) :]:
+            if line > end:
+                break
+            worth += self._weights[term] * (_AGAIN if term in seen else 1.0)
+            seen.add(term)
         return worth
 
     def _within(self, line: str, limit: int) -> str:
@@ -132,7 +135,15 @@ def _pattern(term: str) -> str:
     found = re.escape(term)
     if term.endswith("i"):
         found = f"{found[:-1]}[iy]"
-    return rf"(?<![^\W_]){found}" if len(term) < 4 and term.isascii() else found
+    if len(term) >= 4 or not term.isascii():
+        return found
+    # A pattern that begins with a letter is tried only where that letter stands.
+    first = re.escape(term[0])
+    return rf"{first}(?<![^\W_]{first}){found[len(first) :]}" if len(term) > 1 else _lone(found)
+
+
+def _lone(found: str) -> str:
+    return rf"(?<![^\W_]){found}"
 
 
 def _without_blank_ends(lines: list[str]) -> tuple[int, int]:
@@ -144,14 +155,18 @@ def _without_blank_ends(lines: list[str]) -> tuple[int, int]:
     return first, last
 
 
-def _end(lines: list[str], start: int, last: int, limit: int) -> int:
-    """The last line that still fits when one begins at `start`; before it where none does."""
-    room = 4 * limit
-    for line in range(start, last + 1):
-        room -= len(lines[line].encode("utf-8", "surrogatepass")) + (line > start)
-        if room < 0:
-            return line - 1
-    return last
+class _Fits:
+    """How many of some lines, up to `last`, fit into `limit` tokens."""
+
+    def __init__(self, lines: list[str], last: int, limit: int) -> None:
+        sizes = (len(line.encode("utf-8", "surrogatepass")) + 1 for line in lines[: last + 1])
+        self._ends = [0, *accumulate(sizes)]
+        self._room = 4 * limit + 1
+        self.last = last
+
+    def end(self, start: int) -> int:
+        """The last line that still fits when one begins at `start`; before it where none does."""
+        return bisect_right(self._ends, self._ends[start] + self._room, start) - 2
 
 
 def _cut_to(text: str, size: int) -> str:

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["TARGETS", "targets"]
 
-TARGETS: Final = 5
-"""Primary targets of a package, as the seed has it."""
+TARGETS: Final = 10
+"""Primary targets of a package: the seed's five with their reasons, and five more by their path."""
 
-MORE: Final = 7
+MORE: Final = 12
 """Candidates for them: some may not fit into a small budget."""
 
 NOTE_PLACES: Final = 2

@@ -45,7 +45,18 @@ _RELATIONS = (
     f"SELECT {', '.join(RELATION_COLUMNS)} FROM relation "  # noqa: S608 - names of ours
     "WHERE namespace = :namespace "
 )
-_ENDS = "AND (subject_id IN ({names}) OR object_id IN ({names})) "
+# One half for each end: an OR of both would read the whole namespace.
+_OF_ENDS = (
+    f"SELECT {', '.join(RELATION_COLUMNS)} FROM ("  # noqa: S608 - names of ours
+    + " UNION ALL ".join(
+        f"SELECT {', '.join(RELATION_COLUMNS)}, ROW_NUMBER() OVER ("  # noqa: S608
+        f"PARTITION BY {end}, predicate ORDER BY strength DESC, relation_id) AS nth "
+        f"FROM relation WHERE namespace = :namespace AND {end} IN ({{names}}) "
+        "AND status IN ({statuses})"
+        for end in ("subject_id", "object_id")
+    )
+    + ") AS ended WHERE nth <= :most"
+)
 _COUNTS = (
     "SELECT (SELECT COUNT(*) FROM entity WHERE namespace = :namespace "
     "AND project_id = :project AND gone_at IS NULL), "
@@ -136,11 +147,7 @@ class Graph:
         self, entity_ids: Iterable[str], statuses: tuple[RelationStatus, ...] = _ACTIVE
     ) -> tuple[RelationRow, ...]:
         """The relations that have one of these entities at either end, the strongest first."""
-        found: dict[str, RelationRow] = {}
-        for some, names in _named(entity_ids):
-            for row in self._relations(_ENDS.format(names=names), statuses, some):
-                found[row.id] = row
-        return tuple(sorted(found.values(), key=_strongest))
+        return tuple(self._relation_rows(self._of_ends(entity_ids, statuses, _NO_LIMIT)))
 
     def neighbours(
         self,
@@ -160,20 +167,17 @@ class Graph:
         for depth in range(1, max(1, min(hops, 5)) + 1):
             if not border:
                 break
+            # Of one kind an entity follows `limit` at most, past those that others followed to it.
+            rows = self._of_ends(border, statuses, limit + len(border))
             room = dict.fromkeys(border, limit)
-            reached: dict[str, None] = {}
-            for relation in _in_turn(self.relations(border, statuses), room):
-                for near, far in (
-                    (relation.subject, relation.object),
-                    (relation.object, relation.subject),
-                ):
-                    if room.get(near, 0) > 0 and relation.id not in found:
-                        room[near] -= 1
-                        found[relation.id] = Neighbour(relation, far, depth)
-                        if far not in seen:
-                            reached[far] = None
-            seen.update(reached)
-            border = list(reached)
+            followed = [
+                (row, far) for row in _in_turn(rows, room) for far in _follow(row, room, found)
+            ]
+            relations = self._relation_rows([row for row, _ in followed])
+            for relation, (_, far) in zip(relations, followed, strict=True):
+                found[relation.id] = Neighbour(relation, far, depth)
+            border = [far for far in dict.fromkeys(far for _, far in followed) if far not in seen]
+            seen.update(border)
         return tuple(found.values())
 
     def counts(self, project: str) -> tuple[int, int]:
@@ -224,9 +228,26 @@ class Graph:
     def _relations(
         self, where: str, statuses: tuple[RelationStatus, ...], values: dict[str, Any]
     ) -> Iterator[RelationRow]:
-        given = {f"status{number}": status for number, status in enumerate(statuses)}
-        among = ", ".join(f":{name}" for name in given) or "''"
+        given, among = _among(statuses)
         rows = self._rows(_RELATIONS + where + f"AND status IN ({among})", **values, **given)
+        return self._relation_rows(rows)
+
+    def _of_ends(
+        self, entity_ids: Iterable[str], statuses: tuple[RelationStatus, ...], most: int
+    ) -> list[tuple[Any, ...]]:
+        """Rows that have one of these at either end, the strongest first.
+
+        Of each end, direction and kind at most `most`.
+        """
+        found: dict[str, tuple[Any, ...]] = {}
+        given, among = _among(statuses)
+        for some, names in _named(entity_ids):
+            statement = _OF_ENDS.format(names=names, statuses=among)
+            for row in self._rows(statement, **some, **given, most=most):
+                found[row[_ID]] = row
+        return sorted(found.values(), key=_strongest)
+
+    def _relation_rows(self, rows: Sequence[tuple[Any, ...]]) -> Iterator[RelationRow]:
         opened = open_rows(self.sealer, "relation", RELATION_COLUMNS, self.namespace, rows)
         return map(relation_of, opened)
 
@@ -246,20 +267,47 @@ _ORDER: tuple[Predicate, ...] = (
 )  # fmt: skip
 
 
-def _in_turn(relations: Iterable[RelationRow], border: Collection[str]) -> list[RelationRow]:
+_ID, _SUBJECT, _PREDICATE, _OBJECT, _STRENGTH = map(
+    RELATION_COLUMNS.index, ("relation_id", "subject_id", "predicate", "object_id", "strength")
+)
+_NO_LIMIT = 2**31 - 1
+
+
+def _in_turn(rows: Iterable[tuple[Any, ...]], border: Collection[str]) -> Iterator[tuple[Any, ...]]:
     """For each entity of the border the strongest of every kind, then the second, and so on."""
     counts: dict[tuple[str, str], int] = {}
-    ranked: list[tuple[int, int, int, RelationRow]] = []
-    for number, row in enumerate(relations):
-        ends = [(one, row.predicate) for one in (row.subject, row.object) if one in border]
-        rank = min((counts.get(end, 0) for end in ends), default=0)
-        counts.update({end: counts.get(end, 0) + 1 for end in ends})
-        ranked.append((rank, _ORDER.index(row.predicate), number, row))
-    return [row for *_, row in sorted(ranked, key=lambda one: one[:3])]
+    ranked: list[tuple[int, int, int, tuple[Any, ...]]] = []
+    for number, row in enumerate(rows):
+        predicate, rank = row[_PREDICATE], _NO_LIMIT
+        for end in (row[_SUBJECT], row[_OBJECT]):
+            if end in border:
+                nth = counts.get((end, predicate), 0)
+                counts[end, predicate] = nth + 1
+                rank = min(rank, nth)
+        ranked.append((rank, _ORDER.index(predicate), number, row))
+    # Numbers differ: rows themselves are never compared.
+    ranked.sort()
+    return (row for *_, row in ranked)
 
 
-def _strongest(row: RelationRow) -> tuple[float, str, str]:
-    return -row.strength, row.predicate, row.id
+def _follow(row: tuple[Any, ...], room: dict[str, int], known: Collection[str]) -> Iterator[str]:
+    """The far end of a relation that is not known, where an entity has room for one more."""
+    ends = (row[_SUBJECT], row[_OBJECT])
+    for near, far in (ends, ends[::-1]):
+        if room.get(near, 0) > 0 and row[_ID] not in known:
+            room[near] -= 1
+            yield far
+            return
+
+
+def _strongest(row: tuple[Any, ...]) -> tuple[float, str, str]:
+    return -row[_STRENGTH], row[_PREDICATE], row[_ID]
+
+
+def _among(statuses: Iterable[RelationStatus]) -> tuple[dict[str, str], str]:
+    """Parameters for some statuses, and their names for an IN."""
+    given: dict[str, str] = {f"status{number}": one for number, one in enumerate(statuses)}
+    return given, ", ".join(f":{name}" for name in given) or "''"
 
 
 def _named(ids: Iterable[str]) -> Iterator[tuple[dict[str, Any], str]]:

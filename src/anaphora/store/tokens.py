@@ -37,6 +37,7 @@ _BYTES: Final = 32
 _NAME_LIMIT: Final = 100
 # Writing the time of every use would make every read a write.
 _COARSE: Final = timedelta(hours=1)
+Rows = list[tuple[Any, ...]]
 _COLUMNS = (
     "token_id", "name", "scopes", "read_only", "created_at", "expires_at", "last_used",
     "revoked_at",
@@ -193,7 +194,7 @@ class Tokens:
                 update(table).where(here).values(seq=write.take()[0], **values)
             )
 
-    def _rows(self, statement: str, **parameters: str) -> list[tuple[Any, ...]]:
+    def _rows(self, statement: str, **parameters: str) -> Rows:
         self._sealer.check()
         return self._truth.rows(statement, {"namespace": _HOME, **parameters})
 

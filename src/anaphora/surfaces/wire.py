@@ -23,10 +23,13 @@ _EXACT_TIMES = {"ts": "ts_text", "updated": "updated_text"}
 def plain(value: Any) -> Any:
     """`value` in JSON's own types. Times become RFC 3339, paths become strings."""
     if isinstance(value, Recall):
-        return {
+        found = {
             "hits": [plain(hit) for hit in value.hits],
             "degraded": [plain(part) for part in value.degraded],
         }
+        if value.rejected:
+            found["rejected"] = [plain(one) for one in value.rejected]
+        return found
     if is_dataclass(value) and not isinstance(value, type):
         return _object(value)
     if isinstance(value, Mapping):

@@ -1,9 +1,13 @@
 """Measures how well the files that a task touches are found in a project.
 
 In: a file or folder of projects with known answers (`project_sets`). Out: `ProjectReport`; with
-`details`, a file with one JSON line a question. Two rankings are compared: BM25 over whole files
-with the product's own analyser, and the full ranking of the context lane. Every question is asked
-twice: as it was written, and with the wanted files' own names taken out of it.
+`details`, a file with one JSON line a question. Compared are BM25 over whole files, with the
+product's own analyser, and the primary targets of recall packages (`project_road`), ten at most.
+Every question is asked twice: as it was written, and with the wanted files' own names taken out.
+
+Bug reports ask for `.py` files. The whole project is indexed all the same; targets of other kinds
+are passed over in "recall package" and count as places in "package, all files". BM25 is over the
+`.py` files alone.
 """
 
 from __future__ import annotations
@@ -14,22 +18,24 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
 from anaphora.config import load_settings
-from anaphora.context_values import Quality
 from anaphora.embed.base import Embedder
 from anaphora.embed.service import spec_for
 from anaphora.errors import UnknownFormat
 from anaphora.surfaces.benchmark.project_report import (
+    ALL_FILES,
     FORMS,
+    PACKAGE,
+    PLAIN,
     ProjectOutcome,
     ProjectReport,
     report_of,
 )
-from anaphora.surfaces.benchmark.project_room import ProjectRoom
+from anaphora.surfaces.benchmark.project_road import ProjectRoad, Recalled
 from anaphora.surfaces.benchmark.project_sets import (
     ProjectQuestion,
     ProjectSet,
@@ -78,7 +84,8 @@ def run_project_benchmark(
 
 @dataclass(slots=True)
 class _Run:
-    """The state of a run while it goes."""
+    """The state of a run while it goes. `recall` and `bare` are seconds of whole questions, and of
+    those without the embedding of their query."""
 
     embedder: TimedEmbedder
     out: IO[str] | None
@@ -89,51 +96,67 @@ class _Run:
     sections: int = 0
     stripped: int = 0
     index_seconds: float = 0.0
+    tokens: list[int] = field(default_factory=list)
+    recall: list[float] = field(default_factory=list)
+    bare: list[float] = field(default_factory=list)
 
     def one(self, project: ProjectSet) -> None:
         """Index a project and ask everything of it."""
         began = time.perf_counter()
-        with closing(ProjectRoom(project.files, self.embedder)) as room:
+        with closing(ProjectRoad(project.files, self.embedder)) as road:
             self.index_seconds += time.perf_counter() - began
-            self.files += len(project.files)
-            self.sections += len(room)
-            whole = _WholeFiles(project.files)
+            self.files += road.indexed.files
+            self.sections += road.indexed.sections
+            self.problems += [
+                ImportProblem(project.repo, one.path, f"not indexed: {one.reason}")
+                for one in road.indexed.skipped
+            ]
+            whole = _WholeFiles({p: t for p, t in project.files.items() if project.asks_for(p)})
             for done, question in enumerate(project.questions, 1):
-                self._ask(project, question, room, whole)
+                self._ask(project, question, road, whole)
                 if self.progress is not None:
                     self.progress(project.repo, done, len(project.questions))
 
     def _ask(
-        self, project: ProjectSet, question: ProjectQuestion, room: ProjectRoom, whole: _WholeFiles
+        self, project: ProjectSet, question: ProjectQuestion, road: ProjectRoad, whole: _WholeFiles
     ) -> None:
         bare = stripped(question)
         self.stripped += bare != question.text
+        found = self._recalled(road, question.text)
         for form, text in zip(FORMS, (question.text, bare), strict=True):
-            self._keep(project, question, "BM25 of files", form, (whole.ask(text), "weak"), 0.0)
-            began = time.perf_counter()
-            found = room.ask(text)
-            seconds = time.perf_counter() - began
-            self._keep(project, question, "full ranking", form, found, seconds)
+            if text != question.text:
+                found = self._recalled(road, text)
+            some = replace(found, paths=tuple(filter(project.asks_for, found.paths)))
+            plain = Recalled(whole.ask(text), "weak", 0.0, 0)
+            rankings = {PLAIN: plain, PACKAGE: some}
+            if project.kind == "issues":
+                rankings[ALL_FILES] = found
+            for ranking, one in rankings.items():
+                self._keep(project, question, (ranking, form), one)
+
+    def _recalled(self, road: ProjectRoad, text: str) -> Recalled:
+        embedding = self.embedder.query_seconds
+        found = road.ask(text)
+        self.recall.append(found.seconds)
+        self.bare.append(found.seconds - (self.embedder.query_seconds - embedding))
+        self.tokens.append(found.tokens)
+        return found
 
     def _keep(
         self,
         project: ProjectSet,
         question: ProjectQuestion,
-        ranking: str,
-        form: str,
-        found: tuple[tuple[str, ...], Quality],
-        seconds: float,
+        asked: tuple[str, str],
+        found: Recalled,
     ) -> None:
         outcome = ProjectOutcome(
             project.kind,
             project.repo,
             question.id,
-            ranking,
-            form,
-            found[0],
+            *asked,
+            found.paths,
             question.wanted,
-            found[1],
-            seconds,
+            found.quality,
         )
         self.outcomes.append(outcome)
         if self.out is not None:
@@ -142,7 +165,6 @@ class _Run:
     def report(self) -> ProjectReport:
         """What was found."""
         rows, quality = report_of(self.outcomes)
-        full = [o.seconds for o in self.outcomes if o.ranking == "full ranking"]
         return ProjectReport(
             embedder=self.embedder.name,
             files=self.files,
@@ -150,7 +172,9 @@ class _Run:
             stripped=self.stripped,
             rows=rows,
             quality=quality,
-            recall=latency(full),
+            recall=latency(self.recall),
+            recall_without_embedding=latency(self.bare),
+            tokens=round(sum(self.tokens) / max(1, len(self.tokens))),
             index_seconds=self.index_seconds,
             problems=tuple(self.problems),
         )

@@ -20,11 +20,25 @@ from anaphora.surfaces.benchmark.project_sets import SetKind
 from anaphora.surfaces.benchmark.report import Latency
 from anaphora.values import ImportProblem
 
-__all__ = ["FORMS", "ProjectOutcome", "ProjectReport", "ProjectRow", "QualityRow", "report_of"]
+__all__ = [
+    "ALL_FILES",
+    "FORMS",
+    "PACKAGE",
+    "PLAIN",
+    "ProjectOutcome",
+    "ProjectReport",
+    "ProjectRow",
+    "QualityRow",
+    "report_of",
+]
 
 LABELS: tuple[Quality, ...] = ("strong", "partial", "weak")
 FORMS = ("as written", "paths taken out")
 """The questions as they are, and without the wanted files' own names (`stripped`)."""
+
+PLAIN, PACKAGE, ALL_FILES = "BM25 of files", "recall package", "package, all files"
+"""The rankings. Of issues, the second passes over targets that are no `.py` files, the third does
+not."""
 
 ALL = "all"
 
@@ -44,7 +58,6 @@ class ProjectOutcome:
     paths: tuple[str, ...]
     wanted: frozenset[str]
     quality: Quality
-    seconds: float
 
     @property
     def place(self) -> int:
@@ -87,7 +100,8 @@ class QualityRow:
 class ProjectReport:
     """A run: rows by kind, repository, ranking and form, and what the labels were worth.
 
-    `recall` times whole questions of the full ranking, the embedding of their query included.
+    `recall` times `recall_context`, with and without the embedding of the query; `tokens` is the
+    mean size of a package's text. `stripped` counts questions that name a wanted file.
     """
 
     embedder: str
@@ -97,6 +111,8 @@ class ProjectReport:
     rows: tuple[ProjectRow, ...]
     quality: tuple[QualityRow, ...]
     recall: Latency
+    recall_without_embedding: Latency
+    tokens: int
     index_seconds: float
     problems: tuple[ImportProblem, ...] = ()
 
@@ -104,12 +120,12 @@ class ProjectReport:
         """Columns for a terminal."""
         lines = [Text(self._head(), style="bold", overflow="fold")]
         for row in self.rows:
-            name = f"{row.kind:<8} {row.repo:<24} {row.ranking:<13} {row.form:<16}"
-            style = "bold" if row.ranking == "full ranking" else ""
+            name = f"{row.kind:<8} {row.repo:<20} {row.ranking:<18} {row.form:<16}"
+            style = "bold" if row.ranking == PACKAGE else ""
             lines.append(Text(f"{name}{row.questions:>5}  {_cells(row, '  ')}", style=style))
         for one in self.quality:
             share = f"{one.found}/{one.questions}" if one.questions else "-"
-            lines.append(Text(f"{one.kind:<8} {one.repo:<24} {one.label:<8} {share:>9} found"))
+            lines.append(Text(f"{one.kind:<8} {one.repo:<20} {one.label:<8} {share:>9} found"))
         lines.append(Text(self._cost(), style="dim", overflow="fold"))
         lines += [Text(f"problem: {p.path}: {p.reason}", style="yellow") for p in self.problems]
         return Group(*lines)
@@ -140,10 +156,11 @@ class ProjectReport:
         )
 
     def _cost(self) -> str:
+        bare = self.recall_without_embedding
         return (
-            f"recall p50 {self.recall.p50_ms:.1f} ms, p99 {self.recall.p99_ms:.1f} ms with the "
-            f"query's embedding ({self.recall.calls:,} calls, {self.embedder}); "
-            f"indexing {self.index_seconds:.1f} s"
+            f"recall p50 {self.recall.p50_ms:.1f} ms, p99 {self.recall.p99_ms:.1f} ms; without the "
+            f"query's embedding {bare.p50_ms:.1f} and {bare.p99_ms:.1f} ms ({bare.calls:,} calls, "
+            f"{self.embedder}); {self.tokens} tokens a package; indexing {self.index_seconds:.1f} s"
         )
 
 
@@ -155,18 +172,22 @@ def _cells(row: ProjectRow, joint: str) -> str:
 def report_of(
     outcomes: Sequence[ProjectOutcome],
 ) -> tuple[tuple[ProjectRow, ...], tuple[QualityRow, ...]]:
-    """The rows of a report: each repository, then the mean of each kind."""
+    """The rows of a report: each repository, then the mean of each kind; the labels likewise."""
     rows = [_row(group) for group in _grouped(outcomes)]
     for kind, ranking, form in dict.fromkeys((r.kind, r.ranking, r.form) for r in rows):
         mine = [r for r in rows if (r.kind, r.ranking, r.form) == (kind, ranking, form)]
         if len(mine) > 1:
             rows.append(_all(mine))
-    labelled = [o for o in outcomes if o.ranking == "full ranking" and o.form == FORMS[0]]
+    labelled = [o for o in outcomes if o.ranking == PACKAGE and o.form == FORMS[0]]
     quality = [
         _labelled(kind, repo, label, labelled)
         for kind, repo in dict.fromkeys((o.kind, o.repo) for o in labelled)
         for label in LABELS
     ]
+    for kind, label in dict.fromkeys((one.kind, one.label) for one in quality):
+        some = [one for one in quality if (one.kind, one.label) == (kind, label)]
+        asked, found = sum(one.questions for one in some), sum(one.found for one in some)
+        quality.append(QualityRow(kind, ALL, label, asked, found))
     return tuple(rows), tuple(quality)
 
 

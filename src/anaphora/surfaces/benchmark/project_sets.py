@@ -4,8 +4,8 @@ In: a file or folder. Out: `ProjectSet`s, one after the other. Two forms are rea
 them: *history*, JSON of `{repo, files: {path: text}, queries: [{commit, query, files}]}`, where a
 commit's subject asks for the files that it touched; and *issues*, an SQLite file with the tables
 `instance(instance_id, repo, query, gold, …)`, `file(instance_id, path, sha)` and `blob(sha, z)`
-(zlib), where a bug report asks for the files that its fix edited, among the project's `.py` files.
-It ranks nothing.
+(zlib), where a bug report asks for the files that its fix edited, which are `.py` files. It ranks
+nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from anaphora.errors import InvalidInput, UnknownFormat
@@ -46,6 +46,10 @@ class ProjectSet:
     files: Mapping[str, str]
     questions: tuple[ProjectQuestion, ...]
 
+    def asks_for(self, path: str) -> bool:
+        """Whether a file is of the kind that answers: a bug report asks for `.py` files."""
+        return self.kind == "history" or path.endswith(".py")
+
 
 def read_project_sets(path: Path | str) -> Iterator[ProjectSet | ImportProblem]:
     """The sets in a file, or in a folder and the folders below, in the order of their paths.
@@ -67,7 +71,7 @@ def read_project_sets(path: Path | str) -> Iterator[ProjectSet | ImportProblem]:
 def _history(file: Path) -> Iterator[ProjectSet | ImportProblem]:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
-        files = {str(path): str(text) for path, text in found["files"].items()}
+        files = {_inside(path): str(text) for path, text in found["files"].items()}
         questions = [
             _question(str(one["commit"]), str(one["query"]), one["files"], files)
             for one in found["queries"]
@@ -97,10 +101,16 @@ def _files_of(database: sqlite3.Connection, instance: str) -> dict[str, str]:
         (instance,),
     )
     return {
-        path: zlib.decompress(packed).decode("utf-8", "replace")
-        for path, packed in rows
-        if path.endswith(".py")
+        _inside(path): zlib.decompress(packed).decode("utf-8", "replace") for path, packed in rows
     }
+
+
+def _inside(path: object) -> str:
+    """A path as it may be written below a folder. ValueError for one that leads out of it."""
+    parts = PurePosixPath(str(path)).parts
+    if not parts or parts[0] == "/" or ".." in parts:
+        raise ValueError(f"{path!r} is no path inside a project")
+    return str(path)
 
 
 def _question(

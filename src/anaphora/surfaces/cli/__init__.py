@@ -14,12 +14,16 @@ __all__ = ["main"]
 def main() -> None:
     """Entry point of the `anaphora` command."""
     from anaphora.errors import AnaphoraError
-    from anaphora.surfaces.cli.app import app
-    from anaphora.surfaces.cli.output import exit_code, show_error
+    from anaphora.surfaces.mcp_server.short_road import short_road
 
     try:
-        app(prog_name="anaphora")
+        if not short_road(sys.argv[1:]):
+            from anaphora.surfaces.cli.app import app
+
+            app(prog_name="anaphora")
     except AnaphoraError as error:
+        from anaphora.surfaces.cli.output import exit_code, show_error
+
         show_error(error)
         sys.exit(exit_code(error))
     except BrokenPipeError:

@@ -14,8 +14,10 @@ from anaphora.surfaces.cli import (
     deep,
     homes,
     keys,
+    mcp,
     memories,
     project,
+    serve,
     setup,
 )
 from anaphora.surfaces.cli.where import Where
@@ -35,7 +37,9 @@ deep.register(app)
 homes.register(app)
 keys.register(app)
 setup.register(app)
+mcp.register(app)
 project.register(app)
+serve.register(app)
 app.command("stats")(care.stats)
 app.command("doctor")(care.doctor)
 

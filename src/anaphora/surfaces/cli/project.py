@@ -132,14 +132,19 @@ def recall(
 
 
 def _show_package(out: Console, package: RecallPackage, *, why: bool) -> None:
+    from anaphora.recall.package import TOLD_TARGETS, target_name
+
     head = Text(package.quality.upper(), f"bold {_STYLE[package.quality]}")
     out.print(head.append(f"  {package.tokens} of {package.budget} tokens", "dim not bold"))
     for line in package.brief:
         out.print(Text(visible(f"  {line}")))
     if package.primary_targets:
         _heading(out, "Look here first")
-    for rank, target in enumerate(package.primary_targets, 1):
+    told = len(package.primary_targets) if why else TOLD_TARGETS
+    for rank, target in enumerate(package.primary_targets[:told], 1):
         _show_target(out, rank, target, why=why)
+    if more := [target_name(one) for one in package.primary_targets[told:]]:
+        out.print(Text(visible(f"   then {', '.join(more)}"), "dim"))
     _show_memories(out, "From memory", package.memories, why=why)
     if package.graph:
         _heading(out, "Related")

@@ -8,13 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from anaphora.context_values import NOTE_KINDS
+from anaphora.surfaces.mcp_server.schemas import (
+    ANSWER,
+    ANY,
+    KEPT,
+    MEMORY,
+    PACKAGE,
+    ROWS,
+    STRING,
+    STRINGS,
+    TURN,
+    WARM_UP,
+    WHOLE,
+    Schema,
+    answered,
+    count,
+    done,
+    shape,
+    text,
+    words,
+)
 
 __all__ = ["DEFAULT_TOOLS", "INSTRUCTIONS", "TOOLS", "ToolSpec"]
-
-Schema = dict[str, Any]
 
 INSTRUCTIONS: Final = """\
 Anaphora is this user's long-term memory: what was said in earlier sessions, lasting facts and
@@ -60,39 +78,7 @@ class ToolSpec:
         }
 
 
-def _text(description: str, **more: Any) -> Schema:
-    return {"type": "string", "description": description, **more}
-
-
-def _count(description: str, low: int, high: int, default: int) -> Schema:
-    return {
-        "type": "integer",
-        "description": description,
-        "minimum": low,
-        "maximum": high,
-        "default": default,
-    }
-
-
-def _list(description: str) -> Schema:
-    return {"type": "array", "items": {"type": "string"}, "description": description}
-
-
-def _object(properties: Mapping[str, Schema], required: tuple[str, ...] = ()) -> Schema:
-    return {"type": "object", "properties": dict(properties), "required": list(required)}
-
-
-_ANY: Final[Schema] = {"type": "object"}
-_ROWS: Final[Schema] = {"type": "array", "items": _ANY}
-_TIME: Final[Schema] = {"type": "integer", "description": "Milliseconds since 1970."}
-_ANSWERED: Final[Schema] = _object(
-    {"success": {"type": "boolean"}, "data": _ROWS, "timestamp": _TIME, "degraded": _ROWS},
-    ("success", "data", "timestamp"),
-)
-_DONE: Final[Schema] = _object(
-    {"success": {"type": "boolean"}, "data": _ANY, "timestamp": _TIME},
-    ("success", "data", "timestamp"),
-)
+_PROJECT: Final = "Name or folder of the project (default: the one that is open, else all)."
 
 _SPECS = (
     ToolSpec(
@@ -101,8 +87,8 @@ _SPECS = (
         "Facts, preferences and decisions that were kept, ranked by closeness, age and how often "
         "they were confirmed. Use it before assuming anything about the user or their projects.",
         {
-            "query": _text("What to look for, in your own words.", minLength=1),
-            "topK": _count("At most this many.", 1, 50, 3),
+            "query": text("What to look for, in your own words.", minLength=1),
+            "topK": count("At most this many.", 1, 50, 3),
             "minScore": {
                 "type": "number",
                 "description": "Leave out what scores lower. 0 shows the nearest, however far.",
@@ -116,7 +102,7 @@ _SPECS = (
                 "payload.<field>, created_at.",
             },
         },
-        _ANSWERED,
+        answered(MEMORY),
         ("query",),
     ),
     ToolSpec(
@@ -126,15 +112,29 @@ _SPECS = (
         "grows stronger; with `path` it replaces the older value of that path. Keys and card "
         "numbers are taken out before anything is stored.",
         {
-            "content": _text("The words to keep.", minLength=1, maxLength=65_536),
-            "path": _text('What it is the value of, e.g. "user.editor".'),
+            "content": text("The words to keep.", minLength=1, maxLength=65_536),
+            "path": text('What it is the value of, e.g. "user.editor".'),
             "payload": {"type": "object", "description": "Any JSON object to keep beside it."},
-            "tags": _list("Words to filter by."),
-            "category": _text("One word to filter by."),
-            "type": {"enum": ["semantic", "episodic", "procedural"], "default": "semantic"},
-            "supersedes": _text("The id of a memory that this one replaces."),
+            "tags": words("Words to filter by."),
+            "category": text("One word to filter by."),
+            "type": {
+                "type": "string",
+                "enum": ["semantic", "episodic", "procedural"],
+                "default": "semantic",
+            },
+            "supersedes": text("The id of a memory that this one replaces."),
         },
-        _DONE,
+        done(
+            shape(
+                {
+                    "id": STRING,
+                    "action": {"type": "string", "enum": ["added", "reinforced", "superseded"]},
+                    "related": STRINGS,
+                    "redacted": STRINGS,
+                },
+                ("id", "action", "related", "redacted"),
+            )
+        ),
         ("content",),
         read_only=False,
         idempotent=False,
@@ -145,12 +145,12 @@ _SPECS = (
         "Verbatim turns of earlier conversations that matter for a question, from one conversation "
         "or from all of them.",
         {
-            "query": _text("What to look for.", minLength=1),
-            "conversationId": _text("Only this conversation (default: all)."),
-            "topK": _count("At most this many turns.", 1, 50, 6),
-            "budget": _count("At most this many tokens.", 0, 100_000, 2500),
+            "query": text("What to look for.", minLength=1),
+            "conversationId": text("Only this conversation (default: all)."),
+            "topK": count("At most this many turns.", 1, 50, 6),
+            "budget": count("At most this many tokens.", 0, 100_000, 2500),
         },
-        _ANSWERED,
+        answered(TURN),
         ("query",),
     ),
     ToolSpec(
@@ -163,15 +163,15 @@ _SPECS = (
                 "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
                 "description": "The task, in one or several statements; name files and symbols.",
             },
-            "project": _text("Name or folder of the project (default: all that are known)."),
-            "budget": _count("At most this many tokens.", 100, 100_000, 2000),
+            "project": text(_PROJECT),
+            "budget": count("At most this many tokens.", 100, 100_000, 2000),
             "includeSources": {
                 "type": "boolean",
                 "description": "Also scores and relations.",
                 "default": False,
             },
         },
-        _DONE,
+        done(PACKAGE),
         ("focus",),
     ),
     ToolSpec(
@@ -180,10 +180,10 @@ _SPECS = (
         "What a new session should know: constraints, preferences, decisions, the last diary "
         "entries, the shape of the project. Call it once, at the start.",
         {
-            "topic": _text("What the session is about, if that is known."),
-            "project": _text("Name or folder of the project."),
+            "topic": text("What the session is about, if that is known."),
+            "project": text(_PROJECT),
         },
-        _DONE,
+        done(WARM_UP),
     ),
     ToolSpec(
         "deep_recall",
@@ -192,16 +192,19 @@ _SPECS = (
         "model, if the user configured one, searches the history by code of its own and answers "
         "with sources. Without one the best evidence comes back.",
         {
-            "query": _text("The question.", minLength=1),
+            "query": text("The question.", minLength=1),
             "scope": {
+                "type": "string",
                 "enum": ["recent_sessions", "current_session", "all_sessions"],
                 "default": "recent_sessions",
             },
-            "conversationId": _text("The conversation, for current_session."),
+            "conversationId": text("The conversation, for current_session."),
             "includeMemory": {"type": "boolean", "default": True},
         },
-        _DONE,
+        done(ANSWER),
         ("query",),
+        # It may register a gap, and a model that the user configured may cost money.
+        read_only=False,
         idempotent=False,
     ),
     ToolSpec(
@@ -210,11 +213,12 @@ _SPECS = (
         "What was done in this session, what was learned, what is next: 80 to 160 words or a few "
         "points. The next session reads it.",
         {
-            "summary": _text("The entry.", minLength=1, maxLength=65_536),
-            "subject": _text("What it is about."),
-            "tags": _list("Words to filter by."),
+            "summary": text("The entry.", minLength=1, maxLength=65_536),
+            "subject": text("What it is about."),
+            "tags": words("Words to filter by."),
+            "project": text(_PROJECT),
         },
-        _DONE,
+        done(KEPT),
         ("summary",),
         read_only=False,
         idempotent=False,
@@ -225,11 +229,11 @@ _SPECS = (
         "Keep turns verbatim, for clients whose transcripts are not followed. Turns that are there "
         "already are not kept again.",
         {
-            "conversationId": _text("Where they belong.", minLength=1),
+            "conversationId": text("Where they belong.", minLength=1),
             "turns": {
                 "type": "array",
-                "items": _object(
-                    {"role": _text("user or assistant"), "text": _text("The words.")},
+                "items": shape(
+                    {"role": text("user or assistant"), "text": text("The words.")},
                     ("role", "text"),
                 ),
                 "description": "In their order.",
@@ -240,11 +244,15 @@ _SPECS = (
                 "default": False,
             },
         },
-        _DONE,
+        done(
+            shape(
+                {"conversation_id": STRING, "kept": WHOLE, "known": WHOLE, "jobs": WHOLE},
+                ("conversation_id", "kept", "known"),
+            )
+        ),
         ("conversationId", "turns"),
         by_default=False,
         read_only=False,
-        idempotent=False,
     ),
     ToolSpec(
         "observe",
@@ -252,14 +260,15 @@ _SPECS = (
         "Keep a note for later tasks in this project: a decision, a constraint, a blocker, an "
         "insight about the code. A decision may supersede an older one.",
         {
-            "text": _text("The note, with the names of what it concerns.", minLength=1),
-            "kind": {"enum": list(NOTE_KINDS), "default": "note"},
-            "importance": _count("1 to 5.", 1, 5, 3),
-            "tags": _list("Words to filter by."),
-            "source": _text("Where it comes from, e.g. a path."),
-            "supersedes": _text("The id of a note that this one replaces."),
+            "text": text("The note, with the names of what it concerns.", minLength=1),
+            "kind": {"type": "string", "enum": list(NOTE_KINDS), "default": "note"},
+            "importance": count("1 to 5.", 1, 5, 3),
+            "tags": words("Words to filter by."),
+            "source": text("Where it comes from, e.g. a path."),
+            "supersedes": text("The id of a note that this one replaces."),
+            "project": text(_PROJECT),
         },
-        _DONE,
+        done(KEPT),
         ("text",),
         by_default=False,
         read_only=False,
@@ -271,7 +280,7 @@ _SPECS = (
         "Delete one memory or note, or all that filters find, with its history. Says how many went "
         "and which conversations still hold the words.",
         {
-            "id": _text("The id of what to forget."),
+            "id": text("The id of what to forget."),
             "filters": {"type": "object", "description": "Or conditions, as in recall_memory."},
             "soft": {
                 "type": "boolean",
@@ -279,7 +288,7 @@ _SPECS = (
                 "default": False,
             },
         },
-        _DONE,
+        done(shape({"count": WHOLE, "ids": STRINGS, "surviving": ROWS}, ("count", "surviving"))),
         by_default=False,
         read_only=False,
         destructive=True,
@@ -288,16 +297,16 @@ _SPECS = (
         "gaps",
         "Questions without an answer",
         "What was asked and could not be answered, the most asked first.",
-        {"status": {"enum": ["open", "closed", "expired"], "default": "open"}},
-        _ANSWERED,
+        {"status": {"type": "string", "enum": ["open", "closed", "expired"], "default": "open"}},
+        answered(shape({"id": STRING, "question": STRING, "asked": WHOLE}, ("id", "question"))),
         by_default=False,
     ),
     ToolSpec(
         "search",
         "Search everything",
         "Turns and memories that match a query, as a list of ids and titles to fetch.",
-        {"query": _text("What to look for.", minLength=1)},
-        _object({"results": _ROWS}, ("results",)),
+        {"query": text("What to look for.", minLength=1)},
+        shape({"results": ROWS}, ("results",)),
         ("query",),
         by_default=False,
     ),
@@ -305,14 +314,14 @@ _SPECS = (
         "fetch",
         "Fetch one result",
         "The whole text of a result of `search`.",
-        {"id": _text("The id that `search` gave.", minLength=1)},
-        _object(
+        {"id": text("The id that `search` gave.", minLength=1)},
+        shape(
             {
                 "id": {"type": "string"},
                 "title": {"type": "string"},
                 "text": {"type": "string"},
                 "url": {"type": "string"},
-                "metadata": _ANY,
+                "metadata": ANY,
             },
             ("id", "title", "text"),
         ),

@@ -1,0 +1,94 @@
+"""What all namespaces of a home share for deep recall: the models of both roles, and the sandbox.
+
+In: settings, or models that the caller made. Out: the same, opened when they are first used:
+whoever never asks a deep question pays nothing for them.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from anaphora.config import Settings
+
+if TYPE_CHECKING:
+    from anaphora.deep.models import ModelRole
+    from anaphora.deep.sandbox.base import Engine
+
+__all__ = ["DeepTools", "Models"]
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The model that writes code and the one that reads; they may be the same."""
+
+    code: ModelRole
+    sub: ModelRole
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of both roles."""
+        return self.code.name, self.sub.name
+
+
+class DeepTools:
+    """The models and the sandbox of a home. Safe to share between threads.
+
+    `code` and `sub` are models that the caller made; without them `settings` says which.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        code: ModelRole | None = None,
+        sub: ModelRole | None = None,
+        engine: Engine | None = None,
+    ) -> None:
+        self._settings = settings
+        self._given = code, sub
+        self._engine = engine
+        self._models: Models | None = None
+        self._known = False
+        self._own: list[ModelRole] = []
+        self._lock = threading.Lock()
+
+    def models(self) -> Models | None:
+        """The models of both roles; None where none is configured. Raises `NoModel`."""
+        with self._lock:
+            if not self._known:
+                self._models = self._opened()
+                self._known = True
+            return self._models
+
+    def engine(self) -> Engine:
+        """The sandbox. Raises `MissingExtra`."""
+        with self._lock:
+            if self._engine is None:
+                from anaphora.deep.sandbox.monty import MontyEngine
+
+                self._engine = MontyEngine()
+            return self._engine
+
+    def close(self) -> None:
+        """End the connections of the models that were made here."""
+        with self._lock:
+            own, self._own = self._own, []
+        for model in own:
+            close = getattr(model, "close", None)
+            if close is not None:
+                close()
+
+    def _opened(self) -> Models | None:
+        code, sub = self._given
+        if code is None or (sub is None and self._settings.sub_model is not None):
+            from anaphora.deep.remote import open_models
+
+            found = open_models(self._settings)
+            if found is not None:
+                # One of the two may be the caller's own, or both may be the same.
+                self._own = list(dict.fromkeys(found))
+                code, sub = code or found[0], sub or found[1]
+        if code is None:
+            return None
+        return Models(code, sub or code)

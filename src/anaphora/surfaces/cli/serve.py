@@ -1,0 +1,158 @@
+"""`anaphora serve`, `anaphora token`: memory over HTTP, and who may use it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from anaphora.errors import InvalidInput
+from anaphora.surfaces.cli.output import console, emit, table, visible
+from anaphora.surfaces.cli.where import Where, opened
+from anaphora.surfaces.rest.options import DEFAULT_PORT, ServerOptions
+
+__all__ = ["register"]
+
+Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
+tokens = typer.Typer(no_args_is_help=True, help="Tokens: who may use the server.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the program."""
+    app.command()(serve)
+    app.add_typer(tokens, name="token")
+
+
+def serve(
+    context: typer.Context,
+    host: Annotated[
+        str, typer.Option(help="The address; any but loopback needs a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: a free one.")] = DEFAULT_PORT,
+    require_token: Annotated[
+        bool, typer.Option("--require-token", help="Ask for a token on loopback, too.")
+    ] = False,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="A name by which it is called, besides its address.")
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None, typer.Option(help="A site whose pages may call it.")
+    ] = None,
+    projects: Annotated[
+        list[Path] | None,
+        typer.Option(help="A folder in which callers with a token may index projects."),
+    ] = None,
+    rate: Annotated[float, typer.Option(min=0, help="Requests a second for each caller.")] = 0,
+    burst: Annotated[int, typer.Option(min=1, help="Requests at once for each caller.")] = 200,
+    body_limit: Annotated[int, typer.Option(min=1, help="Bytes of a body at most.")] = (
+        ServerOptions().body_limit
+    ),
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for one request.")] = 60.0,
+    dream_every: Annotated[
+        float | None, typer.Option(min=0.01, help="Minutes between background dreams.")
+    ] = None,
+) -> None:
+    """Serve memory over HTTP, and the page to look at it, until interrupted."""
+    from anaphora.surfaces.rest.running import run
+
+    options = ServerOptions(
+        require_token=require_token,
+        hosts=tuple(allow_host or ()),
+        origins=tuple(origin.rstrip("/") for origin in allow_origin or ()),
+        projects=tuple(projects or ()),
+        rate=rate,
+        burst=burst,
+        body_limit=body_limit,
+        seconds=timeout,
+        dream_every=None if dream_every is None else dream_every * 60,
+    )
+    out = console()
+    with opened(context, warm=True) as memory:
+        run(
+            memory,
+            host,
+            port,
+            options,
+            on_start=lambda url: out.print(f"Anaphora is at {url} (Ctrl-C ends it)"),
+        )
+
+
+@tokens.command()
+def create(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="What it is for, e.g. the agent's name.")],
+    namespace: Annotated[
+        list[str] | None,
+        typer.Option(help="A namespace that it opens; several times for several; '*' for all."),
+    ] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="It changes nothing.")] = False,
+    expires: Annotated[str | None, typer.Option(help="When it ends, RFC 3339.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Make a token. It is shown once: only a hash of it is kept."""
+    where: Where = context.obj
+    with opened(context) as memory:
+        made = memory.tokens.create(
+            name,
+            namespaces=tuple(namespace or (where.namespace,)),
+            read_only=read_only,
+            expires_at=_time(expires),
+        )
+    if as_json:
+        emit(made)
+        return
+    out = console()
+    out.print(Text(made.secret))
+    opens = ", ".join(made.token.namespaces)
+    out.print(Text(visible(f"{made.token.name} opens {opens}; keep it, it is not shown again")))
+
+
+@tokens.command("list")
+def list_(context: typer.Context, as_json: Json = False) -> None:
+    """List the tokens that were made, and what each opens."""
+    with opened(context) as memory:
+        found = memory.tokens.list()
+    if as_json:
+        emit(found)
+        return
+    now = datetime.now(UTC)
+    rows = [
+        (
+            token.id,
+            token.name,
+            ", ".join(token.namespaces) + (" (reads)" if token.read_only else ""),
+            "revoked" if token.revoked_at else "alive" if token.alive(now) else "ended",
+            f"{token.last_used:%Y-%m-%d %H:%M}" if token.last_used else "never",
+        )
+        for token in found
+    ]
+    out = console()
+    out.print(table("", ("id", "name", "opens", "state", "used"), rows) if rows else "no tokens")
+
+
+@tokens.command()
+def revoke(
+    context: typer.Context,
+    which: Annotated[str, typer.Argument(metavar="ID|NAME", help="The token's id or name.")],
+    as_json: Json = False,
+) -> None:
+    """Let a token open nothing any more, from this moment on."""
+    with opened(context) as memory:
+        gone = memory.tokens.revoke(which)
+    if as_json:
+        emit(gone)
+    else:
+        console().print(Text(visible(f"revoked {gone.name} ({gone.id})")))
+
+
+def _time(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput("expires", text, "expected a time like 2026-03-01T12:00:00Z") from None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)

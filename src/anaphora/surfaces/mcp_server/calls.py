@@ -1,0 +1,267 @@
+"""What each tool does: one call of the facade, and its result in both forms.
+
+In: a memory and checked arguments. Out: an `Answer`. It runs in a worker thread and raises the
+facade's own errors.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from anaphora.errors import InvalidInput, NotFound
+from anaphora.surfaces.mcp_server import words
+from anaphora.surfaces.wire import plain
+from anaphora.values import Degraded, NewTurn, Turn
+
+if TYPE_CHECKING:
+    from anaphora.deep_values import DeepStep
+    from anaphora.memory import Memory
+
+__all__ = ["CALLS", "Answer", "Place"]
+
+NOTHING_YET: Final = "Nothing is kept yet that a new session should know."
+SEARCHED: Final = 8
+"""Results of each lane that `search` lists."""
+_TITLE: Final = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a call comes from: the known project it is about, and what to say about its indexing.
+
+    `on_step` is told the steps of a deep question; `background` runs work that nobody waits for.
+    """
+
+    project: str | None = None
+    degraded: tuple[Degraded, ...] = ()
+    on_step: Callable[[DeepStep], None] | None = None
+    background: Callable[[Callable[[], object]], object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The JSON form and the text form. `bare` ones are the whole result, without an envelope."""
+
+    data: Any
+    text: str
+    degraded: Sequence[Degraded] = ()
+    bare: bool = False
+
+
+Given = Mapping[str, Any]
+
+
+def recall_memory(memory: Memory, given: Given, place: Place) -> Answer:
+    """Lasting memories for a query."""
+    found = memory.recall(
+        given["query"],
+        top_k=given["topK"],
+        min_score=given["minScore"],
+        filters=given.get("filters"),
+    )
+    text = words.hits_text(found, given["minScore"])
+    return Answer([plain(hit) for hit in found], text, found.degraded)
+
+
+def store_memory(memory: Memory, given: Given, place: Place) -> Answer:
+    """Keep one memory."""
+    done = memory.remember(
+        given["content"],
+        type=given["type"],
+        path=given.get("path"),
+        payload=given.get("payload"),
+        tags=given.get("tags", ()),
+        category=given.get("category"),
+        supersedes=given.get("supersedes"),
+    )
+    return Answer(plain(done), words.remembered_text(done))
+
+
+def recall_conversation(memory: Memory, given: Given, place: Place) -> Answer:
+    """Turns of earlier conversations."""
+    found = memory.recall_conversation(
+        given.get("conversationId"),
+        given["query"],
+        top_k=given["topK"],
+        budget=given["budget"],
+    )
+    return Answer([plain(hit) for hit in found], words.turns_text(found), found.degraded)
+
+
+def recall_context(memory: Memory, given: Given, place: Place) -> Answer:
+    """What a task in a project needs."""
+    from anaphora.recall.package import render_package
+
+    found = memory.recall_context(
+        given["focus"],
+        project=given.get("project", place.project),
+        budget=given["budget"],
+        include_sources=given["includeSources"],
+    )
+    found = replace(found, degraded=(*place.degraded, *found.degraded))
+    return Answer(plain(found), render_package(found))
+
+
+def warm_up(memory: Memory, given: Given, place: Place) -> Answer:
+    """What a new session should know."""
+    from anaphora.recall.package import HEADER
+    from anaphora.recall.warm_up import render_warm_up
+
+    found = memory.warm_up(given.get("topic"), project=given.get("project", place.project))
+    found = replace(found, degraded=(*place.degraded, *found.degraded))
+    text = render_warm_up(found)
+    return Answer(plain(found), text if text != HEADER else NOTHING_YET)
+
+
+def deep_recall(memory: Memory, given: Given, place: Place) -> Answer:
+    """An answer from the whole history."""
+    found = memory.deep_recall(
+        given["query"],
+        scope=given["scope"],
+        conversation_id=given.get("conversationId"),
+        include_memory=given["includeMemory"],
+        on_step=place.on_step,
+    )
+    return Answer(plain(found), words.deep_text(found))
+
+
+def save_diary(memory: Memory, given: Given, place: Place) -> Answer:
+    """Keep a diary entry."""
+    done = memory.write_diary(
+        given["summary"],
+        subject=given.get("subject"),
+        tags=given.get("tags", ()),
+        project=given.get("project", place.project),
+    )
+    return Answer(plain(done), _kept("diary entry", done.id, done.redacted))
+
+
+def observe(memory: Memory, given: Given, place: Place) -> Answer:
+    """Keep a note about the project."""
+    done = memory.observe(
+        given["text"],
+        kind=given["kind"],
+        importance=given["importance"],
+        tags=given.get("tags", ()),
+        source=given.get("source"),
+        supersedes=given.get("supersedes"),
+        project=given.get("project", place.project),
+    )
+    return Answer(plain(done), _kept(done.kind.replace("_", " "), done.id, done.redacted))
+
+
+def forget(memory: Memory, given: Given, place: Place) -> Answer:
+    """Delete by id or by filter."""
+    done = memory.forget(given.get("id"), filters=given.get("filters"), soft=given["soft"])
+    return Answer(plain(done), words.forgotten_text(done))
+
+
+def gaps(memory: Memory, given: Given, place: Place) -> Answer:
+    """Questions without an answer."""
+    found = memory.gaps(given["status"])
+    return Answer([plain(gap) for gap in found], words.gaps_text(found, given["status"]))
+
+
+# Two calls at once must not both find the same turns missing.
+_saving = threading.Lock()
+
+
+def save_turns(memory: Memory, given: Given, place: Place) -> Answer:
+    """Keep the turns that the thread does not end with already."""
+    to, ended = given["conversationId"], given["ended"]
+    turns = [NewTurn(one["role"], one["text"]) for one in given["turns"] if one["text"].strip()]
+    with _saving:
+        thread = memory.conversations.get(to)
+        known = _overlap(thread.turns if thread is not None else (), turns)
+        if turns[known:]:
+            memory.conversations.extend(to, turns[known:])
+    jobs = memory.end_session(to) if ended else 0
+    if ended and place.background is not None:
+        place.background(memory.run_jobs)
+    data = {"conversation_id": to, "kept": len(turns) - known, "known": known, "jobs": jobs}
+    text = f"{data['kept']} kept, {known} there already."
+    return Answer(data, text + (" The session has ended." if ended else ""))
+
+
+def _overlap(kept: Sequence[Turn], turns: Sequence[NewTurn]) -> int:
+    """How many of the first new turns are the last ones of the thread."""
+    tail = [(turn.role, turn.text) for turn in kept[max(0, len(kept) - len(turns)) :]]
+    given = [(turn.role, turn.text) for turn in turns]
+    sizes = range(min(len(tail), len(given)), 0, -1)
+    return next((size for size in sizes if tail[-size:] == given[:size]), 0)
+
+
+def search(memory: Memory, given: Given, place: Place) -> Answer:
+    """Ids and titles of what matches, from both lanes."""
+    from anaphora.recall.memories import FLOOR
+
+    query = given["query"]
+    memories = memory.recall(query, top_k=SEARCHED, min_score=FLOOR)
+    turns = memory.recall_conversation(None, query, top_k=SEARCHED)
+    results = [_result("memory", hit.id, hit.text) for hit in memories]
+    results += [_result("turn", f"{hit.conversation_id}#{hit.index}", hit.text) for hit in turns]
+    return _as_json({"results": results})
+
+
+def _result(kind: str, of: str, text: str) -> dict[str, str]:
+    title = " ".join(text.split())
+    return {
+        "id": f"{kind}:{of}",
+        "title": title if len(title) <= _TITLE else title[: _TITLE - 1] + "…",
+        "url": f"anaphora://{kind}/{of}",
+    }
+
+
+def fetch(memory: Memory, given: Given, place: Place) -> Answer:
+    """The whole text behind an id of `search`."""
+    kind, _, of = given["id"].partition(":")
+    if kind == "memory" and of:
+        record = memory.get(of)
+        more = plain(record)
+        text = more.pop("text")
+    elif kind == "turn" and "#" in of:
+        turn = _turn(memory, of)
+        more = plain(turn)
+        text = more.pop("text")
+    else:
+        raise InvalidInput("id", given["id"], "expected an id that `search` gave")
+    return _as_json({**_result(kind, of, text), "text": text, "metadata": more})
+
+
+def _turn(memory: Memory, of: str) -> Turn:
+    conversation_id, _, index = of.rpartition("#")
+    thread = memory.conversations.get(conversation_id)
+    if thread is None or not index.isdecimal() or int(index) >= len(thread.turns):
+        raise NotFound("turn", of)
+    return thread.turns[int(index)]
+
+
+def _as_json(data: dict[str, Any]) -> Answer:
+    # The connectors that use this pair read the text as JSON.
+    return Answer(data, json.dumps(data, ensure_ascii=False), bare=True)
+
+
+def _kept(what: str, of: str, redacted: Sequence[str]) -> str:
+    out = f" Taken out before it was stored: {', '.join(redacted)}." if redacted else ""
+    return f"Kept the {what} {of}.{out}"
+
+
+CALLS: Final[Mapping[str, Callable[[Memory, Given, Place], Answer]]] = {
+    "recall_memory": recall_memory,
+    "store_memory": store_memory,
+    "recall_conversation": recall_conversation,
+    "recall_context": recall_context,
+    "warm_up": warm_up,
+    "deep_recall": deep_recall,
+    "save_diary": save_diary,
+    "save_turns": save_turns,
+    "observe": observe,
+    "forget": forget,
+    "gaps": gaps,
+    "search": search,
+    "fetch": fetch,
+}

@@ -1,0 +1,136 @@
+"""The folders that a client works in, and their indexing in the background.
+
+In: folders that a client named, or the one that the server was started in. Out: the known project
+of a call, and what is still being indexed. It indexes no home folder and nothing above one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
+
+from anaphora.errors import AnaphoraError
+from anaphora.surfaces.mcp_server.calls import Place
+from anaphora.values import Degraded
+
+if TYPE_CHECKING:
+    from anaphora.memory import Memory
+    from anaphora.surfaces.mcp_server.desk import Desk
+
+__all__ = ["Folders", "folder_of", "started_in"]
+
+PATIENCE: Final = 2.0
+"""Seconds that a call waits for the first indexing before it answers from what is there."""
+
+_MARKS: Final = (
+    ".git", ".hg", "pyproject.toml", "package.json", "go.mod", "Cargo.toml", "pom.xml",
+    "build.gradle", "build.gradle.kts", "composer.json", "Gemfile", "CMakeLists.txt", "Makefile",
+    "AGENTS.md", "CLAUDE.md",
+)  # fmt: skip
+
+
+class Folders:
+    """What has been done about each folder. `desk` runs the indexing."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._lock = threading.Lock()
+        self._indexing: dict[Path, Future[Any]] = {}
+
+    def place(self, memory: Memory, folders: Sequence[Path]) -> Place:
+        """The project of a call, after at most `PATIENCE` seconds for folders not seen before.
+
+        The folders of a client that has none, or that are no project, are no error.
+        """
+        begun = [self._begun(memory, folder) for folder in folders]
+        waiting = [future for future in begun if future is not None]
+        wait(waiting, timeout=PATIENCE)
+        known = _known(memory, folders)
+        told = [
+            Degraded("indexing", f"{folder} is still being indexed: ask again in a moment")
+            for folder, future in zip(folders, begun, strict=True)
+            if future is not None and not future.done()
+        ]
+        told += [Degraded("indexing", why) for why in map(self._failed, folders) if why]
+        # With several folders open, no single one is what the call is about.
+        return Place(known[0] if len(folders) == 1 and known else None, tuple(told))
+
+    def known(self, memory: Memory, folders: Sequence[Path]) -> Place:
+        """The project of a call, without indexing anything."""
+        known = _known(memory, folders)
+        return Place(known[0] if len(folders) == 1 and known else None)
+
+    def _failed(self, folder: Path) -> str | None:
+        """Why a folder could not be indexed, told once: the next call tries it again."""
+        with self._lock:
+            future = self._indexing.get(folder)
+            why: str | None = future.result() if future is not None and future.done() else None
+            if why:
+                del self._indexing[folder]
+            return why
+
+    def _begun(self, memory: Memory, folder: Path) -> Future[Any] | None:
+        """The indexing of a folder, begun if need be; None when it was known before."""
+        with self._lock:
+            if folder in self._indexing:
+                return self._indexing[folder]
+            # A project that is known is brought up to date by every question of its own accord.
+            if _known(memory, (folder,)):
+                return None
+            future: Future[Any] = self._desk.submit(lambda: _index(memory, folder))
+            self._indexing[folder] = future
+            return future
+
+
+def _index(memory: Memory, folder: Path) -> str | None:
+    """Index a folder; why that failed, if it did."""
+    try:
+        memory.index_project(folder, embed=False)
+    except AnaphoraError as error:
+        return f"{folder} was not indexed: {error}"
+    return None
+
+
+def _known(memory: Memory, folders: Iterable[Path]) -> list[str]:
+    """The roots of known projects that hold these folders, the nearest for each."""
+    roots = {Path(project.root): project.root for project in memory.projects()}
+    found = [
+        next((roots[at] for at in (folder, *folder.parents) if at in roots), None)
+        for folder in folders
+    ]
+    return [root for root in found if root is not None]
+
+
+def folder_of(uri: str, home: Path) -> Path | None:
+    """The folder behind a client's `file://` URI; None for what must not be indexed."""
+    parts = urlsplit(uri)
+    if parts.scheme != "file":
+        return None
+    text = unquote(parts.path)
+    # file:///C:/work on Windows
+    text = text[1:] if text[2:3] == ":" else text
+    return _allowed(Path(text), home)
+
+
+def started_in(folder: Path, home: Path) -> Path | None:
+    """The project around the folder that the server was started in; None when it is in none."""
+    around = (folder, *folder.parents)
+    for at in around:
+        if _allowed(at, home) is None:
+            return None
+        if any((at / mark).exists() for mark in _MARKS):
+            top = next((up for up in (at, *at.parents) if (up / ".git").exists()), at)
+            return _allowed(top, home) or at.resolve()
+    return None
+
+
+def _allowed(folder: Path, home: Path) -> Path | None:
+    try:
+        place = folder.resolve(strict=True)
+    except OSError:
+        return None
+    return place if place.is_dir() and place not in (home, *home.parents) else None

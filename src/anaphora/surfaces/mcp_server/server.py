@@ -1,0 +1,281 @@
+"""The tools, resources and prompts, put on the official SDK's server.
+
+In: requests of a client. Out: results in the protocol's types. What a tool does is in `calls.py`;
+here it is checked, run in a worker thread and wrapped. An error that Anaphora raises on purpose
+becomes a result with `isError` and one sentence.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+import mcp_types as types
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from anaphora import __version__
+from anaphora.aio_workers import in_loop
+from anaphora.config import client_folders
+from anaphora.errors import AnaphoraError
+from anaphora.surfaces.mcp_server.calls import CALLS, Answer, Place
+from anaphora.surfaces.mcp_server.checking import checked
+from anaphora.surfaces.mcp_server.desk import Desk
+from anaphora.surfaces.mcp_server.folders import Folders, folder_of, started_in
+from anaphora.surfaces.mcp_server.reading import PROMPTS, RESOURCES, TEMPLATE, prompt, read
+from anaphora.surfaces.mcp_server.tools import INSTRUCTIONS, TOOLS, ToolSpec
+from anaphora.surfaces.wire import plain
+
+if TYPE_CHECKING:
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+
+    from anaphora.deep_values import DeepStep
+    from anaphora.memory import Memory
+
+    Context = ServerRequestContext[Any, Any]
+
+__all__ = ["Surface", "built"]
+
+ROOTS_PATIENCE: Final = 2.0
+"""Seconds that a client has to name its folders."""
+
+# These look at, or note something about, the project that the client has open.
+_INDEXING: Final = ("recall_context", "warm_up")
+_IN_A_PROJECT: Final = (*_INDEXING, "save_diary", "observe")
+_LONG: Final = "deep_recall"
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+class Surface:
+    """The handlers of one server. `started` is its folder; None when that says nothing."""
+
+    def __init__(self, desk: Desk, tools: Sequence[str], started: Path | None) -> None:
+        self._desk = desk
+        self._tools = {name: TOOLS[name] for name in tools}
+        self._started = started
+        self._home = client_folders().user
+        self._folders = Folders(desk)
+        self._silent = False
+
+    async def list_tools(self, context: Context, params: object) -> types.ListToolsResult:
+        """The tools, without touching anything."""
+        return types.ListToolsResult(tools=[_tool(spec) for spec in self._tools.values()])
+
+    async def call_tool(
+        self, context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        """Run one tool in a worker thread."""
+        spec = self._tools.get(params.name)
+        if spec is None:
+            raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r} here")
+        folders = await self._open_folders(context) if spec.name in _IN_A_PROJECT else ()
+        if spec.name == _LONG:
+            return await self._told(context, spec, params.arguments)
+        return await self._desk.quick.do(self._run, spec, params.arguments, folders)
+
+    async def _told(
+        self, context: Context, spec: ToolSpec, given: dict[str, Any] | None
+    ) -> types.CallToolResult:
+        """A long call, its steps told to a client that wants to know."""
+        send, receive = anyio.create_memory_object_stream[Any](math.inf)
+
+        async def tell() -> None:
+            async with receive:
+                async for step in receive:
+                    await context.session.report_progress(step.number, None, _said(step))
+
+        def heard(step: DeepStep) -> None:
+            # A call that was cancelled goes on in its thread; nobody listens any more.
+            with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                send.send_nowait(step)
+
+        # What was told is sent before the answer is.
+        async with anyio.create_task_group() as group:
+            group.start_soon(tell)
+            with send:
+                result = await self._desk.long.do(self._run, spec, given, (), in_loop(heard))
+        return result
+
+    def _run(
+        self,
+        spec: ToolSpec,
+        given: dict[str, Any] | None,
+        folders: Sequence[Path],
+        on_step: Callable[[DeepStep], None] | None = None,
+    ) -> types.CallToolResult:
+        try:
+            arguments = checked(spec, given)
+            memory = self._desk.memory()
+            place = self._place(memory, spec, arguments, folders, on_step)
+            answer = CALLS[spec.name](memory, arguments, place)
+        except AnaphoraError as error:
+            text = types.TextContent(text=_clean(str(error)))
+            return types.CallToolResult(content=[text], is_error=True)
+        return types.CallToolResult(
+            content=[types.TextContent(text=_clean(answer.text))],
+            structured_content=_clean(self._structured(answer)),
+        )
+
+    def _place(
+        self,
+        memory: Memory,
+        spec: ToolSpec,
+        arguments: dict[str, Any],
+        folders: Sequence[Path],
+        on_step: Callable[[DeepStep], None] | None,
+    ) -> Place:
+        if folders and "project" not in arguments and spec.name in _IN_A_PROJECT:
+            if spec.name in _INDEXING:
+                return self._folders.place(memory, folders)
+            return self._folders.known(memory, folders)
+        return Place(on_step=on_step, background=self._desk.submit)
+
+    def _structured(self, answer: Answer) -> dict[str, Any]:
+        if answer.bare:
+            return dict(answer.data)
+        now = round(self._desk.clock().timestamp() * 1000)
+        result = {"success": True, "data": answer.data, "timestamp": now}
+        if isinstance(answer.data, list):
+            result["degraded"] = [plain(part) for part in answer.degraded]
+        return result
+
+    async def _open_folders(self, context: Context) -> tuple[Path, ...]:
+        """The folders that the client has open, else the one that the server was started in."""
+        session = context.session
+        capabilities = session.client_capabilities
+        asks = capabilities is not None and capabilities.roots is not None
+        if asks and session.can_send_request and not self._silent:
+            try:
+                with anyio.fail_after(ROOTS_PATIENCE), warnings.catch_warnings():
+                    # Deprecated in the newest protocol, where no request can be sent either.
+                    found = await session.send_request(
+                        types.ListRootsRequest(), types.ListRootsResult
+                    )
+            except (TimeoutError, MCPError):
+                # It said that it would answer, and does not: it is not asked again.
+                self._silent = True
+            else:
+                named = (folder_of(str(root.uri), self._home) for root in found.roots)
+                return tuple(dict.fromkeys(folder for folder in named if folder is not None))
+        around = None if self._started is None else started_in(self._started, self._home)
+        return () if around is None else (around,)
+
+    async def list_resources(self, context: Context, params: object) -> types.ListResourcesResult:
+        """What can be read."""
+        return types.ListResourcesResult(
+            resources=[types.Resource(**one, mime_type="text/plain") for one in RESOURCES]
+        )
+
+    async def list_templates(
+        self, context: Context, params: object
+    ) -> types.ListResourceTemplatesResult:
+        """What can be read by id."""
+        return types.ListResourceTemplatesResult(
+            resource_templates=[types.ResourceTemplate(**TEMPLATE, mime_type="text/plain")]
+        )
+
+    async def read_resource(
+        self, context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        """One resource as text."""
+        uri = str(params.uri)
+        try:
+            text = await self._desk.quick.do(lambda: read(self._desk.memory(), uri))
+        except AnaphoraError as error:
+            raise MCPError(types.INVALID_PARAMS, _clean(str(error))) from error
+        content = types.TextResourceContents(uri=uri, text=_clean(text), mime_type="text/plain")
+        return types.ReadResourceResult(contents=[content])
+
+    async def list_prompts(self, context: Context, params: object) -> types.ListPromptsResult:
+        """What a person may ask for by name."""
+        return types.ListPromptsResult(
+            prompts=[
+                types.Prompt(
+                    name=one.name,
+                    title=one.title,
+                    description=one.description,
+                    arguments=[
+                        types.PromptArgument(name=name, description=text, required=required)
+                        for name, text, required in one.arguments
+                    ],
+                )
+                for one in PROMPTS.values()
+            ]
+        )
+
+    async def get_prompt(
+        self, context: Context, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
+        """A prompt with its arguments filled in."""
+        try:
+            description, text = prompt(params.name, params.arguments or {})
+        except AnaphoraError as error:
+            raise MCPError(types.INVALID_PARAMS, str(error)) from error
+        message = types.PromptMessage(role="user", content=types.TextContent(text=text))
+        return types.GetPromptResult(description=description, messages=[message])
+
+    async def wake(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Open the memory in the background once the handshake was answered."""
+        result = await call_next(ctx)
+        if ctx.method != "initialize":
+            self._desk.begin()
+        return result
+
+
+def built(desk: Desk, tools: Sequence[str], started: Path | None) -> Server[Any]:
+    """A server with these tools over the memory at `desk`."""
+    surface = Surface(desk, tools, started)
+    server: Server[Any] = Server(
+        "anaphora",
+        version=__version__,
+        title="Anaphora",
+        instructions=INSTRUCTIONS,
+        on_list_tools=surface.list_tools,
+        on_call_tool=surface.call_tool,
+        on_list_resources=surface.list_resources,
+        on_list_resource_templates=surface.list_templates,
+        on_read_resource=surface.read_resource,
+        on_list_prompts=surface.list_prompts,
+        on_get_prompt=surface.get_prompt,
+    )
+    server.middleware.append(surface.wake)
+    return server
+
+
+def _tool(spec: ToolSpec) -> types.Tool:
+    return types.Tool(
+        name=spec.name,
+        title=spec.title,
+        description=spec.description,
+        input_schema=spec.input_schema,
+        output_schema=spec.result,
+        annotations=types.ToolAnnotations(
+            title=spec.title,
+            read_only_hint=spec.read_only,
+            destructive_hint=spec.destructive,
+            idempotent_hint=spec.idempotent,
+            open_world_hint=False,
+        ),
+    )
+
+
+def _said(step: DeepStep) -> str:
+    words = " ".join((step.thought or step.output or step.code).split())
+    return str(_clean(f"{step.kind}: {words[:200]}" if words else step.kind))
+
+
+def _clean(value: Any) -> Any:
+    """The value without lone surrogates: JSON on a wire is UTF-8, which has no place for them."""
+    if isinstance(value, str):
+        return _LONE_SURROGATE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {_clean(key): _clean(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    return value

@@ -1,0 +1,103 @@
+"""The application: routes, gate, metrics and the page, put together.
+
+In: an open memory. Out: an ASGI application. It holds no logic of its own; the memory stays the
+caller's, who closes it when the application has ended.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from anyio import create_task_group, sleep
+from fastapi import FastAPI, Request
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+
+from anaphora.errors import AnaphoraError
+from anaphora.memory import Memory
+from anaphora.store.tokens import Tokens
+from anaphora.surfaces.rest import (
+    context,
+    conversations,
+    deep,
+    health,
+    memories,
+    metrics,
+    problems,
+    transfer,
+)
+from anaphora.surfaces.rest.calls import Service
+from anaphora.surfaces.rest.gate import Gate
+from anaphora.surfaces.rest.openapi import document
+from anaphora.surfaces.rest.options import ServerOptions
+from anaphora.surfaces.wire import dumps
+
+__all__ = ["build"]
+
+_log = logging.getLogger(__name__)
+
+
+def build(memory: Memory, tokens: Tokens, options: ServerOptions) -> FastAPI:
+    """The application over `memory`."""
+    service = Service(memory, tokens, options)
+    figures = metrics.Metrics(service)
+    app = FastAPI(
+        title="Anaphora",
+        summary="Memory for AI agents, over HTTP.",
+        description="Every route works in one namespace, which a header names.",
+        version=version("anaphora"),
+        # Their pages load scripts from elsewhere.
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        lifespan=lambda _: _life(service, figures),
+    )
+    app.state.service = service
+    app.state.metrics = figures
+    problems.register(app)
+    # Their routes themselves: an included router hides them from whoever looks over all routes.
+    for part in (memories, conversations, context, deep, transfer, health, metrics):
+        app.router.routes.extend(part.router.routes)
+    app.router.routes.extend(conversations.seed_router.routes)
+    app.add_api_route("/openapi.json", _openapi, include_in_schema=False)
+    app.openapi = lambda: document(app)  # type: ignore[method-assign]
+    app.add_middleware(Gate, service=service)
+    app.add_middleware(metrics.Measured, metrics=figures, service=service)
+    if options.page is not None and options.page.is_dir():
+        app.mount("/", StaticFiles(directory=options.page, html=True), name="page")
+    return app
+
+
+async def _openapi(request: Request) -> Response:
+    return Response(dumps(request.app.openapi(), indent=None), media_type="application/json")
+
+
+@asynccontextmanager
+async def _life(service: Service, figures: metrics.Metrics) -> AsyncIterator[None]:
+    """While the server runs: dreams now and then. At its end, what has begun is finished."""
+    try:
+        async with create_task_group() as tasks:
+            if service.options.dream_every is not None:
+                tasks.start_soon(_dreaming, service, figures, service.options.dream_every)
+            yield
+            tasks.cancel_scope.cancel()
+    finally:
+        service.workers.finish(lambda: None)
+
+
+async def _dreaming(service: Service, figures: metrics.Metrics, seconds: float) -> None:
+    while True:
+        await sleep(seconds)
+        try:
+            for namespace in await service.do(service.memory.namespaces):
+                view = service.view(namespace)
+                await service.do(view.run_jobs)
+                await service.do(view.dream)
+                figures.dreams.labels("done").inc()
+        except (AnaphoraError, problems.Problem) as error:
+            # The next one may go better; a server must not end by a dream.
+            _log.warning("a background dream failed: %s", error)
+            figures.dreams.labels("failed").inc()

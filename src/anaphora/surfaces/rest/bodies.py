@@ -1,0 +1,297 @@
+"""What requests carry: the bodies and parameters of every route, checked before a memory is asked.
+
+In: JSON. Out: models whose fields are those of the facade. Nothing is converted on the way (a
+number in quotes is no number), and a field that is not known is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, replace
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from anaphora.context_values import NoteKind
+from anaphora.deep_values import Budget, GapStatus, Scope
+from anaphora.memory_values import MemoryType
+from anaphora.values import RecallMode
+
+__all__ = [
+    "AppendTurns",
+    "Ask",
+    "ContextQuestion",
+    "DeepQuestion",
+    "DreamWish",
+    "ExtractWish",
+    "Forgetting",
+    "GapQuery",
+    "ImportQuery",
+    "ListQuery",
+    "MemoryChanges",
+    "NewDiaryEntry",
+    "NewMemoryBody",
+    "NewObservation",
+    "NewProject",
+    "NoQuery",
+    "PageQuery",
+    "SeedTitle",
+    "TraceQuery",
+    "TurnQuestion",
+    "WarmUpQuery",
+    "changes_of",
+]
+
+MAX_TEXT: Final = 4_000_000
+"""Characters in one text: well within the limit of a body."""
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)\Z", re.ASCII)
+_VISIBLE: Final = r"[^\s\x00-\x20\x7f-\xa0]"
+
+
+def _time(value: object) -> datetime:
+    if not isinstance(value, str) or not _RFC3339.match(value):
+        raise ValueError("expected a time such as 2026-04-30T12:00:00Z")
+    text = value.upper().replace("Z", "+00:00")
+    # Python keeps microseconds.
+    return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
+
+
+Time = Annotated[
+    datetime, BeforeValidator(_time), WithJsonSchema({"type": "string", "format": "date-time"})
+]
+Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, pattern=_VISIBLE)]
+Name = Annotated[str, Field(min_length=1, max_length=1024, pattern=_VISIBLE)]
+Query = Annotated[str, Field(max_length=100_000)]
+Tags = Annotated[list[Name], Field(max_length=1_000)]
+Count = Annotated[int, Field(ge=1, le=1_000)]
+Filters = Annotated[
+    dict[str, Any] | None,
+    # The document of the whole knows the language of filters; a part alone cannot.
+    WithJsonSchema({"x-filter": True}),
+]
+
+
+class Body(BaseModel):
+    """Strict, and closed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Parameters(BaseModel):
+    """Of a URL: texts, from which numbers are read; closed."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class NoQuery(Parameters):
+    """No parameters."""
+
+
+class NewMemoryBody(Body):
+    """One thing to remember."""
+
+    text: Text
+    type: MemoryType = "semantic"
+    path: Name | None = None
+    payload: dict[str, Any] | None = None
+    tags: Tags = []
+    category: Name | None = None
+    source: Name | None = None
+    conversation_id: Name | None = None
+    turn_index: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
+    parent: Name | None = None
+    supersedes: Name | None = None
+    expires_at: Time | None = None
+    created_at: Time | None = None
+
+
+class MemoryChanges(Body):
+    """What to change; a field that is not here stays."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+    text: Text | None = None
+    type: MemoryType | None = None
+    path: Name | None = None
+    payload: dict[str, Any] | None = None
+    tags: Tags | None = None
+    category: Name | None = None
+    expires_at: Time | None = None
+
+
+class Ask(Body):
+    """A question to lasting memories."""
+
+    query: Query
+    top_k: Count = 3
+    min_score: Annotated[float, Field(ge=-1e9, le=1e9)] | None = None
+    filters: Filters = None
+    mode: RecallMode = "hybrid"
+    as_of: Time | None = None
+    explain: bool = False
+
+
+class Forgetting(Body):
+    """What to forget: one memory, or all that a filter finds. Exactly one of the two."""
+
+    id: Name | None = None
+    filters: Filters = None
+    soft: bool = False
+
+
+class ListQuery(Parameters):
+    """A page of memories. `filters` is a filter in JSON."""
+
+    filters: str | None = None
+    limit: Annotated[int, Field(ge=1, le=1_000)] = 50
+    cursor: str | None = None
+
+
+class PageQuery(Parameters):
+    """A page of a listing."""
+
+    limit: Annotated[int, Field(ge=1, le=1_000)] = 50
+    cursor: str | None = None
+
+
+class Turn(Body):
+    """A turn to be kept."""
+
+    role: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
+    text: Annotated[str, Field(max_length=MAX_TEXT)]
+    intent_id: Annotated[str, Field(max_length=1024)] = ""
+    ts: Time | None = None
+    speaker: Name | None = None
+
+
+class AppendTurns(Body):
+    """Turns for the end of a conversation, all or none of them."""
+
+    turns: Annotated[list[Turn], Field(min_length=1, max_length=1_000)]
+
+
+class SeedTitle(Body):
+    """A title of one's own."""
+
+    title: Annotated[str, Field(max_length=1_000)]
+
+
+class TurnQuestion(Body):
+    """A question to conversations: one of them, or all."""
+
+    query: Query
+    conversation_id: Name | None = None
+    top_k: Annotated[int, Field(ge=1, le=1_000)] = 6
+    budget: Annotated[int, Field(ge=0, le=1_000_000)] = 2500
+    exclude: Annotated[list[str], Field(max_length=10_000)] = []
+    mode: RecallMode = "hybrid"
+
+
+class NewProject(Body):
+    """A folder on the server's machine, to be indexed as a project."""
+
+    root: Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00]+$")]
+    name: Name | None = None
+
+
+class ContextQuestion(Body):
+    """What a task is about, in one statement or several."""
+
+    focus: Query | Annotated[list[Query], Field(min_length=1, max_length=50)]
+    project: Name | None = None
+    budget: Annotated[int, Field(ge=200, le=1_000_000)] = 2000
+    include_sources: bool = False
+
+
+class WarmUpQuery(Parameters):
+    """What the session is about, if that is known."""
+
+    topic: str | None = None
+    project: str | None = None
+    budget: Annotated[int, Field(ge=200, le=1_000_000)] = 2000
+
+
+class NewObservation(Body):
+    """A note about a project."""
+
+    text: Text
+    kind: NoteKind = "note"
+    importance: Annotated[int, Field(ge=1, le=5)] = 3
+    tags: Tags = []
+    source: Name | None = None
+    supersedes: Name | None = None
+    project: Name | None = None
+
+
+class NewDiaryEntry(Body):
+    """What was done in a session."""
+
+    summary: Text
+    subject: Name | None = None
+    tags: Tags = []
+    project: Name | None = None
+
+
+class BudgetBody(Body):
+    """What may be spent at most. What is not here has its default."""
+
+    iterations: Annotated[int, Field(ge=1, le=100)] | None = None
+    sub_calls: Annotated[int, Field(ge=0, le=10_000)] | None = None
+    tokens: Annotated[int, Field(ge=0, le=100_000_000)] | None = None
+    seconds: Annotated[float, Field(ge=0, le=3_600)] | None = None
+    execution_seconds: Annotated[float, Field(gt=0, le=600)] | None = None
+    dollars: Annotated[float, Field(ge=0, le=1_000)] | None = None
+
+    def budget(self) -> Budget:
+        """As the facade takes it. `dollars` null is the default, too: no limit is for the owner."""
+        given = {field.name: getattr(self, field.name) for field in fields(Budget)}
+        return replace(Budget(), **{n: v for n, v in given.items() if v is not None})
+
+
+class DeepQuestion(Body):
+    """A question that needs more than a search."""
+
+    question: Annotated[str, Field(min_length=1, max_length=4_000, pattern=_VISIBLE)]
+    scope: Scope = "recent_sessions"
+    conversation_id: Name | None = None
+    include_memory: bool = True
+    budget: BudgetBody | None = None
+
+
+class ExtractWish(Body):
+    """The conversation to take facts out of."""
+
+    conversation_id: Name
+    budget: BudgetBody | None = None
+
+
+class DreamWish(Body):
+    """One cycle; without a model it costs nothing."""
+
+    model: bool = True
+    budget: BudgetBody | None = None
+
+
+class GapQuery(Parameters):
+    """Gaps of one status, or of all."""
+
+    status: GapStatus | Literal["all"] = "open"
+
+
+class TraceQuery(Parameters):
+    """How many traces at most."""
+
+    limit: Annotated[int, Field(ge=1, le=1_000)] = 20
+
+
+class ImportQuery(Parameters):
+    """How to read what is imported. Without a format it is recognised."""
+
+    format: str | None = None
+    again: bool = False
+
+
+def changes_of(body: MemoryChanges) -> dict[str, Any]:
+    """The changes that were really given."""
+    return {name: getattr(body, name) for name in body.model_fields_set}

@@ -1,0 +1,113 @@
+"""The routes of projects: index them, take notes, recall for a task."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import Query, Request
+from starlette.responses import Response
+
+from anaphora.context_values import (
+    DiaryEntry,
+    IndexReport,
+    Observation,
+    RecallPackage,
+    WarmUp,
+)
+from anaphora.surfaces.rest.bodies import (
+    ContextQuestion,
+    NewDiaryEntry,
+    NewObservation,
+    NewProject,
+    NoQuery,
+    WarmUpQuery,
+)
+from anaphora.surfaces.rest.calls import Caller, answer, caller_of, service_of
+from anaphora.surfaces.rest.options import ServerOptions
+from anaphora.surfaces.rest.permissions import lane_router, reads_only
+from anaphora.surfaces.rest.problems import Problem
+from anaphora.surfaces.rest.shapes import Projects
+
+__all__ = ["router"]
+
+router = lane_router("context")
+Nothing = Annotated[NoQuery, Query()]
+
+
+@router.get("/projects", summary="List projects", responses={200: {"model": Projects}})
+async def list_projects(request: Request, _: Nothing) -> Response:
+    """The projects that are known, with their sizes."""
+    return await answer(request, lambda memory: memory.projects())
+
+
+@router.post("/projects", summary="Index a project", responses={200: {"model": IndexReport}})
+async def index(request: Request, body: NewProject, _: Nothing) -> Response:
+    """A folder on the server's machine. With a token, one of those that the server was told of."""
+    root = _folder(body.root, caller_of(request), service_of(request).options)
+    return await answer(request, lambda m: m.index_project(root, name=body.name, embed=False))
+
+
+@router.post(
+    "/context/recall", summary="Recall for a task", responses={200: {"model": RecallPackage}}
+)
+@reads_only
+async def recall(request: Request, body: ContextQuestion, _: Nothing) -> Response:
+    """Where to look first and why, within a budget of tokens; `quality` says how far to trust."""
+    return await answer(
+        request,
+        lambda memory: memory.recall_context(
+            body.focus,
+            project=body.project,
+            budget=body.budget,
+            include_sources=body.include_sources,
+        ),
+    )
+
+
+@router.get("/warm-up", summary="Begin a session", responses={200: {"model": WarmUp}})
+async def warm_up(request: Request, query: Annotated[WarmUpQuery, Query()]) -> Response:
+    """What a new session should know first."""
+    return await answer(
+        request,
+        lambda m: m.warm_up(query.topic, project=query.project, budget=query.budget),
+    )
+
+
+@router.post(
+    "/observations",
+    status_code=201,
+    summary="Take a note",
+    responses={201: {"model": Observation}},
+)
+async def observe(request: Request, body: NewObservation, _: Nothing) -> Response:
+    """Linked to the files, symbols and packages that it names."""
+    given = {name: getattr(body, name) for name in NewObservation.model_fields}
+    return await answer(request, lambda memory: memory.observe(**given), 201)
+
+
+@router.post(
+    "/diary", status_code=201, summary="Write the diary", responses={201: {"model": DiaryEntry}}
+)
+async def diary(request: Request, body: NewDiaryEntry, _: Nothing) -> Response:
+    """What was done in a session, for the next one."""
+    given = {name: getattr(body, name) for name in NewDiaryEntry.model_fields}
+    return await answer(request, lambda memory: memory.write_diary(**given), 201)
+
+
+def _folder(root: str, caller: Caller, options: ServerOptions) -> Path:
+    """The folder, if this caller may have it read.
+
+    Who indexes a folder can recall its words: a token must not open the server's whole disk, other
+    namespaces' threads among it.
+    """
+    try:
+        place = Path(root).expanduser().resolve()
+    except (OSError, RuntimeError, ValueError):
+        raise Problem(422, "invalid_input", "root: expected a folder") from None
+    if caller.token is None:
+        return place
+    for allowed in options.projects:
+        if place.is_relative_to(allowed.expanduser().resolve()):
+            return place
+    raise Problem(403, "project", "with a token, only folders that the server was told of")

@@ -1,0 +1,76 @@
+"""Limits: how much, how often, how long.
+
+In: an ASGI receive, a key, a clock. Out: the same, or a `Problem` that says which limit. A body is
+counted as it comes, whatever its header says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from starlette.types import Message, Receive
+
+from anaphora.surfaces.rest.problems import Problem
+
+__all__ = ["Buckets", "counted"]
+
+_MOST_KEYS: Final = 10_000
+
+
+@dataclass(slots=True)
+class Buckets:
+    """A token bucket for each key: `rate` a second on average, `burst` at once. Rate 0: no limit.
+
+    Keys that were not used for longest are forgotten first; theirs are full by then.
+    """
+
+    rate: float
+    burst: int
+    clock: Callable[[], float]
+    _kept: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
+
+    def take(self, key: str) -> None:
+        """Take one from the key's bucket. Raises the problem 429, with when to come again."""
+        if not self.rate:
+            return
+        now = self.clock()
+        left, then = self._kept.pop(key, (float(self.burst), now))
+        left = min(float(self.burst), left + (now - then) * self.rate)
+        allowed = left >= 1.0
+        self._kept[key] = (left - 1.0 if allowed else left, now)
+        while len(self._kept) > _MOST_KEYS:
+            self._kept.popitem(last=False)
+        if not allowed:
+            seconds = max(1, math.ceil((1.0 - left) / self.rate))
+            raise Problem(
+                429,
+                "rate",
+                f"at most {self.rate:g} requests a second; come again in {seconds} s",
+                {"Retry-After": str(seconds)},
+            )
+
+
+def counted(receive: Receive, limit: int, declared: str | None) -> Receive:
+    """`receive`, but a body of more than `limit` bytes raises the problem 413."""
+    if declared is not None and declared.isdecimal() and int(declared) > limit:
+        raise _too_large(limit)
+    seen = 0
+
+    async def receive_counted() -> Message:
+        nonlocal seen
+        message = await receive()
+        if message["type"] == "http.request":
+            seen += len(message.get("body", b""))
+            if seen > limit:
+                raise _too_large(limit)
+        return message
+
+    return receive_counted
+
+
+def _too_large(limit: int) -> Problem:
+    return Problem(413, "too_large", f"a body has at most {limit:,} bytes here")

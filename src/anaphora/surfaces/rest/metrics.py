@@ -1,0 +1,113 @@
+"""Metrics for Prometheus: requests, cache, what waits. No word of the user's is a label.
+
+In: requests as they end, events of the memory. Out: the text format. Labels are methods, routes as
+they are declared, lanes and status codes, of which there are few whatever is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fastapi import Request
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import generate_latest
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from anaphora.surfaces.rest.calls import Service, service_of
+from anaphora.surfaces.rest.permissions import lane_router
+
+__all__ = ["Measured", "Metrics", "router"]
+
+router = lane_router("care", "")
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT"})
+_BUCKETS: Final = (
+    0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0,
+)  # fmt: skip
+
+
+class Metrics:
+    """The figures of one application, in a registry of their own."""
+
+    def __init__(self, service: Service) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "anaphora_requests", "Requests answered.",
+            ("method", "route", "lane", "status"), registry=self.registry,
+        )  # fmt: skip
+        self.seconds = Histogram(
+            "anaphora_request_seconds", "Time from the request to the end of its answer.",
+            ("route", "lane"), registry=self.registry, buckets=_BUCKETS,
+        )  # fmt: skip
+        self.running = Gauge(
+            "anaphora_calls_running", "Calls of the memory under way or waiting.",
+            registry=self.registry,
+        )  # fmt: skip
+        self.running.set_function(lambda: len(service.workers.running))
+        self.cache = Counter(
+            "anaphora_query_cache", "Query vectors that were in the cache, or not.",
+            ("result",), registry=self.registry,
+        )  # fmt: skip
+        self.pending = Gauge(
+            "anaphora_embeddings_pending", "Turns and memories whose vectors still come.",
+            registry=self.registry,
+        )  # fmt: skip
+        self.jobs = Gauge(
+            "anaphora_jobs_pending", "What ended sessions have queued.", registry=self.registry
+        )
+        self.dreams = Counter(
+            "anaphora_dreams", "Background dreams.", ("result",), registry=self.registry
+        )
+        for result in ("hit", "miss"):
+            self.cache.labels(result)
+        service.memory.on("cache", self._cache_event)
+
+    def _cache_event(self, event: Any) -> None:
+        self.cache.labels(event.type).inc()
+
+    def record(self, scope: Scope, status: int, seconds: float) -> None:
+        """Count one request that has ended."""
+        route = scope.get("route")
+        path = getattr(route, "path", None) or ("page" if status < 400 else "none")
+        lane = str(next(iter(getattr(route, "tags", None) or ()), "other"))
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self.requests.labels(method, path, lane, str(status)).inc()
+        self.seconds.labels(path, lane).observe(seconds)
+
+
+class Measured:
+    """Middleware: tells the metrics of every request."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, service: Service) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._clock = service.options.clock
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun, status = self._clock(), 500
+
+        async def tell(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, tell)
+        finally:
+            self._metrics.record(scope, status, self._clock() - begun)
+
+
+@router.get("/metrics", summary="Figures for Prometheus", response_class=Response)
+async def metrics(request: Request) -> Response:
+    """Counts and latencies since this server began; what waits is counted when this is asked."""
+    service = service_of(request)
+    known: Metrics = request.app.state.metrics
+    health = await service.do(service.memory.health)
+    known.pending.set(health.pending)
+    known.jobs.set(health.jobs)
+    return Response(generate_latest(known.registry), media_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,71 @@
+"""What a server allows: addresses, origins, sizes, rates and times. Values alone, no library."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+
+__all__ = ["DEFAULT_PORT", "ServerOptions", "is_loopback"]
+
+DEFAULT_PORT = 7411
+_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+def _threads() -> int:
+    # Calls wait for disks and for the embedder, which has threads of its own.
+    return max(8, 2 * (os.cpu_count() or 1) + 2)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """How a server behaves. Sizes are bytes, times seconds.
+
+    `hosts` are the names (without port) by which it may be called, beside those of loopback, and
+    `any_address` allows every number: a page that rebinds its name has a name. `origins` are other
+    sites whose pages may call it ("https://example.org"). `rate` requests a second and `burst` at
+    once are allowed to each token, or to each address without one; rate 0 is no limit.
+    `long_seconds` is the time for what may take long (deep recall, dream, import, indexing).
+    `projects` are the folders inside of which a caller with a token may index a project.
+    """
+
+    require_token: bool = False
+    hosts: tuple[str, ...] = ()
+    any_address: bool = False
+    origins: tuple[str, ...] = ()
+    body_limit: int = 8 * 1024 * 1024
+    import_limit: int = 512 * 1024 * 1024
+    rate: float = 0.0
+    burst: int = 200
+    seconds: float = 60.0
+    long_seconds: float = 900.0
+    heartbeat: float = 15.0
+    threads: int = 0
+    waiting: int = 512
+    projects: tuple[Path, ...] = ()
+    dream_every: float | None = None
+    page: Path | None = Path(__file__).parents[1] / "web"
+    clock: Callable[[], float] = monotonic
+
+    @property
+    def workers(self) -> int:
+        """Threads in which the memory is called."""
+        return self.threads or _threads()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every name by which the server may be called, lower case."""
+        return frozenset((*_LOOPBACK_NAMES, *(host.lower() for host in self.hosts)))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody but this machine reaches `host`. Other names than localhost may mislead."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

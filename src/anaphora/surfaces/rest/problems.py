@@ -1,0 +1,168 @@
+"""Errors as problem documents (RFC 9457): one form for everything that goes wrong.
+
+In: our own errors, the framework's, and what nobody foresaw. Out: `application/problem+json` with
+`type`, `title`, `status`, `detail`, and for input the place of the mistake. It never gives a
+traceback, a path on the server's disk, or back what was sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match
+
+from anaphora import errors
+from anaphora.surfaces.wire import dumps
+
+__all__ = ["MEDIA_TYPE", "TITLES", "Problem", "problem", "problem_of", "register"]
+
+MEDIA_TYPE: Final = "application/problem+json"
+_TYPE: Final = "urn:anaphora:problem:"
+
+TITLES: Final[Mapping[int, str]] = {
+    400: "The request cannot be read",
+    401: "A token is needed",
+    403: "This is not allowed",
+    404: "There is nothing here",
+    405: "This method is not known here",
+    408: "The request took too long to come",
+    409: "It is in the way of something else",
+    413: "The body is too large",
+    415: "This kind of body is not read here",
+    421: "This server goes by another name",
+    422: "The request cannot be used",
+    429: "Too many requests",
+    500: "Something went wrong here",
+    501: "A part is not installed",
+    502: "The language model did not answer",
+    503: "This cannot be served now",
+    504: "It took too long",
+    507: "No room is left",
+}
+
+# The first that fits; what a caller can mend is below 500.
+_STATUSES: tuple[tuple[type[errors.AnaphoraError], int, str], ...] = (
+    (errors.FilterError, 422, "filter"),
+    (errors.InvalidInput, 422, "invalid_input"),
+    (errors.NotFound, 404, "not_found"),
+    (errors.DiskFull, 507, "disk_full"),
+    (errors.ReadOnly, 503, "read_only"),
+    (errors.StoreError, 503, "store"),
+    (errors.EmbeddingError, 503, "embedding"),
+    (errors.EncryptionError, 503, "encryption"),
+    (errors.ModelTimeout, 504, "model_timeout"),
+    (errors.NoModel, 501, "no_model"),
+    (errors.ModelError, 502, "model"),
+    (errors.SandboxError, 503, "sandbox"),
+    (errors.MissingExtra, 501, "missing_extra"),
+    (errors.Closed, 503, "closed"),
+)
+
+
+class Problem(HTTPException):
+    """A refusal by a surface itself: its status, a short name, and words for the caller."""
+
+    def __init__(
+        self, status: int, name: str, detail: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(status, detail, dict(headers or {}))
+        self.name = name
+
+
+def problem(
+    status: int,
+    name: str,
+    detail: str,
+    headers: Mapping[str, str] | None = None,
+    **more: Any,
+) -> Response:
+    """The response for one problem; `more` are members beside the standard ones."""
+    body = {
+        "type": _TYPE + name,
+        "title": TITLES.get(status, "It did not work"),
+        "status": status,
+        "detail": detail,
+        **more,
+    }
+    return Response(
+        dumps(body, indent=None), status, headers=dict(headers or {}), media_type=MEDIA_TYPE
+    )
+
+
+def problem_of(error: errors.AnaphoraError) -> Response:
+    """The response for one of our own errors."""
+    status, name = next(
+        ((status, name) for kind, status, name in _STATUSES if isinstance(error, kind)),
+        (500, "internal"),
+    )
+    headers = {"Retry-After": "5"} if status == 503 else {}
+    if isinstance(error, errors.InvalidInput):
+        at = [{"at": error.what, "reason": error.reason}]
+        return problem(status, name, f"{error.what}: {error.reason}", headers, errors=at)
+    return problem(status, name, _words(error), headers)
+
+
+def _words(error: errors.AnaphoraError) -> str:
+    """What went wrong, without where this server keeps things."""
+    if isinstance(error, errors.StoreError):
+        return f"cannot {error.operation}: {error.reason}"
+    if isinstance(error, errors.EncryptionError):
+        return "this home is sealed, and cannot be opened or trusted now"
+    return str(error)
+
+
+def register(app: FastAPI) -> None:
+    """Let every error of the application end as a problem document."""
+    app.add_exception_handler(errors.AnaphoraError, _ours)
+    app.add_exception_handler(RequestValidationError, _unusable)
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(Exception, _unforeseen)
+
+
+async def _ours(_: Request, error: Exception) -> Response:
+    assert isinstance(error, errors.AnaphoraError)
+    return problem_of(error)
+
+
+async def _unusable(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    found = [
+        {"at": ".".join(str(part) for part in one["loc"]), "reason": str(one["msg"])}
+        for one in error.errors()[:20]
+    ]
+    said = "; ".join(f"{one['at']}: {one['reason']}" for one in found[:3])
+    return problem(422, "invalid_input", said or "the request cannot be used", errors=found)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    headers = dict(error.headers or {})
+    if isinstance(error, Problem):
+        return problem(error.status_code, error.name, error.detail, headers)
+    names = {400: "unreadable", 404: "not_found", 405: "method", 413: "too_large"}
+    detail = error.detail if error.status_code not in {404, 405} else "see /openapi.json"
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(_methods(request))
+    name = names.get(error.status_code, "refused")
+    return problem(error.status_code, name, str(detail), headers)
+
+
+async def _unforeseen(_: Request, __: Exception) -> Response:
+    # The framework logs the traceback on this side.
+    return problem(500, "internal", "the server's log says more")
+
+
+def _methods(request: Request) -> list[str]:
+    """Every method that this path knows: routes of one path are several."""
+    known: set[str] = set()
+    for route in request.app.routes:
+        match, _ = route.matches(request.scope)
+        if match is not Match.NONE:
+            known |= set(getattr(route, "methods", None) or ())
+    return sorted(known)

@@ -1,0 +1,85 @@
+"""Running the server: one process on one address, until it is told to stop.
+
+In: an open memory, an address. Out: when it returns, every request that was running has its answer
+and no call of the memory is under way. Any address but loopback is refused without a token.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from anaphora.errors import InvalidInput
+from anaphora.memory import Memory
+from anaphora.surfaces.rest import create_app, need_server
+from anaphora.surfaces.rest.options import ServerOptions, is_loopback
+
+__all__ = ["run"]
+
+_GRACE = 30
+
+
+def run(
+    memory: Memory,
+    host: str,
+    port: int,
+    options: ServerOptions,
+    *,
+    on_start: Callable[[str], None] | None = None,
+) -> None:
+    """Serve until SIGTERM or SIGINT. `on_start` is told the URL, port 0 being a free one.
+
+    Raises `InvalidInput` for an address that may not be used, `MissingExtra`, `StoreError`.
+    """
+    _, _, uvicorn = need_server()
+    options = _guarded(memory, host, options)
+    app = create_app(memory, settings=options)
+    config = uvicorn.Config(
+        app,
+        host=host.strip("[]"),
+        port=port,
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE,
+        timeout_keep_alive=15,
+        h11_max_incomplete_event_size=64 * 1024,
+    )
+    try:
+        bound = config.bind_socket()
+    except SystemExit:
+        raise InvalidInput("port", port, f"an address that is free, on {host}") from None
+    number = bound.getsockname()[1]
+
+    class Told(uvicorn.Server):  # type: ignore[misc,name-defined]
+        async def startup(self, sockets: Any = None) -> None:
+            await super().startup(sockets=sockets)
+            if on_start is not None and self.started:
+                shown = f"[{host.strip('[]')}]" if ":" in host else host
+                on_start(f"http://{shown}:{number}")
+
+    # The server hands a signal on when it has stopped: the memory must be closed then, in peace.
+    for stop in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(stop, lambda *_: None)
+    with bound:
+        Told(config).run(sockets=[bound])
+
+
+def _guarded(memory: Memory, host: str, options: ServerOptions) -> ServerOptions:
+    if options.require_token or not is_loopback(host):
+        if not memory.tokens.any():
+            raise InvalidInput(
+                "host" if not is_loopback(host) else "require-token",
+                host,
+                "a token to begin with: make one by `anaphora token create NAME`",
+            )
+        return replace(
+            options,
+            require_token=True,
+            hosts=(*options.hosts, host),
+            any_address=not is_loopback(host),
+        )
+    return options

@@ -1,0 +1,170 @@
+// What the page asks of the server that it came from, and of nobody else: every route in one place.
+
+/** A refusal of the server (problem+json), or no answer at all (status 0). */
+export class Problem extends Error {
+  constructor({ status = 0, title = "That did not work", detail = "", errors = [] }) {
+    super(detail || title);
+    this.status = status;
+    this.title = title;
+    this.detail = detail;
+    this.fields = errors.filter((one) => one?.at && !detail.includes(one.reason)).map((one) => `${one.at}: ${one.reason}`);
+  }
+}
+
+const KEPT = { token: "anaphora.token", namespace: "anaphora.namespace" };
+
+function kept(name) {
+  try {
+    return sessionStorage.getItem(KEPT[name]) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+function keep(name, value) {
+  try {
+    if (value) sessionStorage.setItem(KEPT[name], value);
+    else sessionStorage.removeItem(KEPT[name]);
+  } catch {
+    // A browser that keeps nothing forgets it with the page.
+  }
+}
+
+class Api {
+  #token = kept("token");
+  #namespace = kept("namespace") || "default";
+
+  get token() { return this.#token; }
+  set token(value) { this.#token = value; keep("token", value); }
+  get namespace() { return this.#namespace; }
+  set namespace(value) { this.#namespace = value || "default"; keep("namespace", value); }
+
+  async #fetch(path, { method = "GET", query = {}, body, signal, accept = "application/json", own = true } = {}) {
+    const address = new URL(path, document.baseURI);
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== null && value !== undefined && value !== "") address.searchParams.set(name, value);
+    }
+    const headers = { Accept: accept };
+    // A header holds bytes: those of UTF-8.
+    if (own) headers["Anaphora-Namespace"] = bytes(this.#namespace);
+    if (body !== undefined) headers["Content-Type"] = "application/json";
+    if (this.#token) headers.Authorization = `Bearer ${this.#token}`;
+    let response;
+    try {
+      response = await fetch(address, {
+        method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body),
+        cache: "no-store", credentials: "same-origin", redirect: "error",
+      });
+    } catch (error) {
+      if (error?.name === "AbortError") throw error;
+      throw new Problem({ title: "The server does not answer", detail: "Is `anaphora serve` still running?" });
+    }
+    if (!response.ok && !(response.status === 503 && path === "health")) throw await refused(response);
+    return response;
+  }
+
+  async #json(path, options) {
+    const response = await this.#fetch(path, options);
+    return response.status === 204 ? null : response.json();
+  }
+
+  // The server itself.
+  namespaces(signal) { return this.#json("v1/namespaces", { signal, own: false }); }
+  health(signal) { return this.#json("health", { signal, own: false }); }
+  stats(signal) { return this.#json("v1/stats", { signal }); }
+  async metrics(signal) {
+    return (await this.#fetch("metrics", { signal, accept: "text/plain", own: false })).text();
+  }
+
+  // Conversations.
+  threads(query, signal) { return this.#json("v1/conversations", { query, signal }); }
+  thread(id, signal) { return this.#json(`v1/conversations/${part(id)}`, { signal }); }
+  deleteThread(id) { return this.#json(`v1/conversations/${part(id)}`, { method: "DELETE" }); }
+  redact(id, index) {
+    return this.#json(`v1/conversations/${part(id)}/turns/${index}/redact`, { method: "POST" });
+  }
+  recallTurns(body, signal) {
+    return this.#json("v1/conversations/recall", { method: "POST", body, signal });
+  }
+
+  // Memories.
+  recall(body, signal) { return this.#json("v1/recall", { method: "POST", body, signal }); }
+  memories(query, signal) { return this.#json("v1/memories", { query, signal }); }
+  memory(id, signal) { return this.#json(`v1/memories/${part(id)}`, { signal }); }
+  history(path, signal) { return this.#json("v1/history", { query: { path }, signal }); }
+  remember(body) { return this.#json("v1/memories", { method: "POST", body }); }
+  update(id, body) { return this.#json(`v1/memories/${part(id)}`, { method: "PATCH", body }); }
+  forget(id, soft) { return this.#json("v1/forget", { method: "POST", body: { id, soft } }); }
+
+  // Projects.
+  projects(signal) { return this.#json("v1/projects", { signal }); }
+  projectMap(project, within, signal) {
+    return this.#json(`v1/projects/${part(project)}/map`, { query: { within }, signal });
+  }
+  recallContext(body, signal) { return this.#json("v1/context/recall", { method: "POST", body, signal }); }
+
+  // Deep recall: `on(event, data)` is told of every event as it comes.
+  async deep(body, on, signal) {
+    const response = await this.#fetch("v1/deep/stream", { method: "POST", body, signal, accept: "text/event-stream" });
+    await events(response, (event, data) => {
+      if (event === "problem") throw new Problem(data);
+      on(event, data);
+    });
+  }
+  traces(signal) { return this.#json("v1/traces", { signal }); }
+  trace(id, signal) { return this.#json(`v1/traces/${part(id)}`, { signal }); }
+  gaps(status, signal) { return this.#json("v1/gaps", { query: { status }, signal }); }
+  dream(model, signal) { return this.#json("v1/dream", { method: "POST", body: { model }, signal }); }
+}
+
+export const api = new Api();
+
+function bytes(text) {
+  return String.fromCharCode(...new TextEncoder().encode(text));
+}
+
+function part(text) {
+  return encodeURIComponent(text);
+}
+
+async function refused(response) {
+  let told = {};
+  try {
+    told = await response.json();
+  } catch {
+    told = { detail: response.statusText };
+  }
+  const problem = new Problem({ ...told, status: response.status });
+  if (response.status === 401) {
+    dispatchEvent(new CustomEvent("anaphora:unauthorised", { detail: problem }));
+  }
+  return problem;
+}
+
+/** Read server-sent events out of a response; `on(event, data)` gets each one's JSON. */
+export async function events(response, on) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    rest += value ?? "";
+    const blocks = rest.split(/\r?\n\r?\n/);
+    rest = done ? "" : blocks.pop();
+    for (const block of blocks) {
+      const found = eventOf(block);
+      if (found) on(found.event, found.data);
+    }
+    if (done) return;
+  }
+}
+
+function eventOf(block) {
+  let event = "message";
+  const data = [];
+  for (const line of block.split(/\r?\n/)) {
+    const [, name, value] = /^(\w+):? ?(.*)$/s.exec(line) ?? [];
+    if (name === "event") event = value;
+    if (name === "data") data.push(value);
+  }
+  return data.length ? { event, data: JSON.parse(data.join("\n")) } : null;
+}

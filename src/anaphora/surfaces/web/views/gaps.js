@@ -1,0 +1,86 @@
+// Gaps: what memory could not answer, and the dream that looks for it again.
+
+import { api } from "../api.js";
+import { add, announce, duration, fill, h, many, said, to, when } from "../dom.js";
+import { badge, degraded, empty, heading, into, tick, trouble, waiting } from "../parts.js";
+
+const STATES = [["open", "Open"], ["closed", "Closed"], ["expired", "Expired"], ["all", "All"]];
+const KINDS = { open: "warn", closed: "good", expired: "plain" };
+
+export const view = {
+  title: "Gaps",
+  show(main, route, signal) {
+    const tabs = h("nav", { "aria-label": "State of gaps", class: "tabs" });
+    const place = h("div", null);
+    const report = h("div", { "aria-live": "polite" });
+    const withModel = tick("With the model, within its budget", { name: "model" });
+    const start = h("button", { type: "button", class: "primary" }, "Dream now");
+    add(main, heading("Gaps"),
+      h("p", { class: "lead" }, "Questions that memory could not answer. A dream explores them again over what is known now; it never deletes anything."),
+      h("div", { class: "controls" }, start, withModel), report, tabs, place);
+    let state = "open";
+    const fetched = () => into(place, signal, async () => list(await api.gaps(state, signal), state), fetched);
+    start.addEventListener("click", async () => {
+      start.disabled = true;
+      fill(report, waiting("Dreaming …"));
+      try {
+        const done = await api.dream(withModel.querySelector("input").checked, signal);
+        fill(report, told(done));
+        announce(`The dream is over: ${many(done.closed.length, "gap")} closed`);
+        fetched();
+      } catch (error) {
+        if (!signal.aborted) fill(report, trouble(error));
+      } finally {
+        start.disabled = false;
+      }
+    });
+    const update = (next) => {
+      const asked = next.parameters.get("status");
+      state = STATES.some(([value]) => value === asked) ? asked : "open";
+      fill(tabs, STATES.map(([value, text]) => h("a", { href: to(["gaps"], { status: value === "open" ? "" : value }), "aria-current": value === state ? "page" : null }, text)));
+      if (!place.childElementCount) fill(place, waiting());
+      fetched();
+      return true;
+    };
+    update(route);
+    return update;
+  },
+};
+
+
+function list(gaps, state) {
+  if (!gaps.length) {
+    return empty(state === "open" ? "No question is open: whatever was asked deeply has found its answer." : "There are none.");
+  }
+  return [h("p", { class: "summary" }, many(gaps.length, "gap")), h("ul", { class: "plain" }, gaps.map((gap) => h("li", { class: "card" }, row(gap))))];
+}
+
+function row(gap) {
+  return [said(gap.question, "h2", { class: "question" }),
+    h("p", { class: "meta" }, badge(gap.status, KINDS[gap.status]), badge(gap.kind.replaceAll("_", " ")),
+      h("span", { class: "number" }, `priority ${gap.priority.toFixed(2)}`), `asked ${many(gap.asked, "time")}`,
+      ["since ", when(gap.created_at)],
+      gap.closed_at ? ["closed ", when(gap.closed_at)] : gap.status === "open" ? ["until ", when(gap.expires_at)] : null),
+    gap.closed_by.length ? h("p", { class: "meta" }, "Closed by ", gap.closed_by.map((id) => evidence(id))) : null];
+}
+
+function evidence(id) {
+  const turn = /^(.*)#(\d+)$/s.exec(id);
+  const href = turn ? to(["threads", turn[1]], { turn: turn[2] }) : to(["memories", id.replace(/^memory:/, "")]);
+  return h("a", { class: "id", href }, id);
+}
+
+function told(done) {
+  const rows = [
+    ["Gaps explored", done.explored], ["Closed", done.closed], ["Expired", done.expired],
+    ["Memories stored", done.stored], ["Links made", done.links], ["Sessions extracted", done.extracted],
+  ];
+  return h("section", { class: "card report", "aria-label": "Report of the dream" },
+    h("h2", null, "What the dream did"),
+    h("dl", { class: "figures" }, rows.map(([name, items]) => h("div", null, h("dt", null, name), h("dd", { class: "number" }, items.length)))),
+    h("p", { class: "meta" }, done.with_model ? badge("with the model") : badge("without a model"), duration(done.seconds),
+      done.cost.estimated_dollars ? `$${done.cost.estimated_dollars.toFixed(4)}` : null),
+    done.closed.length ? h("ul", null, done.closed.map((gap) => h("li", { dir: "auto" }, gap.question))) : null,
+    done.stored.length ? h("p", { class: "meta" }, "Stored ", done.stored.map((id) => h("a", { class: "id", href: to(["memories", id]) }, id))) : null,
+    degraded(done.degraded));
+}
