@@ -202,6 +202,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
                 parts.turns.follow(embed="all", progress=labelled(progress, "indexing"))
             if own and embed:
                 parts.remember.fill_vectors()
+                parts.projects().taking.fill_vectors()
         return ImportReport.joined(reports)
 
     # The home.
@@ -249,6 +250,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
             parts.turns,
             self._wiring.embedder,
             parts.vectors,
+            lane=self._wiring.parts.lane(self.namespace),
         )
 
     def doctor(self, *, repair: bool = False) -> tuple[Check, ...]:
@@ -257,6 +259,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         `repair` first mends what can be mended without touching a word.
         """
         from anaphora import care
+        from anaphora.deep.checks import deep_checks
 
         parts = self._parts()
         mended: tuple[Check, ...] = ()
@@ -266,6 +269,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
                 self.namespace,
                 parts.turns,
                 fill_vectors=parts.remember.fill_vectors,
+                mend_sections=lambda: parts.projects().repair(),
             )
         found = care.doctor(
             self._wiring.settings,
@@ -275,7 +279,10 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
             self._wiring.truth,
             parts.vectors,
         )
-        return (*mended, *found)
+        lane = self._wiring.parts.lane(self.namespace)
+        sections = lambda: parts.projects().sections  # noqa: E731 - opened where it can be told
+        lanes = care.lane_checks(lane, self._wiring.embedder.name, sections)
+        return (*mended, *found, *lanes, *deep_checks(self._wiring.tools))
 
     def health(self) -> Health:
         """Whether all can be served now: a durable write is tried, in milliseconds. Never raises.
@@ -364,6 +371,8 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         done = care.import_export(
             self._wiring.parts, path, namespace=self.namespace, again=again, progress=progress
         )
+        for ids in done.notes.values():
+            self._projects().taking.came_in(ids)
         return ImportReport(
             conversations=done.threads,
             added=done.turns_added,
@@ -371,6 +380,9 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
             forgotten=done.forgotten,
             memories_added=done.memories_added + done.memories_changed,
             memories_known=done.memories_known,
+            notes_added=done.notes_added + done.notes_changed,
+            notes_known=done.notes_known,
+            gaps_added=done.gaps_added,
             problems=done.problems,
         )
 

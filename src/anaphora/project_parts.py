@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from anaphora.context_values import IndexReport
 from anaphora.errors import EmbeddingError, NotFound, StoreError
 from anaphora.memory_values import Forgotten
-from anaphora.values import Degraded
+from anaphora.values import Check, Degraded
 
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
@@ -71,6 +71,12 @@ class ProjectParts:
                 break
         self.taking.fill_vectors()
         self.sections.follow()
+
+    def repair(self) -> Check:
+        """Make the index of sections again where it is broken, embed what has no vector."""
+        from anaphora.care import repair_sections
+
+        return repair_sections(self.sections, self.fill_vectors)
 
     def forget_note(self, note_id: str, *, soft: bool) -> Forgotten:
         """Forget a note; when this returns its words have left the index's files too."""

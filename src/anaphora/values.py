@@ -189,7 +189,8 @@ class ImportProblem:
 class ImportReport:
     """What an import did. `added` + `known` + `forgotten` turns were readable in the source.
 
-    `known` were there before; `forgotten` were deleted or redacted here and stay out.
+    `known` were there before; `forgotten` were deleted or redacted here and stay out. `notes` are
+    observations and diary entries, `gaps` questions that memory could not answer.
     """
 
     conversations: int = 0
@@ -202,6 +203,9 @@ class ImportReport:
     conversation_ids: tuple[str, ...] = ()
     memories_added: int = 0
     memories_known: int = 0
+    notes_added: int = 0
+    notes_known: int = 0
+    gaps_added: int = 0
 
     @classmethod
     def joined(cls, reports: Sequence[ImportReport]) -> ImportReport:
@@ -209,14 +213,15 @@ class ImportReport:
         left_out: Counter[str] = Counter()
         for report in reports:
             left_out.update(report.left_out)
-        counts = ("conversations", "added", "known", "forgotten", "branches")
+        counts = (
+            "conversations", "added", "known", "forgotten", "branches", "memories_added",
+            "memories_known", "notes_added", "notes_known", "gaps_added",
+        )  # fmt: skip
         return cls(
             **{n: sum(getattr(r, n) for r in reports) for n in counts},
             left_out=dict(left_out),
             problems=tuple(p for r in reports for p in r.problems),
             conversation_ids=tuple(i for r in reports for i in r.conversation_ids),
-            memories_added=sum(r.memories_added for r in reports),
-            memories_known=sum(r.memories_known for r in reports),
         )
 
 
@@ -231,7 +236,11 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """What a namespace holds. `bytes` is the size on disk by part."""
+    """What a namespace holds. `bytes` is the size on disk by part.
+
+    `files` and `sections` are those of its projects, `sections_pending` lack a vector. `notes` are
+    the current observations and diary entries, `gaps` the open ones, `jobs` what waits to run.
+    """
 
     home: str
     namespace: str
@@ -243,6 +252,14 @@ class Stats:
     embedder: str
     memories: int = 0
     bytes: Mapping[str, int] = field(default_factory=dict)
+    projects: int = 0
+    files: int = 0
+    sections: int = 0
+    sections_pending: int = 0
+    notes: int = 0
+    gaps: int = 0
+    jobs: int = 0
+    traces: int = 0
 
 
 @dataclass(frozen=True, slots=True)

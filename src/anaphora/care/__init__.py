@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from anaphora.care.backup import Backup, backup, verify
 from anaphora.care.checks import doctor, stats
+from anaphora.care.lanes import lane_checks, repair_sections
 from anaphora.care.repair import repair
 from anaphora.care.restore import restore
 from anaphora.care.transfer import Exported, export, is_export
@@ -22,7 +23,9 @@ __all__ = [
     "export",
     "import_export",
     "is_export",
+    "lane_checks",
     "repair",
+    "repair_sections",
     "restore",
     "stats",
     "verify",

@@ -12,11 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anaphora.care.lanes import counted
 from anaphora.config import Settings
 from anaphora.errors import AnaphoraError, MissingExtra, NoKeyringError
 from anaphora.values import Check, Stats
 
 if TYPE_CHECKING:
+    from anaphora.care.namespaces import Lane
     from anaphora.embed.service import EmbedderService
     from anaphora.index.turns import TurnIndex
     from anaphora.store.conversations import Conversations
@@ -35,10 +37,13 @@ def stats(
     index: TurnIndex,
     embedder: EmbedderService,
     vectors: RecordVectors,
+    *,
+    lane: Lane,
 ) -> Stats:
     """Count what a namespace holds; the index catches up with the files first."""
     index.follow(embed="none")
     seen = index.check()
+    counts = counted(lane, embedder.name)
     return Stats(
         home=str(settings.home),
         namespace=namespace,
@@ -54,6 +59,14 @@ def stats(
             "truth": sum(_size(path) for path in settings.home.glob("anaphora.db*")),
             "index": seen.size,
         },
+        projects=counts.projects,
+        files=counts.files,
+        sections=counts.sections,
+        sections_pending=counts.sections_pending,
+        notes=counts.observations + counts.diary,
+        gaps=counts.gaps,
+        jobs=counts.jobs,
+        traces=counts.traces,
     )
 
 

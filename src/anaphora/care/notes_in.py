@@ -25,11 +25,14 @@ _BATCH = 256
 
 @dataclass(slots=True)
 class NotesIn:
-    """Takes the notes of one namespace. `again`: what was forgotten here comes back, too."""
+    """Takes the notes of one namespace. `again`: what was forgotten here comes back, too.
+
+    `ids` tells under which id a thread of the export is here.
+    """
 
     lane: Lane
     again: bool = False
-    _ids: dict[str, str] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)
     _left_out: set[str] = field(default_factory=set)
     _hashes: dict[str, list[str]] = field(default_factory=dict)
     _waiting: list[TurnNote] = field(default_factory=list)
@@ -38,7 +41,7 @@ class NotesIn:
 
     def came(self, thread: Thread, conversation_id: str) -> None:
         """Learn of a thread that came in, and under which id."""
-        self._ids[thread.conversation_id] = conversation_id
+        self.ids[thread.conversation_id] = conversation_id
         self._hashes[conversation_id] = [turn_hash(t.role, t.text) for t in thread.turns]
 
     def left_out(self, conversation_id: str) -> None:
@@ -50,7 +53,7 @@ class NotesIn:
         named = check_id(string(found, "thread"))
         if named in self._left_out:
             return
-        conversation_id = self._ids.get(named, named)
+        conversation_id = self.ids.get(named, named)
         if found["kind"] == "conversation_note":
             self._conversation(conversation_id, found)
             return
@@ -121,7 +124,7 @@ class NotesIn:
             conversation_id,
             _text(found, "source"),
             _text(found, "source_key"),
-            None if branch_of is None else self._ids.get(branch_of, branch_of),
+            None if branch_of is None else self.ids.get(branch_of, branch_of),
             found.get("branch_at"),
         )
         self._conversations[conversation_id] = note

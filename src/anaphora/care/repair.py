@@ -39,21 +39,24 @@ def repair(
     index: TurnIndex,
     *,
     fill_vectors: Callable[[], object] | None = None,
+    mend_sections: Callable[[], Check] | None = None,
     progress: Progress | None = None,
 ) -> tuple[Check, ...]:
     """Mend what can be mended in a namespace, and in what all namespaces share.
 
-    `fill_vectors` embeds the memories that have no vector. Nothing raises: a part that cannot be
-    mended is a finding.
+    `fill_vectors` embeds the memories that have no vector, `mend_sections` does the same and more
+    for projects. Nothing raises: a part that cannot be mended is a finding.
     """
     lane = parts.lane(namespace)
-    steps: tuple[tuple[str, Callable[[], Check]], ...] = (
+    steps: list[tuple[str, Callable[[], Check]]] = [
         ("temporary files", lambda: _sweep(parts, lane)),
         ("notes", lambda: _reseat(lane)),
         ("truth", lambda: _truth(parts)),
         ("index", lambda: _index(index, progress)),
         ("vectors", lambda: _vectors(fill_vectors)),
-    )
+    ]
+    if mend_sections is not None:
+        steps.append(("section index", mend_sections))
     return tuple(_tried(name, step) for name, step in steps)
 
 

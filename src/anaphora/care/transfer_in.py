@@ -312,9 +312,7 @@ class _Run:
     def _place(self) -> _Place:
         namespace = self._now
         if namespace not in self._places:
-            self._places[namespace] = _Place(
-                self._parts, namespace, self._again, self._renamed, self._problem
-            )
+            self._places[namespace] = _Place(self._parts, namespace, self._again, self._problem)
         return self._places[namespace]
 
     def _problem(self, number: int, reason: str) -> None:
@@ -344,7 +342,6 @@ class _Place:
         parts: Parts,
         namespace: str,
         again: bool,
-        renamed: Mapping[str, str],
         problem: Callable[[int, str], None],
     ) -> None:
         self.lane: Lane = parts.lane(namespace)
@@ -358,8 +355,9 @@ class _Place:
         gone = frozenset(one for _, one in self.lane.records.tombstones_since(0))
         self.merger = Merger(gone, again)
         self.project_notes = ProjectNotesIn(self.lane, again, problem)
-        self.origins = OriginsIn(self.lane, self.merger.ids, renamed)
-        self.gaps = GapsIn(self.lane, again, gone, self.merger.ids, renamed)
+        threads = self.notes.ids
+        self.origins = OriginsIn(self.lane, self.merger.ids, threads)
+        self.gaps = GapsIn(self.lane, again, gone, self.merger.ids, threads)
 
     def was_deleted(self, conversation_id: str) -> bool:
         """Whether this thread was here and was deleted: all that is known of it is forgotten."""

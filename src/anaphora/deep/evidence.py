@@ -9,13 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.deep.moments import moment, shown
+from anaphora.deep.evidence_rows import (
+    HISTORY_TURN_CHARS,
+    MEMORY,
+    MEMORY_SHARE,
+    Rows,
+    by_time,
+    is_called,
+    line_of,
+    memory_id,
+    mixed,
+    newest_first,
+    of_hit,
+    rows_in_scope,
+    turn_id,
+    when_of,
+)
+from anaphora.deep.moments import moment
 from anaphora.deep_values import DeepSource, Scope
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.rank.table import ROLE_ASSISTANT, ROLE_USER
@@ -30,7 +46,6 @@ if TYPE_CHECKING:
     from anaphora.recall.memories import MemoryRecall
     from anaphora.store.conversations import Conversations
     from anaphora.store.records import Records
-    from anaphora.values import TurnHit
 
 __all__ = [
     "MEMORY",
@@ -41,35 +56,15 @@ __all__ = [
     "turn_id",
 ]
 
-MEMORY: Final = "memory:"
-
-RECENT_SESSIONS: Final = 10
 HISTORY_CHARS: Final = 200_000
-HISTORY_TURN_CHARS: Final = 2_000
 CHARS_A_TOKEN: Final = 5
 CHARS_A_LINE: Final = 60
 """Characters of a token of English, and of what stands before a text: guesses, for how much to
 read at once; what is read too much or too little is only time."""
 
-MEMORY_SHARE: Final = 4
-"""Of so many results, one is a memory: a memory is a digest, and turns are what it stands on."""
-
 SCOPES: tuple[str, ...] = get_args(Scope)
 _ROLES: Final[Mapping[int, str]] = {ROLE_USER: "user", ROLE_ASSISTANT: "assistant"}
 _ROLE_CODES: Final[Mapping[str, int]] = {name: code for code, name in _ROLES.items()}
-_GAP: Final = " […] "
-
-Rows = NDArray[np.intp]
-
-
-def turn_id(conversation_id: str, index: int) -> str:
-    """The id by which a turn is cited: "conversation#index"."""
-    return f"{conversation_id}#{index}"
-
-
-def memory_id(record_id: str) -> str:
-    """The id by which a memory is cited: "memory:<id>"."""
-    return MEMORY + record_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +116,7 @@ class NamespaceEvidence:
             raise InvalidInput("conversation_id", conversation_id, reason)
         followed = self.turns.follow(conversation_id if scope == "current_session" else None)
         view = self.turns.view()
-        rows = _in_scope(view, scope, conversation_id)
+        rows = rows_in_scope(view, scope, conversation_id)
         if scope == "current_session" and not len(rows):
             raise InvalidInput("conversation_id", conversation_id, "there is no such conversation")
         return ScopedEvidence(self, view, rows, include_memory, tuple(followed.degraded))
@@ -144,7 +139,7 @@ class ScopedEvidence:
         self._lane = lane
         self._view = view
         # In the order in which things were said, so that slices of them are history.
-        self._rows = _by_time(view, rows)
+        self._rows = by_time(view, rows)
         self._whole = len(rows) == len(view)
         self._include_memory = include_memory
         self._known: dict[str, DeepSource | None] = {}
@@ -179,9 +174,9 @@ class ScopedEvidence:
         rows = self._chosen(start, end, speaker)
         found = self._lane.recall_turns.among(self._view, rows, query, top_k=limit)
         self._report(found.degraded)
-        turns = [self._keep(_of_hit(hit)) for hit in found]
+        turns = [self._keep(of_hit(hit)) for hit in found]
         memories = [] if speaker is not None else self._memories(query, limit, start, end)
-        return _mixed(turns, memories, limit)
+        return mixed(turns, memories, limit)
 
     def session_count(self) -> int:
         """How many conversations are in scope."""
@@ -191,7 +186,7 @@ class ScopedEvidence:
         """(id, turns in scope, title) of the `limit` newest conversations: what a prompt lists."""
         table = self._view.table
         counts = np.bincount(table.conversation[self._rows], minlength=len(table.conversations))
-        newest = _newest_first(self._view, self._rows)[:limit]
+        newest = newest_first(self._view, self._rows)[:limit]
         titles = {one.conversation_id: one.title for one in self._lane.conversations.list()}
         names = [(table.conversations[code], int(counts[code])) for code in newest]
         return tuple((name, count, titles.get(name, "")) for name, count in names)
@@ -201,7 +196,7 @@ class ScopedEvidence:
         table, rows = self._view.table, self._rows
         titles = {one.conversation_id: one.title for one in self._lane.conversations.list()}
         out = []
-        for code in _newest_first(self._view, rows)[offset : offset + limit]:
+        for code in newest_first(self._view, rows)[offset : offset + limit]:
             own = rows[table.conversation[rows] == code]
             own = own[np.argsort(table.position[own], kind="stable")]
             name = table.conversations[code]
@@ -213,10 +208,10 @@ class ScopedEvidence:
                     id=name,
                     title=titles.get(name, ""),
                     turns=len(own),
-                    first=_when(float(known.min())) if len(known) else None,
-                    last=_when(float(known.max())) if len(known) else None,
+                    first=when_of(float(known.min())) if len(known) else None,
+                    last=when_of(float(known.max())) if len(known) else None,
                     sittings=tuple(
-                        (int(table.position[own[at]]), _when(float(times[at]))) for at in starts
+                        (int(table.position[own[at]]), when_of(float(times[at]))) for at in starts
                     ),
                 )
             )
@@ -248,7 +243,7 @@ class ScopedEvidence:
             piece = self._rows[self._start_of(upto, left) : upto]
             upto -= len(piece)
             for turn in reversed(self._turns(piece)):
-                line = _line(turn)
+                line = line_of(turn)
                 if len(line) + 1 > left:
                     left = 0
                     break
@@ -293,7 +288,7 @@ class ScopedEvidence:
     def _spoken_by(self, speaker: str) -> NDArray[np.bool_]:
         table, rows = self._view.table, self._rows
         name = fold(speaker)
-        codes = [code for code, known in enumerate(table.speakers) if _is_called(known, name)]
+        codes = [code for code, known in enumerate(table.speakers) if is_called(known, name)]
         keep: NDArray[np.bool_] = np.isin(table.speaker[rows], codes)
         if name in _ROLE_CODES:
             keep |= table.role[rows] == _ROLE_CODES[name]
@@ -318,7 +313,7 @@ class ScopedEvidence:
                 conversation_id=table.conversations[code],
                 index=index,
                 role=table.speakers[speaker] if speaker >= 0 else _ROLES.get(role, "other"),
-                ts=_when(ts),
+                ts=when_of(ts),
             )
             for text, code, index, role, speaker, ts in zip(texts, *columns, strict=True)
             if text
@@ -375,75 +370,3 @@ class ScopedEvidence:
 
     def _report(self, degraded: Iterable[Degraded]) -> None:
         self._reported.update(dict.fromkeys(degraded))
-
-
-def _in_scope(view: TurnView, scope: str, conversation_id: str | None) -> Rows:
-    if scope == "current_session":
-        assert conversation_id is not None
-        return view.rows(conversation_id).astype(np.intp)
-    rows = np.arange(len(view), dtype=np.intp)
-    if scope == "all_sessions" or len(view.table.conversations) <= RECENT_SESSIONS:
-        return rows
-    newest = _newest_first(view, rows)[:RECENT_SESSIONS]
-    return rows[np.isin(view.table.conversation, newest)]
-
-
-def _newest_first(view: TurnView, rows: Rows) -> list[int]:
-    """Codes of the conversations of these rows, the one with the newest turn first."""
-    table = view.table
-    last = np.full(len(table.conversations), -np.inf)
-    times = np.nan_to_num(table.ts[rows], nan=-np.inf)
-    np.maximum.at(last, table.conversation[rows], times)
-    codes = np.unique(table.conversation[rows])
-    # Ids last, so that the order is the same whatever was indexed first.
-    return sorted((int(c) for c in codes), key=lambda c: (-last[c], table.conversations[c]))
-
-
-def _by_time(view: TurnView, rows: Rows) -> Rows:
-    table = view.table
-    times = np.nan_to_num(table.ts[rows], nan=-np.inf)
-    return rows[np.lexsort((table.position[rows], table.conversation[rows], times))]
-
-
-def _is_called(known: str, name: str) -> bool:
-    folded = fold(known)
-    return folded == name or folded.split(" ")[0] == name
-
-
-def _of_hit(hit: TurnHit) -> DeepSource:
-    return DeepSource(
-        kind="turn",
-        id=turn_id(hit.conversation_id, hit.index),
-        text=hit.text,
-        conversation_id=hit.conversation_id,
-        index=hit.index,
-        role=hit.speaker or hit.role,
-        ts=hit.ts if hit.ts.year > 1 else None,
-        score=hit.score,
-    )
-
-
-def _mixed(
-    turns: list[DeepSource], memories: list[DeepSource], limit: int
-) -> tuple[DeepSource, ...]:
-    """Both lists in their own order: their scores are not of one scale."""
-    out: list[DeepSource] = []
-    waiting = iter(memories)
-    for place, turn in enumerate(turns):
-        if place % (MEMORY_SHARE - 1) == 0:
-            out.extend(one for one in (next(waiting, None),) if one is not None)
-        out.append(turn)
-    return tuple([*out, *waiting][:limit])
-
-
-def _line(turn: DeepSource) -> str:
-    text = turn.text.strip()
-    if len(text) > HISTORY_TURN_CHARS:
-        half = HISTORY_TURN_CHARS // 2
-        text = text[:half] + _GAP + text[-half:]
-    text = " ⏎ ".join(part.strip() for part in text.splitlines())
-    return f"{turn.id} [{shown(turn.ts)}] {turn.role}: {text}"
-
-
-def _when(epoch: float) -> datetime | None:
-    return datetime.fromtimestamp(epoch, UTC) if np.isfinite(epoch) else None

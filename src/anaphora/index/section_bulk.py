@@ -34,6 +34,7 @@ __all__ = [
     "SectionDocument",
     "SectionMeta",
     "document_of",
+    "look_at",
     "read_bulk",
     "remove",
     "remove_foreign",
@@ -128,6 +129,19 @@ def read_bulk(folder: Path, mark: str = "") -> SectionBulk:
         return SectionBulk()
     whole = meta.count == len(bulk.ids) == len(cut) and len(meta.tokens) == len(FIELDS)
     return bulk if whole else SectionBulk()
+
+
+def look_at(folder: Path, mark: str = "") -> tuple[int, str | None]:
+    """How many documents lie in `folder`, and what is wrong with them; nothing there is well."""
+    bulk = read_bulk(folder, mark)
+    if not bulk.meta.generation:
+        torn = folder.is_dir() and any(folder.iterdir())
+        return 0, "its list of documents cannot be read" if torn else None
+    try:
+        FoundSections(folder / bulk.meta.generation, bulk.meta)
+    except WORD_INDEX_ERRORS as error:
+        return 0, str(error)
+    return bulk.meta.count, None
 
 
 def remove_foreign(folder: Path, mark: str) -> None:

@@ -25,9 +25,11 @@ from numpy.typing import NDArray
 
 __all__ = [
     "NOTHING",
+    "Block",
     "FieldScores",
     "Forward",
     "Lines",
+    "block_of",
     "lines_of",
     "load_lines",
     "save_lines",
@@ -61,6 +63,19 @@ class Lines(NamedTuple):
 
     terms: NDArray[np.uint32]
     counts: NDArray[np.uint16]
+    lengths: NDArray[np.int32]
+
+
+class Block(NamedTuple):
+    """The terms of R documents one after the other, n in all.
+
+    `terms` and `counts` (n,) as in `Lines`; `sizes` (R,): how many of them each document has;
+    `lengths` (R, 3).
+    """
+
+    terms: NDArray[np.uint32]
+    counts: NDArray[np.uint16]
+    sizes: NDArray[np.int64]
     lengths: NDArray[np.int32]
 
 
@@ -103,20 +118,35 @@ class Forward:
     def __len__(self) -> int:
         return len(self._lengths)
 
-    def lines(self, number: int) -> Lines:
-        """The lines of one document."""
-        start, end = self._ends[number], self._ends[number + 1]
-        return Lines(self._terms[start:end], self._counts[start:end], self._lengths[number])
+    def block(self, numbers: NDArray[np.int64]) -> Block:
+        """The lines of these documents, in the order of `numbers`."""
+        starts = self._ends[numbers]
+        sizes = self._ends[numbers + 1] - starts
+        # Taken together: a slice for each of some hundred documents costs more than their scores.
+        first = np.cumsum(sizes) - sizes
+        at = np.arange(sizes.sum()) + np.repeat(starts - first, sizes)
+        return Block(self._terms[at], self._counts[at], sizes, self._lengths[numbers])
+
+
+def block_of(documents: Sequence[Lines]) -> Block:
+    """The lines of these documents."""
+    return Block(
+        np.concatenate([NOTHING.terms, *(one.terms for one in documents)]),
+        np.concatenate([NOTHING.counts, *(one.counts for one in documents)]),
+        np.array([len(one.terms) for one in documents], np.int64),
+        np.array([one.lengths for one in documents], np.int32).reshape(-1, FIELDS),
+    )
 
 
 def save_lines(folder: Path, first: int, documents: Sequence[Lines]) -> None:
     """Write the lines of documents `first`, `first` + 1, …. Raises OSError."""
+    block = block_of(documents)
     np.savez(
         folder / f"forward-{first:09d}.npz",
-        sizes=np.array([len(one.terms) for one in documents], np.int32),
-        terms=np.concatenate([NOTHING.terms, *(one.terms for one in documents)]),
-        counts=np.concatenate([NOTHING.counts, *(one.counts for one in documents)]),
-        lengths=np.array([one.lengths for one in documents], np.int32).reshape(-1, FIELDS),
+        sizes=block.sizes.astype(np.int32),
+        terms=block.terms,
+        counts=block.counts,
+        lengths=block.lengths,
     )
 
 
@@ -133,25 +163,21 @@ def load_lines(folder: Path) -> Forward:
     return Forward(parts)
 
 
-def score_lines(
-    documents: Sequence[Lines], weights: Mapping[str, float], averages: Floats
-) -> FieldScores:
+def score_lines(block: Block, weights: Mapping[str, float], averages: Floats) -> FieldScores:
     """Score R documents for terms with their weights; `averages` (3,) are the fields' lengths."""
-    rows, useful = len(documents), {t: w for t, w in weights.items() if w > 0.0}
+    rows, useful = len(block.sizes), {t: w for t, w in weights.items() if w > 0.0}
     if not rows or not useful:
         none = np.zeros(rows)
         return FieldScores(none, none, none, none)
     numbers = np.array([_number(term) for term in useful], np.uint32)
     order = np.argsort(numbers, kind="stable")
     numbers, worth = numbers[order], np.array(list(useful.values()))[order]
-    terms = np.concatenate([one.terms for one in documents])
-    owner = np.repeat(np.arange(rows), [len(one.terms) for one in documents])
-    at = np.minimum(np.searchsorted(numbers, terms), len(numbers) - 1)
-    hit = np.flatnonzero(numbers[at] == terms)
-    owner, at = owner[hit], at[hit]
-    counts = np.concatenate([one.counts for one in documents])[hit]
+    at = np.minimum(np.searchsorted(numbers, block.terms), len(numbers) - 1)
+    hit = np.flatnonzero(numbers[at] == block.terms)
+    owner = np.searchsorted(np.cumsum(block.sizes), hit, side="right")
+    at, counts = at[hit], block.counts[hit]
     field, occurrences = (counts >> _SHIFT).astype(np.int64), (counts & _MOST).astype(np.float64)
-    lengths = np.array([one.lengths for one in documents], np.float64)[owner, field]
+    lengths = block.lengths[owner, field].astype(np.float64)
     saturation = occurrences + _K1 * (1.0 - _B + _B * lengths / averages[field])
     parts = worth[at] * (_K1 + 1.0) * occurrences / saturation
     sums = np.bincount(field * rows + owner, parts, FIELDS * rows).reshape(FIELDS, rows).round(4)

@@ -19,7 +19,7 @@ from anaphora.index.section_words import FieldScores, SectionWords
 from anaphora.rank.context_table import SectionTable
 from anaphora.values import Degraded
 
-__all__ = ["SectionCandidates", "SectionState", "SectionsWanted"]
+__all__ = ["SectionCandidates", "SectionCheck", "SectionState", "SectionsWanted"]
 
 Rows = NDArray[np.int64]
 
@@ -64,6 +64,19 @@ class SectionCandidates:
     def mass(self) -> float:
         """The sum of the terms' worth."""
         return sum(self.weights.values())
+
+
+@dataclass(frozen=True, slots=True)
+class SectionCheck:
+    """Sections and notes `known`, past notes too; documents `on_disk`, with those that count no
+    more; those in memory alone; those that may be shown without a vector; what is wrong, or None.
+    """
+
+    known: int
+    on_disk: int
+    in_memory: int
+    pending: int
+    problem: str | None = None
 
 
 @dataclass(slots=True)
@@ -112,6 +125,11 @@ class SectionState:
             dict(wanted.weights),
             degraded=(Degraded("word index", f"it could not be read: {reason}"),),
         )
+
+    def standing(self) -> NDArray[np.bool_]:
+        """Which rows are current, (N,)."""
+        standing: NDArray[np.bool_] = self.rows.states() == CURRENT
+        return standing
 
     def keep(self, wanted: SectionsWanted) -> NDArray[np.bool_]:
         """Which rows may be shown, (N,)."""

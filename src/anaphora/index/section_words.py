@@ -24,6 +24,7 @@ from anaphora.index.section_bulk import (
     SectionBulk,
     SectionDocument,
     document_of,
+    look_at,
     read_bulk,
     remove,
     remove_foreign,
@@ -33,6 +34,7 @@ from anaphora.index.section_forward import (
     NOTHING,
     FieldScores,
     Lines,
+    block_of,
     lines_of,
     score_lines,
 )
@@ -45,6 +47,7 @@ __all__ = [
     "SectionDocument",
     "SectionWords",
     "document_of",
+    "look_at",
     "read_bulk",
     "remove",
     "remove_foreign",
@@ -190,14 +193,18 @@ class SectionWords:
 
     def scores(self, weights: Mapping[str, float], rows: Ints) -> FieldScores:
         """What each of `rows` matches, shapes of `rows`: the same wherever a document lies."""
-        return score_lines([self._lines(row) for row in rows.tolist()], weights, self._averages())
-
-    def _lines(self, row: int) -> Lines:
-        doc = self._doc_of.get(row, 0)
-        if doc and self._main is not None:
-            return self._main.forward.lines(doc - 1)
-        self._in_tail()
-        return self._tail_lines.get(row, NOTHING)
+        averages, main = self._averages(), self._main
+        docs = np.array([self._doc_of.get(row, 0) for row in rows.tolist()], np.int64)
+        stored = (docs > 0) & (main is not None)
+        found = np.zeros((4, len(rows)))
+        if main is not None and stored.any():
+            block = main.forward.block(docs[stored] - 1)
+            found[:, stored] = _columns(score_lines(block, weights, averages))
+        if not stored.all():
+            # The averages have made the tail.
+            lines = [self._tail_lines.get(row, NOTHING) for row in rows[~stored].tolist()]
+            found[:, ~stored] = _columns(score_lines(block_of(lines), weights, averages))
+        return FieldScores(*found)
 
     def _averages(self) -> Floats:
         """How long each field is on average; what counts no more is among them."""
@@ -261,3 +268,7 @@ class SectionWords:
             self._tail_lines[row] = lines_of(document.texts)
             for field, tokens in zip(FIELDS, document.texts, strict=True):
                 tail[field].add([(row, tokens)])
+
+
+def _columns(scores: FieldScores) -> Floats:
+    return np.array((scores.path, scores.title, scores.body, scores.held))

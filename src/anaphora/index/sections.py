@@ -8,6 +8,7 @@ read. It never writes truth, never embeds and holds no text; its directory can v
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -22,12 +23,18 @@ from anaphora.index.one_writer import only_one
 from anaphora.index.section_follow import Changed, SectionFollower
 from anaphora.index.section_rows import SectionRows
 from anaphora.index.section_source import SectionSource, SectionText
-from anaphora.index.section_state import SectionCandidates, SectionState, SectionsWanted
+from anaphora.index.section_state import (
+    SectionCandidates,
+    SectionCheck,
+    SectionState,
+    SectionsWanted,
+)
 from anaphora.index.section_vectors import SectionVectors
 from anaphora.index.section_words import (
     SectionBulk,
     SectionDocument,
     SectionWords,
+    look_at,
     read_bulk,
     remove,
     remove_foreign,
@@ -37,7 +44,7 @@ from anaphora.index.words import WORD_INDEX_ERRORS
 from anaphora.rank.context_table import SectionTable
 from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
 
-__all__ = ["SectionCandidates", "SectionIndex", "SectionsWanted"]
+__all__ = ["SectionCandidates", "SectionCheck", "SectionIndex", "SectionsWanted"]
 
 TAIL_LIMIT: Final = 1_000
 """Documents whose words are in memory alone before they are written to the disk."""
@@ -234,6 +241,29 @@ class SectionIndex:
             yield from parts
 
     # The disk.
+
+    def check(self) -> SectionCheck:
+        """What is known and what lies on the disk; the files are read whole. Follows truth."""
+        with self._lock:
+            self.follow()
+            state = self._state
+            known = sum(bool(row.id) for row in state.rows.rows)
+            waiting = state.words.waiting
+            embedded = state.vectors.embedded(state.rows.vector_keys())
+            pending = int((state.standing() & ~embedded).sum())
+        written, problem = look_at(self._folder, self._sealer.mark)
+        return SectionCheck(known, written, waiting, pending, problem)
+
+    def rebuild(self) -> bool:
+        """Make the words on disk again from truth; False where another process is writing."""
+        with only_one(self._directory, "words.lock") as held:
+            if not held:
+                return False
+            with self._lock:
+                shutil.rmtree(self._folder, ignore_errors=True)
+                self._state, self._seq, self._purged = self._empty(), -1, False
+        self.follow()
+        return self.settle()
 
     def settle(self) -> bool:
         """Write what is only in memory; False where another process is writing or disk refuses.

@@ -97,6 +97,10 @@ class NoteLinker:
         """Link one note; what it named and names no longer is closed. Returns how many links."""
         return self._write([(note, self._links(note))])
 
+    def link_many(self, notes: Iterable[NoteRow]) -> int:
+        """Link these notes in one change. Returns how many links."""
+        return self._write([(note, self._links(note)) for note in notes])
+
     def link_all(self, project: str | None = None) -> int:
         """Link every current note about this project, or about all of them, anew."""
         before, total = 0, 0

@@ -131,6 +131,20 @@ class NoteTaking:
             scrub(self._notes.truth)
         return Forgotten(len(gone.ids), ids=gone.ids)
 
+    def came_in(self, note_ids: Iterable[str]) -> None:
+        """Link notes that came from another home; what was past there is past in the graph too."""
+        rows = sorted(self._notes.many(note_ids).values(), key=lambda row: row.record.id)
+        for start in range(0, len(rows), _GROUP):
+            some = rows[start : start + _GROUP]
+            self._linker.link_many(some)
+            with self._graph.change() as graph:
+                for record in (row.record for row in some):
+                    if record.forgotten:
+                        graph.invalidate([record.id], self._clock())
+                    elif record.superseded_by is not None:
+                        at = record.valid_to or self._clock()
+                        graph.supersede_note(record.id, record.superseded_by, at)
+
     def fill_vectors(self) -> int:
         """Embed notes that have no vector yet; how many got theirs. Waits for the model."""
         done, after = 0, ""

@@ -31,6 +31,13 @@ def stats(context: typer.Context, as_json: Json = False) -> None:
         ("vectors", f"{found.vectors:,}"),
         ("vectors to come", f"{found.pending:,}"),
         ("memories", f"{found.memories:,}"),
+        ("projects", f"{found.projects:,}"),
+        ("files of projects", f"{found.files:,}"),
+        ("sections", f"{found.sections:,} ({found.sections_pending:,} without a vector)"),
+        ("notes and diary", f"{found.notes:,}"),
+        ("open gaps", f"{found.gaps:,}"),
+        ("jobs waiting", f"{found.jobs:,}"),
+        ("traces", f"{found.traces:,}"),
         ("embedder", found.embedder),
         *[(f"disk: {part}", f"{size / 1e6:,.2f} MB") for part, size in found.bytes.items()],
     ]

@@ -59,6 +59,10 @@ def _show_import(report: ImportReport) -> None:
     out = console()
     if report.memories_added or report.memories_known:
         out.print(f"{report.memories_added} memories added, {report.memories_known} known already")
+    if report.notes_added or report.notes_known:
+        out.print(f"{report.notes_added} notes added, {report.notes_known} known already")
+    if report.gaps_added:
+        out.print(f"{report.gaps_added} open questions added")
     out.print(
         f"{report.conversations} conversations: {report.added} turns added, "
         f"{report.known} known already"

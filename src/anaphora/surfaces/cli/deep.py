@@ -21,6 +21,7 @@ from anaphora.deep_values import (
 )
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.cli.output import console, emit, show_degraded, show_text, table, visible
+from anaphora.surfaces.cli.trace import show_step
 from anaphora.surfaces.cli.where import opened
 
 __all__ = ["register"]
@@ -99,7 +100,7 @@ def _show_kept(context: typer.Context, trace_id: str | None, *, as_json: bool) -
                 return
             console().print(Text(visible(found.question), "bold"))
             for step in found.steps:
-                _show_step(step)
+                show_step(step)
             _show_answer(found)
             return
         kept = home.traces(100)
@@ -114,24 +115,7 @@ def _show_kept(context: typer.Context, trace_id: str | None, *, as_json: bool) -
 
 def _live(*, as_json: bool) -> Callable[[DeepStep], None]:
     # With --json standard output is for the answer alone.
-    return lambda step: _show_step(step, stderr=as_json)
-
-
-def _show_step(step: DeepStep, *, stderr: bool = False) -> None:
-    out = console(stderr=stderr)
-    head = Text(f"step {step.number}  ", "dim").append(step.kind, "bold")
-    out.print(head.append(f"  {step.seconds:.1f} s", "dim"))
-    if step.thought:
-        show_text(out, step.thought)
-    for line in step.code.splitlines():
-        out.print(Text(f"   │ {visible(line)}", "cyan"))
-    if step.output.strip():
-        show_text(out, step.output)
-    for call in step.sub_calls:
-        said = call.error or call.answer
-        out.print(Text(visible(f"   ? {call.prompt[:100]} → {said[:200]}"), "magenta"))
-    if step.error:
-        out.print(Text(visible(f"   {step.error}"), "red"))
+    return lambda step: show_step(step, console(stderr=as_json))
 
 
 def _show_answer(found: DeepAnswer) -> None:

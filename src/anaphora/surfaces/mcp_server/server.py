@@ -28,6 +28,7 @@ from anaphora.surfaces.mcp_server.calls import CALLS, Answer, Place
 from anaphora.surfaces.mcp_server.checking import checked
 from anaphora.surfaces.mcp_server.desk import Desk
 from anaphora.surfaces.mcp_server.folders import Folders, folder_of, started_in
+from anaphora.surfaces.mcp_server.over_http import CALLER
 from anaphora.surfaces.mcp_server.reading import PROMPTS, RESOURCES, TEMPLATE, prompt, read
 from anaphora.surfaces.mcp_server.tools import INSTRUCTIONS, TOOLS, ToolSpec
 from anaphora.surfaces.wire import plain
@@ -53,15 +54,20 @@ _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class Surface:
-    """The handlers of one server. `started` is its folder; None when that says nothing."""
+    """The handlers of one server. `started` is its folder; None when that says nothing.
 
-    def __init__(self, desk: Desk, tools: Sequence[str], started: Path | None) -> None:
+    `roots` says whether the folders that clients name are on this machine.
+    """
+
+    def __init__(
+        self, desk: Desk, tools: Sequence[str], started: Path | None, *, roots: bool
+    ) -> None:
         self._desk = desk
         self._tools = {name: TOOLS[name] for name in tools}
         self._started = started
         self._home = client_folders().user
         self._folders = Folders(desk)
-        self._silent = False
+        self._silent = not roots
 
     async def list_tools(self, context: Context, params: object) -> types.ListToolsResult:
         """The tools, without touching anything."""
@@ -74,6 +80,9 @@ class Surface:
         spec = self._tools.get(params.name)
         if spec is None:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r} here")
+        if not spec.read_only and _only_reads(context):
+            text = types.TextContent(text=f"{spec.name}: this token may only read")
+            return types.CallToolResult(content=[text], is_error=True)
         folders = await self._open_folders(context) if spec.name in _IN_A_PROJECT else ()
         if spec.name == _LONG:
             return await self._told(context, spec, params.arguments)
@@ -228,9 +237,11 @@ class Surface:
         return result
 
 
-def built(desk: Desk, tools: Sequence[str], started: Path | None) -> Server[Any]:
-    """A server with these tools over the memory at `desk`."""
-    surface = Surface(desk, tools, started)
+def built(
+    desk: Desk, tools: Sequence[str], started: Path | None, *, roots: bool = True
+) -> Server[Any]:
+    """A server with these tools over the memory at `desk`; see `Surface`."""
+    surface = Surface(desk, tools, started, roots=roots)
     server: Server[Any] = Server(
         "anaphora",
         version=__version__,
@@ -246,6 +257,12 @@ def built(desk: Desk, tools: Sequence[str], started: Path | None) -> Server[Any]
     )
     server.middleware.append(surface.wake)
     return server
+
+
+def _only_reads(context: Context) -> bool:
+    """Whether the request came with a token that may not write."""
+    token = context.request.scope.get(CALLER) if context.request is not None else None
+    return token is not None and token.read_only
 
 
 def _tool(spec: ToolSpec) -> types.Tool:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["serve"]
 
-LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 INTERRUPTED: Final = 130
 
 
@@ -39,7 +38,6 @@ def serve(
     """
     if tools not in ("default", "all"):
         raise InvalidInput("tools", tools, "expected default or all")
-    address = None if http is None else _address(http)
     if find_spec("mcp") is None:
         raise MissingExtra("mcp", "mcp")
     from anaphora.surfaces.mcp_server.desk import Desk
@@ -47,12 +45,16 @@ def serve(
 
     desk = Desk(open_memory)
     names = tuple(TOOLS) if tools == "all" else DEFAULT_TOOLS
-    # Where a server for several clients was started says nothing about any of them.
-    started = Path.cwd() if address is None else None
-    run = partial(_stdio, built(desk, names, started))
-    if address is not None:
-        run = partial(_http, built(desk, names, started), *address)
-    _until_the_end(run, desk)
+    if http is None:
+        _until_the_end(partial(_stdio, built(desk, names, started=Path.cwd())), desk)
+        return
+    from anaphora.surfaces.mcp_server.over_http import is_loopback, parsed_address, run_http
+
+    host, port = parsed_address(http)
+    # Where a server for several clients was started says nothing about any of them, and folders of
+    # another machine are not here.
+    server = built(desk, names, started=None, roots=is_loopback(host))
+    _until_the_end(partial(run_http, server, desk, host, port), desk)
 
 
 def _until_the_end(run: Callable[[], None], desk: Desk) -> None:
@@ -61,7 +63,8 @@ def _until_the_end(run: Callable[[], None], desk: Desk) -> None:
         run()
     except KeyboardInterrupt:
         code = INTERRUPTED
-    finished = desk.finish()
+    finally:
+        finished = desk.finish()
     if code or not finished:
         # A thread still waits for a disk, a model or a terminal; truth is safe at any instant,
         # and a server without a client must not stay.
@@ -82,28 +85,3 @@ def _stdio(server: Server[Any]) -> None:
     except* (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as gone:
         # The client died while an answer was on its way: the same as its end.
         sys.stderr.write(f"anaphora: the client has gone ({gone.exceptions[0]!r})\n")
-
-
-def _http(server: Server[Any], host: str, port: int) -> None:
-    import uvicorn
-
-    # Refuses any Host or Origin that is not this machine, so that no page in a browser gets in.
-    app = server.streamable_http_app(host=host)
-    config = uvicorn.Config(app, host=host, port=port, log_level="warning", access_log=False)
-    listening = config.bind_socket()
-    shown = f"[{host}]" if ":" in host else host
-    sys.stderr.write(f"anaphora: http://{shown}:{listening.getsockname()[1]}/mcp\n")
-    sys.stderr.flush()
-    uvicorn.Server(config).run(sockets=[listening])
-
-
-def _address(given: str) -> tuple[str, int]:
-    host, _, port = given.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
-    if not port.isdecimal() or int(port) > 65_535:
-        raise InvalidInput("http", given, "expected HOST:PORT, e.g. 127.0.0.1:8765")
-    if host not in LOOPBACK:
-        raise InvalidInput(
-            "http", given, "only this machine itself may be served (127.0.0.1, localhost or ::1)"
-        )
-    return host, int(port)

@@ -25,6 +25,7 @@ from anaphora.surfaces.rest.problems import Problem
 __all__ = ["NAMESPACE_HEADER", "Door", "host_of"]
 
 NAMESPACE_HEADER: Final = "anaphora-namespace"
+_DEFAULT: Final = "default"
 _PAGE_KINDS = (".html", ".js", ".css", ".svg", ".png", ".ico", ".woff2", ".webmanifest")
 _DATA = ("/v1/", "/conversations", "/health", "/metrics", "/openapi")
 _CHALLENGE: Mapping[str, str] = {"WWW-Authenticate": 'Bearer realm="anaphora"'}
@@ -82,6 +83,10 @@ class Door:
         if token is None and self._options.require_token and not is_page(method, path):
             raise Problem(401, "token", "send Authorization: Bearer <token>", _CHALLENGE)
         namespace = _namespace(headers)
+        if token is not None and namespace is None and not token.opens(_DEFAULT):
+            # Not everybody has the default one: without a wish it is the first of those they have.
+            namespace = token.namespaces[0]
+        namespace = namespace or _DEFAULT
         if token is not None and not token.opens(namespace):
             raise Problem(403, "namespace", "this token does not open that namespace")
         return Caller(namespace, token)
@@ -113,8 +118,10 @@ def is_page(method: str, path: str) -> bool:
     return path == "/" or path.endswith(_PAGE_KINDS)
 
 
-def _namespace(headers: Headers) -> str:
-    given = headers.get(NAMESPACE_HEADER, "default")
+def _namespace(headers: Headers) -> str | None:
+    given = headers.get(NAMESPACE_HEADER)
+    if given is None:
+        return None
     try:
         # Header values arrive as Latin-1, whatever was meant.
         return check_id(given.encode("latin-1").decode("utf-8"))

@@ -23,12 +23,14 @@ __all__ = [
     "Ask",
     "ContextQuestion",
     "DeepQuestion",
+    "DeleteQuery",
     "DreamWish",
     "ExtractWish",
     "Forgetting",
     "GapQuery",
     "ImportQuery",
     "ListQuery",
+    "MapQuery",
     "MemoryChanges",
     "NewDiaryEntry",
     "NewMemoryBody",
@@ -36,6 +38,7 @@ __all__ = [
     "NewProject",
     "NoQuery",
     "PageQuery",
+    "PathQuery",
     "SeedTitle",
     "TraceQuery",
     "TurnQuestion",
@@ -146,6 +149,24 @@ class ListQuery(Parameters):
     filters: str | None = None
     limit: Annotated[int, Field(ge=1, le=1_000)] = 50
     cursor: str | None = None
+
+
+class DeleteQuery(Parameters):
+    """How to forget."""
+
+    soft: bool = False
+
+
+class PathQuery(Parameters):
+    """What a memory is the value of."""
+
+    path: Name
+
+
+class MapQuery(Parameters):
+    """A folder of the project, to see its files."""
+
+    within: str | None = None
 
 
 class PageQuery(Parameters):

@@ -12,11 +12,14 @@ from anaphora.context_values import (
     DiaryEntry,
     IndexReport,
     Observation,
+    ProjectMap,
     RecallPackage,
     WarmUp,
 )
 from anaphora.surfaces.rest.bodies import (
     ContextQuestion,
+    MapQuery,
+    Name,
     NewDiaryEntry,
     NewObservation,
     NewProject,
@@ -27,7 +30,7 @@ from anaphora.surfaces.rest.calls import Caller, answer, caller_of, service_of
 from anaphora.surfaces.rest.options import ServerOptions
 from anaphora.surfaces.rest.permissions import lane_router, reads_only
 from anaphora.surfaces.rest.problems import Problem
-from anaphora.surfaces.rest.shapes import Projects
+from anaphora.surfaces.rest.shapes import ProjectGone, Projects
 
 __all__ = ["router"]
 
@@ -48,8 +51,34 @@ async def index(request: Request, body: NewProject, _: Nothing) -> Response:
     return await answer(request, lambda m: m.index_project(root, name=body.name, embed=False))
 
 
+@router.get(
+    "/projects/{project}/map",
+    summary="The shape of a project",
+    responses={200: {"model": ProjectMap}},
+)
+async def project_map(
+    request: Request, project: Name, query: Annotated[MapQuery, Query()]
+) -> Response:
+    """Its folders, or the files in one of them, and which imports from which."""
+    return await answer(request, lambda m: m.project_map(project, within=query.within))
+
+
+@router.delete(
+    "/projects/{project}",
+    summary="Forget a project",
+    responses={200: {"model": ProjectGone}},
+)
+async def remove(request: Request, project: Name, _: Nothing) -> Response:
+    """Its sections go; notes about it stay."""
+    return await answer(
+        request, lambda m: {"removed": project, "sections": m.remove_project(project)}
+    )
+
+
 @router.post(
-    "/context/recall", summary="Recall for a task", responses={200: {"model": RecallPackage}}
+    "/context/recall",
+    summary="Recall for a task",
+    responses={200: {"model": RecallPackage}},
 )
 @reads_only
 async def recall(request: Request, body: ContextQuestion, _: Nothing) -> Response:

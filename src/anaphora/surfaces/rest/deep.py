@@ -43,24 +43,24 @@ def _asked(
     )
 
 
-@router.post("/deep", summary="Ask a deep question", responses={200: {"model": DeepAnswer}})
-async def deep(request: Request, body: DeepQuestion, _: Nothing) -> Response:
-    """A model writes its own search, within a budget. Without a model: the best evidence."""
-    return await answer(request, lambda memory: _asked(body, memory))
-
-
 @router.post(
-    "/deep/stream",
-    summary="Ask a deep question, and see its steps",
+    "/deep",
+    summary="Ask a deep question",
     responses={
         200: {
-            "description": "Events `step` (a step each), then `answer`, or `problem`.",
+            "model": DeepAnswer,
+            "description": "The answer; or events `step`, then `answer` or `problem`.",
             "content": {sse.MEDIA_TYPE: {"schema": {"type": "string"}}},
         }
     },
 )
-async def deep_stream(request: Request, body: DeepQuestion, _: Nothing) -> Response:
-    """As `/v1/deep`, as server-sent events."""
+async def deep(request: Request, body: DeepQuestion, _: Nothing) -> Response:
+    """A model writes its own search, within a budget. Without a model: the best evidence.
+
+    With `Accept: text/event-stream` its steps come as they happen.
+    """
+    if sse.MEDIA_TYPE not in request.headers.get("accept", ""):
+        return await answer(request, lambda memory: _asked(body, memory))
     service = service_of(request)
     memory = service.view(caller_of(request).namespace)
     return sse.streamed(service, lambda on_step: _asked(body, memory, on_step))

@@ -20,6 +20,7 @@ from anaphora.surfaces.rest.bodies import (
     Name,
     NewMemoryBody,
     NoQuery,
+    PathQuery,
     changes_of,
 )
 from anaphora.surfaces.rest.calls import answer
@@ -80,6 +81,16 @@ async def forget(request: Request, body: Forgetting, _: Nothing) -> Response:
     return await answer(request, lambda m: m.forget(body.id, filters=body.filters, soft=body.soft))
 
 
+@router.get(
+    "/memories/history",
+    summary="The values of a path",
+    responses={200: {"model": list[MemoryRecord]}},
+)
+async def history(request: Request, query: Annotated[PathQuery, Query()]) -> Response:
+    """Every value that a path had, the oldest first."""
+    return await answer(request, lambda memory: memory.history(query.path))
+
+
 @router.get("/memories/{memory_id}", summary="One memory", responses={200: {"model": MemoryRecord}})
 async def get(request: Request, memory_id: Name, _: Nothing) -> Response:
     """All that is known of it."""
@@ -87,7 +98,9 @@ async def get(request: Request, memory_id: Name, _: Nothing) -> Response:
 
 
 @router.patch(
-    "/memories/{memory_id}", summary="Change a memory", responses={200: {"model": Remembered}}
+    "/memories/{memory_id}",
+    summary="Change a memory",
+    responses={200: {"model": Remembered}},
 )
 async def update(request: Request, memory_id: Name, body: MemoryChanges, _: Nothing) -> Response:
     """Another text, payload or path makes a new version; the old one stays in its history."""
@@ -95,7 +108,9 @@ async def update(request: Request, memory_id: Name, body: MemoryChanges, _: Noth
 
 
 @router.delete(
-    "/memories/{memory_id}", summary="Forget one memory", responses={200: {"model": Forgotten}}
+    "/memories/{memory_id}",
+    summary="Forget one memory",
+    responses={200: {"model": Forgotten}},
 )
 async def delete(
     request: Request, memory_id: Name, query: Annotated[DeleteQuery, Query()]
@@ -109,14 +124,6 @@ async def delete(
         return done
 
     return await answer(request, gone)
-
-
-@router.get(
-    "/history", summary="The values of a path", responses={200: {"model": list[MemoryRecord]}}
-)
-async def history(request: Request, path: Annotated[Name, Query()]) -> Response:
-    """Every value that a path had, the oldest first."""
-    return await answer(request, lambda memory: memory.history(path))
 
 
 def _filters(text: str | None) -> dict[str, Any] | None:

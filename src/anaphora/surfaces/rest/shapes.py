@@ -24,10 +24,12 @@ __all__ = [
     "Memories",
     "MemoryPage",
     "ProblemShape",
+    "ProjectGone",
     "Projects",
     "Redacted",
     "SeedItems",
     "SeedRecord",
+    "Session",
     "ThreadShape",
     "Titled",
     "Traces",
@@ -129,6 +131,13 @@ class PlaceShape(BaseModel):
     index: int
 
 
+class ProjectGone(BaseModel):
+    """The project that was forgotten, and how many sections it had."""
+
+    removed: str
+    sections: int
+
+
 class Redacted(BaseModel):
     """The turn whose words are gone."""
 
@@ -140,6 +149,15 @@ class Titled(BaseModel):
 
     conversation_id: str
     title: str
+
+
+class Session(BaseModel):
+    """What a caller may do. `tokens` says whether requests need one."""
+
+    namespaces: list[str]
+    read_only: bool
+    token: str | None
+    tokens: bool
 
 
 class HealthShape(BaseModel):

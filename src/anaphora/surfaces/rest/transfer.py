@@ -5,15 +5,17 @@ from __future__ import annotations
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import IO, Annotated
+from typing import IO, Annotated, Any
 
 from fastapi import Query, Request
 from starlette.responses import Response, StreamingResponse
 
+from anaphora.memory import Memory
 from anaphora.store.tokens import EVERYTHING
 from anaphora.surfaces.rest.bodies import ImportQuery, NoQuery
 from anaphora.surfaces.rest.calls import answer, caller_of, service_of
 from anaphora.surfaces.rest.permissions import lane_router
+from anaphora.surfaces.rest.shapes import Session
 from anaphora.values import ImportReport, Stats
 
 __all__ = ["EXPORT_TYPE", "router"]
@@ -24,13 +26,21 @@ EXPORT_TYPE = "application/x-ndjson"
 _CHUNK = 1 << 18
 
 
-@router.get("/namespaces", summary="Namespaces", responses={200: {"model": list[str]}})
-async def namespaces(request: Request, _: Nothing) -> Response:
-    """Those that hold or held anything; with a token, those of them that it opens."""
-    token = caller_of(request).token
-    if token is not None and EVERYTHING not in token.namespaces:
-        return await answer(request, lambda _: token.namespaces)
-    return await answer(request, lambda memory: memory.namespaces())
+@router.get("/session", summary="Who asks", responses={200: {"model": Session}})
+async def session(request: Request, _: Nothing) -> Response:
+    """What the caller may open: by a token its namespaces, else all that hold or held anything."""
+    token, required = caller_of(request).token, service_of(request).options.require_token
+
+    def told(memory: Memory) -> dict[str, Any]:
+        names = token.namespaces if token is not None else (EVERYTHING,)
+        return {
+            "namespaces": memory.namespaces() if EVERYTHING in names else names,
+            "read_only": token is not None and token.read_only,
+            "token": None if token is None else token.name,
+            "tokens": required,
+        }
+
+    return await answer(request, told)
 
 
 @router.get("/stats", summary="What there is", responses={200: {"model": Stats}})

@@ -1,0 +1,139 @@
+"""What a namespace holds of projects, notes and deep recall, and whether all of it is well.
+
+In: the stores of a namespace and the index of its sections. Out: counts and `Check` values. It
+starts no model and no sandbox, and changes nothing but the index, which catches up with truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anaphora.errors import AnaphoraError
+from anaphora.values import Check
+
+if TYPE_CHECKING:
+    from anaphora.care.namespaces import Lane
+    from anaphora.index.sections import SectionIndex
+
+__all__ = ["LaneCounts", "counted", "lane_checks", "repair_sections"]
+
+_NOTES = (
+    "SELECT kind, COUNT(*), SUM(CASE WHEN valid_until IS NULL AND forgotten_at IS NULL "
+    "THEN 1 ELSE 0 END) FROM record WHERE namespace = :namespace "
+    "AND kind IN ('observation', 'diary') GROUP BY kind"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LaneCounts:
+    """Counts of one namespace. Notes are current ones; `past_notes` were replaced or hidden."""
+
+    projects: int
+    files: int
+    sections: int
+    sections_pending: int
+    observations: int
+    diary: int
+    past_notes: int
+    gaps: int
+    jobs: int
+    traces: int
+
+
+def counted(lane: Lane, embedder: str) -> LaneCounts:
+    """Count without opening a text. `StoreError` and its kinds."""
+    projects = lane.projects.list()
+    notes = {
+        row[0]: (int(row[1]), int(row[2]))
+        for row in lane.records.truth.rows(_NOTES, {"namespace": lane.namespace})
+    }
+    current = {kind: living for kind, (_, living) in notes.items()}
+    rows = lane.deep
+    return LaneCounts(
+        projects=len(projects),
+        files=sum(one.files for one in projects),
+        sections=sum(one.sections for one in projects),
+        sections_pending=lane.projects.pending(embedder),
+        observations=current.get("observation", 0),
+        diary=current.get("diary", 0),
+        past_notes=sum(every - living for every, living in notes.values()),
+        gaps=len(rows.find("gap", {"status": "open"}, only=("gap_id",))),
+        jobs=len(rows.find("session_job", only=("job_id",))),
+        traces=len(rows.find("trace", only=("trace_id",))),
+    )
+
+
+def lane_checks(
+    lane: Lane, embedder: str, sections: Callable[[], SectionIndex]
+) -> tuple[Check, ...]:
+    """Look at projects, notes, the index of sections, and what deep recall keeps.
+
+    Nothing raises: a part that fails is a finding.
+    """
+    try:
+        counts = counted(lane, embedder)
+    except AnaphoraError as error:
+        return (Check("projects", ok=False, detail=str(error)),)
+    notes = f"{counts.observations:,} observations, {counts.diary:,} diary entries"
+    if counts.past_notes:
+        notes += f", {counts.past_notes:,} of the past"
+    deep = (
+        f"{counts.gaps:,} open gaps, {counts.jobs:,} jobs of ended sessions waiting, "
+        f"{counts.traces:,} traces"
+    )
+    return (
+        *_projects(lane, counts),
+        Check("project notes", ok=True, detail=notes),
+        _sections(sections),
+        Check("deep recall", ok=True, detail=deep),
+    )
+
+
+def repair_sections(sections: SectionIndex, fill_vectors: Callable[[], object]) -> Check:
+    """Make the index of sections again where it is broken, and embed what has no vector."""
+    broken = sections.check().problem
+    made = sections.rebuild() if broken else sections.settle()
+    fill_vectors()
+    seen = sections.check()
+    what = "made again" if broken and made else "well"
+    if not made:
+        what = "another process is writing it"
+    detail = f"{what}: {seen.known:,} sections and notes, {seen.pending:,} without a vector"
+    if seen.problem is not None:
+        detail += f"; {seen.problem}"
+    return Check("section index", ok=seen.problem is None and not seen.pending, detail=detail)
+
+
+def _projects(lane: Lane, counts: LaneCounts) -> Iterator[Check]:
+    detail = f"{counts.projects:,} projects, {counts.files:,} files, {counts.sections:,} sections"
+    if counts.sections_pending:
+        detail += f", {counts.sections_pending:,} vectors to come"
+    yield Check("projects", ok=True, detail=detail)
+    for row in lane.projects.rows():
+        # On a server the folder may well be another machine's: that is nobody's fault.
+        if not Path(row.root).is_dir():
+            yield Check(
+                "projects",
+                ok=True,
+                detail=f"{row.name}: its folder {row.root} is not there; what was indexed answers, "
+                "until the project is removed or indexed where it is now",
+            )
+        elif row.indexed_at is None or row.stale:
+            yield Check("projects", ok=True, detail=f"{row.name}: not finished; index it again")
+
+
+def _sections(sections: Callable[[], SectionIndex]) -> Check:
+    try:
+        seen = sections().check()
+    except AnaphoraError as error:
+        return Check("section index", ok=False, detail=str(error))
+    detail = (
+        f"{seen.known:,} sections and notes, words of {seen.on_disk:,} on disk and of "
+        f"{seen.in_memory:,} in memory, {seen.pending:,} without a vector"
+    )
+    if seen.problem is not None:
+        detail += f"; {seen.problem}; truth answers, and `doctor --repair` makes it again"
+    return Check("section index", ok=seen.problem is None, detail=detail)

@@ -1,0 +1,86 @@
+"""The official client of the Model Context Protocol, connected to `anaphora mcp` as a process.
+
+In: a home, and how the server is started. Out: a connected session, and small helpers on results.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp_types import CallToolResult, ListRootsResult, Root
+
+from anaphora.surfaces.mcp_server.tools import TOOLS
+
+SCRIPT = Path(sys.executable).with_name("anaphora")
+
+
+def server(
+    home: Path, *words: str, embedder: str = "hashing", cwd: Path | None = None
+) -> StdioServerParameters:
+    """How the server of a home is started. `HOME` is the folder around the home."""
+    return StdioServerParameters(
+        command=str(SCRIPT),
+        args=["--home", str(home), "mcp", *words],
+        env={"ANAPHORA_EMBEDDER": embedder, "HOME": str(home.parent)},
+        cwd=cwd or home.parent,
+    )
+
+
+@asynccontextmanager
+async def connected(
+    home: Path,
+    *words: str,
+    embedder: str = "hashing",
+    cwd: Path | None = None,
+    roots: Iterable[Path] | None = None,
+) -> AsyncIterator[ClientSession]:
+    """A session after its handshake. With `roots` the client says which folders it has open."""
+    home.parent.mkdir(parents=True, exist_ok=True)
+
+    async def named(_: object) -> ListRootsResult:
+        return ListRootsResult(roots=[Root(uri=root.as_uri()) for root in roots or ()])  # type: ignore[arg-type]
+
+    told = {} if roots is None else {"list_roots_callback": named}
+    with (home.parent / "server.log").open("a") as log:
+        start = server(home, *words, embedder=embedder, cwd=cwd)
+        async with (
+            stdio_client(start, errlog=log) as streams,
+            ClientSession(*streams, **told) as session,  # type: ignore[arg-type]
+        ):
+            await session.initialize()
+            yield session
+
+
+async def call(session: ClientSession, tool: str, **arguments: Any) -> dict[str, Any]:
+    """The structured result of a call that must succeed, held to the tool's own schema."""
+    result = await session.call_tool(tool, arguments)
+    assert isinstance(result, CallToolResult)
+    assert not result.is_error, text_of(result)
+    jsonschema.validate(result.structured_content, TOOLS[tool].result)
+    found: dict[str, Any] = result.structured_content
+    return found
+
+
+async def refusal(session: ClientSession, tool: str, **arguments: Any) -> str:
+    """The sentence of a call that must be refused."""
+    result = await session.call_tool(tool, arguments)
+    assert isinstance(result, CallToolResult)
+    assert result.is_error
+    assert result.structured_content is None
+    said = text_of(result)
+    assert "Traceback" not in said
+    return said
+
+
+def text_of(result: CallToolResult) -> str:
+    """The text form of a result."""
+    (content,) = result.content
+    assert content.type == "text"
+    return content.text

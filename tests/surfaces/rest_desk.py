@@ -1,0 +1,35 @@
+"""A server in process for tests: a real home, real routes, hashed words as vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from anaphora import Memory
+from anaphora.surfaces.rest import ServerOptions, create_app
+
+BASE = "http://127.0.0.1:7411"
+
+
+@contextmanager
+def served(
+    home: Path, options: ServerOptions | None = None, **given: Any
+) -> Iterator[tuple[TestClient, Memory]]:
+    """A client of an application over the memory at `home`."""
+    opened = Memory.open(home, embedder="hashing", **given)
+    with opened as memory:
+        app = create_app(memory, settings=options or ServerOptions(page=None))
+        with TestClient(app, base_url=BASE, raise_server_exceptions=False) as client:
+            yield client, memory
+
+
+def in_namespace(name: str, secret: str | None = None) -> dict[str, str]:
+    """The headers of a caller."""
+    headers = {"Anaphora-Namespace": name}
+    if secret is not None:
+        headers["Authorization"] = f"Bearer {secret}"
+    return headers

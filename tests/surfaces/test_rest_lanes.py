@@ -1,0 +1,383 @@
+"""Every lane over HTTP, as the facade itself would answer; errors, limits, health, metrics."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+from tests.surfaces.rest_desk import in_namespace, served
+
+from anaphora import Memory
+from anaphora.surfaces.rest import ServerOptions
+from anaphora.surfaces.wire import plain
+
+Pair = tuple[TestClient, Memory]
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[Pair]:
+    with served(tmp_path / "home") as both:
+        yield both
+
+
+def ok(response: Any, status: int = 200) -> Any:
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/json"
+    return response.json()
+
+
+@pytest.mark.promise("rest.lanes")
+def test_a_memory_from_the_first_word_to_the_last(pair: Pair) -> None:
+    """Remember, restate, recall by filter, list, change, look back, forget: as the facade says."""
+    client, memory = pair
+    new = {"text": "The user prefers vitest over jest.", "path": "user.testing", "tags": ["t"]}
+    made = client.post("/v1/memories", json=new)
+    first = ok(made, 201)
+    again = ok(client.post("/v1/memories", json=new))
+    assert (again["action"], again["id"]) == ("reinforced", first["id"])
+    filters = {"tags": {"contains": "t"}}
+    question = {"query": "vitest or jest", "filters": filters, "explain": True}
+    found = ok(client.post("/v1/recall", json=question))
+    assert found == ok(client.post("/v1/memories/recall", json=question))
+    expected = plain(memory.recall("vitest or jest", filters=filters, explain=True))
+    assert [hit["id"] for hit in found["hits"]] == [first["id"]]
+    assert found["hits"][0].keys() == expected["hits"][0].keys()
+    listed = client.get("/v1/memories", params={"filters": json.dumps(filters), "limit": 1})
+    assert ok(listed) == plain(memory.list(filters, 1))
+    changed = ok(client.patch(f"/v1/memories/{first['id']}", json={"text": "Now it is jest."}))
+    assert changed["action"] == "superseded"
+    past = ok(client.get("/v1/memories/history", params={"path": "user.testing"}))
+    assert past == plain(memory.history("user.testing"))
+    assert len(past) == 2
+    gone = ok(client.delete(f"/v1/memories/{changed['id']}"))
+    assert gone["count"] >= 1
+    assert client.get(f"/v1/memories/{changed['id']}").status_code == 404
+    assert client.delete(f"/v1/memories/{changed['id']}").status_code == 404
+
+
+@pytest.mark.promise("rest.lanes")
+def test_memories_come_in_pages(pair: Pair) -> None:
+    """Following the cursor gives every memory once."""
+    client, memory = pair
+    for number in range(7):
+        memory.remember(f"fact number {number}")
+    seen, cursor = [], None
+    while True:
+        given = {"limit": 3} | ({"cursor": cursor} if cursor else {})
+        page = ok(client.get("/v1/memories", params=given))
+        seen += [one["id"] for one in page["items"]]
+        cursor = page["cursor"]
+        if cursor is None:
+            break
+    assert len(seen) == len(set(seen)) == 7
+
+
+@pytest.mark.promise("rest.lanes")
+def test_a_conversation_from_the_first_turn_to_the_last(pair: Pair) -> None:
+    """Append, list in pages, recall, read, title, redact, delete."""
+    client, memory = pair
+    for number in range(5):
+        turns = {"turns": [{"role": "user", "text": f"heron number {number}", "speaker": "Ada"}]}
+        kept = ok(client.post(f"/v1/conversations/c{number}/turns", json=turns), 201)
+        assert kept == {"conversation_id": f"c{number}", "indexes": [0]}
+    seen, cursor = [], None
+    while True:
+        given = {"limit": 2} | ({"cursor": cursor} if cursor else {})
+        page = ok(client.get("/v1/conversations", params=given))
+        seen += page["items"]
+        cursor = page["cursor"]
+        if cursor is None:
+            break
+    assert seen == plain(memory.conversations.list())
+    body = {"query": "heron number 3", "conversation_id": "c3"}
+    found = ok(client.post("/v1/conversations/recall", json=body))
+    assert found == plain(memory.recall_conversation("c3", "heron number 3"))
+    assert found["hits"][0]["speaker"] == "Ada"
+    assert ok(client.get("/v1/conversations/c3")) == plain(memory.conversations.get("c3"))
+    ok(client.patch("/v1/conversations/c3", json={"title": "Birds"}))
+    assert ok(client.get("/v1/conversations/c3"))["title"] == "Birds"
+    ok(client.post("/v1/conversations/c3/turns/0/redact"))
+    assert ok(client.get("/v1/conversations/c3"))["turns"][0]["text"] == "[redacted]"
+    assert client.post("/v1/conversations/c3/turns/9/redact").status_code == 404
+    assert ok(client.delete("/v1/conversations/c3")) == {"deleted": "c3"}
+    assert client.get("/v1/conversations/c3").status_code == 404
+
+
+@pytest.mark.promise("rest.seed")
+def test_the_routes_of_the_seed(pair: Pair) -> None:
+    """All summaries as {items}; one record byte for byte as its file; 404 for what is not there."""
+    client, memory = pair
+    memory.conversations.append("conv_1", "user", "a <b> & \u2028 c", intent_id="i1")
+    listed = ok(client.get("/conversations"))
+    assert listed == {"items": plain(memory.conversations.list())}
+    record = client.get("/conversations/conv_1")
+    assert record.content == memory.conversations.path("conv_1").read_bytes()
+    assert record.json()["turns"][0]["intent_id"] == "i1"
+    for unknown in ("conv_2", "...", "a%00b", "x" * 1024):
+        missing = client.get(f"/conversations/{unknown}")
+        assert missing.status_code in {404, 422}, unknown
+        assert missing.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.promise("rest.lanes")
+def test_a_project_and_its_notes(pair: Pair, tmp_path: Path) -> None:
+    """Index a folder, take notes, recall for a task, see the map, begin a session."""
+    client, memory = pair
+    root = tmp_path / "heron"
+    (root / "src").mkdir(parents=True)
+    (root / "README.md").write_text("# Heron\n\nInstall with `pip install heron`.\n")
+    (root / "src" / "wing.py").write_text("def flap_wings():\n    return 1\n")
+    report = ok(client.post("/v1/projects", json={"root": str(root)}))
+    assert report["files"] == 2
+    note = {"text": "Never flap in `src/wing.py` at night.", "kind": "constraint"}
+    assert ok(client.post("/v1/observations", json=note), 201)["kind"] == "constraint"
+    assert ok(client.post("/v1/diary", json={"summary": "Made wings."}), 201)["id"]
+    body = {"focus": ["flap_wings in src/wing.py"], "include_sources": True}
+    package = ok(client.post("/v1/context/recall", json=body))
+    assert package["primary_targets"][0]["path"] == "src/wing.py"
+    assert ok(client.get("/v1/projects")) == plain(memory.projects())
+    shape = ok(client.get(f"/v1/projects/{report['project']}/map"))
+    assert {node["path"] for node in shape["nodes"]} >= {"src"}
+    warm = ok(client.get("/v1/warm-up", params={"topic": "wings"}))
+    assert warm["constraints"][0]["text"] == note["text"]
+    assert ok(client.delete("/v1/projects/heron"))["sections"] > 0
+
+
+@pytest.mark.promise("rest.streams")
+def test_deep_recall_with_its_steps(tmp_path: Path) -> None:
+    """A stream tells each step as it ends, and then the answer that a plain request gets."""
+    pytest.importorskip("pydantic_monty")
+    from anaphora.deep.scripted import ScriptedModel
+
+    code = "```python\nfound = search('heron')\nsubmit('grey', [found[0]['id']])\n```"
+    home = tmp_path / "home"
+    with served(home, model=ScriptedModel([code, code])) as (client, memory):
+        memory.conversations.append("c", "user", "the heron was grey")
+        body = {"question": "How often was the heron grey, and when first?"}
+        with client.stream(
+            "POST", "/v1/deep", json=body, headers={"Accept": "text/event-stream"}
+        ) as response:
+            assert response.headers["content-type"].startswith("text/event-stream")
+            events = [block for block in "".join(response.iter_text()).split("\n\n") if block]
+        names = [block.split("\n")[0] for block in events if block.startswith("event")]
+        assert names[-1] == "event: answer"
+        assert names[:-1]
+        assert set(names[:-1]) == {"event: step"}
+        answer = json.loads(events[-1].split("\ndata: ")[1])
+        assert answer["steps"] == [
+            json.loads(block.split("\ndata: ")[1]) for block in events if "event: step" in block
+        ]
+        assert [one["id"] for one in ok(client.get("/v1/traces"))] == [answer["trace_id"]]
+        kept = ok(client.get(f"/v1/traces/{answer['trace_id']}"))
+        assert kept["answer"] == answer["answer"]
+
+
+@pytest.mark.promise("rest.lanes")
+def test_a_question_without_a_model_leaves_a_gap(pair: Pair) -> None:
+    """Deep recall without a model gives evidence and registers the gap, which a dream explores."""
+    client, memory = pair
+    memory.conversations.append("c", "user", "the heron was grey")
+    answer = ok(client.post("/v1/deep", json={"question": "How many storks came in all?"}))
+    assert not answer["complete"]
+    assert ok(client.get("/v1/gaps")) == plain(memory.gaps())
+    assert len(ok(client.get("/v1/gaps", params={"status": "all"}))) == 1
+    assert len(ok(client.post("/v1/dream", json={"model": False}))["explored"]) == 1
+    assert ok(client.post("/v1/extract", json={"conversation_id": "c"}))["skipped"] == "no_model"
+
+
+@pytest.mark.promise("rest.lanes")
+def test_a_namespace_goes_out_and_comes_in(pair: Pair) -> None:
+    """An export is a file that another namespace takes in whole, and once."""
+    client, memory = pair
+    memory.remember("The heron is grey.")
+    memory.conversations.append("c", "user", "hello")
+    file = client.get("/v1/export")
+    assert file.headers["content-type"] == "application/x-ndjson"
+    assert len(file.content) == int(file.headers["content-length"])
+    headers = in_namespace("other") | {"Content-Type": "application/octet-stream"}
+    first = ok(client.post("/v1/import", content=file.content, headers=headers))
+    assert (first["memories_added"], first["added"]) == (1, 1)
+    again = ok(client.post("/v1/import", content=file.content, headers=headers))
+    assert (again["memories_added"], again["added"]) == (0, 0)
+    assert memory.scoped("other").list().items[0].text == "The heron is grey."
+    said = ok(client.get("/v1/session"))
+    assert said["namespaces"] == ["default", "other"]
+
+
+@pytest.mark.promise("rest.problems")
+@pytest.mark.parametrize(
+    ("method", "path", "given", "status"),
+    [
+        ("GET", "/v1/nothing", {}, 404),
+        ("PUT", "/v1/memories", {}, 405),
+        ("POST", "/v1/memories", {"json": {"text": 5}}, 422),
+        ("POST", "/v1/memories", {"json": {"text": "a", "words": "b"}}, 422),
+        ("POST", "/v1/memories", {"json": {"text": " \n"}}, 422),
+        ("POST", "/v1/memories", {"json": {"text": "a", "created_at": "yesterday"}}, 422),
+        ("POST", "/v1/memories", {"json": {"text": "a", "created_at": 5}}, 422),
+        ("POST", "/v1/memories", {"json": {"text": "a", "payload": {"x": 1e400}}}, 422),
+        ("POST", "/v1/memories", {"content": b"{"}, 422),
+        ("POST", "/v1/memories", {"content": b"\xff\xfe"}, 422),
+        ("POST", "/v1/recall", {"json": {"query": "a", "filters": {"color": "x"}}}, 422),
+        ("POST", "/v1/forget", {"json": {}}, 422),
+        ("GET", "/v1/memories?filters=[", {}, 422),
+        ("GET", "/v1/memories?limit=many", {}, 422),
+        ("GET", "/v1/memories?cursor=x", {}, 422),
+        ("GET", "/v1/conversations?cursor=x", {}, 422),
+        ("GET", "/v1/memories/x", {}, 404),
+        ("GET", "/v1/traces/x", {}, 404),
+        ("GET", "/v1/conversations/x", {}, 404),
+        ("POST", "/v1/extract", {"json": {"conversation_id": "x"}}, 404),
+        ("POST", "/v1/projects", {"json": {"root": "/no/such/folder"}}, 422),
+        ("GET", "/v1/memories", {"headers": {"Anaphora-Namespace": "../x"}}, 400),
+    ],
+)
+def test_every_mistake_is_a_problem_document(
+    pair: Pair, method: str, path: str, given: dict[str, Any], status: int
+) -> None:
+    """A mistake has its status, a type, words for it, and neither traceback nor what was sent."""
+    client, _ = pair
+    if "json" in given:
+        text = json.dumps(given["json"]).replace("Infinity", "1e400")
+        given = {"content": text, "headers": {"Content-Type": "application/json"}}
+    elif "content" in given:
+        given = given | {"headers": {"Content-Type": "application/json"}}
+    response = client.request(method, path, **given)
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    told = response.json()
+    assert told.keys() >= {"type", "title", "status", "detail"}
+    assert told["status"] == status
+    assert "Traceback" not in response.text
+    if status == 405:
+        assert response.headers["allow"] == "GET, POST"
+
+
+@pytest.mark.promise("rest.problems")
+def test_what_nobody_foresaw_is_a_problem_too(pair: Pair, monkeypatch: Any) -> None:
+    """A defect gives 500 as a problem document, without its words."""
+    client, memory = pair
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr(type(memory), "recall", broken)
+    response = client.post("/v1/recall", json={"query": "a"})
+    assert response.status_code == 500
+    assert response.headers["content-type"] == "application/problem+json"
+    assert "secret" not in response.text
+
+
+@pytest.mark.promise("rest.limits")
+def test_a_body_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    """By its declared length, and as it comes when none was declared."""
+    options = ServerOptions(page=None, body_limit=1_000, import_limit=2_000)
+    with served(tmp_path / "home", options) as (client, memory):
+        long = json.dumps({"text": "x" * 2_000}).encode()
+        kind = {"Content-Type": "application/json"}
+        declared = client.post("/v1/memories", content=long, headers=kind)
+        streamed = client.post("/v1/memories", content=iter([long[:900], long[900:]]), headers=kind)
+        file = {"Content-Type": "application/octet-stream"}
+        imported = client.post("/v1/import", content=iter([b"x" * 1_500] * 2), headers=file)
+        for response in (declared, streamed, imported):
+            assert response.status_code == 413, response.text
+            assert response.json()["type"].endswith("too_large")
+        assert not memory.list().items
+
+
+@pytest.mark.promise("rest.limits")
+def test_too_many_requests_are_told_when_to_come_again(tmp_path: Path) -> None:
+    """A burst is let in, the next one is refused, and after the time told one is let in again."""
+    now = itertools.count()
+    moment = [0.0]
+    options = ServerOptions(page=None, rate=0.5, burst=3, clock=lambda: moment[0])
+    with served(tmp_path / "home", options) as (client, _):
+        statuses = [client.get("/health/live").status_code for _ in range(4)]
+        assert statuses == [200, 200, 200, 429]
+        refused = client.get("/health/live")
+        assert refused.json()["type"].endswith("rate")
+        moment[0] += int(refused.headers["retry-after"])
+        assert client.get("/health/live").status_code == 200
+        assert client.get("/health/live").status_code == 429
+    assert next(now) == 0
+
+
+@pytest.mark.promise("rest.limits")
+def test_a_call_that_takes_too_long_is_answered_and_finished(tmp_path: Path) -> None:
+    """After its time the caller gets 504; what was begun is there all the same."""
+    import threading
+
+    options = ServerOptions(page=None, seconds=0.05)
+    held, done = threading.Event(), threading.Event()
+    with served(tmp_path / "home", options) as (client, memory):
+
+        def slow(value: object) -> None:
+            assert held.wait(30)
+            done.set()
+
+        memory.on("remember", slow)
+        response = client.post("/v1/memories", json={"text": "The heron is grey."})
+        assert response.status_code == 504
+        held.set()
+        assert done.wait(30)
+        assert memory.list().items[0].text == "The heron is grey."
+
+
+@pytest.mark.promise("rest.health")
+def test_health_tells_the_truth(tmp_path: Path) -> None:
+    """All is well at first; where nothing can be written any more it is 503, and says what."""
+    with served(tmp_path / "home") as (client, memory):
+        memory.conversations.append("c", "user", "hello")
+        seen = ok(client.get("/health"))
+        assert seen["ok"]
+        assert {"write", "threads", "index", "embedder", "disk"} == {
+            check["name"] for check in seen["checks"]
+        }
+        version = memory._wiring.truth.version("default")
+        ok(client.get("/health"))
+        assert memory._wiring.truth.version("default") == version
+        # A table that the probe writes to is taken away from under the server.
+        shutil.copy(tmp_path / "home" / "anaphora.db", tmp_path / "kept.db")
+        with memory._wiring.truth.write("default") as write:
+            from sqlalchemy import text
+
+            write.connection.execute(text("ALTER TABLE tombstone RENAME TO taken"))
+        broken = client.get("/health")
+        assert broken.status_code == 503
+        assert broken.headers["content-type"] == "application/json"
+        failing = [check for check in broken.json()["checks"] if not check["ok"]]
+        assert failing[0]["name"] == "write"
+        assert ok(client.get("/health/live")) == {"ok": True}
+
+
+@pytest.mark.promise("rest.metrics")
+def test_metrics_hold_no_word_of_the_user(pair: Pair) -> None:
+    """Requests, latencies, cache and what waits are counted; labels are routes, never texts."""
+    client, memory = pair
+    memory.remember("The cardamom secret.")
+    for _ in range(2):
+        client.post("/v1/recall", json={"query": "cardamom"})
+    client.get("/v1/memories/cardamom-id")
+    client.get("/cardamom-path")
+    client.request("CARDAMOM", "/v1/memories")
+    client.get("/v1/memories", headers=in_namespace("cardamom"))
+    response = client.get("/metrics")
+    text = response.text
+    assert response.headers["content-type"].startswith("text/plain")
+    assert "cardamom" not in text.lower()
+    wanted = (
+        'anaphora_requests_total{lane="memory",method="POST",route="/v1/recall",status="200"} 2.0',
+        'anaphora_query_cache_total{result="hit"} 1.0',
+        'anaphora_query_cache_total{result="miss"} 1.0',
+        'anaphora_request_seconds_bucket{lane="memory",le="0.001",route="/v1/recall"}',
+        "anaphora_embeddings_pending 0.0",
+        "anaphora_jobs_pending 0.0",
+    )
+    for line in wanted:
+        assert line in text, text
