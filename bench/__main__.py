@@ -26,9 +26,12 @@ MEASUREMENTS = (
     "memory_faults",
     "single_adds",
     "sealed",
+    "context_speed",
+    "index_speed",
     "deep_overhead",
     "deep_aggregation",
     "mcp_start",
+    "rest_load",
 )
 
 

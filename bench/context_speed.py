@@ -1,9 +1,10 @@
 """How fast a package is recalled from 20,000 sections, and how fast their index opens.
 
 In: the folder of shared data (the projects of the history sets, as often as it takes). Out:
-figures beside their targets, also in bench/results/context_speed.json and .md. A question's
-embedding is timed apart and taken off; sections have random vectors, since none is read for its
-meaning here.
+figures beside their targets, also in bench/results/context_speed.json and .md. A recall is asked
+of all projects, and looks at the state of each of their files, as a home's does. Questions and
+sections have random vectors, since none is read for its meaning here: what a model takes to embed a
+question is not in the figures.
 
     python -m bench.context_speed --data DIR [--size 20000] [--home DIR]
 
@@ -14,9 +15,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,17 +30,19 @@ from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.section_source import SectionSource
 from anaphora.index.sections import SectionIndex
-from anaphora.intake.project import IndexProject
+from anaphora.intake.project import IndexProject, Refreshed
 from anaphora.recall.context import ContextRecall
 from anaphora.store.graph import Graph
 from anaphora.store.notes import Notes
 from anaphora.store.projects import Projects
 from anaphora.store.record_ids import RecordIds
 from anaphora.store.sql.engine import Truth, open_truth
+from anaphora.values import Degraded
 from bench.figures import Figure, at_most, keep, percentile
 
 SIZE = 20_000
 QUESTIONS = 120
+LOOKS = 25
 DIMENSIONS = 384
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 
@@ -95,10 +99,24 @@ class Lane:
         source = SectionSource(self.truth, "default")
         return SectionIndex(self.folder / "index", source, (RandomEmbedder.name, DIMENSIONS))
 
+    def indexing(self) -> IndexProject:
+        """What takes in projects, and looks whether their files changed."""
+        return IndexProject(
+            self.projects, self.graph, self.notes, self.service,
+            clock=lambda: NOW, ids=RecordIds(lambda: NOW),
+        )  # fmt: skip
+
     def recall(self, index: SectionIndex) -> ContextRecall:
         """The lane over an index."""
+        indexing = self.indexing()
+
+        def refresh(project: str) -> tuple[Degraded, ...]:
+            done = indexing.refresh(project)
+            assert done == Refreshed(), "nothing changes while it is measured"
+            return ()
+
         return ContextRecall(
-            self.projects, self.graph, self.notes, index, self.service, lambda: NOW
+            self.projects, self.graph, self.notes, index, self.service, lambda: NOW, refresh
         )
 
 
@@ -134,24 +152,29 @@ def filled(lane: Lane, data: Path, size: int) -> tuple[int, int, float]:
     if marked.exists():
         count, copies = json.loads(marked.read_text(encoding="utf-8"))
         return count, copies, 0.0
-    indexing = IndexProject(
-        lane.projects, lane.graph, lane.notes, lane.service,
-        clock=lambda: NOW, ids=RecordIds(lambda: NOW),
-    )  # fmt: skip
+    indexing = lane.indexing()
     count = copies = 0
     started = time.perf_counter()
     for name, files, _ in _copies(data):
         if count >= size:
             break
         root = lane.folder / "projects" / name
-        for path, text in files.items():
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_text(text, encoding="utf-8", errors="surrogatepass")
+        written(root, files)
         count += indexing.index(root, name=name).sections
         copies += 1
     took = time.perf_counter() - started
     marked.write_text(json.dumps([count, copies]), encoding="utf-8")
     return count, copies, took
+
+
+def written(root: Path, files: Mapping[str, str]) -> None:
+    """Write the files of a project, as old as those of a checkout are."""
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text, encoding="utf-8", errors="surrogatepass")
+    # What changed within the last two seconds is looked at again.
+    for place in (root, *root.rglob("*")):
+        os.utime(place, (NOW.timestamp(), NOW.timestamp()))
 
 
 def _measured(home: Path, data: Path, size: int) -> list[Figure]:
@@ -161,7 +184,9 @@ def _measured(home: Path, data: Path, size: int) -> list[Figure]:
         first.settle()
         first.close()
         again, opening = _timed_opening(lane.index())
-        wall, used = _timed_recalls(lane.recall(again), asked(data))
+        recall = lane.recall(again)
+        wall, used = _timed_recalls(recall, asked(data))
+        files, looking = _timed_looks(lane)
         again.close()
     made = [
         Figure("into truth, vectors by chance", into_truth, "s"),
@@ -176,7 +201,21 @@ def _measured(home: Path, data: Path, size: int) -> list[Figure]:
         Figure("recall p95", percentile(wall, 0.95), "ms"),
         at_most("recall p50, processor time", percentile(used, 0.5), 15.0, "ms"),
         Figure("recall p95, processor time", percentile(used, 0.95), "ms"),
+        Figure("files that each recall looks at", files),
+        Figure("looking at them p50, processor time", percentile(looking, 0.5), "ms"),
     ]
+
+
+def _timed_looks(lane: Lane) -> tuple[int, list[float]]:
+    """How many files there are, and milliseconds of the processor to see that none changed."""
+    indexing, rows = lane.indexing(), lane.projects.rows()
+    used = []
+    for _ in range(LOOKS):
+        cpu_0 = time.thread_time()
+        for row in rows:
+            indexing.refresh(row.id)
+        used.append((time.thread_time() - cpu_0) * 1e3)
+    return sum(len(lane.projects.files(row.id)) for row in rows), used
 
 
 def _timed_recalls(recall: ContextRecall, focus: Sequence[str]) -> tuple[list[float], list[float]]:

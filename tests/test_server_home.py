@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.care.lanes_desk import NUTS, live, notes_of, opened, project_at, said
+from tests.conftest import Clock
+from tests.deep.asking import TEA, Script
 
 from anaphora import Memory
 from anaphora.errors import StoreError
@@ -68,3 +71,63 @@ def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
         with pytest.raises(StoreError) as caught:
             memory.remember(FACT)
         assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.promise("truth.servers")
+def test_two_servers_share_projects_notes_and_answers(
+    tmp_path: Path, postgresql_url: str, clock: Clock
+) -> None:
+    """What one server noted, indexed, answered or could not answer is the other's at once."""
+    script = Script()
+    root = project_at(tmp_path / "kestrel")
+
+    def server(name: str) -> Memory:
+        return opened(tmp_path / name, clock, script, database=postgresql_url)
+
+    with server("one") as one, server("two") as two:
+        assert two.recall_context("refill the inkwell").primary_targets == ()
+        ids = live(one, root, script, clock)
+        assert [project.name for project in two.projects()] == ["kestrel"]
+        assert said(two) == said(one)
+        assert two.recall_context("Inkwell").primary_targets[0].path == "src/kestrel/quillbook.py"
+        fresh = two.observe("Quills come from `flight.py`", kind="fact", project="kestrel")
+        found = one.recall_context("where do quills come from", project="kestrel")
+        assert fresh.id in {memory.id for memory in found.memories}
+
+        (root / "src/kestrel/moulting.py").write_text("def shed_feathers():\n    return 7\n")
+        two.index_project(root)
+        assert one.recall_context("shed_feathers").primary_targets[0].path.endswith("moulting.py")
+
+        answer = two.deep_recall(TEA)
+        assert (answer.cached, answer.trace_id) == (True, ids["trace"])
+        assert [gap.id for gap in two.gaps()] == [ids["gap"]]
+        assert two.deep_recall(NUTS, scope="all_sessions").gap_id == ids["gap"]
+        assert [gap.asked for gap in one.gaps()] == [2]
+        assert one.end_session("tea") == 2
+        assert two.stats().jobs == 2
+
+        other = two.scoped("other")
+        assert other.projects() == ()
+        assert other.gaps(None) == ()
+        assert not other.recall_context("refill the inkwell").primary_targets
+        assert not other.deep_recall(TEA).sources
+
+        assert two._parts().projects().forget_note(ids["rule"], soft=False).count == 1
+        assert one.warm_up().constraints == ()
+        two.conversations.delete("tea")
+        assert one.traces() == ()
+
+
+def test_a_server_home_with_every_lane_is_backed_up(
+    tmp_path: Path, postgresql_url: str, clock: Clock
+) -> None:
+    """A backup of a server fills a home of one file, which answers the same."""
+    script = Script()
+    with opened(tmp_path / "server", clock, script, database=postgresql_url) as server:
+        ids = live(server, project_at(tmp_path / "kestrel"), script, clock)
+        before = said(server), notes_of(server), server.trace(ids["trace"])
+        assert all(check.ok for check in server.doctor())
+        server.backup(tmp_path / "all.zip")
+    Memory.restore(tmp_path / "all.zip", tmp_path / "files")
+    with opened(tmp_path / "files", clock) as files:
+        assert (said(files), notes_of(files), files.trace(ids["trace"])) == before

@@ -20,17 +20,17 @@ from anaphora.recall.package import render_package
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "project.md"
-FOCUS = "why is the cap of the exact scan what it is, and where is it applied?"
+FOCUS = "why is the cap of the exact scan (EXACT_CAP) what it is, and where is it applied?"
 BUDGET = 1200
 BEGIN, END = "<!-- package -->\n", "<!-- end of package -->"
 
 BEFORE = (
-    "The exact scan is capped at 64 MiB of vectors; above it the index answers approximately "
-    "(src/anaphora/index/vectors.py)."
+    "EXACT_CAP (src/anaphora/config.py) is 100,000 vectors: an exact scan of more takes too long, "
+    "so LanceDB holds what is beyond."
 )
 NOW = (
-    "The exact scan is capped at 256 MiB of vectors: half precision halved what a vector takes, "
-    "and a scan of that size still answers in time (src/anaphora/index/vectors.py)."
+    "EXACT_CAP (src/anaphora/config.py) is 150,000 vectors now: since src/anaphora/index/"
+    "memory_scan.py asks an outline first, an exact scan of 100,000 is faster than LanceDB."
 )
 _DAY = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 

@@ -1,8 +1,8 @@
 """Pictures of the page, from a home made of what this repository holds: `docs/images/page-*.png`.
 
-In: `examples/conversation.json`, the memories and notes below, this repository's own sources as the
-project. Out: pictures, taken in a real browser of a real server on loopback. Deep recall is answered
-by a script instead of a model; its code runs in the real sandbox over the real turns.
+In: `examples/conversation.json`, the memories and notes below, this repository's own sources as
+the project. Out: pictures, taken in a real browser of a real server on loopback. Deep recall is
+answered by a script instead of a model; its code runs in the real sandbox over the real turns.
 
 Run `python -m tools.screenshots [--only search,map] [--home FOLDER]`; it needs Chromium.
 """
@@ -13,6 +13,7 @@ import argparse
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -76,7 +77,9 @@ submit(
     sources=[decided[-1]["id"], found[2]["id"], found[-1]["id"]],
 )
 ```"""
-_NOT_FOUND = '```python\nhits = search(question, limit=20)\nprint(len(hits))\nsubmit("NOT_FOUND", [])\n```'
+_NOT_FOUND = (
+    '```python\nhits = search(question, limit=20)\nprint(len(hits))\nsubmit("NOT_FOUND", [])\n```'
+)
 
 _MEMORIES: Final[tuple[dict[str, Any], ...]] = (
     {
@@ -124,7 +127,10 @@ _MEMORIES: Final[tuple[dict[str, Any], ...]] = (
         "path": "ferrywell.webhook.attempts",
         "tags": ("ferrywell",),
     },
-    {"text": "Kestrel's KP-4107 means: the client certificate expires within 14 days.", "tags": ("carriers",)},
+    {
+        "text": "Kestrel's KP-4107 means: the client certificate expires within 14 days.",
+        "tags": ("carriers",),
+    },
     {"text": "Ines's son is allergic to hazelnuts.", "category": "people"},
 )  # fmt: skip
 _NOTES: Final = (
@@ -223,6 +229,8 @@ def served(memory: Memory, options: ServerOptions | None = None) -> Iterator[str
     socket = server.config.bind_socket()
     thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]}, daemon=True)
     thread.start()
+    while not server.started and thread.is_alive():
+        time.sleep(0.01)
     try:
         yield f"http://127.0.0.1:{socket.getsockname()[1]}/"
     finally:
@@ -258,7 +266,7 @@ def _pictures(url: str, images: Path, only: list[str]) -> None:
 
 def _settled(page: Page) -> None:
     page.wait_for_selector("main h1")
-    page.wait_for_function("!document.querySelector('main .waiting, main [aria-busy]')")
+    page.wait_for_selector("main:has(h1):not(:has(.waiting)):not(:has([aria-busy]))")
 
 
 def _thread(page: Page) -> None:
@@ -273,12 +281,8 @@ def _map(page: Page) -> None:
 
 
 def _deep(page: Page) -> None:
-    _settled(page)
-    page.fill("[name=question]", QUESTION + " ")
-    page.select_option("[name=scope]", "all_sessions")
-    page.click("form [type=submit]")
+    page.click(f"text={QUESTION}")
     page.wait_for_selector(".answer")
-    page.locator(".steps").scroll_into_view_if_needed()
 
 
 def _gaps(page: Page) -> None:
@@ -297,7 +301,9 @@ def _health(page: Page) -> None:
 
 
 _ASK: Final = """async ([query, at]) => {
-  const post = (path, body) => fetch(path, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(body)});
+  const headers = {"Content-Type": "application/json"};
+  const post = (path, body) =>
+    fetch(path, {method: "POST", headers, body: JSON.stringify(body)});
   for (let n = 0; n < 4 + at; n += 1) {
     await post("v1/recall", {query: query + n});
     await post("v1/conversations/recall", {query: query + n});

@@ -175,7 +175,7 @@ def test_meaning_alone_is_no_evidence(given_rows: list[Row]) -> None:
     ]
     assert scored(near).score.tolist() == [0.0] * len(near)
     assert len(targets(near)) == 0
-    assert quality_of(targets(near)) == "weak"
+    assert quality_of(targets(near), 9) == "weak"
 
 
 @pytest.mark.promise("context.grounded")
@@ -185,7 +185,7 @@ def test_meaning_never_lifts_the_label(given_rows: list[Row], cosine: float) -> 
     """The label of a focus does not depend on how close in meaning its targets are."""
     bare = [replace(row, cosine=0.0) for row in given_rows]
     near = [replace(row, cosine=cosine) for row in bare]
-    assert quality_of(targets(near)) == quality_of(targets(bare))
+    assert quality_of(targets(near), 9) == quality_of(targets(bare), 9)
 
 
 def test_an_empty_focus_scores_nothing() -> None:

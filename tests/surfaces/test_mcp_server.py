@@ -301,7 +301,7 @@ def test_resources_and_prompts(home: Path) -> None:
             assert "path: drink" in one
             assert "| Tea, never coffee." in one
             for missing in ("anaphora://memory/none", "anaphora://everything"):
-                with pytest.raises(MCPError, match="none|everything"):
+                with pytest.raises(MCPError, match=r"none|everything"):
                     await session.read_resource(missing)
             prompts = {one.name for one in (await session.list_prompts()).prompts}
             assert prompts == {"save_diary", "recall_before_answering"}

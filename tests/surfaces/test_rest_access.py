@@ -80,7 +80,9 @@ def filled_home(tmp_path: Path) -> Iterator[tuple[TestClient, Memory, str]]:
         yield client, memory, fill(memory)
 
 
-ALL = routes(create_app(Memory.open("/nonexistent/anaphora", embedder="hashing", warm=False)))
+NOWHERE = Memory.open("/nonexistent/anaphora", embedder="hashing", warm=False)
+ALL = routes(create_app(NOWHERE, settings=OPEN))
+NOWHERE.close()
 
 
 @pytest.mark.promise("rest.namespaces")
@@ -155,7 +157,7 @@ def test_a_token_opens_what_it_was_made_for(
         )
         assert [hit["id"] for hit in found.json()["hits"]] == [work_id]
         said = client.get("/v1/session", headers={"Authorization": f"Bearer {secret}"}).json()
-        assert ("work" in said["namespaces"])
+        assert "work" in said["namespaces"]
         assert said["token"] == "worker"
 
 

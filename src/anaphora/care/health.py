@@ -96,6 +96,8 @@ def _threads(folder: Path | None) -> Check:
 
 def _index(truth: Truth, embedder: EmbedderService, parts: Namespace) -> tuple[int, int, Check]:
     try:
+        # What came since is taken in first: an index that lags is no fault, one that cannot is.
+        parts.turns.follow(embed="none")
         seen = parts.turns.check()
         here, _ = parts.vectors.counts().get(embedder.name, (0, 0))
         waiting = max(0, parts.vectors.records() - here)

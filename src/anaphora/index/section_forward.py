@@ -42,6 +42,7 @@ FIELDS: Final = 3
 _K1, _B = 1.2, 0.75
 _SHIFT: Final = 14
 _MOST: Final = (1 << _SHIFT) - 1
+_LOW: Final = 0xFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +173,15 @@ def score_lines(block: Block, weights: Mapping[str, float], averages: Floats) ->
     numbers = np.array([_number(term) for term in useful], np.uint32)
     order = np.argsort(numbers, kind="stable")
     numbers, worth = numbers[order], np.array(list(useful.values()))[order]
-    at = np.minimum(np.searchsorted(numbers, block.terms), len(numbers) - 1)
-    hit = np.flatnonzero(numbers[at] == block.terms)
+    maybe = np.zeros(_LOW + 1, np.bool_)
+    maybe[numbers & _LOW] = True
+    # Nearly all terms of the documents are none of these: one look each tells most of them.
+    hit = np.flatnonzero(maybe[block.terms & _LOW])
+    at = np.minimum(np.searchsorted(numbers, block.terms[hit]), len(numbers) - 1)
+    same = numbers[at] == block.terms[hit]
+    hit, at = hit[same], at[same]
     owner = np.searchsorted(np.cumsum(block.sizes), hit, side="right")
-    at, counts = at[hit], block.counts[hit]
+    counts = block.counts[hit]
     field, occurrences = (counts >> _SHIFT).astype(np.int64), (counts & _MOST).astype(np.float64)
     lengths = block.lengths[owner, field].astype(np.float64)
     saturation = occurrences + _K1 * (1.0 - _B + _B * lengths / averages[field])

@@ -30,6 +30,7 @@ __all__ = [
     "embedded_text",
     "in_state",
     "looked_at",
+    "same_state",
     "settled",
     "stat_of",
     "unchanged",
@@ -76,6 +77,16 @@ def unchanged(file: FileRow, stat: Stat) -> bool:
     """Whether a file is surely the one that was read. One that was read too soon never is."""
     same = (file.size, file.mtime_ns, file.inode) == (stat.size, stat.mtime_ns, stat.inode)
     return same and file.parser == PARSER
+
+
+def same_state(file: FileRow, seen: os.stat_result) -> bool:
+    """`unchanged` of a raw state: before each recall it is asked for every file of a project."""
+    return (
+        file.mtime_ns == seen.st_mtime_ns
+        and file.size == seen.st_size
+        and file.inode == seen.st_ino & _SIGNED
+        and file.parser == PARSER
+    )
 
 
 def settled(stat: Stat, now_ns: int) -> Stat:

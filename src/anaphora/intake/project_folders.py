@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from anaphora.errors import InvalidInput
 from anaphora.intake.files import Found
-from anaphora.intake.project_files import settled, stat_of, unchanged
+from anaphora.intake.project_files import same_state, settled, stat_of
 from anaphora.store.project_rows import FileRow
 
 __all__ = [
@@ -58,14 +58,17 @@ def changed_files(root: Path, known: Mapping[str, FileRow]) -> tuple[list[Found]
     """The known files whose state is another one now, and the paths of those that are gone."""
     todo: list[Found] = []
     missing: list[str] = []
-    base = str(root)
+    base = f"{root}/"
+    look = os.lstat
     for path, row in known.items():
-        stat = stat_of(f"{base}/{path}")
-        if stat is None:
-            if _is_gone(f"{base}/{path}"):
+        try:
+            seen = look(base + path)
+        except (OSError, ValueError):
+            if _is_gone(base + path):
                 missing.append(path)
-        elif not unchanged(row, stat):
-            todo.append(Found(path, root / path, stat.size, stat.mtime_ns))
+            continue
+        if not same_state(row, seen):
+            todo.append(Found(path, root / path, seen.st_size, seen.st_mtime_ns))
     return todo, missing
 
 
@@ -92,11 +95,13 @@ def folders_changed(times: Mapping[str, int], root: Path) -> bool:
     if not times:
         return True
     base = str(root)
-    for folder, mtime_ns in times.items():
-        stat = stat_of(base if folder == "." else f"{base}/{folder}")
-        if stat is None or stat.mtime_ns != mtime_ns:
-            return True
-    return False
+    try:
+        return any(
+            os.lstat(base if folder == "." else f"{base}/{folder}").st_mtime_ns != mtime_ns
+            for folder, mtime_ns in times.items()
+        )
+    except (OSError, ValueError):
+        return True
 
 
 def _is_gone(place: str) -> bool:

@@ -48,7 +48,9 @@ def prune(order: Iterable[int], sketches: Mapping[int, frozenset[int]]) -> list[
 
 
 def _alike(one: frozenset[int], other: frozenset[int]) -> bool:
-    short, long = sorted((len(one), len(other)))
+    short, long = len(one), len(other)
+    if short > long:
+        short, long = long, short
     return 0 < long <= 2 * short and len(one & other) >= SAME * short
 
 

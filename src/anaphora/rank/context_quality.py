@@ -1,14 +1,16 @@
 """How far may a recall package be trusted? A label for the targets of one focus.
 
-In: ranked targets, how they were found. Out: "strong", "partial" or "weak", and the number behind
-it. Pure. The label is no claim that an answer is right: it says how much to verify.
+In: ranked targets, how many terms the focus has. Out: "strong", "partial" or "weak", and the number
+behind it. Pure. The label is no claim that an answer is right: it says how much to verify.
 
-    support = grounded score of the best target · min(3, how many times that of the sixth it is)
+    support = best · min(4, mean of the first three / mean of the next seven) · sqrt(min(16, terms))
 
-A focus that is about something here matches much of what it says in one place, and matches there
-far better than in any odd file; a focus about something else matches a little everywhere. Meaning,
-recency and roles are not in it. The marks were set on two repositories, and on questions asked of
-projects that they are not about; bench/results/project.md has what they are worth on others.
+of the targets' grounded scores, in which meaning, recency and roles are not. A focus that is about
+something here matches much of what it says in a few places, and there far better than in the places
+after them; a focus about something else matches a little everywhere. The same share of a longer
+focus is more evidence. The form was chosen looking at four repositories, against questions asked of
+projects that they are not about. `python -m bench.fit_project` sets the marks anew without each
+repository in turn, and bench/results/project_ablation.md has what they are then worth on it.
 """
 
 from __future__ import annotations
@@ -20,32 +22,38 @@ from anaphora.rank.context_files import TargetScores
 
 __all__ = ["PARTIAL", "STRONG", "quality_of", "support_of"]
 
-STRONG: Final = 2.4
-PARTIAL: Final = 1.0
+STRONG: Final = 6.5
+PARTIAL: Final = 2.4
 
 SECOND: Final = 0.4
 """The grounded score of a second target that makes strong evidence more than one target."""
 
-DISTINCT: Final = 3.0
-"""So many times the sixth target's score is as distinct as need be."""
+DISTINCT: Final = 4.0
+"""So many times the score of the places after them is as distinct as need be."""
 
-_ODD: Final = 5
-_NOTHING: Final = 0.01
+TERMS: Final = 16
+"""More terms than this are no more evidence."""
+
+_FIRST: Final = 3
+_AFTER: Final = 7
+_NOTHING: Final = 0.05
 
 
-def support_of(targets: TargetScores) -> float:
-    """The support of the best target: 0 where there is none, no upper bound."""
+def support_of(targets: TargetScores, terms: int) -> float:
+    """The support of the best targets: 0 where there is none, 4 · 4 times a full match at most."""
     if not len(targets):
         return 0.0
     # Targets are in the order of their whole scores; this is about words and names alone.
     grounded = sorted(targets.grounded.tolist(), reverse=True)
-    odd = grounded[_ODD] if len(grounded) > _ODD else 0.0
-    return float(grounded[0] * min(DISTINCT, grounded[0] / (odd + _NOTHING)))
+    first = sum(grounded[:_FIRST]) / _FIRST
+    after = sum(grounded[_FIRST : _FIRST + _AFTER]) / _AFTER
+    distinct = min(DISTINCT, first / (after + _NOTHING))
+    return float(grounded[0] * distinct * min(TERMS, terms) ** 0.5)
 
 
-def quality_of(targets: TargetScores) -> Quality:
-    """The label of a focus whose targets are these."""
-    support = support_of(targets)
+def quality_of(targets: TargetScores, terms: int) -> Quality:
+    """The label of a focus of so many terms whose targets are these."""
+    support = support_of(targets, terms)
     if support >= STRONG and (targets.grounded >= SECOND).sum() > 1:
         return "strong"
     return "partial" if support >= PARTIAL else "weak"

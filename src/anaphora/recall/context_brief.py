@@ -45,15 +45,16 @@ def _lines(
         f"{quality.capitalize()}: {where}, the best part {share}% of their weight"
         f"{_ADVICE[quality]}."
     )
-    if targets:
-        places = list(dict.fromkeys(target.path for target in targets))[:_SHOWN]
-        yield f"Begin with {', '.join(places)}."
+    places = list(dict.fromkeys(one.path for one in targets if one.start_line is not None))
+    if places:
+        yield f"Begin with {', '.join(places[:_SHOWN])}."
     kinds = Counter(m.kind for m in memories if m.importance is not None or m.kind == "diary")
     if kinds:
         counted = [_counted(kind, number) for kind, number in sorted(kinds.items())]
         yield f"Notes: {', '.join(counted)}."
     if history:
-        yield f"What was before: {history[0].text}"
+        past = Counter(one.kind for one in history)
+        yield f"What was before: {', '.join(_counted(kind, n) for kind, n in past.items())}."
 
 
 _ADVICE: Final[dict[Quality, str]] = {

@@ -55,6 +55,7 @@ class Excerpts:
         """
         lines = text.split("\n")
         first, last = _without_blank_ends(lines)
+        last = self._before_imports(lines, first, last)
         whole = "\n".join(lines[first : last + 1])
         if token_cost(whole) <= limit:
             return Excerpt(whole, first_line + first, first_line + last)
@@ -74,6 +75,21 @@ class Excerpts:
         if self._pattern is None:
             return set()
         return {self._terms[form] for form in set(self._pattern.findall(text.lower()))}
+
+    def _before_imports(self, lines: list[str], first: int, last: int) -> int:
+        """The last line to show: imports and what follows them say little of a file's beginning.
+
+        They stay where a term is for the first time in them, or after them.
+        """
+        at = next((n for n in range(first, last + 1) if _IMPORT.match(lines[n])), None)
+        if at is None or at == first:
+            return last
+        new: dict[str, int] = {}
+        for line, term in self._matches(lines):
+            new.setdefault(term, line)
+        if not new or max(new.values()) >= at:
+            return last
+        return _without_blank_ends(lines[:at])[1]
 
     def _matches(self, lines: list[str]) -> list[tuple[int, str]]:
         """(line, term) of each place where a term stands, in order."""
@@ -128,6 +144,13 @@ class Excerpts:
         piece = _cut_to(line[start:], room)
         end = start + len(piece)
         return (CUT if start else "") + piece + (CUT if end < len(line) else "")
+
+
+_IMPORT: Final = re.compile(
+    r"(import|from|use|using|require|require_relative|extern crate|#include|package)\b.*"
+    r"|(const|let|var) .*\brequire\("
+)
+"""The first words of a line, at its beginning, that brings in what other files define."""
 
 
 def _pattern(term: str) -> str:

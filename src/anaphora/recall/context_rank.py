@@ -26,8 +26,8 @@ __all__ = ["Ranker"]
 
 
 DEFINES: Final = 0.4
-"""Defining what the focus names, beside being named by a path, which is 1. On ten of the issues
-(words alone) 0.2, 0.4 and 0.6 find what 0 finds; it is for a short focus that names little else."""
+"""Defining what the focus names, beside being named by a path, which is 1: for a short focus that
+names little else. Chosen, not fitted."""
 
 
 class Ranker:
@@ -75,7 +75,9 @@ class Ranker:
             by_name=frozenset(by_name),
         )
         # What only parts of words have found is a lead at best.
-        return ranked, quality_of(targets) if found.rung == "words" else "weak"
+        if found.rung != "words":
+            return ranked, "weak"
+        return ranked, quality_of(targets, len(asked.reading.weights))
 
     def _named(self, asked: Asked, table: SectionTable) -> dict[int, float]:
         """The files that the focus calls by name, by code."""

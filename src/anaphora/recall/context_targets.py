@@ -148,7 +148,7 @@ def _note(asked: Asked, ranked: Ranked, at: int, note: NoteRow) -> Target:
         kind=kind,
         title=_beginning(note.record.text),
         score=round(float(ranked.targets.score[at]), 6),
-        reason=f"{kind.replace('_', ' ')} that speaks of {listed(matched)}" if matched else "",
+        reason=f"speaks of {listed(matched)}" if matched else "",
         id=note.record.id,
         signals=ranked.rows.explain(place) if asked.sources else {},
         project=asked.projects.get(note.project or ""),

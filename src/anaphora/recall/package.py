@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Final, TypeVar
 
 from anaphora.context_values import (
+    NOTE_KINDS,
     ContextMemory,
     Focus,
     GraphEvidence,
@@ -66,6 +67,7 @@ FULL: Final = {"memories": 20, "graph": 40, "history": 20}
 _MEMORY_SHARE: Final = 0.75
 """Of what the targets leave, while relations and history wait for their part of it."""
 
+_NOTES: Final = frozenset((*NOTE_KINDS, "diary"))
 _BRIEF_CHARACTERS: Final = 150
 _LINE_CHARACTERS: Final = 200
 _SIGNALS_SHOWN: Final = 2
@@ -227,17 +229,19 @@ def rendered_targets(targets: Sequence[Target]) -> list[str]:
 
 def target_name(target: Target) -> str:
     """A file by its path; a note, which has none, by its kind and its first words."""
-    if target.start_line is None and target.title:
+    if target.kind in _NOTES:
         return f"{target.kind.replace('_', ' ')} “{one_line(target.title)}”"
     return one_line(target.path)
 
 
 def rendered_target(target: Target) -> str:
     """One line for a target: place, name, role, reason."""
+    reason = f": {one_line(target.reason)}" if target.reason else ""
+    if target.kind in _NOTES:
+        return f"- {target_name(target)}{reason}{_signals(target.signals)}"
     role = "" if target.role == "unknown" else f" [{target.role.replace('_', ' ')}]"
     title = "" if target.title in ("", target.path) else f" {one_line(target.title)}"
     place = _place(target.path, target.start_line, target.end_line)
-    reason = f": {one_line(target.reason)}" if target.reason else ""
     return f"- {place}{title}{role}{reason}{_signals(target.signals)}"
 
 

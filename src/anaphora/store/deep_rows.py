@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.store.sealing.columns import CLEAR, Sealer
+from anaphora.store.sealing.forms import refuse_another_form
 
 if TYPE_CHECKING:
     from anaphora.store.sql.engine import Truth, Write
@@ -61,6 +62,8 @@ class DeepRows:
         `only` reads these columns alone, the primary key among them.
         """
         self._sealer.check()
+        # Some columns alone do not show how they are sealed.
+        self._refuse_another_form()
         columns = tuple(only or COLUMNS[table])
         statement, values = _select(table, columns, where or {}, newest, limit)
         values = _given(self._sealer, self.namespace, values)
@@ -83,8 +86,7 @@ class DeepRows:
     def _refuse_another_form(self) -> None:
         """Clear and sealed rows, or those of two keys, must never come to lie side by side."""
         if not self._known_form:
-            for table in COLUMNS:
-                self.find(table, limit=1)
+            refuse_another_form(self.truth, self._sealer)
             self._known_form = True
 
     def _opened(self, table: str, columns: Sequence[str], row: Sequence[Any]) -> Row:

@@ -25,6 +25,7 @@ from anaphora.store.record_rows import (
     same_key_of,
 )
 from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
+from anaphora.store.sealing.forms import refuse_another_form
 from anaphora.store.vectors import RecordVectors
 
 if TYPE_CHECKING:
@@ -146,6 +147,7 @@ class Notes:
         self.truth = truth
         self.namespace = namespace
         self.sealer = sealer
+        self._known_form = False
         self.vectors = RecordVectors(truth, namespace, sealer, kinds=RECORD_KINDS)
 
     @contextmanager
@@ -156,6 +158,9 @@ class Notes:
         """
         from anaphora.store.record_work import RecordWork
 
+        if not self._known_form:
+            refuse_another_form(self.truth, self.sealer)
+            self._known_form = True
         with self.truth.write(self.namespace) as write:
             self.sealer.check()
             work = RecordWork(write, self.sealer, kind)

@@ -34,6 +34,7 @@ from anaphora.store.project_rows import (
     section_of,
 )
 from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
+from anaphora.store.sealing.forms import refuse_another_form
 
 if TYPE_CHECKING:
     from anaphora.store.project_work import ProjectWork
@@ -102,6 +103,7 @@ class Projects:
         self.truth = truth
         self.namespace = namespace
         self.sealer = sealer
+        self._known_form = False
 
     @contextmanager
     def change(self) -> Iterator[ProjectWork]:
@@ -112,6 +114,9 @@ class Projects:
         """
         from anaphora.store.project_work import ProjectWork
 
+        if not self._known_form:
+            refuse_another_form(self.truth, self.sealer)
+            self._known_form = True
         with self.truth.write(self.namespace) as write:
             self.sealer.check()
             work = ProjectWork(write, self.sealer)

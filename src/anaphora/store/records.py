@@ -33,6 +33,7 @@ from anaphora.store.record_rows import (
     to_micros,
 )
 from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
+from anaphora.store.sealing.forms import refuse_another_form
 
 if TYPE_CHECKING:
     from anaphora.store.record_work import RecordWork
@@ -74,7 +75,6 @@ _SAME_TEXT = (
     "SELECT record_id, text FROM record WHERE namespace = :namespace AND kind = 'memory' "
     "AND text = :text ORDER BY record_id"
 )
-_ANY = "SELECT namespace, record_id, same_key FROM record LIMIT 1"
 _AS_LONG = _SAME_TEXT.replace("text = :text", "LENGTH(text) = :length")
 
 # Rows taken at once where all are looked at, and ids named in one statement.
@@ -118,9 +118,7 @@ class Records:
         """Clear and sealed rows, or those of two keys, must never come to lie side by side."""
         if self._known_form:
             return
-        for row in self.truth.rows(_ANY, {}):
-            names = ("namespace", "record_id", "same_key")
-            self._sealer.open_row("record", dict(zip(names, row, strict=True)))
+        refuse_another_form(self.truth, self._sealer)
         self._known_form = True
 
     def version(self) -> int:

@@ -2,7 +2,9 @@
 
 In: a project's files, an embedder. Out: for a question, the signals of its candidates and the
 files best first. It is what the context lane does between its index and its package, without a
-home: so that weights can be varied over signals that were computed once.
+home: so that weights can be varied over signals that were computed once. Beside `project_road` it
+lacks the graph (a file that defines what a question names) and the packing; it is for fitting, and
+nothing that is reported of the product is measured with it.
 """
 
 from __future__ import annotations
@@ -97,8 +99,9 @@ class ProjectRoom:
 
     def ask(self, question: str) -> tuple[tuple[str, ...], Quality]:
         """The paths for a question, best first, and how far they may be trusted."""
-        targets = self.targets(self.see(question))
-        return self.paths(targets), quality_of(targets)
+        seen = self.see(question)
+        targets = self.targets(seen)
+        return self.paths(targets), quality_of(targets, len(seen.reading.weights))
 
     def _cosines(self, lead: str, rows: NDArray[np.int64]) -> NDArray[np.float64] | None:
         if self._embedder is None or not lead:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from anaphora.aio_workers import Workers
 from anaphora.errors import AnaphoraError, Closed
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from anaphora.memory import Memory
 
 __all__ = ["Desk"]
+
+ResultT = TypeVar("ResultT")
 
 HEAD_START: Final = 0.2
 """Seconds before the background opening begins: clients list the tools right after the handshake,
@@ -69,7 +71,7 @@ class Desk:
             self._warming = threading.Thread(target=self._warm, name="anaphora-warm", daemon=True)
             self._warming.start()
 
-    def submit(self, work: Callable[[], object]) -> Any:
+    def submit(self, work: Callable[[], ResultT]) -> Future[ResultT]:
         """Do something in the background that no call waits for; its `Future`."""
         future = self.long.pool.submit(work)
         self.long.running.add(future)
@@ -87,6 +89,8 @@ class Desk:
         closing = threading.Thread(target=self._close, name="anaphora-closing", daemon=True)
         closing.start()
         closing.join(CLOSING)
+        if self._warming is not None:
+            self._warming.join(CLOSING)
         warming = self._warming is not None and self._warming.is_alive()
         for workers in (self.quick, self.long):
             workers.pool.shutdown(wait=False, cancel_futures=True)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, wait
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 from anaphora.errors import AnaphoraError
@@ -26,11 +27,20 @@ __all__ = ["Folders", "folder_of", "started_in"]
 PATIENCE: Final = 2.0
 """Seconds that a call waits for the first indexing before it answers from what is there."""
 
+_GOES_ON: Final = "is still being indexed: ask again in a moment"
 _MARKS: Final = (
     ".git", ".hg", "pyproject.toml", "package.json", "go.mod", "Cargo.toml", "pom.xml",
     "build.gradle", "build.gradle.kts", "composer.json", "Gemfile", "CMakeLists.txt", "Makefile",
     "AGENTS.md", "CLAUDE.md",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """The indexing of a folder. `worded` is set once its words are found; vectors come after."""
+
+    done: Future[str | None]
+    worded: threading.Event
 
 
 class Folders:
@@ -39,23 +49,24 @@ class Folders:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._lock = threading.Lock()
-        self._indexing: dict[Path, Future[Any]] = {}
+        self._jobs: dict[Path, _Job] = {}
 
     def place(self, memory: Memory, folders: Sequence[Path]) -> Place:
         """The project of a call, after at most `PATIENCE` seconds for folders not seen before.
 
         The folders of a client that has none, or that are no project, are no error.
         """
-        begun = [self._begun(memory, folder) for folder in folders]
-        waiting = [future for future in begun if future is not None]
-        wait(waiting, timeout=PATIENCE)
+        begun = {folder: self._begun(memory, folder) for folder in folders}
+        fresh = [job for job, new in begun.values() if job is not None and new]
+        # A small project has its vectors by then too.
+        wait([job.done for job in fresh], timeout=PATIENCE)
+        told: list[Degraded] = []
+        for folder, (job, _) in begun.items():
+            if job is not None and not job.worded.wait(0 if job in fresh else PATIENCE):
+                told.append(Degraded("indexing", f"{folder} {_GOES_ON}"))
+            elif why := self._failed(folder):
+                told.append(Degraded("indexing", why))
         known = _known(memory, folders)
-        told = [
-            Degraded("indexing", f"{folder} is still being indexed: ask again in a moment")
-            for folder, future in zip(folders, begun, strict=True)
-            if future is not None and not future.done()
-        ]
-        told += [Degraded("indexing", why) for why in map(self._failed, folders) if why]
         # With several folders open, no single one is what the call is about.
         return Place(known[0] if len(folders) == 1 and known else None, tuple(told))
 
@@ -67,31 +78,36 @@ class Folders:
     def _failed(self, folder: Path) -> str | None:
         """Why a folder could not be indexed, told once: the next call tries it again."""
         with self._lock:
-            future = self._indexing.get(folder)
-            why: str | None = future.result() if future is not None and future.done() else None
+            job = self._jobs.get(folder)
+            why = job.done.result() if job is not None and job.done.done() else None
             if why:
-                del self._indexing[folder]
+                del self._jobs[folder]
             return why
 
-    def _begun(self, memory: Memory, folder: Path) -> Future[Any] | None:
-        """The indexing of a folder, begun if need be; None when it was known before."""
+    def _begun(self, memory: Memory, folder: Path) -> tuple[_Job | None, bool]:
+        """The indexing of a folder and whether it is new; None when it was known before."""
         with self._lock:
-            if folder in self._indexing:
-                return self._indexing[folder]
+            if folder in self._jobs:
+                return self._jobs[folder], False
             # A project that is known is brought up to date by every question of its own accord.
             if _known(memory, (folder,)):
-                return None
-            future: Future[Any] = self._desk.submit(lambda: _index(memory, folder))
-            self._indexing[folder] = future
-            return future
+                return None, False
+            worded = threading.Event()
+            job = _Job(self._desk.submit(lambda: _index(memory, folder, worded)), worded)
+            self._jobs[folder] = job
+            return job, True
 
 
-def _index(memory: Memory, folder: Path) -> str | None:
+def _index(memory: Memory, folder: Path, worded: threading.Event) -> str | None:
     """Index a folder; why that failed, if it did."""
     try:
         memory.index_project(folder, embed=False)
+        worded.set()
+        memory.index_project(folder)
     except AnaphoraError as error:
         return f"{folder} was not indexed: {error}"
+    finally:
+        worded.set()
     return None
 
 

@@ -46,8 +46,6 @@ __all__ = [
     "changes_of",
 ]
 
-MAX_TEXT: Final = 4_000_000
-"""Characters in one text: well within the limit of a body."""
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)\Z", re.ASCII)
 _VISIBLE: Final = r"[^\s\x00-\x20\x7f-\xa0]"
 
@@ -63,9 +61,10 @@ def _time(value: object) -> datetime:
 Time = Annotated[
     datetime, BeforeValidator(_time), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
-Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, pattern=_VISIBLE)]
+Text = Annotated[str, Field(min_length=1, pattern=_VISIBLE)]
 Name = Annotated[str, Field(min_length=1, max_length=1024, pattern=_VISIBLE)]
-Query = Annotated[str, Field(max_length=100_000)]
+# A body has its limit: a text in it needs none of its own.
+Query = str
 Tags = Annotated[list[Name], Field(max_length=1_000)]
 Count = Annotated[int, Field(ge=1, le=1_000)]
 Filters = Annotated[
@@ -180,7 +179,7 @@ class Turn(Body):
     """A turn to be kept."""
 
     role: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
-    text: Annotated[str, Field(max_length=MAX_TEXT)]
+    text: str
     intent_id: Annotated[str, Field(max_length=1024)] = ""
     ts: Time | None = None
     speaker: Name | None = None
@@ -205,7 +204,7 @@ class TurnQuestion(Body):
     conversation_id: Name | None = None
     top_k: Annotated[int, Field(ge=1, le=1_000)] = 6
     budget: Annotated[int, Field(ge=0, le=1_000_000)] = 2500
-    exclude: Annotated[list[str], Field(max_length=10_000)] = []
+    exclude: Annotated[list[str], Field(max_length=1_000)] = []
     mode: RecallMode = "hybrid"
 
 

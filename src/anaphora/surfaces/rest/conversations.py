@@ -45,6 +45,23 @@ Nothing = Annotated[NoQuery, Query()]
 Index = Annotated[int, Path(ge=0, le=2**31 - 1)]
 
 
+@router.post("/conversations/recall", summary="Recall turns", responses={200: {"model": TurnHits}})
+@reads_only
+async def recall(request: Request, body: TurnQuestion, _: Nothing) -> Response:
+    """The turns of one conversation, or of all, that matter for the query."""
+    return await answer(
+        request,
+        lambda memory: memory.recall_conversation(
+            body.conversation_id,
+            body.query,
+            top_k=body.top_k,
+            budget=body.budget,
+            exclude=body.exclude,
+            mode=body.mode,
+        ),
+    )
+
+
 @router.get(
     "/conversations", summary="List conversations", responses={200: {"model": ConversationPage}}
 )
@@ -134,23 +151,6 @@ async def redact(request: Request, conversation_id: Name, index: Index, _: Nothi
         return {"redacted": {"conversation_id": conversation_id, "index": index}}
 
     return await answer(request, redacted)
-
-
-@router.post("/conversations/recall", summary="Recall turns", responses={200: {"model": TurnHits}})
-@reads_only
-async def recall(request: Request, body: TurnQuestion, _: Nothing) -> Response:
-    """The turns of one conversation, or of all, that matter for the query."""
-    return await answer(
-        request,
-        lambda memory: memory.recall_conversation(
-            body.conversation_id,
-            body.query,
-            top_k=body.top_k,
-            budget=body.budget,
-            exclude=body.exclude,
-            mode=body.mode,
-        ),
-    )
 
 
 @seed_router.get(

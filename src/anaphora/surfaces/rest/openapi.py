@@ -72,7 +72,7 @@ def _complete(path: str, operation: dict[str, Any]) -> None:
             "in": "header",
             "required": False,
             "description": "The namespace to work in; without it the default one.",
-            "schema": {"type": "string", "pattern": "^[a-z0-9_-]{1,64}$", "default": "default"},
+            "schema": {"type": "string"},
         }
     )
     operation["responses"].pop("422", None)

@@ -159,10 +159,14 @@ async def _unforeseen(_: Request, __: Exception) -> Response:
 
 
 def _methods(request: Request) -> list[str]:
-    """Every method that this path knows: routes of one path are several."""
-    known: set[str] = set()
+    """Every method that this path knows: routes of one path are several.
+
+    Of two paths that fit, a literal one and one with a variable, the first declared is meant.
+    """
+    path, known = None, set[str]()
     for route in request.app.routes:
         match, _ = route.matches(request.scope)
-        if match is not Match.NONE:
+        if match is not Match.NONE and path in {None, route.path}:
+            path = route.path
             known |= set(getattr(route, "methods", None) or ())
     return sorted(known)

@@ -69,7 +69,7 @@ class Api {
   }
 
   // The server itself.
-  namespaces(signal) { return this.#json("v1/namespaces", { signal, own: false }); }
+  session(signal) { return this.#json("v1/session", { signal }); }
   health(signal) { return this.#json("health", { signal, own: false }); }
   stats(signal) { return this.#json("v1/stats", { signal }); }
   async metrics(signal) {
@@ -91,7 +91,7 @@ class Api {
   recall(body, signal) { return this.#json("v1/recall", { method: "POST", body, signal }); }
   memories(query, signal) { return this.#json("v1/memories", { query, signal }); }
   memory(id, signal) { return this.#json(`v1/memories/${part(id)}`, { signal }); }
-  history(path, signal) { return this.#json("v1/history", { query: { path }, signal }); }
+  history(path, signal) { return this.#json("v1/memories/history", { query: { path }, signal }); }
   remember(body) { return this.#json("v1/memories", { method: "POST", body }); }
   update(id, body) { return this.#json(`v1/memories/${part(id)}`, { method: "PATCH", body }); }
   forget(id, soft) { return this.#json("v1/forget", { method: "POST", body: { id, soft } }); }
@@ -105,7 +105,7 @@ class Api {
 
   // Deep recall: `on(event, data)` is told of every event as it comes.
   async deep(body, on, signal) {
-    const response = await this.#fetch("v1/deep/stream", { method: "POST", body, signal, accept: "text/event-stream" });
+    const response = await this.#fetch("v1/deep", { method: "POST", body, signal, accept: "text/event-stream" });
     await events(response, (event, data) => {
       if (event === "problem") throw new Problem(data);
       on(event, data);

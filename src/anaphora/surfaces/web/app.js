@@ -20,7 +20,7 @@ let current = { name: "", key: "", update: null, control: new AbortController() 
 
 /** What the address says: the view, the rest of its path, its parameters. */
 function route() {
-  const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
+  const [, path, query = ""] = /^#?\/?([^?]*)\??(.*)$/s.exec(location.hash);
   const parts = path.split("/").map(decoded);
   const name = Object.hasOwn(VIEWS, parts[0]) ? parts[0] : "search";
   return { name, rest: parts.slice(1), parameters: new URLSearchParams(query) };
@@ -96,14 +96,14 @@ const tokens = document.getElementById("token");
 async function begin() {
   showTheme();
   try {
-    showSpaces(await api.namespaces());
+    showSpaces(await api.session());
   } catch (error) {
     if (!(error instanceof Problem)) {
       fill(main, trouble(error, begin));
       return;
     }
     // Which namespaces there are is not everybody's to know; the view says what is wrong, if it is.
-    showSpaces([]);
+    showSpaces({ namespaces: [] });
     if (error.status === 401) {
       askToken(error);
       return;
@@ -112,11 +112,11 @@ async function begin() {
   await show();
 }
 
-function showSpaces(names) {
-  const known = [...new Set([...names, api.namespace])].sort();
+function showSpaces(session) {
+  const known = [...new Set([...session.namespaces, api.namespace])].sort();
   fill(spaces, known.map((name) => h("option", { value: name, selected: name === api.namespace }, name)),
     h("option", { value: "" }, "Other …"));
-  tokens.hidden = !api.token;
+  tokens.hidden = !(session.tokens || api.token);
 }
 
 spaces.addEventListener("change", async () => {

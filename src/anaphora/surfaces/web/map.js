@@ -8,7 +8,7 @@ import { h, s } from "./dom.js";
 const HEIGHT = 40;
 const GAP = { x: 16, y: 52 };
 const ROOM = 12;
-const WIDEST = 1080;
+const WIDEST = 1010;
 
 /** The map as an SVG figure; `chosen(node)` is called for a node that is pressed. */
 export function drawn(map, chosen) {
@@ -121,7 +121,7 @@ function placed(nodes, links, names) {
   const linked = new Set(links.flatMap((link) => [link.subject, link.target]));
   const order = acyclic(nodes.filter((node) => linked.has(node.path)).map((node) => node.path), links);
   const layers = ordered(layered(order, links), links);
-  const width = (path) => Math.max(64, Math.round((names.get(path) ?? path).length * 7.4) + 20);
+  const width = (path) => Math.max(64, Math.round((names.get(path) ?? path).length * 7.8) + 20);
   const rows = layers.flatMap((layer, at) => wrapped(layer, width).map((row) => ({ row, at })));
   const alone = nodes.map((node) => node.path).filter((path) => !linked.has(path));
   rows.push(...wrapped(alone, width).map((row) => ({ row, at: layers.length })));

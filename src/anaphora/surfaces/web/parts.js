@@ -33,7 +33,7 @@ export function bars(factors, { scale = null, caption = "Factors" } = {}) {
     h("tbody", null, entries.map(([name, value]) => h("tr", null,
       h("th", { scope: "row", title: MEANS[name] ?? null }, name.replaceAll("_", " ")),
       h("td", { class: "number" }, score(value)),
-      h("td", { class: "bar" }, bar(value, full)),
+      h("td", null, bar(value, full)),
     ))));
 }
 
@@ -169,4 +169,12 @@ export function ask({ title, body, confirm = "OK", danger = false, deed }) {
 /** The heading of a view, which takes the focus when one comes to it. */
 export function heading(text, ...beside) {
   return h("div", { class: "heading" }, h("h1", { tabindex: "-1" }, text), add(h("div", { class: "beside" }), beside));
+}
+
+/** Small facts in a row: each string, or list with a string in it, is one of them. */
+export function meta(...facts) {
+  return h("p", { class: "meta" }, facts.map((fact) => {
+    const words = typeof fact === "string" || (Array.isArray(fact) && fact.some((part) => typeof part === "string"));
+    return words ? h("span", null, fact) : fact;
+  }));
 }

@@ -2,7 +2,7 @@
 
 import { api } from "../api.js";
 import { add, announce, count, duration, fill, h, many, said, saidLong, score, to, when } from "../dom.js";
-import { badge, choice, degraded, empty, field, heading, into, tick, trouble, waiting } from "../parts.js";
+import { badge, choice, degraded, empty, field, heading, into, meta, tick, trouble, waiting } from "../parts.js";
 
 const SCOPES = [["recent_sessions", "The newest conversations"], ["all_sessions", "All conversations"], ["current_session", "One conversation"]];
 const KINDS = { shortcut: "Shortcut", cache: "Kept answer", code: "Code", submit: "Answer", extraction: "Answer from what was seen", limit: "Limit" };
@@ -80,7 +80,7 @@ async function run(form, place, stop, signal) {
 
 function step(one) {
   return h("li", { class: "step card" },
-    h("header", null, h("b", null, `${one.number}. ${KINDS[one.kind] ?? one.kind}`), h("span", { class: "faint number" }, duration(one.seconds)), h("span", { class: "faint number beside" }, spent(one.cost))),
+    h("header", null, h("b", null, `${one.number ? `${one.number}. ` : ""}${KINDS[one.kind] ?? one.kind}`), h("span", { class: "faint number" }, duration(one.seconds)), h("span", { class: "faint number beside" }, spent(one.cost))),
     one.thought ? said(one.thought) : null,
     one.code ? code("Code", one.code, "code") : null,
     one.output ? code("Output", one.output, "output") : null,
@@ -88,7 +88,7 @@ function step(one) {
     one.sub_calls.length ? h("details", null, h("summary", null, `${many(one.sub_calls.length, "question")} to the model that reads`),
       h("ol", { class: "plain" }, one.sub_calls.map((call) => h("li", { class: "sub" },
         code("Asked", call.prompt, "output"), call.error ? code("Error", call.error, "output failed") : code("Answered", call.answer, "output"),
-        h("p", { class: "meta" }, many(call.tokens, "token"), call.cached ? badge("asked before") : null))))) : null);
+        meta(many(call.tokens, "token"), call.cached ? badge("asked before") : null))))) : null);
 }
 
 function code(name, text, kind) {
@@ -110,7 +110,7 @@ function answer(found) {
     found.gap_id ? h("a", { href: "#/gaps" }, badge("became a gap", "warn")) : null,
   ];
   return [h("section", { class: "answer card", "aria-label": "Answer" },
-    h("h2", null, "Answer"), h("p", { class: "meta" }, marks, h("span", { class: "faint number" }, `${many(found.cost.iterations, "iteration")}, ${many(found.cost.sub_calls, "sub-call")}, ${duration(found.cost.seconds)}, ${spent(found.cost).replace(" so far", "")}`)),
+    h("h2", null, "Answer"), meta(marks, h("span", { class: "faint number" }, `${many(found.cost.iterations, "iteration")}, ${many(found.cost.sub_calls, "sub-call")}, ${duration(found.cost.seconds)}, ${spent(found.cost).replace(" so far", "")}`)),
     found.answer ? saidLong(found.answer, 6000) : h("p", { class: "faint" }, found.shortcut || found.sources.length ? "No answer was written; the evidence is below." : "Nothing was found."),
     found.note ? h("p", { class: "note" }, found.note) : null, degraded(found.degraded)),
   found.sources.length ? h("section", { "aria-label": "Sources" }, h("h2", null, many(found.sources.length, "source")),
@@ -119,7 +119,7 @@ function answer(found) {
 
 function source(one) {
   const href = one.kind === "turn" ? to(["threads", one.conversation_id], { turn: one.index }) : to(["memories", one.id.replace(/^memory:/, "")]);
-  return [h("p", { class: "meta" }, badge(one.kind), h("a", { class: "where", href }, one.id), one.role ? badge(one.role) : null, when(one.ts),
+  return [meta(badge(one.kind), h("a", { class: "where", href }, one.id), one.role ? badge(one.role) : null, when(one.ts),
     one.score !== null ? h("span", { class: "score" }, score(one.score)) : null), one.text ? saidLong(one.text, 600) : null];
 }
 

@@ -2,7 +2,7 @@
 
 import { api } from "../api.js";
 import { add, announce, duration, fill, h, many, said, to, when } from "../dom.js";
-import { badge, degraded, empty, heading, into, tick, trouble, waiting } from "../parts.js";
+import { badge, degraded, empty, heading, into, meta, tick, trouble, waiting } from "../parts.js";
 
 const STATES = [["open", "Open"], ["closed", "Closed"], ["expired", "Expired"], ["all", "All"]];
 const KINDS = { open: "warn", closed: "good", expired: "plain" };
@@ -57,11 +57,10 @@ function list(gaps, state) {
 
 function row(gap) {
   return [said(gap.question, "h2", { class: "question" }),
-    h("p", { class: "meta" }, badge(gap.status, KINDS[gap.status]), badge(gap.kind.replaceAll("_", " ")),
-      h("span", { class: "number" }, `priority ${gap.priority.toFixed(2)}`), `asked ${many(gap.asked, "time")}`,
-      ["since ", when(gap.created_at)],
+    meta(badge(gap.status, KINDS[gap.status]), badge(gap.kind.replaceAll("_", " ")),
+      h("span", { class: "number" }, `priority ${gap.priority.toFixed(2)}`), `asked ${many(gap.asked, "time")}`, ["since ", when(gap.created_at)],
       gap.closed_at ? ["closed ", when(gap.closed_at)] : gap.status === "open" ? ["until ", when(gap.expires_at)] : null),
-    gap.closed_by.length ? h("p", { class: "meta" }, "Closed by ", gap.closed_by.map((id) => evidence(id))) : null];
+    gap.closed_by.length ? meta("Closed by ", gap.closed_by.map((id) => evidence(id))) : null];
 }
 
 function evidence(id) {
@@ -78,9 +77,9 @@ function told(done) {
   return h("section", { class: "card report", "aria-label": "Report of the dream" },
     h("h2", null, "What the dream did"),
     h("dl", { class: "figures" }, rows.map(([name, items]) => h("div", null, h("dt", null, name), h("dd", { class: "number" }, items.length)))),
-    h("p", { class: "meta" }, done.with_model ? badge("with the model") : badge("without a model"), duration(done.seconds),
+    meta(done.with_model ? badge("with the model") : badge("without a model"), duration(done.seconds),
       done.cost.estimated_dollars ? `$${done.cost.estimated_dollars.toFixed(4)}` : null),
     done.closed.length ? h("ul", null, done.closed.map((gap) => h("li", { dir: "auto" }, gap.question))) : null,
-    done.stored.length ? h("p", { class: "meta" }, "Stored ", done.stored.map((id) => h("a", { class: "id", href: to(["memories", id]) }, id))) : null,
+    done.stored.length ? meta("Stored ", done.stored.map((id) => h("a", { class: "id", href: to(["memories", id]) }, id))) : null,
     degraded(done.degraded));
 }

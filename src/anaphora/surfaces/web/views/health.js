@@ -2,7 +2,7 @@
 
 import { api } from "../api.js";
 import { add, count, h, many, size } from "../dom.js";
-import { badge, empty, heading, into, table, waiting } from "../parts.js";
+import { badge, empty, heading, into, meta, table, waiting } from "../parts.js";
 import { between, figures, histograms, key, quantile, spread, timeline } from "../metrics.js";
 
 const EVERY = 5_000;
@@ -60,7 +60,7 @@ function kept(stats) {
   return h("div", { class: "card" },
     h("dl", { class: "figures" }, rows.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", { class: "number" }, value))),
       bytes.map(([name, value]) => h("div", null, h("dt", null, `${name} on disk`), h("dd", { class: "number" }, size(value))))),
-    h("p", { class: "meta" }, "Embedder", h("code", { class: "id" }, stats.embedder), "Home", h("code", { class: "id" }, stats.home), "Namespace", h("code", { class: "id" }, stats.namespace)));
+    meta(["Embedder ", h("code", { class: "id" }, stats.embedder)], ["Home ", h("code", { class: "id" }, stats.home)], ["Namespace ", h("code", { class: "id" }, stats.namespace)]));
 }
 
 function take(text) {
@@ -86,7 +86,7 @@ function plot(name, one) {
   const label = one.route.replace(/^\/v1\//, "");
   return h("article", { class: "card plot" }, h("h3", null, label),
     recent ? timeline(points, window_, label) : spread(one, label),
-    key(quantile(one, 0.5), quantile(one, 0.99), many(one.count, "call")));
+    key(quantile(one, 0.5), quantile(one, 0.99), `${many(one.count, "call")} since it began`));
 }
 
 /** p50 and p99 of what came between each two samples, and how many seconds ago. */

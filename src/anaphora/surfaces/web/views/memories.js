@@ -2,7 +2,7 @@
 
 import { api } from "../api.js";
 import { add, announce, fill, h, many, said, saidLong, to, when } from "../dom.js";
-import { ask, badge, choice, empty, field, heading, into, trouble, waiting } from "../parts.js";
+import { ask, badge, choice, empty, field, heading, into, meta, trouble, waiting } from "../parts.js";
 import { filtersOf } from "./search.js";
 
 const PAGE = 30;
@@ -83,7 +83,7 @@ function card(record) {
     h("header", null, h("a", { class: "where", href: to(["memories", record.id]) }, record.path || record.category || "Memory"),
       badge(record.type), state(record)),
     saidLong(record.text, 600),
-    h("p", { class: "meta" }, when(record.created_at), record.category && record.path ? badge(record.category) : null,
+    meta(when(record.created_at), record.category && record.path ? badge(record.category) : null,
       record.tags.map((tag) => badge(tag, "tag")),
       record.reinforce_count ? badge(`said ${record.reinforce_count + 1} times`) : null,
       record.expires_at ? ["until ", when(record.expires_at)] : null),
@@ -134,7 +134,7 @@ function link(id) {
 function timeline(records, current = null) {
   if (!records.length) return empty("Nothing was held here.");
   return h("ol", { class: "plain timeline" }, records.map((record) => h("li", { class: "card", "aria-current": record.id === current ? "true" : null },
-    h("p", { class: "meta" }, when(record.valid_from), record.valid_to ? ["until ", when(record.valid_to)] : badge("holds now", "good"),
+    meta(when(record.valid_from), record.valid_to ? ["until ", when(record.valid_to)] : badge("holds now", "good"),
       state(record)), saidLong(record.text, 400))));
 }
 

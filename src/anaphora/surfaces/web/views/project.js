@@ -3,7 +3,7 @@
 import { api } from "../api.js";
 import { add, announce, count, fill, h, many, saidLong, score, to, when } from "../dom.js";
 import { drawn } from "../map.js";
-import { badge, bars, choice, degraded, empty, field, heading, into, legend, table, tick, waiting } from "../parts.js";
+import { badge, bars, choice, degraded, empty, field, heading, into, legend, meta, table, tick, waiting } from "../parts.js";
 
 const TRUST = { strong: "good", partial: "warn", weak: "bad" };
 const TRUST_MEANS = {
@@ -46,8 +46,8 @@ function shown(frame, body, projects, route, signal) {
       h("nav", { "aria-label": "Of the project" },
         h("a", { href: to(["project"], { project: project?.id }), "aria-current": here("") }, "Recall"),
         h("a", { href: to(["project", "map"], { project: project?.id }), "aria-current": here("map") }, "Map"))),
-    project ? h("p", { class: "meta" }, h("code", { class: "id" }, project.root), many(project.files, "file"),
-      many(project.sections, "section"), "indexed ", when(project.indexed_at)) : null);
+    project ? meta(h("code", { class: "id" }, project.root), many(project.files, "file"),
+      many(project.sections, "section"), ["indexed ", when(project.indexed_at)]) : null);
   select.onchange = () => { location.hash = to(onMap ? ["project", "map"] : ["project"], { project: select.value }); };
   if (onMap) {
     showMap(body, project, route.parameters.get("within"), signal);
@@ -105,7 +105,7 @@ function packaged(found) {
     found.graph.length ? [h("h2", null, "Relations"), table("Relations near the focus", ["From", "Relation", "To", "State"],
       found.graph.map((one) => h("tr", null, h("td", null, one.subject), h("td", null, one.predicate.replaceAll("_", " ")), h("td", null, one.object), h("td", null, one.status))))] : null,
     found.history.length ? [h("h2", null, "What was before"), h("ul", { class: "plain" }, found.history.map((one) => h("li", { class: "card" },
-      h("p", { class: "meta" }, badge(one.kind), when(one.at)), saidLong(one.text))))] : null,
+      meta(badge(one.kind), when(one.at)), saidLong(one.text))))] : null,
   ];
 }
 
@@ -124,7 +124,7 @@ function target(one) {
 }
 
 function memory(one) {
-  return [h("p", { class: "meta" }, badge(one.kind), one.path ? h("b", { class: "where" }, one.path) : null, lines(one), when(one.created_at),
+  return [meta(badge(one.kind), one.path ? h("b", { class: "where" }, one.path) : null, lines(one), when(one.created_at),
     one.importance ? badge(`importance ${one.importance}`) : null, h("span", { class: "score" }, score(one.score))),
   one.title && one.title !== one.path ? h("p", { dir: "auto" }, h("b", null, one.title)) : null, saidLong(one.text, 700)];
 }
@@ -149,7 +149,7 @@ function mapOf(found, project) {
   const what = found.within === null ? "folders" : `files of ${found.within}`;
   announce(`The map shows ${found.nodes.length} ${what}`);
   return [up, degraded(found.degraded),
-    h("p", { class: "summary" }, `${count(found.nodes.length)} ${what}, ${many(found.links.length, "link")}. A line goes down from who imports to what is imported; it is as thick as there are imports.`),
+    h("p", { class: "summary" }, `${count(found.nodes.length)} ${what}, ${many(found.links.length, "link")}. A line goes down from who imports to what is imported; the thicker, the more imports.`),
     found.nodes.length ? h("div", { class: "map-room" }, picture, detail) : empty("There is nothing in it."),
     asText(found)];
 }

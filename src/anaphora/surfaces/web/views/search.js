@@ -2,7 +2,7 @@
 
 import { api } from "../api.js";
 import { add, announce, duration, fill, h, many, saidLong, score, to, when } from "../dom.js";
-import { badge, bars, choice, degraded, empty, field, heading, into, legend, tick, waiting } from "../parts.js";
+import { badge, bars, choice, degraded, empty, field, heading, into, legend, meta, tick, waiting } from "../parts.js";
 
 const LANES = [["both", "Memories and turns"], ["memories", "Memories"], ["turns", "Turns"]];
 const MODES = [["hybrid", "Words and meaning"], ["words", "Words alone"], ["vector", "Meaning alone"]];
@@ -107,6 +107,7 @@ async function found(asked, signal) {
   const told = [memories && many(memories.hits.length, "memory", "memories"), turns && many(turns.hits.length, "turn")];
   const summary = `${told.filter(Boolean).join(" and ")} in ${duration(took)}`;
   announce(summary);
+  if (turns?.hits.length) titled(signal);
   return [
     h("p", { class: "summary" }, summary),
     h("div", { class: both ? "lanes two" : "lanes" },
@@ -143,7 +144,7 @@ function memoryHit(hit) {
     h("header", null, h("a", { href: to(["memories", hit.id]), class: "where" }, hit.path || hit.category || "Memory"),
       badge(hit.type), h("span", { class: "score", title: "Score" }, score(hit.score))),
     saidLong(hit.text),
-    h("p", { class: "meta" }, when(hit.created_at), hit.tags.map((tag) => badge(tag, "tag")),
+    meta(when(hit.created_at), hit.tags.map((tag) => badge(tag, "tag")),
       hit.category && hit.path ? badge(hit.category) : null,
       hit.related?.length ? badge(`${hit.related.length} related`) : null,
       hit.same_as?.length ? badge(`${hit.same_as.length} that say the same`) : null),
@@ -158,11 +159,32 @@ function memoryHit(hit) {
 function turnHit(hit, _, full) {
   const place = to(["threads", hit.conversation_id], { turn: hit.index });
   return h("article", { class: "hit card" },
-    h("header", null, h("a", { href: place, class: "where" }, `${hit.conversation_id} #${hit.index}`),
+    h("header", null, h("a", { href: place, class: "where", dir: "auto", "data-thread": hit.conversation_id, "data-index": hit.index, title: hit.conversation_id }, name(hit.conversation_id, hit.index)),
       badge(hit.speaker || hit.role), h("span", { class: "score", title: "Score" }, score(hit.score))),
     saidLong(hit.text),
-    h("p", { class: "meta" }, when(hit.ts)),
+    meta(when(hit.ts)),
     why("the sum of these parts", [bars(hit.factors, { scale: full, caption: "Parts of the score" })]));
+}
+
+// Titles of threads as they were last seen; what none is known of shows its id.
+const titles = new Map();
+
+function name(id, index) {
+  return `${titles.get(`${api.namespace}\n${id}`) || id}, turn ${index}`;
+}
+
+/** Let the links of turns that are shown say the titles of their threads. */
+async function titled(signal) {
+  try {
+    const page = await api.threads({ limit: 1000 }, signal);
+    for (const thread of page.items) titles.set(`${api.namespace}\n${thread.conversation_id}`, thread.title);
+  } catch {
+    // The ids that stand there say where to look, too.
+    return;
+  }
+  for (const link of document.querySelectorAll("a[data-thread]")) {
+    link.textContent = name(link.dataset.thread, link.dataset.index);
+  }
 }
 
 function why(sum, children) {
@@ -182,7 +204,7 @@ function rejectedOf(recall) {
   return h("details", { class: "rejected", open: true },
     h("summary", null, `${many(recall.rejected.length, "candidate")} rejected`),
     recall.rejected.length ? h("ul", { class: "plain" }, recall.rejected.map(({ hit, reason }) => h("li", { class: "card" },
-      h("p", { class: "meta" }, badge(reason.replaceAll("_", " "), "warn"), h("span", { class: "score" }, score(hit.score)),
+      meta(badge(reason.replaceAll("_", " "), "warn"), h("span", { class: "score" }, score(hit.score)),
         h("a", { href: to(["memories", hit.id]) }, hit.path || "open it")),
       saidLong(hit.text, 300)))) : h("p", { class: "faint" }, "Nothing was close and left out."));
 }

@@ -2,7 +2,7 @@
 
 import { api } from "../api.js";
 import { add, announce, fill, h, many, saidLong, to, when } from "../dom.js";
-import { ask, badge, empty, field, heading, into, trouble, waiting } from "../parts.js";
+import { ask, badge, empty, field, heading, into, meta, trouble, waiting } from "../parts.js";
 
 const PAGE = 100;
 
@@ -53,7 +53,7 @@ function summary(thread) {
   return h("li", null, h("a", { class: "card thread", href: to(["threads", thread.conversation_id]) },
     h("span", { class: "title", dir: "auto" }, thread.title || thread.conversation_id),
     h("span", { class: "faint said", dir: "auto" }, thread.preview),
-    h("span", { class: "meta" }, many(thread.turn_count, "turn"), when(thread.updated))));
+    h("span", { class: "meta" }, h("span", null, many(thread.turn_count, "turn")), when(thread.updated))));
 }
 
 function one(main, id, turn, signal) {
@@ -66,7 +66,7 @@ function one(main, id, turn, signal) {
     setTimeout(() => jump(turn), 0);
     return [
       heading(title, h("button", { type: "button", class: "danger quiet", onclick: () => remove(id, title) }, "Delete the thread")),
-      h("p", { class: "meta" }, many(thread.turns.length, "turn"), "updated ", when(thread.updated), h("code", { class: "id" }, id)),
+      meta(many(thread.turns.length, "turn"), ["updated ", when(thread.updated)], h("code", { class: "id" }, id)),
       h("ol", { class: "turns", start: 0 }, thread.turns.map((one, index) => said(id, one, index))),
     ];
   }, fetched);

@@ -1,0 +1,195 @@
+"""How fast projects are taken in: this repository's own checkout, and a snapshot of flask.
+
+In: the folder of shared data. Out: figures beside their targets, also in
+bench/results/index_speed.json and .md. Each project is indexed in a process of its own, into truth
+and into the index of words, first without vectors; then some of its texts get theirs, one after the
+other as in a home. The process that only indexed words tells its memory before the model is there.
+
+    python -m bench.index_speed --data DIR [--texts 1000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from anaphora.embed.service import EmbedderService, spec_for
+from anaphora.index.section_source import SectionSource
+from anaphora.index.sections import SectionIndex
+from anaphora.intake.project import IndexProject
+from anaphora.store.graph import Graph
+from anaphora.store.notes import Notes
+from anaphora.store.projects import Projects
+from anaphora.store.record_ids import RecordIds
+from anaphora.store.sql.engine import open_truth
+from bench.context_speed import written
+from bench.figures import Figure, below, keep
+
+TEXTS = 1_000
+AGAIN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What one process tells: seconds by the clock and of the processor, megabytes at the most."""
+
+    files: int
+    sections: int
+    relations: int
+    commits: int
+    seconds: float
+    processor: float
+    words: float
+    again: float
+    again_processor: float
+    memory: float
+    texts: int
+    embedding: float
+
+
+def run(data: Path, texts: int = TEXTS) -> list[Figure]:
+    """Index both; `texts` of each are embedded."""
+    history = data / "projects" / "history" / "pallets__flask.json"
+    with tempfile.TemporaryDirectory(prefix="anaphora-bench-") as folder:
+        flask = Path(folder) / "flask"
+        written(flask, json.loads(history.read_text(encoding="utf-8"))["files"])
+        return [
+            figure
+            for name, root in (
+                ("this repository", Path(__file__).resolve().parents[1]),
+                ("flask", flask),
+            )
+            for figure in _figures(
+                name, _in_a_process(root, Path(folder) / f"home of {name}", texts)
+            )
+        ]
+
+
+def _figures(name: str, taken: Taken) -> list[Figure]:
+    whole = taken.seconds + taken.words
+    found = [
+        Figure(f"{name}: files", taken.files),
+        Figure(f"{name}: sections", taken.sections),
+        Figure(f"{name}: relations", taken.relations),
+        Figure(f"{name}: commits and renames", taken.commits),
+        Figure(f"{name}: into truth", taken.seconds, "s"),
+        Figure(f"{name}: into the index of words", taken.words, "s"),
+        Figure(f"{name}: both, processor time", taken.processor, "s"),
+        Figure(f"{name}: files a second, without vectors", taken.files / whole),
+        Figure(f"{name}: sections a second, without vectors", taken.sections / whole),
+        Figure(f"{name}: sections a second of the processor", taken.sections / taken.processor),
+        below(f"{name}: again with nothing changed", taken.again, 1.0, "s"),
+        Figure(f"{name}: again, processor time", taken.again_processor, "s"),
+        Figure(f"{name}: memory at the most, without a model", taken.memory, "MB"),
+    ]
+    if taken.texts:
+        rate = taken.texts / taken.embedding
+        # A section's share of the work before its vector, and its vector.
+        each = whole / taken.sections + 1 / rate
+        found += [
+            Figure(f"{name}: vectors made", taken.texts),
+            Figure(f"{name}: vectors a second", rate),
+            Figure(f"{name}: sections a second, with vectors", 1 / each),
+        ]
+    return found
+
+
+def _in_a_process(root: Path, home: Path, texts: int) -> Taken:
+    command = [sys.executable, "-m", "bench.index_speed", "--child", root, home, texts]
+    done = subprocess.run(
+        [str(part) for part in command], check=True, capture_output=True, text=True
+    )
+    return Taken(**json.loads(done.stdout.splitlines()[-1]))
+
+
+def taken_in(root: Path, home: Path, texts: int) -> Taken:
+    """Index `root` into a new home, twice, then embed `texts` of its sections."""
+    home.mkdir(parents=True)
+    truth = open_truth(home / "truth.db")
+    service = EmbedderService(spec_for("minilm"))
+    projects, graph = Projects(truth, "default"), Graph(truth, "default")
+
+    def now() -> datetime:
+        return datetime.now(UTC)
+
+    indexing = IndexProject(
+        projects, graph, Notes(truth, "default"), service, clock=now, ids=RecordIds(now)
+    )
+    index = SectionIndex(
+        home / "index", SectionSource(truth, "default"), (service.name, service.dimensions)
+    )
+    try:
+        began, used = time.perf_counter(), time.process_time()
+        report = indexing.index(root, embed=False)
+        seconds = time.perf_counter() - began
+        began = time.perf_counter()
+        index.follow()
+        index.settle()
+        words, processor = time.perf_counter() - began, time.process_time() - used
+        again = [_again(indexing, root) for _ in range(AGAIN)]
+        memory = _most_memory()
+        made, embedding = 0, 0.0
+        if texts:
+            service.ready()
+            began = time.perf_counter()
+            made = indexing.fill_vectors(limit=texts)
+            embedding = time.perf_counter() - began
+    finally:
+        index.close()
+        service.close()
+        truth.close()
+    return Taken(
+        files=report.files,
+        sections=report.sections,
+        relations=report.relations,
+        commits=report.commits,
+        seconds=seconds,
+        processor=processor,
+        words=words,
+        again=sorted(wall for wall, _ in again)[AGAIN // 2],
+        again_processor=sorted(cpu for _, cpu in again)[AGAIN // 2],
+        memory=memory,
+        texts=made,
+        embedding=embedding,
+    )
+
+
+def _again(indexing: IndexProject, root: Path) -> tuple[float, float]:
+    """Seconds by the clock and of the processor of a pass over what is known."""
+    began, used = time.perf_counter(), time.process_time()
+    indexing.index(root, embed=False)
+    return time.perf_counter() - began, time.process_time() - used
+
+
+def _most_memory() -> float:
+    """MB that this process had resident at the most; 0 where the kernel does not tell."""
+    place = Path("/proc/self/status")
+    lines = place.read_text(encoding="utf-8").splitlines() if place.is_file() else []
+    return next((int(line.split()[1]) / 1000 for line in lines if line.startswith("VmHWM")), 0.0)
+
+
+def main() -> None:
+    """Measure and keep; or be the process that is measured."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, help="the folder of shared data")
+    parser.add_argument("--texts", type=int, default=TEXTS, help="texts that are embedded")
+    parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child:
+        root, home, texts = given.child
+        print(json.dumps(asdict(taken_in(Path(root), Path(home), int(texts)))))
+    elif given.data is None:
+        parser.error("--data is needed")
+    else:
+        keep("index_speed", "Context: taking projects in", run(given.data, given.texts))
+
+
+if __name__ == "__main__":
+    main()

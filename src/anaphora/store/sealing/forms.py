@@ -1,0 +1,32 @@
+"""Whether the rows of truth are sealed in the way in which a home opens them.
+
+In: truth and a sealer. Out: nothing, or an error. Clear and sealed rows, or those of two keys, must
+never come to lie side by side: who writes for the first time looks at one row of every table that
+shows how it is sealed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from anaphora.store.sealing.columns import PLANS, Sealer
+
+if TYPE_CHECKING:
+    from anaphora.store.sql.engine import Truth
+
+__all__ = ["refuse_another_form"]
+
+# A digest never holds a user's text: what looks sealed there can be nothing else.
+_ASKED: Final = {
+    table: tuple(dict.fromkeys((*plan.key, plan.digests[0])))
+    for table, plan in PLANS.items()
+    if plan.digests
+}
+
+
+def refuse_another_form(truth: Truth, sealer: Sealer) -> None:
+    """`MissingKey` where rows are sealed and this home is clear, `Tampered` for another key."""
+    for table, names in _ASKED.items():
+        statement = f"SELECT {', '.join(names)} FROM {table} LIMIT 1"  # noqa: S608 - names of ours
+        for row in truth.rows(statement, {}):
+            sealer.open_row(table, dict(zip(names, row, strict=True)))

@@ -1,0 +1,132 @@
+"""The server for coding agents over HTTP: who is let in, and who is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from mcp import ClientSession
+from mcp.client.streamable_http import streamable_http_client
+from tests.mcp_client import SCRIPT, call, refusal
+
+from anaphora import Memory
+
+pytestmark = pytest.mark.enable_socket
+
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+TAKES = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@contextmanager
+def serving(home: Path, host: str = "127.0.0.1") -> Iterator[int]:
+    """The port of a server of this home; it is interrupted at the end."""
+    environ = {**os.environ, "ANAPHORA_EMBEDDER": "hashing", "HOME": str(home.parent)}
+    words = ["--home", str(home), "mcp", "--http", f"{host}:0", "--tools", "all"]
+    with subprocess.Popen(
+        [SCRIPT, *words], stderr=subprocess.PIPE, text=True, env=environ
+    ) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        assert line.startswith("anaphora: http://"), line
+        try:
+            yield int(line.rsplit(":", 1)[1].split("/")[0])
+        finally:
+            process.terminate()
+
+
+def status(port: int, **headers: str) -> int:
+    connection = HTTPConnection("127.0.0.1", port)
+    connection.request("POST", "/mcp", json.dumps(PING), {**TAKES, **headers})
+    found = connection.getresponse().status
+    connection.close()
+    return found
+
+
+async def asked(port: int, token: str | None, work: Any) -> None:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=30) as client,
+        streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=client) as streams,
+        ClientSession(streams[0], streams[1]) as session,
+    ):
+        await session.initialize()
+        await work(session)
+
+
+@pytest.mark.promise("mcp.http")
+def test_on_this_machine_a_client_works_and_pages_of_others_do_not(home: Path) -> None:
+    """The official client keeps and recalls; a foreign Host or Origin is refused."""
+
+    async def work(session: ClientSession) -> None:
+        kept = await call(session, "store_memory", content="The heron wades at dawn.")
+        found = await call(session, "recall_memory", query="when does the heron wade?")
+        assert [hit["id"] for hit in found["data"]] == [kept["data"]["id"]]
+
+    with serving(home) as port:
+        anyio.run(asked, port, None, work)
+        assert status(port, Host="attacker.example") == 421
+        assert status(port, Host=f"attacker.example:{port}") == 421
+        assert status(port, Origin="https://attacker.example") == 403
+        assert status(port, Origin="null") == 403
+        assert status(port, Authorization="Bearer anaphora_0") == 401
+        assert status(port) not in {401, 403, 421}
+
+
+@pytest.mark.promise("mcp.http")
+def test_other_addresses_need_a_token(home: Path) -> None:
+    """Without a token in the home the address is refused; then every request needs one."""
+    environ = {**os.environ, "ANAPHORA_EMBEDDER": "hashing"}
+    words = ["--home", str(home), "mcp", "--http", "0.0.0.0:0"]
+    done = subprocess.run(
+        [SCRIPT, *words], capture_output=True, text=True, check=False, env=environ
+    )
+    assert done.returncode == 2
+    assert "token" in done.stderr
+    with Memory.open(home, embedder="hashing") as memory:
+        whole = memory.tokens.create("agent")
+        reads = memory.tokens.create("reader", read_only=True)
+        other = memory.tokens.create("other", namespaces=["elsewhere"])
+        memory.remember("The heron wades at dawn.")
+
+    async def everything(session: ClientSession) -> None:
+        await call(session, "store_memory", content="The kestrel hovers.")
+
+    async def reading(session: ClientSession) -> None:
+        found = await call(session, "recall_memory", query="when does the heron wade?")
+        assert found["data"][0]["text"] == "The heron wades at dawn."
+        assert "only read" in await refusal(session, "store_memory", content="No.")
+
+    with serving(home, "0.0.0.0") as port:
+        assert status(port) == 401
+        assert status(port, Authorization="Bearer nonsense") == 401
+        assert status(port, Authorization="Basic Og==") == 401
+        assert status(port, Authorization=f"Bearer {other.secret}") == 401
+        anyio.run(asked, port, whole.secret, everything)
+        anyio.run(asked, port, reads.secret, reading)
+        with Memory.open(home, embedder="hashing") as memory:
+            memory.tokens.revoke("agent")
+        assert status(port, Authorization=f"Bearer {whole.secret}") == 401
+
+
+@pytest.mark.promise("mcp.http")
+@pytest.mark.parametrize("address", ["here", "127.0.0.1:port", "127.0.0.1:70000", "127.0.0.1:-1"])
+def test_a_bad_address_is_named(home: Path, address: str) -> None:
+    """What is no HOST:PORT is refused with a word on what is expected."""
+    words = ["--home", str(home), "mcp", "--http", address]
+    done = subprocess.run([SCRIPT, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "HOST:PORT" in done.stderr

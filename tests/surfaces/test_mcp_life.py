@@ -1,0 +1,263 @@
+"""How long a server of coding agents lives, what it holds on to, and who may use it beside."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp.client.client import Client
+from mcp_types import CallToolResult
+from tests.mcp_client import call, connected, refusal, server, text_of
+
+from anaphora import Memory
+from anaphora.deep.scripted import ScriptedModel
+from anaphora.errors import InvalidInput, MissingExtra
+from anaphora.surfaces.mcp_server import desk as desks
+from anaphora.surfaces.mcp_server import serving
+from anaphora.surfaces.mcp_server.desk import Desk
+from anaphora.surfaces.mcp_server.server import built
+from anaphora.surfaces.mcp_server.short_road import short_road
+from anaphora.surfaces.mcp_server.tools import DEFAULT_TOOLS
+
+CHILD = Path(__file__).resolve().parents[1] / "mcp_client_child.py"
+linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+
+def run(scenario: Callable[[], Awaitable[Any]]) -> Any:
+    return anyio.run(scenario)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "user").mkdir()
+    return tmp_path / "user" / "home"
+
+
+@pytest.mark.promise("mcp.together")
+def test_two_clients_on_one_home(home: Path) -> None:
+    """What one keeps the other recalls at once; many calls at once are all answered."""
+
+    async def scenario() -> None:
+        async with connected(home) as one, connected(home) as other:
+            for number in range(3):
+                text = f"Project {number} is called kestrel {number}."
+                kept = await call(one if number % 2 else other, "store_memory", content=text)
+                found = await call(
+                    other if number % 2 else one,
+                    "recall_memory",
+                    query=f"what is project {number} called, kestrel {number}?",
+                    topK=1,
+                )
+                assert found["data"][0]["id"] == kept["data"]["id"]
+            ids: list[str] = []
+
+            async def keep(session: Any, number: int) -> None:
+                kept = await call(session, "store_memory", content=f"Fact number {number}.")
+                ids.append(kept["data"]["id"])
+
+            async with anyio.create_task_group() as group:
+                for number in range(40):
+                    group.start_soon(keep, one if number % 2 else other, number)
+        with Memory.open(home, embedder="hashing") as memory:
+            assert {record.id for record in memory.list(limit=100)} >= set(ids)
+            assert len(set(ids)) == 40
+
+    run(scenario)
+
+
+@pytest.mark.promise("mcp.together")
+def test_cancelled_calls_harm_nothing(home: Path) -> None:
+    """Calls that the client gives up leave the server well, and nothing half-done."""
+
+    async def scenario() -> None:
+        async with connected(home) as session:
+            for number in range(10):
+                with anyio.move_on_after(0.002 * number):
+                    await session.call_tool("store_memory", {"content": f"Given up {number}."})
+            await call(session, "store_memory", content="Kept to the end.")
+            found = await call(session, "recall_memory", query="what is kept to the end?")
+            assert found["data"][0]["text"] == "Kept to the end."
+        with Memory.open(home, embedder="hashing") as memory:
+            assert all(check.ok for check in memory.doctor() if check.name != "sqlite")
+
+    run(scenario)
+
+
+@pytest.mark.promise("mcp.ends")
+def test_a_killed_client_takes_its_server_along(home: Path) -> None:
+    """After kill -9 amid calls the server is gone, and what was acknowledged is there."""
+    environ = {k: v for k, v in os.environ.items() if not k.startswith(("ANAPHORA_", "NEO_"))}
+    with subprocess.Popen(
+        [sys.executable, CHILD, home],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environ,
+    ) as client:
+        assert client.stdout is not None
+        assert client.stderr is not None
+        told = [client.stdout.readline().strip() for _ in range(25)]
+        client.send_signal(signal.SIGKILL)
+        told += [
+            line.strip() for line in client.stdout.read().splitlines(keepends=True) if "\n" in line
+        ]
+        # Its end is reached when nobody holds it any more: neither the client nor the server.
+        said = client.stderr.read()
+    assert "Traceback" not in said
+    with Memory.open(home, embedder="hashing") as memory:
+        kept = {record.text for record in memory.list(limit=10_000)}
+        assert set(told) <= kept
+        assert len(told) >= 25
+        memory.remember("The home is well.")
+
+
+@pytest.mark.promise("mcp.ends")
+def test_the_end_of_input_ends_the_server(home: Path) -> None:
+    """A client that only closes its end is enough, before or after the handshake."""
+    start = server(home)
+    for sent in ("", '{"jsonrpc":"2.0","id":1,"method":"ping"}\n', "no json\n"):
+        done = subprocess.run(
+            [start.command, *start.args],
+            input=sent,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, **(start.env or {})},
+        )
+        assert done.returncode == 0, done.stderr
+        assert all(line.startswith("{") for line in done.stdout.splitlines())
+
+
+@pytest.mark.promise("mcp.ends")
+def test_a_call_without_an_end_does_not_hold_the_server(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closing waits a moment for what runs, then says that the process must not wait for it."""
+    monkeypatch.setattr(desks, "GRACE", 0.05)
+    stuck, free = threading.Event(), threading.Event()
+    desk = Desk(lambda: Memory.open(home, embedder="hashing", warm=False))
+    desk.memory().remember("Kept before the end.")
+
+    def endless() -> None:
+        stuck.set()
+        free.wait()
+
+    desk.submit(endless)
+    stuck.wait()
+    assert not desk.finish()
+    free.set()
+    with Memory.open(home, embedder="hashing", warm=False) as memory:
+        assert [record.text for record in memory.list()] == ["Kept before the end."]
+
+
+@pytest.mark.promise("mcp.ends")
+def test_a_server_whose_memory_is_closed_ends_in_peace(home: Path) -> None:
+    """With nothing running, closing finishes everything."""
+    desk = Desk(lambda: Memory.open(home, embedder="hashing"))
+    desk.begin()
+    desk.memory()
+    assert desk.finish()
+
+
+@linux
+@pytest.mark.promise("mcp.steady")
+def test_a_thousand_calls_take_no_memory(home: Path) -> None:
+    """After warming up, the server's resident memory stays where it is."""
+
+    async def scenario() -> None:
+        before = _children()
+        async with connected(home, "--tools", "all") as session:
+            (pid,) = _children() - before
+            for number in range(20):
+                await call(session, "store_memory", content=f"Topic {number} is about birds.")
+
+            async def calls(first: int, last: int) -> None:
+                for number in range(first, last):
+                    await call(session, "recall_memory", query=f"what is topic {number} about?")
+                    if number % 4 == 0:
+                        await refusal(session, "recall_memory", topK=number)
+                        await session.read_resource("anaphora://memories/recent")
+                        await session.list_tools()
+
+            # More than the cache of query vectors holds, so that it is full before.
+            await calls(0, 350)
+            start = _resident(pid)
+            await calls(350, 950)
+            grown = _resident(pid) - start
+            assert grown < 3_000, f"{grown} KB in 1,050 calls"
+
+    run(scenario)
+
+
+@pytest.mark.promise("mcp.progress")
+def test_the_steps_of_a_deep_question_are_told(home: Path) -> None:
+    """A client that gives a progress token hears every step before the answer comes."""
+    code = 'submit("Twice.", ["chat#0", "chat#2"])'
+    model = ScriptedModel(["```python\nprint(search('port'))\n```", f"```python\n{code}\n```"])
+    desk = Desk(lambda: Memory.open(home, embedder="hashing", model=model))
+    for number in range(4):
+        desk.memory().conversations.append_user("chat", f"The port changed again, {number}.")
+    heard: list[tuple[float, str | None]] = []
+
+    async def told(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, message))
+
+    async def scenario() -> CallToolResult:
+        async with Client(built(desk, DEFAULT_TOOLS, started=None)) as client:
+            return await client.call_tool(
+                "deep_recall",
+                {"query": "how often did the port change?"},
+                progress_callback=told,
+            )
+
+    result = run(scenario)
+    desk.finish()
+    assert not result.is_error, text_of(result)
+    steps = result.structured_content["data"]["steps"]
+    assert len(steps) >= 2
+    assert [number for number, _ in heard] == [step["number"] for step in steps]
+    assert result.structured_content["data"]["answer"] == "Twice."
+    assert "| Twice." in text_of(result)
+
+
+def test_the_extra_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the SDK the error says what to install."""
+    monkeypatch.setattr(serving, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"anaphora\[mcp\]"):
+        serving.serve(Memory.open)
+
+
+def test_the_short_road_is_only_for_plain_words() -> None:
+    """Other commands, help and options that it does not know are left to the command line."""
+    for words in (
+        [],
+        ["recall", "mcp"],
+        ["mcp", "--help"],
+        ["--home"],
+        ["--home", "x"],
+        ["--verbose", "mcp"],
+        ["mcp", "--tools"],
+        ["mcp", "more"],
+    ):
+        assert not short_road(words), words
+    with pytest.raises(InvalidInput, match="tools"):
+        short_road(["--home=x", "--namespace", "n", "mcp", "--tools=most"])
+
+
+def _children() -> set[int]:
+    own = Path("/proc/self/task")
+    found = " ".join((task / "children").read_text() for task in own.iterdir())
+    return {int(pid) for pid in found.split()}
+
+
+def _resident(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))

@@ -1,0 +1,419 @@
+"""The page that `anaphora serve` shows, in a real browser: views, keyboard, widths, themes."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+from tests.surfaces.page_desk import SETTLED, Watched, chromium, serving, watched
+
+from anaphora import Memory
+from anaphora.deep.models import Message
+from anaphora.deep.scripted import ScriptedModel
+from anaphora.surfaces.rest import ServerOptions
+
+pytestmark = pytest.mark.enable_socket
+
+QUERY = "why did the queue leave Redis?"
+VIEWS = {
+    "search": f"search?q={QUERY.replace(' ', '%20')}",
+    "search-explained": "search?q=queue&explain=1&min=0.4",
+    "threads": "threads",
+    "thread": "threads/ferry?turn=2",
+    "memories": "memories",
+    "project": "project?focus=where%20is%20a%20parcel%20tracked&sources=1",
+    "map": "project/map",
+    "deep": "deep",
+    "gaps": "gaps?status=all",
+    "health": "health",
+}
+COUNT = (
+    'seen = [one for one in search("Redis") if one["kind"] == "turn"]\nprint(len(seen), "found")'
+)
+SUBMIT = 'submit("Redis lost jobs.", [seen[0]["id"]])'
+
+
+class Model:
+    """Writes two blocks of code; the second one only when it is let go on."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+        self.go_on.set()
+
+    def __call__(self, messages: Sequence[Message]) -> str:
+        whole = " ".join(one.text for one in messages)
+        if "Zanzibar" in whole:
+            return '```python\nsubmit("NOT_FOUND", [])\n```'
+        if COUNT not in whole:
+            return f"I look for it.\n\n```python\n{COUNT}\n```"
+        assert self.go_on.wait(30)
+        return f"```python\n{SUBMIT}\n```"
+
+
+@dataclass
+class Still:
+    """A memory that no test changes, and the way to look at it."""
+
+    browser: Browser
+    memory: Memory
+    url: str
+
+    @contextmanager
+    def seen(self, **context: Any) -> Iterator[Watched]:
+        with watched(self.browser, self.url, **context) as one:
+            yield one
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as one:
+        yield one
+
+
+@pytest.fixture
+def model() -> Model:
+    return Model()
+
+
+@pytest.fixture
+def memory(tmp_path: Path, model: Model) -> Iterator[Memory]:
+    scripted = ScriptedModel(model, prices=(1.0, 2.0))
+    with Memory.open(tmp_path / "home", embedder="hashing", model=scripted) as memory:
+        fill(memory, tmp_path / "parcels")
+        yield memory
+
+
+def fill(memory: Memory, project: Path) -> None:
+    turns = memory.conversations
+    turns.append("ferry", "user", "We keep the jobs in Redis for now.", speaker="Ines")
+    turns.append("ferry", "assistant", "Redis may forget them under pressure.")
+    turns.append("ferry", "user", "The queue leaves Redis, because Redis lost 214 jobs.")
+    turns.append("lunch", "user", "Soup again on Tuesday.")
+    memory.remember(
+        "The queue lies in PostgreSQL since Redis lost jobs.",
+        path="ferry.queue", tags=["queue", "ferry"], category="decision",
+    )  # fmt: skip
+    memory.remember("The queue lies in Redis.", path="ferry.old", category="decision")
+    memory.remember("The queue lies in a file.", path="ferry.old", category="decision")
+    memory.remember("Soup is served on Tuesdays.", type="episodic", tags=["lunch"])
+    (project / "track").mkdir(parents=True)
+    (project / "store").mkdir()
+    (project / "README.md").write_text("# Parcels\n\nWhere a parcel is tracked: track/.\n")
+    (project / "track" / "__init__.py").write_text("")
+    (project / "track" / "parcel.py").write_text(
+        "from store.rows import Row\n\n\ndef tracked(parcel: str) -> Row:\n"
+        '    """Where a parcel is."""\n    return Row(parcel)\n'
+    )
+    (project / "store" / "__init__.py").write_text("")
+    (project / "store" / "rows.py").write_text(
+        "class Row:\n    def __init__(self, name):\n        self.name = name\n"
+    )
+    memory.index_project(project, name="parcels")
+    memory.observe("A parcel is tracked by its scan events.", kind="decision", project="parcels")
+    memory.deep_recall("What does nobody know of Zanzibar?", scope="all_sessions")
+
+
+@pytest.fixture
+def url(memory: Memory) -> Iterator[str]:
+    with serving(memory) as one:
+        yield one
+
+
+@pytest.fixture
+def seen(browser: Browser, url: str) -> Iterator[Watched]:
+    with watched(browser, url) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def still(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Still]:
+    """A server for all tests that only look."""
+    place = tmp_path_factory.mktemp("page")
+    scripted = ScriptedModel(Model(), prices=(1.0, 2.0))
+    with Memory.open(place / "home", embedder="hashing", model=scripted) as memory:
+        fill(memory, place / "parcels")
+        with serving(memory) as url:
+            yield Still(browser, memory, url)
+
+
+@pytest.mark.promise("page.views")
+def test_every_view_shows_what_is_there_and_asks_nobody_else(still: Still) -> None:
+    """Each view shows real data, without an error, a violated policy or a foreign request."""
+    with still.seen() as seen:
+        shown = {
+            "search": ["ferry.queue", "because Redis lost 214 jobs"],
+            "search-explained": ["rejected"],
+            "threads": ["We keep the jobs in Redis for now.", "Soup again on Tuesday."],
+            "thread": ["Ines", "because Redis lost 214 jobs"],
+            "memories": ["Soup is served on Tuesdays.", "lunch", "ferry.queue"],
+            "project": ["track/parcel.py", "scan events", "tokens"],
+            "map": ["track", "store"],
+            "deep": ["What does nobody know of Zanzibar?"],
+            "gaps": ["What does nobody know of Zanzibar?", "knowledge gap"],
+            "health": ["All is well", "Write path", "recall"],
+        }
+        for name, words in shown.items():
+            page = seen.go(VIEWS[name])
+            for word in words:
+                expect(page.locator("main")).to_contain_text(word)
+        expect(page.locator("#views [aria-current]")).to_have_text("Health")
+        expect(page.locator(".plot svg").first).to_be_visible()
+        seen.check()
+
+
+@pytest.mark.promise("page.why")
+def test_each_hit_shows_its_factors_as_bars(still: Still) -> None:
+    """Names and values of the bars are those that recall gives, and lengths go by value."""
+    memory = still.memory
+    with still.seen() as seen:
+        page = seen.go(VIEWS["search"] + "&lane=turns")
+        hit = memory.recall_conversation(None, QUERY)[0]
+        bars = page.locator(".hit").first.locator(".bars tr")
+        assert bars.locator("th").all_inner_texts() == list(hit.factors)
+        told = [float(text) for text in bars.locator("td.number").all_inner_texts()]
+        assert told == pytest.approx(list(hit.factors.values()), abs=6e-4)
+        widths = [
+            float(one.get_attribute("width") or 0) for one in bars.locator(".bar-value").all()
+        ]
+        assert sorted(range(len(told)), key=lambda at: -told[at])[0] == widths.index(max(widths))
+        page = seen.go("search?q=queue&lane=memories&explain=1&min=5")
+        expect(page.locator(".rejected .badge.warn").first).to_have_text("below min score")
+
+
+@pytest.mark.promise("page.keyboard")
+def test_search_and_a_hit_by_keyboard_alone(still: Still) -> None:
+    """From the top: skip link, search, the hit, its turn; the focus is always to be seen."""
+    with still.seen() as seen:
+        page = seen.go("search")
+        page.keyboard.press("Tab")
+        expect(page.locator(".skip")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.locator("main")).to_be_focused()
+        page.keyboard.press("Tab")
+        expect(page.locator("[name=q]")).to_be_focused()
+        page.keyboard.type(QUERY)
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".hit")
+        expect(page.locator("#said")).to_contain_text("turns in")
+        expect(page.locator("[name=q]")).to_be_focused()
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            outline = page.evaluate("() => getComputedStyle(document.activeElement).outlineStyle")
+            assert outline != "none"
+            if page.evaluate("() => document.activeElement.dataset.thread") == "ferry":
+                break
+        page.keyboard.press("Enter")
+        expect(page.locator(".turn.found")).to_be_focused()
+        page.keyboard.press("Tab")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        expect(page.locator("dialog")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.locator("dialog")).to_be_hidden()
+        expect(page.locator(".turn.found .redact")).to_be_focused()
+
+
+@pytest.mark.promise("page.keyboard")
+def test_the_map_by_keyboard(still: Still) -> None:
+    """Every node of the map is reached by arrow keys, and Enter tells what it imports."""
+    with still.seen() as seen:
+        page = seen.go(VIEWS["map"])
+        page.locator(".node[tabindex='0']").focus()
+        reached = set()
+        for key in ["ArrowDown", "ArrowRight", "ArrowUp", "ArrowLeft"] * 6:
+            reached.add(page.evaluate("() => document.activeElement.getAttribute('aria-label')"))
+            page.keyboard.press(key)
+        labels = {one.get_attribute("aria-label") for one in page.locator(".node").all()}
+        assert reached == labels
+        page.locator(".node[aria-label^='track,']").focus()
+        page.keyboard.press("Enter")
+        expect(page.locator(".detail")).to_contain_text("store")
+        expect(page.locator(".node[aria-pressed=true]")).to_have_count(1)
+
+
+@pytest.mark.promise("page.narrow")
+def test_nothing_sticks_out_at_the_width_of_a_phone(still: Still) -> None:
+    """At 360 pixels no view scrolls sideways."""
+    with still.seen(viewport={"width": 360, "height": 740}) as seen:
+        for name, view in VIEWS.items():
+            page = seen.go(view)
+            wide = page.evaluate("() => document.documentElement.scrollWidth")
+            assert wide <= 360, name
+
+
+# Name and contrast of every text that is to be seen, by the definition of WCAG 2.
+CONTRAST = """() => {
+  const parse = (text) => {
+    const [r, g, b, a = 1] = text.match(/[\\d.]+/g).map(Number);
+    return [r, g, b, a];
+  };
+  const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  const light = ([r, g, b]) =>
+    0.2126 * linear(r / 255) + 0.7152 * linear(g / 255) + 0.0722 * linear(b / 255);
+  const behind = (element) => {
+    for (let one = element; one; one = one.parentElement) {
+      const colour = parse(getComputedStyle(one).backgroundColor);
+      if (colour[3] === 1) return colour;
+    }
+    return [255, 255, 255, 1];
+  };
+  const found = new Map();
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const text = walk.currentNode.data.trim();
+    const element = walk.currentNode.parentElement;
+    if (!text || !element.checkVisibility()) continue;
+    if (element.closest(".visually-hidden, noscript, option")) continue;
+    const style = getComputedStyle(element);
+    const own = element instanceof SVGElement ? style.fill : style.color;
+    const [a, b] = [light(parse(own)), light(behind(element))];
+    found.set(text.slice(0, 30), (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05));
+  }
+  return [...found];
+}"""
+
+
+@pytest.mark.promise("page.contrast")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_its_ground(still: Still, scheme: Any) -> None:
+    """Every text of every view has a contrast of at least 4.5, in light and in dark."""
+    with still.seen(color_scheme=scheme) as seen:
+        for name, view in VIEWS.items():
+            found = seen.go(view).evaluate(CONTRAST)
+            assert len(found) > 10, name
+            assert [(name, *one) for one in found if one[1] < 4.5] == []
+        ground = seen.page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+        seen.page.click("#theme")
+        seen.page.click("#theme") if scheme == "light" else None
+        other = seen.page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+        assert ground != other
+        seen.page.reload()
+        assert seen.page.evaluate("() => getComputedStyle(document.body).backgroundColor") == other
+
+
+@pytest.mark.promise("page.forgets")
+def test_forgetting_in_the_page_is_forgetting(seen: Watched, memory: Memory) -> None:
+    """What is forgotten is gone from memory, and the page names the turns that hold the words."""
+    memory.remember("The queue leaves Redis, because Redis lost 214 jobs.", tags=["twice"])
+    page = seen.go("memories?tag=twice")
+    page.get_by_role("button", name="Forget").click()
+    page.click("dialog button.danger")
+    expect(page.locator("dialog")).to_contain_text("1 memory was forgotten")
+    expect(page.locator("dialog a")).to_have_text("ferry #2")
+    assert not memory.list({"tags": {"contains": "twice"}}).items
+    page.click("dialog a")
+    expect(page.locator(".turn.found")).to_contain_text("214 jobs")
+    page.click(".turn.found .redact")
+    page.click("dialog button.danger")
+    expect(page.locator("#turn-2")).to_contain_text("[redacted]")
+    thread = memory.conversations.get("ferry")
+    assert thread is not None
+    assert "214" not in thread.turns[2].text
+    page.get_by_role("button", name="Delete the thread").click()
+    page.click("dialog button.danger")
+    page.wait_for_selector(".threads")
+    assert memory.conversations.get("ferry") is None
+    seen.check()
+
+
+@pytest.mark.promise("page.edits")
+def test_a_memory_is_edited_and_keeps_its_history(seen: Watched, memory: Memory) -> None:
+    """Text, tags and category are changed in the page; the path's history shows both values."""
+    page = seen.go("memories?path=ferry.queue")
+    page.get_by_role("button", name="Edit").click()
+    page.fill("dialog [name=text]", "The queue lies in two places.")
+    page.fill("dialog [name=tags]", "queue, new")
+    page.click("dialog button.primary")
+    expect(page.locator("dialog")).to_contain_text("the one before is in the history")
+    page.click("dialog button.primary")
+    page.get_by_role("link", name="History of ferry.queue").click()
+    expect(page.locator(".timeline li")).to_have_count(2)
+    now = memory.list({"path": "ferry.queue"}).items[0]
+    assert (now.text, set(now.tags)) == ("The queue lies in two places.", {"queue", "new"})
+    seen.check()
+
+
+@pytest.mark.promise("page.deep")
+def test_steps_are_shown_as_they_happen(seen: Watched, model: Model) -> None:
+    """The first step is on the page while the model still writes the second one."""
+    page = seen.go("deep")
+    model.go_on.clear()
+    page.fill("[name=question]", "How often was Redis mentioned?")
+    page.select_option("[name=scope]", "all_sessions")
+    page.click("form [type=submit]")
+    try:
+        expect(page.locator(".step")).to_have_count(1)
+        expect(page.locator(".step")).to_contain_text("found")
+        expect(page.locator(".step .code")).to_contain_text("seen = search")
+        expect(page.locator(".answer")).to_have_count(0)
+    finally:
+        model.go_on.set()
+    expect(page.locator(".answer")).to_contain_text("Redis lost jobs.")
+    expect(page.locator(".answer .badge.good")).to_have_text("supported")
+    expect(page.locator(".step")).to_have_count(2)
+    source = page.locator("section[aria-label=Sources] a").first
+    expect(source).to_have_attribute("href", re.compile(r"#/threads/ferry\?turn=\d$"))
+    page.locator("a.thread", has_text="How often was Redis mentioned?").click()
+    expect(page.locator(".step")).to_have_count(2)
+    seen.check()
+
+
+@pytest.mark.promise("page.views")
+def test_a_dream_is_run_and_told(seen: Watched) -> None:
+    """The button runs a dream, whose report is shown beside the gaps."""
+    page = seen.go("gaps")
+    page.get_by_role("button", name="Dream now").click()
+    expect(page.locator(".report dd").first).to_have_text("1")
+    expect(page.locator(".report")).to_contain_text("without a model")
+    seen.check()
+
+
+@pytest.mark.promise("page.namespaces")
+def test_another_namespace_is_another_memory(seen: Watched, memory: Memory) -> None:
+    """What the page shows is of the chosen namespace alone."""
+    memory.scoped("work").remember("Only at work.")
+    page = seen.go("memories")
+    page.select_option("#namespace", "work")
+    expect(page.locator(".memories")).to_contain_text("Only at work.")
+    expect(page.locator(".memories li")).to_have_count(1)
+    seen.check()
+
+
+@pytest.mark.promise("page.token")
+def test_the_page_asks_for_a_token_where_one_is_needed(browser: Browser, memory: Memory) -> None:
+    """Without a token the page says so; with one it works, and keeps it in this tab alone."""
+    made = memory.tokens.create("page", namespaces=["default"])
+    with (
+        serving(memory, ServerOptions(require_token=True)) as url,
+        watched(browser, url) as seen,
+    ):
+        page = seen.go("memories", wait="dialog input")
+        page.fill("dialog input", "wrong")
+        page.click("dialog button.primary")
+        expect(page.locator("main")).to_contain_text("A token is needed")
+        page.fill("dialog input", made.secret)
+        page.click("dialog button.primary")
+        expect(page.locator(".memories")).to_contain_text("Soup is served on Tuesdays.")
+        assert made.secret not in page.evaluate("() => JSON.stringify(localStorage)")
+        assert made.secret not in page.url
+        assert seen.strangers() == []
+
+
+@pytest.mark.promise("page.errors")
+def test_what_goes_wrong_is_said_in_words(seen: Watched) -> None:
+    """The detail of a problem document is on the page, with a way to try again."""
+    page = seen.go("memories/there-is-none", wait=".note.bad")
+    expect(page.locator(".note.bad")).to_contain_text("there-is-none")
+    expect(page.get_by_role("button", name="Try again")).to_be_visible()
+    page = seen.go("memories?tag=nowhere")
+    expect(page.locator(".empty")).to_contain_text("No memory fits these filters.")
+    seen.page.route("**/v1/recall", lambda route: route.abort())
+    page = seen.go("search?q=queue&lane=memories", wait=f"{SETTLED} .note.bad")
+    expect(page.locator(".note.bad")).to_contain_text("The server does not answer")

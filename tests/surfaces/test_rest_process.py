@@ -1,0 +1,208 @@
+"""The server as a process: start, addresses, tokens, a stop in the middle of work, a kill."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anaphora import Memory
+
+pytestmark = pytest.mark.enable_socket
+Start = Callable[..., "Server"]
+ANAPHORA = Path(sys.executable).parent / "anaphora"
+
+
+class Server:
+    """A running `anaphora serve`, and a way to ask it."""
+
+    def __init__(self, home: Path, *words: str) -> None:
+        self.process = subprocess.Popen(
+            [ANAPHORA, "--home", home, "serve", "--port", "0", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={"ANAPHORA_EMBEDDER": "hashing", "PATH": "", "PYTHONUNBUFFERED": "1"},
+        )
+        assert self.process.stdout is not None
+        said = self.process.stdout.readline()
+        found = re.search(r"http://\S+?:(\d+)", said)
+        if found is None:
+            _, error = self.process.communicate(timeout=60)
+            raise AssertionError(f"it did not start: {said}{error}")
+        self.port = int(found[1])
+
+    def ask(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+    ) -> tuple[int, Any]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            given = None if body is None else json.dumps(body)
+            kind = {"Content-Type": "application/json"}
+            connection.request(method, path, given, kind | (headers or {}))
+            response = connection.getresponse()
+            return response.status, json.loads(response.read())
+        finally:
+            connection.close()
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(how)
+        self.process.communicate(timeout=60)
+        return self.process.returncode
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    running: list[Server] = []
+
+    def one(*words: str) -> Server:
+        running.append(Server(tmp_path / "home", *words))
+        return running[-1]
+
+    yield one
+    for server in running:
+        if server.process.poll() is None:
+            server.process.kill()
+        server.process.communicate(timeout=60)
+
+
+def run(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [ANAPHORA, "--home", home, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={"ANAPHORA_EMBEDDER": "hashing", "PATH": ""},
+    )
+
+
+@pytest.mark.promise("rest.stops")
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_starts_answers_and_stops(start: Start, how: signal.Signals) -> None:
+    """It says where it is, answers there, and ends in peace when it is told to."""
+    server = start()
+    assert server.ask("GET", "/health")[1]["ok"]
+    assert server.ask("POST", "/v1/memories", {"text": "The heron is grey."})[0] == 201
+    assert server.ask("GET", "/health", headers={"Host": "evil.example"})[0] == 421
+    assert server.ask("GET", "/health", headers={"Origin": "http://evil.example"})[0] == 403
+    assert server.stop(how) == 0
+
+
+@pytest.mark.promise("rest.stops")
+def test_a_stopping_server_finishes_what_runs(start: Start, tmp_path: Path) -> None:
+    """Requests under way when it is told to stop get their answers, and what they say is true."""
+    server = start()
+    answers: list[tuple[int, Any]] = []
+    one_is_in = threading.Event()
+
+    def write(number: int) -> None:
+        for step in range(200):
+            try:
+                text = f"fact {number} {step}"
+                answers.append(server.ask("POST", "/v1/memories", {"text": text}))
+            except (ConnectionError, http.client.HTTPException):
+                return
+            one_is_in.set()
+
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for writer in writers:
+        writer.start()
+    assert one_is_in.wait(60)
+    assert server.stop() == 0
+    for writer in writers:
+        writer.join(60)
+    assert answers
+    assert {status for status, _ in answers} == {201}
+    with Memory.open(tmp_path / "home", embedder="hashing", warm=False) as memory:
+        kept = {record.id for record in memory.list(limit=1_000).items}
+    assert {told["id"] for _, told in answers} <= kept
+
+
+@pytest.mark.promise("rest.stops")
+def test_a_killed_server_has_lost_nothing_acknowledged(start: Start, tmp_path: Path) -> None:
+    """After kill -9 in the middle of writes, the next server has every memory that was answered."""
+    server = start()
+    told: list[str] = []
+    enough = threading.Event()
+
+    def write(number: int) -> None:
+        for step in range(2_000):
+            try:
+                status, done = server.ask("POST", "/v1/memories", {"text": f"fact {number} {step}"})
+            except (ConnectionError, http.client.HTTPException, ValueError):
+                return
+            assert status == 201
+            told.append(done["id"])
+            if len(told) >= 20:
+                enough.set()
+
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(3)]
+    for writer in writers:
+        writer.start()
+    assert enough.wait(60)
+    os.kill(server.process.pid, signal.SIGKILL)
+    for writer in writers:
+        writer.join(60)
+    again = start()
+    assert again.ask("GET", "/health")[1]["ok"]
+    for one in told:
+        assert again.ask("GET", f"/v1/memories/{one}")[0] == 200
+    found = again.ask("POST", "/v1/recall", {"query": "fact 0 0"})[1]["hits"]
+    assert found[0]["text"] == "fact 0 0"
+    assert again.stop() == 0
+    assert tmp_path.exists()
+
+
+@pytest.mark.promise("rest.loopback")
+def test_no_address_but_loopback_without_a_token(start: Start, tmp_path: Path) -> None:
+    """Without a token it does not start there; with one, every request needs it."""
+    home = tmp_path / "home"
+    for words in (("--host", "0.0.0.0"), ("--host", "::"), ("--require-token",)):
+        refused = run(home, "serve", "--port", "0", *words)
+        assert refused.returncode == 2
+        assert "token create" in refused.stderr
+    made = json.loads(run(home, "token", "create", "agent", "--json").stdout)
+    assert made["secret"] not in run(home, "token", "list", "--json").stdout
+    server = start("--host", "0.0.0.0")
+    assert server.ask("GET", "/v1/memories")[0] == 401
+    bearer = {"Authorization": f"Bearer {made['secret']}"}
+    assert server.ask("GET", "/v1/memories", headers=bearer)[0] == 200
+    assert server.ask("GET", "/v1/memories", headers=bearer | {"Host": "evil.example"})[0] == 421
+    assert server.ask("GET", "/v1/memories", headers=bearer | {"Host": "10.0.0.7:7411"})[0] == 200
+    other = bearer | {"Anaphora-Namespace": "other"}
+    assert server.ask("GET", "/v1/memories", headers=other)[0] == 403
+    assert run(home, "token", "revoke", "agent").returncode == 0
+    assert server.ask("GET", "/v1/memories", headers=bearer)[0] == 401
+    assert server.stop() == 0
+
+
+@pytest.mark.promise("rest.lanes")
+def test_the_command_line_says_the_same(start: Start, tmp_path: Path) -> None:
+    """What a route answers and what the command prints with --json is one JSON."""
+    server, home = start(), tmp_path / "home"
+    said = server.ask("POST", "/v1/memories", {"text": "The heron is grey.", "tags": ["bird"]})
+    server.ask("POST", "/v1/conversations/c/turns", {"turns": [{"role": "user", "text": "hello"}]})
+    pairs = [
+        ("/v1/memories", ("list", "--json")),
+        (f"/v1/memories/{said[1]['id']}", ("get", said[1]["id"], "--json")),
+        ("/v1/conversations/c", ("conversation", "show", "c", "--json")),
+        ("/v1/gaps", ("gaps", "--json")),
+        ("/v1/projects", ("project", "list", "--json")),
+    ]
+    for path, words in pairs:
+        status, answer = server.ask("GET", path)
+        assert status == 200
+        printed = run(home, *words)
+        assert printed.returncode == 0, printed.stderr
+        assert json.loads(printed.stdout) == answer, path

@@ -1,0 +1,189 @@
+"""One question, one JSON: the same scenario through every surface.
+
+Each surface opens one and the same home, which stands still while it is asked, so that ids and
+times are equal too and nothing needs to be left out of the comparison but the factors' last digits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from starlette.testclient import TestClient
+from tests.mcp_client import SCRIPT, call, connected
+
+from anaphora import AsyncMemory, Memory
+from anaphora.surfaces.rest import ServerOptions, create_app
+from anaphora.surfaces.wire import plain
+
+MEMORY = "which test framework does the user prefer, vitest or jest?"
+FILTER = {"AND": [{"category": "development"}, {"tags": {"contains": "testing"}}]}
+TURN = "which port does the staging database listen on?"
+FOCUS = "where is fly_kestrel, and which port is decided?"
+DEEP = "how often did the user name the port of staging?"
+# What depends on the moment of asking, or names one asking.
+MOMENTARY = {"decay", "score", "trace_id", "gap_id", "seconds", "signals", "factors", "cost"}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with memories, turns, notes and a project in it."""
+    place = tmp_path / "user" / "aviary"
+    place.mkdir(parents=True)
+    (place / "pyproject.toml").write_text('[project]\nname = "aviary"\n')
+    (place / "kestrel.py").write_text("def fly_kestrel(speed):\n    return speed\n")
+    home = tmp_path / "user" / "home"
+    with Memory.open(home, embedder="hashing") as memory:
+        memory.remember(
+            "The user prefers vitest over jest.",
+            path="user.preferences.testing",
+            payload={"framework": "vitest"},
+            tags=["testing"],
+            category="development",
+        )
+        memory.remember("The user drinks tea.")
+        for text in ("The staging database listens on port 5433.", "Port 5433 again?", "Yes."):
+            memory.conversations.append_user("chat", text)
+        memory.index_project(place)
+        memory.observe("fly_kestrel is called with the port 5433.", kind="decision")
+        memory.ready()
+    return home
+
+
+def asked(memory: Memory) -> dict[str, Any]:
+    """The answers of the facade itself."""
+    return {
+        "recall": memory.recall(MEMORY, filters=FILTER, min_score=0.5),
+        "turns": memory.recall_conversation("chat", TURN, top_k=2),
+        "context": memory.recall_context(FOCUS),
+        "deep": memory.deep_recall(DEEP),
+    }
+
+
+async def asked_softly(home: Path) -> dict[str, Any]:
+    """The same through the asynchronous facade."""
+    async with AsyncMemory.open(home, embedder="hashing") as memory:
+        return {
+            "recall": await memory.recall(MEMORY, filters=FILTER, min_score=0.5),
+            "turns": await memory.recall_conversation("chat", TURN, top_k=2),
+            "context": await memory.recall_context(FOCUS),
+            "deep": await memory.deep_recall(DEEP),
+        }
+
+
+def told(home: Path, *words: str) -> Any:
+    """The JSON of a command."""
+    done = subprocess.run(
+        [SCRIPT, "--home", home, *words, "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"ANAPHORA_EMBEDDER": "hashing", "PATH": "", "HOME": str(home.parent)},
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def commanded(home: Path) -> dict[str, Any]:
+    """The same from the command line."""
+    return {
+        "recall": told(
+            home, "recall", MEMORY, "--filters", json.dumps(FILTER), "--min-score", "0.5"
+        ),
+        "turns": told(home, "conversation", "recall", TURN, "--in", "chat", "--top-k", "2"),
+        "context": told(home, "project", "recall", FOCUS),
+        "deep": told(home, "deep", DEEP),
+    }
+
+
+async def served(home: Path) -> dict[str, Any]:
+    """The same by the Model Context Protocol."""
+    async with connected(home) as session:
+        found = {
+            "recall": await call(session, "recall_memory", query=MEMORY, filters=FILTER),
+            "turns": await call(
+                session, "recall_conversation", query=TURN, conversationId="chat", topK=2
+            ),
+            "context": await call(session, "recall_context", focus=FOCUS),
+            "deep": await call(session, "deep_recall", query=DEEP),
+        }
+    for name in ("recall", "turns"):
+        found[name] = {"hits": found[name]["data"], "degraded": found[name]["degraded"]}
+    for name in ("context", "deep"):
+        found[name] = found[name]["data"]
+    return found
+
+
+def comparable(value: Any) -> Any:
+    """Without what depends on the moment of asking."""
+    if isinstance(value, dict):
+        return {k: comparable(v) for k, v in value.items() if k not in MOMENTARY}
+    return [comparable(one) for one in value] if isinstance(value, list) else value
+
+
+def requested(home: Path) -> dict[str, Any]:
+    """The same over HTTP."""
+    with Memory.open(home, embedder="hashing") as memory:
+        app = create_app(memory, settings=ServerOptions(page=None))
+        with TestClient(app, base_url="http://127.0.0.1:7411") as client:
+
+            def post(path: str, **body: Any) -> Any:
+                answer = client.post(f"/v1/{path}", json=body)
+                assert answer.status_code == 200, answer.text
+                return answer.json()
+
+            return {
+                "recall": post("recall", query=MEMORY, filters=FILTER, min_score=0.5),
+                "turns": post("conversations/recall", query=TURN, conversation_id="chat", top_k=2),
+                "context": post("context/recall", focus=FOCUS),
+                "deep": post("deep", question=DEEP),
+            }
+
+
+@pytest.mark.promise("surfaces.agree")
+def test_every_surface_gives_the_same_json(home: Path) -> None:
+    """SDK, AsyncMemory, command line, MCP and REST give the same JSON for the same questions."""
+    with Memory.open(home, embedder="hashing") as memory:
+        wanted = comparable(plain(asked(memory)))
+    assert [hit["path"] for hit in wanted["recall"]["hits"]] == ["user.preferences.testing"]
+    assert len(wanted["turns"]["hits"]) == 2
+    assert wanted["context"]["primary_targets"]
+    assert wanted["context"]["memories"]
+    assert wanted["deep"]["sources"]
+    assert comparable(plain(asyncio.run(asked_softly(home)))) == wanted
+    assert comparable(commanded(home)) == wanted
+    assert comparable(anyio.run(served, home)) == wanted
+    assert comparable(requested(home)) == wanted
+
+
+@pytest.mark.promise("surfaces.agree")
+def test_writing_and_forgetting_agree(tmp_path: Path) -> None:
+    """A restatement is told alike by every surface, and so is forgetting what is not there."""
+    home = tmp_path / "user" / "home"
+    home.parent.mkdir()
+    text = "The user drinks tea."
+    with Memory.open(home, embedder="hashing") as memory:
+        memory.remember(text)
+        remembered = [plain(memory.remember(text))]
+        forgotten = [plain(memory.forget("none"))]
+        with TestClient(
+            create_app(memory, settings=ServerOptions(page=None)), base_url="http://127.0.0.1:7411"
+        ) as client:
+            remembered.append(client.post("/v1/memories", json={"text": text}).json())
+            forgotten.append(client.post("/v1/forget", json={"id": "none"}).json())
+    remembered.append(told(home, "remember", text))
+
+    async def scenario() -> None:
+        async with connected(home, "--tools", "all") as session:
+            remembered.append((await call(session, "store_memory", content=text))["data"])
+            forgotten.append((await call(session, "forget", id="none"))["data"])
+
+    anyio.run(scenario)
+    assert remembered[0]["action"] == "reinforced"
+    assert all(one == remembered[0] for one in remembered)
+    assert all(one == {"count": 0, "surviving": [], "ids": []} for one in forgotten)
