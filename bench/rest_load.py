@@ -102,7 +102,14 @@ def _load(
 
 @contextmanager
 def _server(home: Path) -> Iterator[str]:
-    command = [Path(sys.executable).parent / "anaphora", "--home", home, "serve", "--port", "0"]
+    command = [
+        str(Path(sys.executable).parent / "anaphora"),
+        "--home",
+        str(home),
+        "serve",
+        "--port",
+        "0",
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

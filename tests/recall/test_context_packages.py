@@ -168,6 +168,25 @@ def test_an_excerpt_shows_the_words_far_behind_the_beginning() -> None:
     assert found.start_line <= 81 <= found.end_line
 
 
+IMPORTING = (
+    '"""Sends mail."""\n\nfrom shop.mail import (\n    backoff,\n    retry,\n)\n\n'
+    + "".join(f"from shop.part{n} import thing{n}\n" for n in range(30))
+    + "\nlimit = 3\n\n\ndef send():\n    return backoff(limit)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("terms", "there"), [({"mail": 1.0}, "Sends mail."), ({"backoff": 1.0}, "return backoff")]
+)
+def test_an_excerpt_does_not_end_in_imports(terms: dict[str, float], there: str) -> None:
+    """Of a file that begins with imports, the words are shown that say what it does."""
+    found = Excerpts(terms).of(IMPORTING, 1, 60)
+    assert there in found.text
+    assert "thing" not in found.text
+    only = Excerpts({"thing7": 1.0}).of(IMPORTING, 1, 60)
+    assert "thing7" in only.text
+
+
 def test_a_single_long_line_is_cut_around_its_word() -> None:
     """Minified code shows the piece that was asked for."""
     text = "a " * 5_000 + "handleRedirect(x) " + "b " * 5_000

@@ -159,7 +159,7 @@ def test_a_file_that_is_not_indexed_is_said(data: Path) -> None:
     history["files"]["logo.txt"] = "\0\1\2" * 100
     file.write_text(json.dumps(history), encoding="utf-8")
     (problem,) = run_project_benchmark(file, embedder="hashing").problems
-    assert (problem.where, problem.reason) == ("logo.txt", "not indexed: binary")
+    assert (problem.place, problem.reason) == ("logo.txt", "not indexed: binary")
 
 
 def test_a_path_that_leads_out_of_its_project_is_refused(tmp_path: Path) -> None:

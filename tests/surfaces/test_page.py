@@ -351,7 +351,7 @@ def test_steps_are_shown_as_they_happen(seen: Watched, model: Model) -> None:
     try:
         expect(page.locator(".step")).to_have_count(1)
         expect(page.locator(".step")).to_contain_text("found")
-        expect(page.locator(".step .code")).to_contain_text("seen = search")
+        expect(page.locator(".step .code")).to_contain_text("seen = [one for one in search")
         expect(page.locator(".answer")).to_have_count(0)
     finally:
         model.go_on.set()

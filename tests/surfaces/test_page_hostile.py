@@ -76,22 +76,38 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 def remember_everywhere(memory: Memory, strings: Sequence[str], project: Path) -> None:
     """The strings as memories, tags, categories, paths, turns, speakers, titles, notes, gaps."""
     memory.remember_many(
-        NewMemory(text=one, tags=(one,), category=one, path=one, source=one, payload={one: one})
+        NewMemory(
+            text=one,
+            tags=_tags(one),
+            category=_name(one),
+            path=_name(one),
+            source=_name(one),
+            payload={one: one},
+        )
         for one in strings
     )
     threads = memory.conversations
     for number, one in enumerate(strings):
-        threads.append("hostile", "user" if number % 2 else "assistant", one, speaker=one)
+        threads.append("hostile", "user" if number % 2 else "assistant", one, speaker=_name(one))
     for number, one in enumerate(strings[:8]):
         threads.append(f"titled-{number}", "user", one)
         threads.set_title(f"titled-{number}", one)
-        memory.observe(one, tags=[one], source=one)
+        memory.observe(one, tags=_tags(one), source=_name(one))
         memory.deep_recall(f"{one} zebra {number}?", scope="all_sessions")
     project.mkdir()
-    for number, one in enumerate(strings):
+    for number, one in enumerate(strings[:40]):
         name = one.replace("/", "_").replace("\0", "_")[:80]
         (project / f"{name}.md").write_text(f"# {one}\n\nzebra {number}: {one}\n", errors="replace")
     memory.index_project(project, name=strings[1])
+
+
+def _name(text: str) -> str | None:
+    """The string where a name may stand: control signs and outer white space are refused there."""
+    return text if text.isprintable() and text == text.strip() else None
+
+
+def _tags(text: str) -> tuple[str, ...]:
+    return (text,) if _name(text) else ()
 
 
 def look_everywhere(seen: Watched, asked: Sequence[str]) -> None:
@@ -106,7 +122,7 @@ def look_everywhere(seen: Watched, asked: Sequence[str]) -> None:
     given = quote(asked[0], safe="")
     for view in (
         f"project?focus={given}%20zebra&sources=1", f"memories?tag={given}",
-        f"threads/{given}", f"memories/{given}", f"deep/{given}", f"{given}", f"search?q={asked[0]}",
+        f"threads/{given}", f"memories/{given}", f"deep/{given}", given, f"search?q={asked[0]}",
         f"project/map?project={given}&within={given}",
     ):  # fmt: skip
         seen.go(view, wait="main h1, main .note.bad")

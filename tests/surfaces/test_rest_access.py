@@ -46,7 +46,7 @@ def routes(app: FastAPI) -> list[tuple[str, str]]:
     found = []
     for route in app.routes:
         assert isinstance(route, APIRoute), f"{route} is not looked at by these tests"
-        found += [(method, route.path) for method in sorted(route.methods)]
+        found += [(method, route.path) for method in sorted(route.methods or ())]
     return found
 
 

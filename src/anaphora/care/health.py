@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from anaphora.errors import AnaphoraError
 from anaphora.values import Check
@@ -20,13 +20,34 @@ from anaphora.values import Check
 if TYPE_CHECKING:
     from anaphora.config import Settings
     from anaphora.embed.service import EmbedderService
-    from anaphora.home import Namespace
+    from anaphora.index.turns import TurnIndex
+    from anaphora.store.conversations import Conversations
     from anaphora.store.sql.engine import Truth
+    from anaphora.store.vectors import RecordVectors
 
 __all__ = ["LEAST_FREE", "Health", "health"]
 
 LEAST_FREE = 64 * 1024 * 1024
 """Bytes below which a disk counts as full: SQLite's journal and one index commit need some."""
+
+
+class Served(Protocol):
+    """What is looked at of a namespace."""
+
+    @property
+    def conversations(self) -> Conversations:
+        """Its threads."""
+        ...
+
+    @property
+    def turns(self) -> TurnIndex:
+        """Their index."""
+        ...
+
+    @property
+    def vectors(self) -> RecordVectors:
+        """The vectors of its memories."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +63,7 @@ class Health:
 
 
 def health(
-    settings: Settings, truth: Truth, embedder: EmbedderService, parts: Namespace, token: str
+    settings: Settings, truth: Truth, embedder: EmbedderService, parts: Served, token: str
 ) -> Health:
     """Look at the write path, the index, the embedder and the disk. Nothing raises.
 
@@ -94,7 +115,7 @@ def _threads(folder: Path | None) -> Check:
     return Check("threads", ok=True, detail="a file was written to the disk and removed")
 
 
-def _index(truth: Truth, embedder: EmbedderService, parts: Namespace) -> tuple[int, int, Check]:
+def _index(truth: Truth, embedder: EmbedderService, parts: Served) -> tuple[int, int, Check]:
     try:
         # What came since is taken in first: an index that lags is no fault, one that cannot is.
         parts.turns.follow(embed="none")

@@ -111,6 +111,8 @@ class Excerpts:
     ) -> int:
         """The line from which the lines that fit hold most; the first of several such."""
         best, best_worth = first, 0.0
+        imports = _imports(lines)
+        matches = [one for one in matches if one[0] not in imports] or matches
         starts = [first, *(line for line, _ in matches)]
         # A line before what matched says where one is, if there is one.
         starts += [line - 1 for line, _ in matches if line > first and lines[line - 1].strip()]
@@ -144,6 +146,22 @@ class Excerpts:
         piece = _cut_to(line[start:], room)
         end = start + len(piece)
         return (CUT if start else "") + piece + (CUT if end < len(line) else "")
+
+
+def _imports(lines: list[str]) -> set[int]:
+    """The lines that only bring names in, to the end of their brackets."""
+    found: set[int] = set()
+    closing = ""
+    for number, line in enumerate(lines):
+        if closing:
+            found.add(number)
+            closing = "" if closing in line else closing
+        elif _IMPORT.match(line):
+            found.add(number)
+            opened = max(line.rfind("("), line.rfind("{"))
+            close = {"(": ")", "{": "}"}.get(line[opened : opened + 1], "")
+            closing = close if opened >= 0 and close not in line[opened:] else ""
+    return found
 
 
 _IMPORT: Final = re.compile(

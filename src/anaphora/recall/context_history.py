@@ -98,7 +98,8 @@ def _ended_relations(graph: Graph, near: Nearby) -> list[HistoryEvidence]:
     found = []
     for one in latest:
         subject, object_ = entities.get(one.subject), entities.get(one.object)
-        if subject is None or object_ is None:
+        # That a note was replaced is said with the note.
+        if subject is None or object_ is None or subject.record or object_.record:
             continue
         names = (shown_name(subject), shown_name(object_))
         found.append(

@@ -131,9 +131,12 @@ def _folder(root: str, caller: Caller, options: ServerOptions) -> Path:
     namespaces' threads among it.
     """
     try:
-        place = Path(root).expanduser().resolve()
+        place = Path(root).expanduser()
+        if not place.is_absolute():
+            raise ValueError
+        place = place.resolve()
     except (OSError, RuntimeError, ValueError):
-        raise Problem(422, "invalid_input", "root: expected a folder") from None
+        raise Problem(422, "invalid_input", "root: expected the whole path of a folder") from None
     if caller.token is None:
         return place
     for allowed in options.projects:

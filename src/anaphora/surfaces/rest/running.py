@@ -48,24 +48,24 @@ def run(
         timeout_keep_alive=15,
         h11_max_incomplete_event_size=64 * 1024,
     )
-    try:
-        bound = config.bind_socket()
-    except SystemExit:
-        raise InvalidInput("port", port, f"an address that is free, on {host}") from None
-    number = bound.getsockname()[1]
 
     class Told(uvicorn.Server):  # type: ignore[misc,name-defined]
         async def startup(self, sockets: Any = None) -> None:
             await super().startup(sockets=sockets)
             if on_start is not None and self.started:
+                number = self.servers[0].sockets[0].getsockname()[1]
                 shown = f"[{host.strip('[]')}]" if ":" in host else host
                 on_start(f"http://{shown}:{number}")
 
     # The server hands a signal on when it has stopped: the memory must be closed then, in peace.
     for stop in (signal.SIGTERM, signal.SIGINT):
         signal.signal(stop, lambda *_: None)
-    with bound:
-        Told(config).run(sockets=[bound])
+    try:
+        # It binds the address itself: on a socket made elsewhere asyncio leaves Nagle's algorithm
+        # on, and each answer waits 40 ms for an acknowledgement.
+        Told(config).run()
+    except SystemExit:
+        raise InvalidInput("port", port, f"an address that is free, on {host}") from None
 
 
 def _guarded(memory: Memory, host: str, options: ServerOptions) -> ServerOptions:

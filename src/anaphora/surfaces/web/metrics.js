@@ -139,7 +139,7 @@ function limit(seconds) {
   return seconds < 1 ? `${Number((seconds * 1000).toPrecision(3))}ms` : `${seconds}s`;
 }
 
-/** What the lines of the plots mean, with the last values. */
+/** p50 and p99 in figures, with the lines that stand for them, and what they are of. */
 export function key(p50, p99, calls) {
   return h("p", { class: "key" },
     h("span", null, h("span", { class: "swatch" }), "p50 ", h("b", null, duration(p50))),

@@ -82,11 +82,13 @@ function latencies() {
 function plot(name, one) {
   const points = pointsOf(name);
   const recent = points.some((point) => point.p50 !== null);
+  const last = points.findLast((point) => point.p50 !== null);
   const window_ = Math.max(60, (samples.length * EVERY) / 1000);
   const label = one.route.replace(/^\/v1\//, "");
   return h("article", { class: "card plot" }, h("h3", null, label),
     recent ? timeline(points, window_, label) : spread(one, label),
-    key(quantile(one, 0.5), quantile(one, 0.99), `${many(one.count, "call")} since it began`));
+    recent ? key(last.p50, last.p99, "at the last sample") : null,
+    key(quantile(one, 0.5), quantile(one, 0.99), `${many(one.count, "call")} since the server began`));
 }
 
 /** p50 and p99 of what came between each two samples, and how many seconds ago. */
