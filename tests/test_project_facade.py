@@ -108,7 +108,7 @@ def test_notes_of_every_kind_are_checked(memory: Memory) -> None:
         {"tags": [""]},
     ):
         with pytest.raises(InvalidInput):
-            memory.observe("Something.", **bad)  # type: ignore[arg-type]
+            memory.observe("Something.", **bad)
     with pytest.raises(InvalidInput):
         memory.observe("  ")
     with pytest.raises(InvalidInput):

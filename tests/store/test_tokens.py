@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from pysqlite3 import dbapi2
+from tests.conftest import Clock
 
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.store.sealing.columns import CLEAR, Sealed, Sealer
 from anaphora.store.sealing.keys import Keys
 from anaphora.store.sql.engine import Truth, open_truth
 from anaphora.store.tokens import PREFIX, Tokens
-from tests.conftest import Clock
 
 OpenTruth = Callable[[], Truth]
 
@@ -125,7 +125,7 @@ def test_a_scope_is_a_list_of_namespaces(
 def test_no_secret_is_kept(tmp_path: Path, clock: Clock, sealed: bool) -> None:
     """The database holds no secret, and in a sealed home neither name, scope nor the hash."""
     pytest.importorskip("cryptography")
-    sealer: Sealer = Sealed(Keys(bytes([7]) * 32, lambda size: bytes(size))) if sealed else CLEAR
+    sealer: Sealer = Sealed(Keys(bytes([7]) * 32, bytes)) if sealed else CLEAR
     truth = open_truth(tmp_path / "truth.db")
     made = opened(truth, clock, sealer).create("night-agent", namespaces=("night-space",))
     found = opened(truth, clock, sealer).check(made.secret)
