@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from anaphora.errors import InvalidInput, NotFound
@@ -279,6 +279,14 @@ def test_removing_a_project_takes_everything(desk: ProjectDesk, root: Path, tmp_
 @pytest.mark.promise("project.incremental")
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(versions=st.lists(st.dictionaries(NAMES, WORDS, max_size=5), min_size=2, max_size=4))
+# A file that has words, and then is one that is skipped: its folders go with it.
+@example(
+    versions=[
+        {"x.toml": "a = 1", "sub/deep/e.md": "a"},
+        {"x.toml": "a = 1", "sub/deep/e.md": "\x00"},
+    ]
+)
+@example(versions=[{"sub/deep/e.md": "\x00"}, {"sub/deep/e.md": "a"}])
 def test_many_small_passes_end_where_one_does(
     tmp_path_factory: pytest.TempPathFactory, versions: list[dict[str, str]]
 ) -> None:

@@ -85,7 +85,10 @@ def test_a_killed_writer_loses_nothing(
     for _ in range(acknowledged):
         writer.stdout.readline()
     writer.kill()
-    said = acknowledged + len(writer.communicate()[0].splitlines())
+    # Not `communicate`: it does not see what `readline` has read ahead.
+    said = acknowledged + len(writer.stdout.read().splitlines())
+    writer.wait()
+    writer.stdout.close()
     truth = open_again()
     sidecar = Sidecar(truth, "default")
     there = sidecar.turn_notes("c")

@@ -155,7 +155,7 @@ class IndexProject:
             if len(todo) + len(run.missing) > _REFRESHED:
                 return Refreshed(left=len(todo) + len(run.missing))
             run.take(todo, _nobody)
-            moved = bool(run.added or run.removed or run.renamed)
+            moved = bool(run.added or run.removed or run.renamed or run.reshaped)
             if moved or run.touched:
                 self._graph_of(run, _nobody, whole=moved)
             if moved or walked:

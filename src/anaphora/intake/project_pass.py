@@ -51,7 +51,8 @@ class Pass:
     """One pass, and what it has done so far.
 
     `committed` says when paths were committed last; `pasts` collects what moved; `missing` are
-    known files that are not there, `touched` the ids of files whose words were written.
+    known files that are not there, `touched` the ids of files whose words were written, `reshaped`
+    whether a file began or ceased to be one that has words.
     """
 
     tools: Tools
@@ -68,6 +69,7 @@ class Pass:
     renamed: int = 0
     removed: int = 0
     unchanged: int = 0
+    reshaped: bool = False
 
     def sort(self, only: list[str] | None) -> list[Found]:
         """Which files are to be read; notes those that are missing, unchanged and skipped."""
@@ -164,6 +166,8 @@ class Pass:
             work.moved(row.id)
         elif known is not None:
             self.changed += 1
+            # Its folders come or go with it.
+            self.reshaped |= (known.skipped is None) != (new.skipped is None)
         else:
             self.added += 1
         self.touched.add(row.id)
