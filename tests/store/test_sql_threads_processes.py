@@ -71,7 +71,9 @@ def test_killed_processes_leave_every_acknowledged_turn(
             if wanted <= 0:
                 break
         child.kill()
-        rest, _ = child.communicate()
+        # Not `communicate` alone: it does not see what was read ahead line by line.
+        rest = child.stdout.read()
+        child.communicate()
         acknowledged += [f"life{life} {number}" for number in rest.split() if number != "ready"]
         found = store.recent("thread", 100_000)
         texts = [turn.text for turn in found]

@@ -87,8 +87,7 @@ def test_a_killed_writer_loses_nothing(
     writer.kill()
     # Not `communicate`: it does not see what `readline` has read ahead.
     said = acknowledged + len(writer.stdout.read().splitlines())
-    writer.wait()
-    writer.stdout.close()
+    writer.communicate()
     truth = open_again()
     sidecar = Sidecar(truth, "default")
     there = sidecar.turn_notes("c")
