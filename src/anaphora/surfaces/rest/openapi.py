@@ -22,8 +22,8 @@ _WITH_MODEL: Final = (501, 502)
 _WITH_DISK: Final = (507,)
 _METHODS: Final = frozenset({"get", "post", "patch", "delete"})
 
-# What can name a namespace, but for the few that begin with a dot.
-_NAMESPACE: Final = r"^[^\s./\\\x00-\x1f\x7f-\x9f][^/\\\x00-\x1f\x7f-\x9f]{0,200}$"
+# What can name a namespace, but for ".", ".." and blanks, which are answered with 400.
+_NAMESPACE: Final = r"^[^/\\\x00-\x1f\x7f-\x9f]{1,1024}$"
 
 
 def document(app: FastAPI) -> dict[str, Any]:
