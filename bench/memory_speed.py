@@ -38,7 +38,7 @@ from anaphora.store.records import Records
 from anaphora.store.sql.engine import Truth, open_truth
 from anaphora.store.vectors import RecordVectors
 from anaphora.surfaces.benchmark.timed import TimedEmbedder
-from bench.figures import Figure, at_least, at_most, below, exactly, keep, percentile
+from bench.figures import Figure, at_most, below, exactly, keep, percentile
 from bench.memories import NOW, keep_with
 from bench.memory_texts import embedded, questions, texts
 
@@ -171,21 +171,15 @@ class _Home:
             remember.remember(NewMemory(f"{number} was told that {text[:200]}"))
             spent = time.perf_counter() - began
             over.append(1000 * (spent - (self.timed.seconds - before)))
-        shares, speeds = [], []
         for turn in range(ROUNDS):
-            again = [f"again, {turn}: {text[:300]}" for text in texts[:BULK]]
-            # Apart from the ingest: inside it both share the processors.
-            raw = _times(lambda again=again: self.service.embed(again), 1)[0]  # type: ignore[misc]
-            many = [NewMemory(text) for text in again]
-            spent = _times(lambda many=many: remember.remember_many(many), 1)[0]  # type: ignore[misc]
-            shares.append(raw / spent)
-            speeds.append(1000 * len(again) / raw)
+            # What it takes beside the bare embedder is measured in `remembering`, by itself.
+            remember.remember_many(
+                [NewMemory(f"again, {turn}: {text[:300]}") for text in texts[:BULK]]
+            )
         left = remember.fill_vectors().embedded
         return [
             at_most("remember over its embedding, p50", percentile(over, 0.5), 4, "ms"),
             Figure("remember over its embedding, p99", percentile(over, 0.99), "ms"),
-            Figure("embedding alone", percentile(speeds, 0.5), "texts/s"),
-            at_least("bulk ingest, share of that", percentile(shares, 0.5), 0.8),
             exactly("left without a vector by it", left, 0),
         ]
 

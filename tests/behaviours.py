@@ -171,6 +171,7 @@ PROMISES: dict[str, str] = {
     "tokens.hashed": "D A token's secret is shown once and kept nowhere.",
     "tokens.scoped": "D A token opens its namespaces, and no other one.",
     "tokens.revoked": "D A token that was revoked or has ended opens nothing, in every process.",
+    "rest.dreams": "D The server dreams on an interval where it was asked to, and else never.",
     "rest.lanes": "D Every lane answers over HTTP with the JSON that the command line gives.",
     "rest.namespaces": "Q No token reads or changes a namespace beyond its scope, by any route.",
     "rest.origins": "D Another site's page and another name for this machine are refused.",
