@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -279,6 +278,7 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
     )
     rows = DeepRows(truth, name, sealing.rows)
 
+    @Once
     def projects() -> ProjectParts:
         from anaphora.project_parts import open_projects
 
@@ -293,7 +293,7 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
             ids=wiring.ids,
         )
 
-    @cache
+    @Once
     def deep() -> DeepParts:
         from anaphora.deep.evidence import NamespaceEvidence
         from anaphora.deep.parts import open_deep
@@ -311,7 +311,7 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
             ids=wiring.ids,
         )
 
-    @cache
+    @Once
     def forgetting() -> DeepForgetting:
         from anaphora.deep.forgetting import DeepForgetting
 
@@ -336,7 +336,7 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
             on_gone=lambda work, gone, soft: forgetting().memories_gone(work, gone, soft),
         ),
         deep=deep,
-        projects=Once(projects),
+        projects=projects,
     )
 
 

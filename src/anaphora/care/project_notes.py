@@ -28,12 +28,12 @@ from anaphora.memory_values import MemoryRecord
 from anaphora.store.notes import RECORD_KINDS, NoteRecordKind, NoteRow, payload_of
 from anaphora.store.record_rows import RecordEvent, same_key_of
 from anaphora.store.record_work import RecordWork
+from anaphora.store.sql.in_lists import ids_named
 
 __all__ = ["ProjectNotesIn", "other_kinds", "project_note_line"]
 
 _MOST_IMPORTANT = 5
 _KINDS_OF = "SELECT record_id, kind FROM record WHERE namespace = :namespace AND record_id IN ({})"
-_AT_ONCE = 200
 # A note has no place for these.
 _UNUSED = ("path", "payload", "category", "conversation_id", "turn_index", "parent")
 
@@ -66,10 +66,8 @@ class _NoteIn:
 def other_kinds(lane: Lane, record_ids: Sequence[str], kind: str) -> dict[str, str]:
     """Which of these ids are those of records of another kind, and of which."""
     found: dict[str, str] = {}
-    wanted = list(dict.fromkeys(record_ids))
-    for start in range(0, len(wanted), _AT_ONCE):
-        some = {f"id{n}": one for n, one in enumerate(wanted[start : start + _AT_ONCE])}
-        statement = _KINDS_OF.format(", ".join(f":{name}" for name in some))
+    for some, names in ids_named(record_ids):
+        statement = _KINDS_OF.format(names)
         rows = lane.records.truth.rows(statement, {"namespace": lane.namespace, **some})
         found.update((row[0], row[1]) for row in rows if row[1] != kind)
     return found

@@ -23,6 +23,7 @@ from anaphora.index.memory_rows import MemoryRows
 from anaphora.index.memory_scan import Scan
 from anaphora.index.nearest import Matrix, wholes
 from anaphora.store.records import Records
+from anaphora.store.sql.in_lists import ids_named
 from anaphora.store.vectors import RecordVectors, VectorBatch
 
 __all__ = ["DEFAULT_CAP", "MemoryVectors", "Nearest", "best_of"]
@@ -49,7 +50,6 @@ _OF = (
     "SELECT record_id, data FROM vector WHERE namespace = :namespace AND embedder = :embedder "
     "AND record_id IN ({ids})"
 )
-_IDS = 200
 
 Cosines: TypeAlias = NDArray[np.float64]
 
@@ -244,11 +244,8 @@ class MemoryVectors:
     def _read_back(self, vector: NDArray[np.float32], rows: NDArray[np.int64]) -> Cosines:
         """The cosines of rows in the bulk, from truth."""
         best = dict.fromkeys((self._ids[row] for row in rows.tolist()), 0.0)
-        wanted = list(best)
-        for start in range(0, len(wanted), _IDS):
-            some = {f"id{n}": one for n, one in enumerate(wanted[start : start + _IDS])}
-            statement = _OF.format(ids=", ".join(f":{name}" for name in some))
-            rows_read = self._ask(statement, **some)
+        for some, names in ids_named(best):
+            rows_read = self._ask(_OF.format(ids=names), **some)
             data = b"".join(row[1] for row in rows_read)
             cosines = (wholes(data, self._dimensions) @ vector).tolist()
             for (owner, _), cosine in zip(rows_read, cosines, strict=True):
@@ -345,7 +342,7 @@ class MemoryVectors:
             since = numbers[-1]
             yield np.array(numbers, np.int64), wholes(b"".join(data), self._dimensions)
 
-    def _ask(self, statement: str, **values: str | int) -> list[tuple[Any, ...]]:
+    def _ask(self, statement: str, **values: str | int | None) -> list[tuple[Any, ...]]:
         named = {"namespace": self._records.namespace, "embedder": self._embedder}
         return self._records.truth.rows(statement, {**named, **values})
 

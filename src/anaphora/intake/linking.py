@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from anaphora.memory_values import MemoryRecord
 from anaphora.rank.sameness import same_fact
 from anaphora.store.record_rows import STANDS_ALONE, RecordEvent, RecordLink
-from anaphora.store.vectors import RecordVectors, VectorRow, text_hash
+from anaphora.store.vectors import RecordVectors, vector_rows
 
 if TYPE_CHECKING:
     from anaphora.embed.base import Vectors
@@ -92,7 +92,7 @@ class Linker:
     def keep(self, work: RecordWork, group: Sequence[Vectored]) -> dict[str, tuple[str, ...]]:
         """Write vectors and links in the change under way; return what each was linked to."""
         work.flush()
-        rows = [row for one in group for row in _rows(one)]
+        rows = [row for one in group for row in vector_rows(one.record_id, one.text, one.vectors)]
         fresh = all(one.record_id in work.added for one in group)
         self._vectors.put(self._embedder, rows, work.write, fresh=fresh)
         return self.link(work, group)
@@ -159,14 +159,6 @@ def _reinforce_older(work: RecordWork, link: RecordLink) -> None:
     )
     details = {"other": younger.id}
     work.tell(RecordEvent(older.id, "linked", younger.last_reinforced, details=details))
-
-
-def _rows(one: Vectored) -> list[VectorRow]:
-    digest = text_hash(one.text)
-    return [
-        VectorRow(one.record_id, part, digest, row.tobytes())
-        for part, row in enumerate(one.vectors.astype("<f2"))
-    ]
 
 
 def _pair(link: RecordLink) -> tuple[str, str]:

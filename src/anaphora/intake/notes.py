@@ -187,7 +187,7 @@ class NoteTaking:
             raise NotFound(kind, note_id)
 
     def _attach(self, owners: Iterable[Owner]) -> int:
-        from anaphora.store.vectors import VectorRow, text_hash
+        from anaphora.store.vectors import VectorRow, vector_rows
 
         given = list(owners)
         rows: list[VectorRow] = []
@@ -200,9 +200,5 @@ class NoteTaking:
             if isinstance(vectors, EmbeddingError):
                 self._failed.add(owner.record_id)
                 continue
-            digest = text_hash(owner.text)
-            rows += [
-                VectorRow(owner.record_id, part, digest, half.tobytes())
-                for part, half in enumerate(vectors.astype("<f2"))
-            ]
+            rows += vector_rows(owner.record_id, owner.text, vectors)
         return self._notes.vectors.put(self._embedder.name, rows)

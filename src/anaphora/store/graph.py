@@ -25,6 +25,7 @@ from anaphora.store.graph_rows import (
 )
 from anaphora.store.project_rows import digest
 from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
+from anaphora.store.sql.in_lists import ids_named
 
 if TYPE_CHECKING:
     from anaphora.store.graph_work import GraphWork
@@ -189,7 +190,7 @@ class Graph:
         """The entities of these kinds that a project has now."""
         return tuple(
             row
-            for some, names in _named(kinds)
+            for some, names in ids_named(kinds, _IDS)
             for row in self._opened(
                 self._rows(_OF_PROJECT.format(names=names), project=project, **some)
             )
@@ -211,14 +212,14 @@ class Graph:
         return self.sealer.lookup("alias_key", self.namespace, digest("alias", alias))
 
     def _aliased(self, keys: Iterable[str]) -> Iterator[tuple[str, EntityRow]]:
-        for some, names in _named(keys):
+        for some, names in ids_named(keys, _IDS):
             rows = self._rows(_NAMED.format(names=names), **some)
             own = [row[:-1] for row in rows]
             for row, whole in zip(self._opened(own), rows, strict=True):
                 yield whole[-1], row
 
     def _entities_by(self, column: str, values: Iterable[str]) -> Iterator[EntityRow]:
-        for some, names in _named(values):
+        for some, names in ids_named(values, _IDS):
             yield from self._opened(self._rows(_ENTITIES + f"AND e.{column} IN ({names})", **some))
 
     def _opened(self, rows: Sequence[tuple[Any, ...]]) -> Iterator[EntityRow]:
@@ -241,7 +242,7 @@ class Graph:
         """
         found: dict[str, tuple[Any, ...]] = {}
         given, among = _among(statuses)
-        for some, names in _named(entity_ids):
+        for some, names in ids_named(entity_ids, _IDS):
             statement = _OF_ENDS.format(names=names, statuses=among)
             for row in self._rows(statement, **some, **given, most=most):
                 found[row[_ID]] = row
@@ -308,11 +309,3 @@ def _among(statuses: Iterable[RelationStatus]) -> tuple[dict[str, str], str]:
     """Parameters for some statuses, and their names for an IN."""
     given: dict[str, str] = {f"status{number}": one for number, one in enumerate(statuses)}
     return given, ", ".join(f":{name}" for name in given) or "''"
-
-
-def _named(ids: Iterable[str]) -> Iterator[tuple[dict[str, Any], str]]:
-    """Parameters for some ids at a time, and their names for an IN."""
-    wanted = list(dict.fromkeys(ids))
-    for start in range(0, len(wanted), _IDS):
-        some = {f"id{number}": one for number, one in enumerate(wanted[start : start + _IDS])}
-        yield some, ", ".join(f":{name}" for name in some)

@@ -26,6 +26,7 @@ from anaphora.store.record_rows import (
 )
 from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
 from anaphora.store.sealing.forms import refuse_another_form
+from anaphora.store.sql.in_lists import ids_named
 from anaphora.store.vectors import RecordVectors
 
 if TYPE_CHECKING:
@@ -64,7 +65,6 @@ _EVENTS = (
     "WHERE namespace = :namespace AND record_id = :id ORDER BY at, seq"
 )
 _STEP = 512
-_IDS = 200
 # Above every id: ids are hexadecimal digits and hyphens, with a prefix of letters or none.
 _ABOVE = "\U0010ffff"
 
@@ -176,11 +176,8 @@ class Notes:
 
     def many(self, note_ids: Iterable[str]) -> dict[str, NoteRow]:
         """The notes of these ids that exist, by id."""
-        wanted = list(dict.fromkeys(note_ids))
         found: dict[str, NoteRow] = {}
-        for start in range(0, len(wanted), _IDS):
-            some = {f"id{n}": one for n, one in enumerate(wanted[start : start + _IDS])}
-            names = ", ".join(f":{name}" for name in some)
+        for some, names in ids_named(note_ids):
             for row in self._notes(_NOTES + f"AND record_id IN ({names})", **some):
                 found[row.record.id] = row
         return found

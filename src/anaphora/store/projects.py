@@ -35,6 +35,7 @@ from anaphora.store.project_rows import (
 )
 from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
 from anaphora.store.sealing.forms import refuse_another_form
+from anaphora.store.sql.in_lists import ids_named
 
 if TYPE_CHECKING:
     from anaphora.store.project_work import ProjectWork
@@ -93,7 +94,6 @@ _LAST_FILE = (
     "WHERE namespace = :namespace AND project_id = :project"
 )
 _STEP = 512
-_IDS = 200
 
 
 class Projects:
@@ -198,7 +198,7 @@ class Projects:
     def sections(self, section_ids: Iterable[str]) -> dict[str, SectionRow]:
         """The sections of these ids that exist, by id."""
         found: dict[str, SectionRow] = {}
-        for some, names in _named(section_ids):
+        for some, names in ids_named(section_ids):
             for row in self._sections(_SECTIONS + f"AND s.section_id IN ({names})", **some):
                 found[row.id] = row
         return found
@@ -276,7 +276,7 @@ class Projects:
         """What touched any of these paths, the latest first."""
         found: dict[str, HistoryRow] = {}
         keys = [self.path_key(project_id, path) for path in paths]
-        for some, names in _named(keys):
+        for some, names in ids_named(keys):
             statement = _OF_PATHS.format(names=names)
             for row in self._history(statement, project=project_id, limit=limit, **some):
                 found[row.id] = row
@@ -326,13 +326,3 @@ class Projects:
     def _rows(self, statement: str, **values: str | int | None) -> Sequence[tuple[Any, ...]]:
         self.sealer.check()
         return self.truth.rows(statement, {"namespace": self.namespace, **values})
-
-
-def _named(ids: Iterable[str]) -> Iterator[tuple[dict[str, str | int | None], str]]:
-    """Parameters for some ids at a time, and their names for an IN."""
-    wanted = list(dict.fromkeys(ids))
-    for start in range(0, len(wanted), _IDS):
-        some: dict[str, str | int | None] = {
-            f"id{number}": one for number, one in enumerate(wanted[start : start + _IDS])
-        }
-        yield some, ", ".join(f":{name}" for name in some)

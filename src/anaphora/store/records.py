@@ -34,6 +34,7 @@ from anaphora.store.record_rows import (
 )
 from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
 from anaphora.store.sealing.forms import refuse_another_form
+from anaphora.store.sql.in_lists import ids_named
 
 if TYPE_CHECKING:
     from anaphora.store.record_work import RecordWork
@@ -79,7 +80,6 @@ _AS_LONG = _SAME_TEXT.replace("text = :text", "LENGTH(text) = :length")
 
 # Rows taken at once where all are looked at, and ids named in one statement.
 _STEP = 512
-_IDS = 200
 _NO_LIMIT = 2**62
 
 
@@ -135,7 +135,7 @@ class Records:
     def many(self, record_ids: Iterable[str]) -> dict[str, MemoryRecord]:
         """The records of these ids that exist, by id."""
         found: dict[str, MemoryRecord] = {}
-        for some, names in _named(record_ids):
+        for some, names in ids_named(record_ids):
             for record in self._records(_RECORDS + f"AND record_id IN ({names})", **some):
                 found[record.id] = record
         return found
@@ -203,7 +203,7 @@ class Records:
     def links(self, record_ids: Iterable[str]) -> tuple[RecordLink, ...]:
         """The links that have one of these ids at either end, each once, the closest first."""
         found: dict[tuple[str, str], RecordLink] = {}
-        for some, names in _named(record_ids):
+        for some, names in ids_named(record_ids):
             for row in self._rows(_LINKS.format(ids=names), **some):
                 found[row[0], row[1]] = RecordLink(*row)
         return tuple(sorted(found.values(), key=lambda k: (-k.strength, k.record_id, k.other_id)))
@@ -251,16 +251,6 @@ class Records:
     def _rows(self, statement: str, **values: str | int | None) -> Sequence[tuple[Any, ...]]:
         self._sealer.check()
         return self.truth.rows(statement, {"namespace": self.namespace, **values})
-
-
-def _named(ids: Iterable[str]) -> Iterator[tuple[dict[str, str | int | None], str]]:
-    """Parameters for some ids at a time, and their names for an IN."""
-    wanted = list(dict.fromkeys(ids))
-    for start in range(0, len(wanted), _IDS):
-        some: dict[str, str | int | None] = {
-            f"id{number}": one for number, one in enumerate(wanted[start : start + _IDS])
-        }
-        yield some, ", ".join(f":{name}" for name in some)
 
 
 def _cursor_of(seq: int) -> str:

@@ -18,9 +18,12 @@ from anaphora.store.record_rows import MEMORY
 from anaphora.store.sealing.columns import CLEAR, Sealer
 
 if TYPE_CHECKING:
+    from numpy import floating
+    from numpy.typing import NDArray
+
     from anaphora.store.sql.engine import Truth, Write
 
-__all__ = ["Owner", "RecordVectors", "VectorBatch", "VectorRow", "text_hash"]
+__all__ = ["Owner", "RecordVectors", "VectorBatch", "VectorRow", "text_hash", "vector_rows"]
 
 _SINCE = (
     "SELECT record_id, part, data, seq FROM vector v "
@@ -76,6 +79,15 @@ class Owner:
 
     record_id: str
     text: str
+
+
+def vector_rows(record_id: str, text: str, vectors: NDArray[floating[Any]]) -> list[VectorRow]:
+    """What is kept of a record's vectors, shape (parts, dimensions): float16, little-endian."""
+    digest = text_hash(text)
+    return [
+        VectorRow(record_id, part, digest, row.tobytes())
+        for part, row in enumerate(vectors.astype("<f2"))
+    ]
 
 
 def text_hash(text: str) -> str:
