@@ -7,8 +7,9 @@ UV := $(shell command -v uv 2>/dev/null)
 FILE ?= examples/conversation.json
 ASK ?=
 SHARED ?= ../shared/data
+PYTHONS ?=
 
-.PHONY: help setup demo test check bench format lint types imports lock model clean
+.PHONY: help setup demo test check bench format lint types imports wheel docs lock model clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -49,6 +50,13 @@ imports: setup
 
 bench: setup  ## measure recall quality, speed and durability; writes bench/results/
 	$(BIN)/python -m bench --data "$(SHARED)"
+
+wheel: setup  ## build the wheel and use it in an empty environment (PYTHONS="python3.12 python3.13")
+	$(BIN)/python tools/wheel.py $(foreach python,$(PYTHONS),--python $(python))
+
+docs: setup  ## make the reference again, and what the pages show as printed
+	$(BIN)/python tools/reference.py
+	$(BIN)/python -m pytest -q -n 0 tests/docs --rewrite
 
 lock:  ## pin every dependency again
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \

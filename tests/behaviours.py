@@ -202,9 +202,13 @@ PROMISES: dict[str, str] = {
     "cli.json": "D Every command gives JSON for programs.",
     "cli.errors": "D A mistake gives one clear line and an exit code, never a traceback.",
     "cli.documented": "D The README's commands run.",
+    "docs.run": "Q Every command and program of the documents runs and prints what they show.",
+    "docs.links": "Q Every link of the documents leads somewhere, and every page is reached.",
+    "docs.reference": "Q The reference is what the code says.",
     "bench.same_road": "D The benchmark goes through the same import and recall as users.",
     "package.light": "D `import anaphora` brings in no heavy library.",
     "package.rooms": "D Imports go one way through the rooms; files and functions stay small.",
+    "package.wheel": "D The wheel alone has the commands, the model, the page and the servers.",
     "package.offline": "D No network call is made.",
     # Projects: truth of the context lane
     "project.index": "D A folder is indexed: files with roles, sections, vectors, one name each.",

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from anaphora import __version__
 from anaphora.surfaces.cli import (
     bench,
     care,
@@ -44,6 +45,12 @@ app.command("stats")(care.stats)
 app.command("doctor")(care.doctor)
 
 
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"anaphora {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def options(
     context: typer.Context,
@@ -56,6 +63,9 @@ def options(
         Path | None,
         typer.Option(help="Thread files elsewhere (ANAPHORA_CONVERSATIONS_DIR)."),
     ] = None,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version.")
+    ] = False,
 ) -> None:
     """Memory and recall for AI agents, on your own machine."""
     context.obj = Where(home, namespace, conversations_dir)
