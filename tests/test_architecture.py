@@ -68,6 +68,18 @@ def test_only_config_sees_the_environment() -> None:
     assert reading <= {"config.py"}
 
 
+@pytest.mark.promise("package.no_telemetry")
+def test_the_runtime_that_reports_is_imported_in_one_place() -> None:
+    """Only embed/onnx.py, which silences it first, imports onnxruntime itself."""
+    importing = {
+        file.name
+        for file in SOURCES
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Import) and any(name.name == "onnxruntime" for name in node.names)
+    }
+    assert importing == {"onnx.py"}
+
+
 @pytest.mark.promise("package.light")
 def test_importing_the_package_brings_in_nothing_heavy() -> None:
     """`from anaphora import Memory` loads none of the heavy libraries."""

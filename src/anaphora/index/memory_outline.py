@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import onnxruntime
+from anaphora.embed.onnx import onnx_runtime
 
 __all__ = ["Outline", "Rough"]
 
@@ -75,7 +74,7 @@ class Outline:
         self._count = max(self._count, len(parts))
 
     def rough(self, vector: Floats) -> Rough:
-        """The approximate cosine of each part with a unit vector."""
+        """The approximate cosine of each part with a unit vector; the product, for any other."""
         scale = np.float32(max(float(np.abs(vector).max()), 1e-12) / _QUERY_MOST)
         code = np.rint(vector / scale)
         apart = float(np.linalg.norm(vector - code * scale))
@@ -114,13 +113,12 @@ def _whole_product(codes: NDArray[np.uint8], query: NDArray[np.int8]) -> NDArray
     return found
 
 
-def _session() -> onnxruntime.InferenceSession:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
+def _session() -> Any:
+    runtime = onnx_runtime()
+    options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    return onnxruntime.InferenceSession(_model(), options, providers=["CPUExecutionProvider"])
+    return runtime.InferenceSession(_model(), options, providers=["CPUExecutionProvider"])
 
 
 _UINT8, _INT8, _INT32 = 2, 3, 6

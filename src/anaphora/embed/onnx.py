@@ -1,0 +1,21 @@
+"""The runtime of the models, imported so that it reports to nobody.
+
+In: nothing. Out: the module `onnxruntime`. Whatever needs it takes it from here, never by an import
+of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anaphora.config import silence_libraries
+
+__all__ = ["onnx_runtime"]
+
+
+def onnx_runtime() -> Any:
+    """The module `onnxruntime`, its telemetry off."""
+    silence_libraries()
+    import onnxruntime
+
+    return onnxruntime
