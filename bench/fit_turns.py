@@ -13,9 +13,11 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +28,7 @@ from anaphora.intake.importers.datasets import read_dataset
 from anaphora.intake.importers.datasets.common import Haystack
 from anaphora.rank.features import turn_flags
 from anaphora.rank.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
+from anaphora.rank.nicknames import TEXTS, bearer, misspelt, shortened, unknown_names
 from anaphora.rank.question import QuestionReading, read_question, speakers_present
 from anaphora.rank.table import (
     ROLE_ASSISTANT,
@@ -35,13 +38,17 @@ from anaphora.rank.table import (
     TurnTable,
 )
 from anaphora.rank.turns import DEFAULT_WEIGHTS, TurnScores, Weights, best_rows, score_turns
+from anaphora.recall.nicknames import spoken_to
 from anaphora.recall.times import read_times
-from anaphora.text import analyse
+from anaphora.text import analyse, query_terms
+from bench import turn_signals as tried
 from bench.figures import write
 
 SETS = (("realtalk", "realtalk"), ("beam", "beam-100k"))
 FIT = range(1, 6)
 K = 10
+_DOTTED = re.compile(r"\b\d{1,2}\.\d{1,2}\.\d{4}\b")
+_BETWEEN_PARTS = re.compile(r",? and |, |; ")
 ROLES = {"user": ROLE_USER, "assistant": ROLE_ASSISTANT}
 ALONE = Weights(
     meaning=0, neighbour=0, speaker=0, role=0, personal=0, substance=0, time=0, standing=0
@@ -52,17 +59,26 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Asked:
-    """A question with its evidence as rows, and its readings: with names read, and taken plain."""
+    """A question with its evidence as rows, and its readings.
+
+    `reading` is the ranking's own; `plain` reads no names, `formal` no nicknames. `vector` is the
+    meaning's, `parts` are those of its sub-questions.
+    """
 
     category: str
     text: str
     evidence: frozenset[int]
     reading: QuestionReading
     plain: QuestionReading
+    formal: QuestionReading
     words: Floats
     plain_words: Floats
+    formal_words: Floats
     cosine: Floats
     plain_cosine: Floats
+    formal_cosine: Floats
+    vector: NDArray[np.float32]
+    parts: tuple[NDArray[np.float32], ...]
 
 
 @dataclass(frozen=True)
@@ -73,25 +89,48 @@ class Chat:
     table: TurnTable
     asked: list[Asked]
     texts: list[str] = field(repr=False)
+    vectors: NDArray[np.float32]
+    owner: NDArray[np.intp]
+    bm25: Words
+    pairs: Words
+
+    def cosine(self, vector: NDArray[np.float32]) -> Floats:
+        """Of each turn's best part with the vector, shape (N,)."""
+        return _best(self.vectors @ vector, self.owner, len(self.texts))
 
 
 @dataclass(frozen=True)
 class Variant:
     """A ranking to measure. `plain` ignores what the question says of speakers; without `roles`,
-    "I" and "you" mean nobody; `extra` adds a signal that the ranking does not have."""
+    "I" and "you" mean nobody, without `nicknames` only display names mean somebody, without `dots`
+    25.01.2024 is no date. `extra` adds a signal that the ranking does not have, `instead` scores
+    in its place."""
 
     name: str
     weights: Weights = DEFAULT_WEIGHTS
     plain: tuple[str, ...] = ()
     roles: bool = True
+    nicknames: bool = True
+    dots: bool = True
+    instead: tried.Instead | None = None
     extra: Callable[[Chat, Asked, TurnScores], Floats] | None = None
 
     def ranked(self, chat: Chat, one: Asked) -> list[int]:
         """The rows of the chat, best first."""
-        reading = one.reading if self.roles else replace(one.reading, roles=())
-        words = one.plain_words if "words" in self.plain else one.words
-        cosine = one.plain_cosine if "meaning" in self.plain else one.cosine
-        scores = score_turns(chat.table, reading, words, cosine, self.weights)
+        if not self.nicknames:
+            one = replace(one, reading=one.formal, words=one.formal_words, cosine=one.formal_cosine)
+        if not self.roles:
+            one = replace(one, reading=replace(one.reading, roles=()))
+        if not self.dots and _DOTTED.search(one.text):
+            one = replace(one, reading=replace(one.reading, spans=()))
+        if "words" in self.plain:
+            one = replace(one, words=one.plain_words)
+        if "meaning" in self.plain:
+            one = replace(one, cosine=one.plain_cosine)
+        if self.instead is not None:
+            scores = self.instead(chat, one, self.weights)
+        else:
+            scores = score_turns(chat.table, one.reading, one.words, one.cosine, self.weights)
         if self.extra is not None:
             total = scores.total + self.extra(chat, one, scores)
             scores = replace(scores, total=total.astype(np.float32))
@@ -137,7 +176,9 @@ def _chat(haystack: Haystack, model: MiniLM, cache: Path | None) -> Chat:
     )
     texts = [turn.text for turn in turns]
     vectors, owner = _vectors(texts, model, cache)
-    bm25 = _Words(tokens)
+    bm25 = Words(tokens)
+    pairs = [[f"{a} {b}" for a, b in pairwise(t)] for t in tokens]
+    present = speakers_present(table)
     asked = []
     for question in haystack.questions:
         if question.left_out:
@@ -145,26 +186,65 @@ def _chat(haystack: Haystack, model: MiniLM, cache: Path | None) -> Chat:
         now = question.now or turns[-1].ts
         named = read_times(question.text, now) if now else ()
         spans = [(span.start.timestamp(), span.end.timestamp()) for span in named]
-        reading = read_question(question.text, speakers_present(table), spans)
+        called = _called(question.text, present, table, texts, bm25)
+        reading = read_question(question.text, present, spans, called)
+        formal = read_question(question.text, present, spans)
         plain = read_question(question.text, {}, spans)
-        cosines = []
-        for text in (reading.meaning, plain.meaning):
-            cosine = np.full(n, -1.0)
-            np.maximum.at(cosine, owner, vectors @ model.embed_query(text))
-            cosines.append(cosine)
+        meant, as_it_stands, without = (
+            np.asarray(model.embed_query(some.meaning)) for some in (reading, plain, formal)
+        )
         asked.append(
             Asked(
-                question.category,
-                question.text,
-                frozenset(row[key] for _, key in question.evidence),
-                reading,
-                plain,
-                bm25.scores(reading.terms),
-                bm25.scores(plain.terms),
-                *cosines,
+                category=question.category,
+                text=question.text,
+                evidence=frozenset(row[key] for _, key in question.evidence),
+                reading=reading,
+                plain=plain,
+                formal=formal,
+                words=bm25.scores(reading.terms),
+                plain_words=bm25.scores(plain.terms),
+                formal_words=bm25.scores(formal.terms),
+                cosine=_best(vectors @ meant, owner, n),
+                plain_cosine=_best(vectors @ as_it_stands, owner, n),
+                formal_cosine=_best(vectors @ without, owner, n),
+                vector=meant,
+                parts=tuple(
+                    np.asarray(model.embed_query(part)) for part in _parts(reading.meaning)
+                ),
             )
         )
-    return Chat(haystack.number, table, asked, texts)
+    return Chat(haystack.number, table, asked, texts, vectors, owner, bm25, Words(pairs))
+
+
+def _best(similar: NDArray[np.float32], owner: NDArray[np.intp], n: int) -> Floats:
+    cosine = np.full(n, -1.0)
+    np.maximum.at(cosine, owner, similar)
+    return cosine
+
+
+def _parts(question: str) -> list[str]:
+    """The sub-questions of a question, none where it has one part."""
+    parts = [
+        p for p in _BETWEEN_PARTS.split(question) if len(analyse(p, keep_stop_words=False)) > 1
+    ]
+    return parts if len(parts) > 1 else []
+
+
+def _called(
+    question: str, present: dict[int, str], table: TurnTable, texts: Sequence[str], bm25: Words
+) -> dict[str, int]:
+    """What `recall.nicknames` finds in an index."""
+    found = {}
+    for name in unknown_names(question, present):
+        code = shortened(name, present)
+        if code is None:
+            scores = bm25.scores(query_terms(name))
+            rows = np.argsort(-scores, kind="stable")[: min(TEXTS, np.count_nonzero(scores))]
+            read = [(texts[r], int(table.speaker[r]), spoken_to(table, r)) for r in rows.tolist()]
+            code = bearer(name, read) if read else misspelt(name, present)
+        if code in present:
+            found[name] = code
+    return found
 
 
 def _vectors(
@@ -184,7 +264,7 @@ def _vectors(
     return vectors, owner
 
 
-class _Words:
+class Words:
     """BM25 over one chat by the word index's formula (k1 1.2, b 0.75)."""
 
     def __init__(self, tokens: Sequence[Sequence[str]]) -> None:
@@ -194,15 +274,20 @@ class _Words:
             for term, count in Counter(some).items():
                 self.postings.setdefault(term, []).append((row, count))
 
+    def rarity(self, term: str) -> float:
+        """Inverse document frequency of a term."""
+        n, held = len(self.length), len(self.postings.get(term, ()))
+        return float(np.log1p((n - held + 0.5) / (held + 0.5)))
+
     def scores(self, terms: Sequence[str]) -> Floats:
+        """BM25 of every turn, shape (N,)."""
         n = len(self.length)
         total = np.zeros(n)
         norm = 1.2 * (0.25 + 0.75 * self.length / max(self.length.mean(), 1.0))
         for term in terms:
             if term in self.postings:
                 rows, counts = np.array(self.postings[term]).T
-                rarity = np.log1p((n - len(rows) + 0.5) / (len(rows) + 0.5))
-                total[rows] += rarity * 2.2 * counts / (counts + norm[rows])
+                total[rows] += self.rarity(term) * 2.2 * counts / (counts + norm[rows])
         return total
 
 
@@ -270,6 +355,9 @@ def variants() -> Iterator[Variant]:
         yield Variant(f"full - {name}", _without(name))
     yield Variant("full - standing", _without("standing"))
     yield Variant("full - I and you (roles)", roles=False)
+    yield Variant("full - nicknames", nicknames=False)
+    yield Variant("full - dates with dots", dots=False)
+    yield Variant("full - both of these: the first pass", nicknames=False, dots=False)
     for name, values in (
         ("words_half", (10.0, 40.0)),
         ("neighbour", (0.1, 0.3, 0.4)),
@@ -288,6 +376,39 @@ def variants() -> Iterator[Variant]:
     yield Variant("left out: after a question +0.1", extra=_after_question(0.1))
     yield Variant("left out: digits +0.1", extra=_marked(0.1, lambda t: any(map(str.isdigit, t))))
     yield Variant("left out: later turns up to +0.1", extra=_recency(0.1))
+    yield from _second_pass()
+
+
+def _second_pass() -> Iterator[Variant]:
+    """What the second pass tried and left out (docs/decisions/0020)."""
+    for weight in (0.2, 0.4):
+        yield Variant(f"left out: bare questions -{weight}", extra=tried.bare_question(weight))
+    for share in (0.1, 0.2):
+        yield Variant(
+            f"left out: the turn after a question, {share} more", extra=tried.after_asking(share)
+        )
+    both = tried.together(tried.bare_question(0.2), tried.after_asking(0.1))
+    yield Variant("left out: bare questions -0.2, after one 0.1", extra=both)
+    yield Variant("left out: same speaker beside, 0.1 more", extra=tried.same_speaker(0.1))
+    yield Variant("left out: pictures +0.1", extra=tried.image(0.1))
+    for penalty in (0.005, 0.02):
+        yield Variant(
+            f"left out: plural, spread over sittings {penalty}", extra=tried.spread(penalty)
+        )
+    for name, instead in (
+        ("standing 0.3 for requests", tried.standing_for_requests(0.3)),
+        ("the question as it stands as well", tried.both_readings(0.9)),
+        ("Rocchio 0.2, best 3", tried.nearest_texts(0.2, 3)),
+        ("Rocchio 0.5, best 3", tried.nearest_texts(0.5, 3)),
+        ("Rocchio 0.3, best 3, score 0.42 or more", tried.nearest_texts(0.3, 3, 0.42)),
+        ("RM3, 10 words of the best 5, 0.1", tried.words_of_the_best(0.1, 5, 10)),
+        ("RM3, 5 words of the best 3, 0.2", tried.words_of_the_best(0.2, 3, 5)),
+        ("mean of parts 0.2", tried.mean_of_parts(0.2)),
+        ("mean of parts 0.5", tried.mean_of_parts(0.5)),
+        ("pairs of words 0.2", tried.pairs_of_words(0.2)),
+        ("sub-questions 0.3", tried.sub_questions(0.3)),
+    ):
+        yield Variant(f"left out: {name}", instead=instead)
 
 
 # -- measuring

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anaphora.context_values import Intent, SourceRole
-from anaphora.rank.context import SIGNALS, Ask, RowScores, Signals, rank_rows
+from anaphora.rank.context import SIGNALS, Ask, RowScores, Signals, holdable, rank_rows
 from anaphora.rank.context_files import TargetScores, rank_targets
 from anaphora.rank.context_quality import quality_of
 from anaphora.rank.context_table import ROLES, SectionTable, TableRow, build_table
@@ -271,3 +271,27 @@ def test_a_note_is_its_own_target() -> None:
     found = targets([Row(None, body=9.0, held=1.0), Row("a.py"), Row(None, body=0.5)])
     assert found.files.tolist() == [-1, 0, -1]
     assert found.best.tolist() == [0, 1, 2]
+
+
+@given(st.lists(rows, min_size=1, max_size=8), st.floats(1.0, 40.0))
+def test_a_long_focus_is_not_asked_for_whole(given_rows: list[Row], mass: float) -> None:
+    """Measured by what a section can hold, words count for more and never for less; the evidence
+    that the label rests on stays that of the whole focus."""
+    whole = replace(signals_of(given_rows), mass=mass)
+    part = replace(whole, most=mass / 2)
+    table = table_of(given_rows)
+    less, more = rank_rows(table, whole, Ask()), rank_rows(table, part, Ask())
+    assert more.signals["words"] == pytest.approx(2 * less.signals["words"])
+    assert (more.score >= less.score).all()
+    assert (more.grounded == less.grounded).all()
+    before, after = (
+        rank_targets(table, seen, Ask(), ranked) for seen, ranked in ((whole, less), (part, more))
+    )
+    assert sorted(after.grounded) == pytest.approx(sorted(before.grounded), abs=2e-6)
+
+
+def test_a_short_focus_is_asked_for_whole() -> None:
+    """Up to 24 terms the mass of a focus is what one section can hold; of more, the greatest 24."""
+    assert holdable([2.0] * 24) == 48.0
+    assert holdable([*[1.0] * 50, *[3.0] * 23]) == 70.0
+    assert holdable([]) == 0.0

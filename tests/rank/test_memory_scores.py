@@ -128,3 +128,51 @@ def test_ties_come_newest_first_then_by_id() -> None:
     )
     s = rank_memories(tied, NOW, HALF_LIVES, hybrid=False)
     assert s.order.tolist() == [2, 0, 1]
+
+
+@pytest.mark.promise("recall.exact_first")
+@given(ROWS, st.integers(0, 29), st.floats(0.0, 0.95))
+def test_restating_comes_near_an_exact_answer_and_not_past_it(
+    rows: list[Row], at: int, similar: float
+) -> None:
+    """What is not almost exact never outranks an exact answer of now that was said once, however
+    often it was restated; and what is below relevance never scores above its similarity."""
+    row = (similar, 0.0, *rows[at % len(rows)][2:])
+    exact = (1.0, 0.0, 1, 0.0, 0)
+    s = rank_memories(candidates([row, exact]), NOW, HALF_LIVES)
+    assert s.score[0] <= s.score[1] == 1.0
+    assert similar > 0.6 or s.score[0] <= s.similarity[0]
+
+
+@given(ROWS, st.integers(0, 29), st.integers(1, 500))
+def test_restating_only_raises(rows: list[Row], at: int, more: int) -> None:
+    """A memory that was restated more often never scores lower, in either mode."""
+    row = rows[at % len(rows)]
+    often = (*row[:4], row[4] + more)
+    for hybrid in (True, False):
+        s = rank_memories(candidates([row, often]), NOW, HALF_LIVES, hybrid=hybrid)
+        assert s.score[1] >= s.score[0] - 1e-12
+
+
+@given(ROWS, st.integers(0, 29), st.floats(-1, 1), st.floats(-1, 1))
+def test_nearer_never_ranks_lower(rows: list[Row], at: int, one: float, other: float) -> None:
+    """Of two memories alike in all but meaning, the nearer one never scores lower."""
+    low, high = sorted((one, other))
+    row = rows[at % len(rows)][1:]
+    for hybrid in (True, False):
+        s = rank_memories(candidates([(low, *row), (high, *row)]), NOW, HALF_LIVES, hybrid=hybrid)
+        assert s.score[1] >= s.score[0] - 1e-12
+
+
+@given(ROWS)
+def test_a_score_does_not_depend_on_the_other_memories(rows: list[Row]) -> None:
+    """A memory scores alike alone and among others: a least score means the same everywhere."""
+    among = rank_memories(candidates(rows), NOW, HALF_LIVES).score
+    alone = [rank_memories(candidates([row]), NOW, HALF_LIVES).score[0] for row in rows]
+    assert among == pytest.approx(alone)
+
+
+def test_what_is_exact_is_raised_as_the_seed_says() -> None:
+    """An exact answer of now that was restated has the seed's factor, 1 + ln(1 + n)."""
+    s = rank_memories(candidates([(1.0, 0.0, 1, 0.0, n) for n in (0, 1, 5)]), NOW, HALF_LIVES)
+    assert s.reinforcement == pytest.approx([1 + math.log(1 + n) for n in (0, 1, 5)])

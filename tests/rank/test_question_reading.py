@@ -45,6 +45,18 @@ def test_a_name_alone_is_looked_for() -> None:
     assert reading.meaning == "Kevin?"
 
 
+def test_a_speaker_is_named_by_what_others_call_them() -> None:
+    """A name that somebody is called by stands for them, alone or beside their own."""
+    called = read_question("Where does Kate work?", PRESENT, called={"Kate": 0})
+    assert called.speakers == (0,)
+    assert called.terms == ("work",)
+    assert called.meaning == "Where does I work?"
+    both = read_question("Did Kate, Kevin and Fahim cook?", PRESENT, called={"Kate": 0})
+    assert both.speakers == (0, 1)
+    assert both.meaning == "Did we cook?"
+    assert both.terms == ("cook",)
+
+
 def test_nobody_known_changes_nothing() -> None:
     """Where no speaker is known, the question is looked up and embedded as it stands."""
     reading = read_question("What sports does Kevin play?")

@@ -234,6 +234,28 @@ def test_a_named_speaker_is_preferred(memory: Memory) -> None:
     assert found[0].factors["speaker"] > 0
 
 
+@pytest.mark.promise("recall.nicknames")
+@pytest.mark.parametrize("thread", ["chat", None])
+def test_a_speaker_is_found_by_the_name_that_others_use(memory: Memory, thread: str | None) -> None:
+    """Greeted as "Kate" three times, a speaker with another name is who a question means by it."""
+    store = memory.conversations
+    store.append("other", "user", "Hello there, I like sailing", ts=START, speaker="Tomas")
+    for number in range(3):
+        when = START + timedelta(days=number)
+        store.append("chat", "assistant", "I like rowing", ts=when, speaker="elise")
+        if number < 2:
+            store.append("chat", "user", "I like rowing", ts=when, speaker="Emi 🌸")
+        store.append("chat", "assistant", "Hey Kate, how are you?", ts=when, speaker="elise")
+        if number == 1:
+            unsure = memory.recall_conversation(thread, "What does Kate like?", top_k=3)
+            assert all("speaker" not in found.factors for found in unsure)
+    sure = memory.recall_conversation(thread, "What does Kate like?", top_k=3)
+    assert [found.speaker for found in sure[:2]] == ["Emi 🌸", "Emi 🌸"]
+    assert sure[0].factors["speaker"] > 0
+    short = memory.recall_conversation(thread, "What does Tom like?", top_k=1)
+    assert thread == "chat" or short[0].speaker == "Tomas"
+
+
 @pytest.mark.promise("recall.times")
 def test_a_named_time_is_preferred(tmp_path: Path) -> None:
     """Of two equal turns, the one from the time that the question names stands higher."""

@@ -104,6 +104,20 @@ def test_the_seeds_example(home: MemoryHome, mode: Any) -> None:
     assert hits[0].similarity < hits[1].similarity
 
 
+@pytest.mark.promise("recall.exact_first")
+def test_an_exact_answer_said_once_stays_first(home: MemoryHome) -> None:
+    """Memories that resemble a question and were restated often stand behind the one that answers
+    it word for word; the seed's formula puts them before it."""
+    exact = home.put("the deploy key lives in vault seven")
+    for name in ("north", "south", "west"):
+        home.put(f"the deploy key lives in vault {name} since the move", reinforce_count=3)
+    asked = "the deploy key lives in vault seven"
+    hits = home.lane().recall(asked, top_k=4)
+    assert hits[0].id == exact
+    assert hits[0].score > hits[1].score > hits[1].similarity > 0.7
+    assert home.lane().recall(asked, top_k=4, mode="vector")[0].id != exact
+
+
 def test_an_old_exact_answer_is_found_among_fresh_noise(home: MemoryHome) -> None:
     """A year-old memory with the error code comes first, however much was said since."""
     exact = home.put("ERR_4711 means that the lock is stale", days_ago=365)

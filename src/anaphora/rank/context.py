@@ -12,7 +12,7 @@ answer. `context_weights` says why each weight is what it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -23,7 +23,7 @@ from anaphora.context_values import Intent
 from anaphora.rank.context_table import ROLES, SectionTable
 from anaphora.rank.context_weights import DEFAULT_WEIGHTS, Weights
 
-__all__ = ["SIGNALS", "Ask", "RowScores", "Signals", "rank_rows"]
+__all__ = ["SIGNALS", "Ask", "RowScores", "Signals", "holdable", "rank_rows"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -38,14 +38,20 @@ UNJUDGED: Final = 4
 """A section counts as a note of importance 4: it is the project itself, and a note of importance 5
 says that it matters more."""
 
+HOLDABLE: Final = 24
+"""The best section for a bug report of a page holds a tenth of its words: measured by all of them
+words would count for little beside meaning and names. A focus of so many terms or fewer is not
+touched. From 8 to 32 the order of the 13 issues hardly changes (docs/decisions/0021)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Signals:
     """What is known of R candidate rows, each (R,).
 
     `path`, `title`, `body`: BM25 of each field and `held` the share of the terms' mass, as
-    `SectionWords.scores` gives them; `mass` is the sum of the terms' weights. `cosine` is NaN for
-    a row without a vector, None where the query has none. `evidence` is the strength (0 … 1) of
+    `SectionWords.scores` gives them; `mass` is the sum of the terms' weights, and `most` what of it
+    one section can be expected to hold. `cosine` is NaN for a row without a vector, None where the
+    query has none. `evidence` is the strength (0 … 1) of
     the link by which a row was found otherwise than by its own words: 1 for its own words.
     """
 
@@ -57,6 +63,17 @@ class Signals:
     mass: float
     cosine: Floats | None = None
     evidence: Floats | None = None
+    most: float = np.inf
+
+    @property
+    def whole(self) -> float:
+        """What counts as a full match of words; infinite where there is nothing to match."""
+        return min(self.mass, self.most) if self.mass > 0.0 else np.inf
+
+    @property
+    def share(self) -> float:
+        """How much of the whole focus that is, 0 … 1."""
+        return self.whole / self.mass if self.mass > 0.0 else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +116,7 @@ def rank_rows(
 ) -> RowScores:
     """Score R candidates and order them; ties by row number. An empty focus scores nothing."""
     s, at, w = signals, signals.rows, weights
-    mass = s.mass if s.mass > 0.0 else np.inf
+    mass = s.whole
     match = (s.body + w.title * s.title) / mass
     file = table.file[at]
     named = np.array([ask.named.get(code, 0.0) for code in file.tolist()], np.float64)
@@ -120,6 +137,11 @@ def rank_rows(
     score = np.where(grounded, np.round(relevance * factors, 6), 0.0)
     order = np.lexsort((at, -score, ~grounded))
     return RowScores(at, score, order, grounded, match, found)
+
+
+def holdable(weights: Iterable[float]) -> float:
+    """What one section can be expected to hold of terms with these weights: the 24 greatest."""
+    return sum(sorted(weights, reverse=True)[:HOLDABLE])
 
 
 def confidence(table: SectionTable, signals: Signals, weights: Weights = DEFAULT_WEIGHTS) -> Floats:

@@ -35,7 +35,7 @@ class TargetScores:
     `files`: codes into the table's files, -1 for a note. `best`: the place, among the rows that
     were ranked, of the best section (of a note, its own). `held`: the greatest share of the terms'
     mass in one section; `named`: how surely the focus names the file; `grounded`: the score
-    without meaning, recency and role: what words and names alone say.
+    without meaning, recency and role, of the whole focus: what words and names alone say.
     """
 
     files: Ints
@@ -63,13 +63,16 @@ def rank_targets(
     # Each note is a target of its own.
     owner = np.where(file >= 0, file, len(table.files) + rows.rows)[places]
     owners, where = np.unique(owner, return_inverse=True)
-    mass = signals.mass if signals.mass > 0.0 else 1.0
+    mass = signals.whole
     of = _Owned(len(owners), where, places)
     score: Floats = of.best(rows.match) + w.others * of.others(rows.match, w.decay)
     score += w.path * of.best(signals.path / mass) + w.file_title * of.best(signals.title / mass)
     named = np.array([ask.named.get(int(one), 0.0) for one in owners.tolist()], np.float64)
+    of_notes = of.best(rows.signals["words"])
+    # How far to trust a package is about all that was asked, not about what one section can hold.
+    grounded = np.where(owners < len(table.files), score, of_notes) * signals.share
+    grounded = (grounded + w.named * named).round(6)
     score += w.named * named
-    grounded = np.where(owners < len(table.files), score, of.best(rows.signals["words"])).round(6)
     score += w.file_meaning * of.best(rows.signals["meaning"])
     score *= of.best(rows.signals["role_fit"]) * of.best(rows.signals["confidence"])
     score *= 1.0 + w.recent * of.best(rows.signals["recency"])

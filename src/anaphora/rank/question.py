@@ -14,7 +14,7 @@ is closer to "I play chess" than any sentence about a Kevin).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from anaphora.rank.table import ROLE_ASSISTANT, ROLE_USER, TurnTable
 from anaphora.text import analyse, fold, query_terms
 
-__all__ = ["QuestionReading", "read_question", "speakers_present"]
+__all__ = ["ALSO_WORDS", "QuestionReading", "read_question", "speakers_present"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ _WORDS_TOO = """
     ray reed rich rob robin rose ruby sandy sky sterling sue summer violet wade ward will
     assistant human me system user you
 """
-_ALSO_WORDS = frozenset(_WORDS_TOO.split())
+ALSO_WORDS = frozenset(_WORDS_TOO.split())
 _ENGLISH = re.compile(
     r"\b(?:what|which|who|whose|when|where|why|how|is|are|was|were|do|does|did|has|have|the)\b",
     re.IGNORECASE,
@@ -84,11 +84,13 @@ def read_question(
     question: str,
     present: dict[int, str] | None = None,
     spans: Iterable[tuple[float, float]] = (),
+    called: Mapping[str, int] | None = None,
 ) -> QuestionReading:
     """Read `question`, asked where the speakers `present` (code to name) speak.
 
-    A speaker is recognised by the whole name or its first word. A question that holds nothing but
-    names is taken as it stands: then the names are what is looked for.
+    A speaker is recognised by the whole name or its first word, or by what else they are `called`
+    (name as the question has it, to code). A question that holds nothing but names is taken as it
+    stands: then the names are what is looked for.
     """
     terms = query_terms(question)
     folded = fold(question)
@@ -98,13 +100,16 @@ def read_question(
         # Most of the speakers that are present are not in the question at all.
         if _first_word(name) in folded and (form := _named(question, name))
     }
-    dropped = {token for form in named.values() for token in analyse(form)}
+    others = called or {}
+    speakers = tuple(sorted({*named, *others.values()}))
+    forms = tuple(dict.fromkeys((*named.values(), *others)))
+    dropped = {token for form in forms for token in analyse(form)}
     left = tuple(term for term in terms if term not in dropped)
-    told = not named and bool(left)
+    told = not speakers and bool(left)
     return QuestionReading(
         terms=left or terms,
-        meaning=_as_said(question, tuple(named.values())) if named and left else question,
-        speakers=tuple(sorted(named)),
+        meaning=_as_said(question, forms, len(speakers) > 1) if forms and left else question,
+        speakers=speakers,
         roles=_roles(question) if told else (),
         spans=tuple(spans),
     )
@@ -126,7 +131,7 @@ def _named(question: str, name: str) -> str | None:
             return form
     # Accents are often left out in a question.
     first = _first_word(name)
-    if first not in _ALSO_WORDS and first and re.search(_pattern(first), fold(question)):
+    if first not in ALSO_WORDS and first and re.search(_pattern(first), fold(question)):
         return first
     return None
 
@@ -137,7 +142,7 @@ def _first_word(name: str) -> str:
 
 
 def _is_name(form: str, match: re.Match[str]) -> bool:
-    if form.casefold() not in _ALSO_WORDS:
+    if form.casefold() not in ALSO_WORDS:
         return True
     # At the beginning of a sentence every word has a capital.
     before = match.string[: match.start()].rstrip()
@@ -151,12 +156,11 @@ def _pattern(form: str) -> re.Pattern[str]:
     return re.compile(bounded, re.IGNORECASE)
 
 
-def _as_said(question: str, forms: tuple[str, ...]) -> str:
+def _as_said(question: str, forms: tuple[str, ...], several: bool) -> str:
     """Return the question as the speakers that it names would put it of themselves.
 
     Outside English a name is only taken out: a foreign "I" would say nothing there.
     """
-    several = len(forms) > 1
     owned, named = _mentions(forms)
     i, my = ("we", "our") if several else ("I", "my")
     if not _ENGLISH.search(question):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from anaphora.context_values import Quality
-from anaphora.rank.context import Ask, Signals, rank_rows
+from anaphora.rank.context import Ask, Signals, holdable, rank_rows
 from anaphora.rank.context_files import rank_targets
 from anaphora.rank.context_names import PathNames
 from anaphora.rank.context_quality import quality_of
@@ -53,6 +53,7 @@ class Ranker:
             held=words.held,
             mass=some.mass,
             cosine=some.cosine,
+            most=holdable(some.weights.values()),
         )
         by_name = self._named(asked, some.table)
         named = dict(by_name)

@@ -28,6 +28,7 @@ from anaphora.rank.turns import (
     score_by_words,
     score_turns,
 )
+from anaphora.recall.nicknames import Nicknames
 from anaphora.recall.repeated import Repeated
 from anaphora.recall.times import read_times
 from anaphora.store.ids import check_id
@@ -97,11 +98,13 @@ class ConversationRecall:
     weights: Weights = field(default=DEFAULT_WEIGHTS)
     repeated: Repeated[_Answer] = field(init=False)
     present: Repeated[dict[int, str]] = field(init=False)
+    names: Nicknames = field(init=False)
 
     def __post_init__(self) -> None:
         """As many answers are kept as query vectors: one setting for both."""
         object.__setattr__(self, "repeated", Repeated(self.embedder.cache_size))
         object.__setattr__(self, "present", Repeated(_THREADS_KEPT))
+        object.__setattr__(self, "names", Nicknames(self.index))
 
     def recall(
         self,
@@ -184,7 +187,9 @@ class ConversationRecall:
         only, limit = _reach(view, rows)
         if mode == "words":
             return None, score_by_words(view.words(query_terms(query), only), rows=rows)
-        reading = read_question(query, self._present(view, rows, only), spans)
+        present = self._present(view, rows, only)
+        called = self.names.called(view, query, present, only)
+        reading = read_question(query, present, spans, called)
         words = view.words(reading.terms, only, limit=limit)
         cosine = (
             None if mode == "vector" else self._cosine(view, rows, reading.meaning, degraded, words)

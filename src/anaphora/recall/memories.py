@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, get_args
@@ -38,6 +39,10 @@ OVERFETCH: Final = 8
 MODEL_PATIENCE: Final = 10.0
 """Seconds that a question waits for a model that is still loading before words answer alone."""
 
+FEW: Final = 32
+"""Memories without a vector that a question embeds first. A backlog of short texts this long takes
+some 60 ms; a longer one is brought in by `reindex` or `ready`, or question by question."""
+
 FLOOR: Final = 0.5
 """The published floor of `mode="hybrid"`: see bench/results/memory_floor.md."""
 
@@ -53,6 +58,8 @@ class MemoryRecall:
     embedder: EmbedderService
     clock: Callable[[], datetime]
     half_lives: HalfLives = field(default_factory=HalfLives)
+    # Embeds so many memories that were kept before the model was there.
+    fill: Callable[[int], object] | None = None
 
     def recall(
         self,
@@ -79,6 +86,8 @@ class MemoryRecall:
         wanted = self._wanted(query, mode, OVERFETCH * top_k, degraded)
         wanted = replace(wanted, moment=as_of or self.clock(), past=as_of is not None, keep=keep)
         found = self.index.candidates(wanted)
+        if found.pending and wanted.vector is not None and self._filled():
+            found = self.index.candidates(wanted)
         degraded.extend(found.degraded)
         if found.pending:
             reason = f"{found.pending} memories have no vector yet: words alone can find them"
@@ -87,6 +96,15 @@ class MemoryRecall:
         hits = work.hits(found, top_k, -math.inf if min_score is None else min_score)
         rejected = work.rejected(found) if explain else ()
         return Recall(hits, tuple(degraded), rejected)
+
+    def _filled(self) -> bool:
+        """Give a few memories without a vector theirs: a question waits for no more of them."""
+        if self.fill is None:
+            return False
+        # A text that cannot be embedded stays behind, and is counted as pending.
+        with suppress(EmbeddingError):
+            self.fill(FEW)
+        return True
 
     def _wanted(self, query: str, mode: str, limit: int, degraded: list[Degraded]) -> Wanted:
         from anaphora.index.memory_state import Wanted

@@ -63,6 +63,7 @@ _AMBIGUOUS = frozenset({"april", "may", "june", "august", "march"})
 _ISO = re.compile(r"(\d{4})([-/])(\d{1,2})\2(\d{1,2})(?:t[\d:.]+z?)?", re.ASCII)
 _ISO_MONTH = re.compile(r"(\d{4})-(\d{2})", re.ASCII)
 _SLASHES = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})", re.ASCII)
+_DOTS = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", re.ASCII)
 _DAYS = re.compile(r"(\d{1,2})[-–](\d{1,2})", re.ASCII)
 _DAY_NUMBER = re.compile(r"(\d{1,2})(st|nd|rd|th)?", re.ASCII)
 _LONGEST = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
@@ -70,7 +71,7 @@ _QUARTER = re.compile(r"q([1-4])", re.ASCII)
 
 
 def numeric_at(words: Words, index: int) -> Match | None:
-    """A date in digits that reads one way only: 2026-03-05, 2026-03, 25/3/2026, 3-5 March."""
+    """A date in digits that reads one way only: 2026-03-05, 2026-03, 5.3.2026, 25/3/2026, …"""
     text = words.at(index)
     if iso := _ISO.fullmatch(text):
         return _one_day(words, int(iso[1]), int(iso[3]), int(iso[4]), index + 1)
@@ -78,6 +79,10 @@ def numeric_at(words: Words, index: int) -> Match | None:
         if not 1990 <= int(iso[1]) <= 2099:
             return None
         return Match(*calendar.month_of(int(iso[1]), int(iso[2])), index + 1)
+    # With dots the day stands first wherever they are in use. 1.2.2024 may be a version, too: one
+    # that is a day of our time is taken for it.
+    if (dots := _DOTS.fullmatch(text)) and 1990 <= int(dots[3]) <= 2099:
+        return _one_day(words, int(dots[3]), int(dots[2]), int(dots[1]), index + 1)
     if days := _DAYS.fullmatch(text):
         month = _month_number(words, index + 1)
         return None if month is None else _some_days(words, month, days, index + 2)

@@ -23,7 +23,7 @@ from anaphora.index.section_words import SectionBulk, SectionWords, document_of,
 from anaphora.intake.files.roles import role_of
 from anaphora.intake.project_files import embedded_text
 from anaphora.intake.sections import Section, parse
-from anaphora.rank.context import Ask, Signals, rank_rows
+from anaphora.rank.context import Ask, Signals, holdable, rank_rows
 from anaphora.rank.context_files import TargetScores, rank_targets
 from anaphora.rank.context_names import PathNames
 from anaphora.rank.context_quality import quality_of
@@ -84,6 +84,7 @@ class ProjectRoom:
                 held=found.held,
                 mass=sum(weights.values()),
                 cosine=self._cosines(reading.lead, rows),
+                most=holdable(weights.values()),
             ),
             Ask(reading.focus.intents, 0.0, named, reading.log),
         )
