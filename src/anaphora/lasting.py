@@ -173,9 +173,9 @@ class LastingMemories:
                 # Notes of projects have ids of the same kind.
                 return parts.projects().forget_note(id, soft=soft)
             if done.count and not soft:
-                # The words must leave the index's files too, before this returns.
-                parts.memories.follow()
-                parts.memories.settle()
+                # The words must leave the index's files too, before this returns: those that hold
+                # any are removed here, and made again behind this call, which takes a while.
+                parts.memories.purge()
         return done
 
     def reindex(

@@ -20,7 +20,7 @@ from anaphora.index.ann import available
 from anaphora.index.memories import MemoryIndex
 from anaphora.index.memory_state import Wanted
 from anaphora.index.memory_vectors import DEFAULT_CAP
-from anaphora.index.memory_words import read_bulk
+from anaphora.index.memory_word_files import read_bulk
 from anaphora.store.filters import Filter, parse
 from anaphora.store.record_rows import as_mapping
 
@@ -392,7 +392,7 @@ def test_truth_that_was_put_back(tmp_path: Path) -> None:
 
 
 def test_neighbours(tmp_path: Path) -> None:
-    """Neighbours are the current memories at least as close as asked, with their texts."""
+    """Neighbours are the current memories at least as close as asked."""
     with memory_home(tmp_path) as home:
         one = home.put("red cat lock")
         old = home.put("red cat lock")
@@ -401,4 +401,4 @@ def test_neighbours(tmp_path: Path) -> None:
         (parts,) = home.service.embed(["red cat lock"])
         assert isinstance(parts, np.ndarray)
         ((found,),) = [home.index.neighbours(parts)]
-        assert [(i, round(c, 2), t) for i, c, t in found] == [(one, 1.0, "red cat lock")]
+        assert [(i, round(c, 2)) for i, c in found] == [(one, 1.0)]

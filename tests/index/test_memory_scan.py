@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from anaphora.index import memory_scan
+from anaphora.index import memory_scan, memory_sketch
 from anaphora.index.memory_outline import Outline
 from anaphora.index.memory_scan import Scan
 from anaphora.index.memory_vectors import best_of
@@ -41,6 +41,11 @@ def _matrix(rng: np.random.Generator, texts: int, spread: float, most_parts: int
 def _small_is_big(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_scan, "BIG", 32)
     monkeypatch.setattr(memory_scan, "NEWER", 16)
+    monkeypatch.setattr(memory_scan, "PATIENCE", 0)
+    monkeypatch.setattr(memory_scan, "STEP", 64)
+    monkeypatch.setattr(memory_scan, "FRESH", 8)
+    monkeypatch.setattr(memory_sketch, "LEADING", 12)
+    monkeypatch.setattr(memory_sketch, "_STEP", 64)
 
 
 SIZES = st.integers(20, 400)
@@ -70,6 +75,33 @@ def test_the_best_are_those_of_a_whole_scan(
         near = {(text, cosine) for _, text, cosine in scan.at_least(vector[None, :], 0.8)}
         close = np.flatnonzero(every >= 0.8)
         assert near == set(zip(close.tolist(), every[close].tolist(), strict=True))
+
+
+@pytest.mark.usefixtures("_small_is_big")
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 2**32), SIZES, SPREADS, st.integers(1, 4), st.sampled_from([0.3, 0.8, 0.99]))
+def test_all_that_is_close_to_several_vectors_is_found(
+    seed: int, texts: int, spread: float, parts: int, closer: float
+) -> None:
+    """However the vectors lie, every close pair is found, with its cosine, and none that is not."""
+    rng = np.random.default_rng(seed)
+    matrix = _matrix(rng, texts, spread, parts)
+    scan = Scan(matrix, WIDTH)
+    for _ in range(2):
+        vectors = np.concatenate((_units(rng, 3, spread), matrix.view().parts[:2]))
+        found: dict[tuple[int, int], float] = {}
+        for at, text, cosine in scan.at_least(vectors, closer):
+            assert cosine >= closer
+            found[at, text] = max(cosine, found.get((at, text), -1.0))
+        for at, vector in enumerate(vectors):
+            every = matrix.view().best(vector)
+            for text in np.flatnonzero(every >= closer + 1e-5).tolist():
+                assert found[at, text] == pytest.approx(float(every[text]), abs=1e-5)
+        # The second time the sketch has to take in what is newer.
+        matrix.add(
+            [f"more{n}".encode() for n in range(40)],
+            [halves(r[None]) for r in _units(rng, 40, spread)],
+        )
 
 
 @settings(deadline=None, max_examples=60)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -118,20 +119,25 @@ class _Search:
         self._seeds: tuple[DeepSource, ...] = ()
         self._history = ""
         self._session: Session | None = None
+        self._coming: Future[Session] | None = None
 
     def run(self) -> LoopResult:
         """The loop, to its end."""
-        self._seeds = first_hits(self._evidence, self._question)
         self._history = self._evidence.history()
-        try:
-            return self._iterate()
-        except OverBudget as over:
-            return self._at_limit(over)
-        except ModelError as error:
-            return self._without_model(error)
-        finally:
-            if self._session is not None:
-                self._session.close()
+        # A thread that lives as long as the process it starts: to a kernel that is told to end a
+        # process with its parent, the parent is the thread.
+        with ThreadPoolExecutor(1, thread_name_prefix="anaphora-sandbox") as starter:
+            # The sandbox is ready when the first code comes, and not only then begun.
+            self._coming = starter.submit(self._open)
+            try:
+                self._seeds = first_hits(self._evidence, self._question)
+                return self._iterate()
+            except OverBudget as over:
+                return self._at_limit(over)
+            except ModelError as error:
+                return self._without_model(error)
+            finally:
+                self._close()
 
     def _iterate(self) -> LoopResult:
         talk = self._opening()
@@ -204,10 +210,23 @@ class _Search:
 
     def _opened(self) -> Session:
         if self._session is None:
-            limits = Limits(seconds=self._meter.budget.execution_seconds)
-            inputs = {"history": self._history, "question": self._question}
-            self._session = self._lane.engine.open(inputs, self._host.functions(), limits)
+            coming, self._coming = self._coming, None
+            self._session = self._open() if coming is None else coming.result()
         return self._session
+
+    def _open(self) -> Session:
+        limits = Limits(seconds=self._meter.budget.execution_seconds)
+        inputs = {"history": self._history, "question": self._question}
+        return self._lane.engine.open(inputs, self._host.functions(), limits)
+
+    def _close(self) -> None:
+        """End the sandbox, that which no code came for too."""
+        coming, self._coming = self._coming, None
+        # Why one could not be opened that nobody wanted is nobody's concern.
+        if coming is not None and not coming.cancel() and coming.exception() is None:
+            coming.result().close()
+        if self._session is not None:
+            self._session.close()
 
     # The ends of a loop.
 

@@ -33,6 +33,9 @@ Batch = tuple[NDArray[np.int64], NDArray[np.float32]]
 INDEX_FROM: Final = 10_000
 """Vectors from which on a graph is built; below, a scan of the disk is fast and exact."""
 
+UNINDEXED: Final = 8
+"""The share of the graph that may be beside it before it is made anew; LanceDB scans those."""
+
 _REFINE: Final = 4
 _PROBES: Final = 32
 _LEAST_BREADTH: Final = 128
@@ -116,15 +119,12 @@ class AnnStore:
             table.checkout(meta.version)
             table.restore()
         table.add(self._reader(batches))
-        count = table.count_rows()
-        indexed = meta.indexed
-        if count >= INDEX_FROM and (not indexed or count > 2 * indexed):
-            from lancedb.index import HnswSq
-
-            graph = HnswSq(distance_type="cosine", num_partitions=max(1, count // 50_000))
-            table.create_index("vector", config=graph, replace=True)
+        count, indexed = table.count_rows(), meta.indexed
+        if count - indexed >= max(INDEX_FROM, indexed // UNINDEXED):
+            self._make_graph(table, count)
             indexed = count
-        self._tidy(table)
+        elif not indexed:
+            self._tidy(table)
         self._finish(AnnMeta(meta.embedder, generation, upto, count, indexed, table.version))
         return self.meta
 
@@ -133,6 +133,16 @@ class AnnStore:
         self._table = None
         self.meta = AnnMeta(self.meta.embedder)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _make_graph(self, table: Any, count: int) -> None:
+        from lancedb.index import HnswSq
+
+        # Tidying while there is a graph would join what is new to it: as long as making it anew.
+        for known in table.list_indices():
+            table.drop_index(known.name)
+        self._tidy(table)
+        graph = HnswSq(distance_type="cosine", num_partitions=max(1, count // 50_000))
+        table.create_index("vector", config=graph, replace=True)
 
     def _tidy(self, table: Any) -> None:
         # Unverified files may belong to another process's write: they stay.

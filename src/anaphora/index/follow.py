@@ -27,7 +27,7 @@ from anaphora.index.records import (
     first_difference,
     record_of,
 )
-from anaphora.store.disk import identity_of
+from anaphora.store.disk import identity_of, translate
 from anaphora.store.gojson import NotAThread, parse
 from anaphora.store.hashing import turn_hash
 from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
@@ -202,6 +202,8 @@ class Follower:
             if not directory.is_dir():
                 return {}
             return self._scan()
+        except OSError as error:
+            raise translate(error, "read", directory) from error
         if found.keys() != self._names.keys():
             named = {path.name: key for key, path in self._store.files()}
             self._names = {name: named.get(name) for name in found}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,16 +24,17 @@ from anaphora.index.memory_filters import MemoryFilters
 from anaphora.index.memory_rows import NEVER, MemoryRows, Moment
 from anaphora.index.memory_state import Candidates, MemoryState, Wanted
 from anaphora.index.memory_vectors import DEFAULT_CAP, MemoryVectors
-from anaphora.index.memory_words import (
+from anaphora.index.memory_word_files import (
     Bulk,
+    CutShort,
     Document,
-    MemoryWords,
     document_of,
     read_bulk,
     remove,
     remove_foreign,
     write_bulk,
 )
+from anaphora.index.memory_words import MemoryWords
 from anaphora.index.one_writer import only_one
 from anaphora.index.records import IndexLost
 from anaphora.memory_values import MemoryRecord
@@ -45,6 +46,12 @@ __all__ = ["Candidates", "MemoryIndex", "Wanted"]
 
 TAIL_LIMIT = 500
 """Texts whose words are in memory alone before they are written to the disk."""
+
+TAIL_SHARE: Final = 64
+"""Where that is more: the share of all texts. A write reads and lists all that are on the disk."""
+
+MUCH: Final = 20_000
+"""Texts that are written before the first answer: by word, a million of them fill gigabytes."""
 
 _TAIL_AT_CLOSE = 50
 _STEP = 4096
@@ -89,6 +96,8 @@ class MemoryIndex:
         )
         self._seq = -1
         self._worker: threading.Thread | None = None
+        self._purging = threading.Lock()
+        self._cut_short = threading.Event()
         self._closed = False
 
     # Following.
@@ -101,9 +110,12 @@ class MemoryIndex:
             version = self._records.version()
             if version == self._seq:
                 return 0
-            changed = self._open() if not 0 <= self._seq < version else self._catch_up()
+            opening = not 0 <= self._seq < version
+            changed = self._open() if opening else self._catch_up()
             # What was committed after `version` was read is looked at again next time.
             self._seq = version
+            if opening and self._background and self._state.words.waiting > MUCH:
+                self._write_words()
             if self._background and (self._words_due() or self._state.vectors.due()):
                 self._work_in_background()
             return changed
@@ -166,28 +178,31 @@ class MemoryIndex:
 
     def neighbours(
         self, vectors: NDArray[np.float32], *, closer: float = 0.8, limit: int = 8
-    ) -> list[list[tuple[str, float, str]]]:
+    ) -> list[list[tuple[str, float]]]:
         """For each unit vector (n, dimensions), current memories of at least this cosine.
 
-        Each is (id, cosine, text), the closest first, at most `limit`.
+        Each is (id, cosine), the closest first, at most `limit`.
         """
 
         def find() -> list[list[tuple[str, float]]]:
             rows = self._state.rows
-            keep = (rows.column("alive") == 1) & (rows.column("valid_until") == NEVER)
-            near = self._state.vectors.close_to(vectors, keep, closer, limit)
+
+            def current(some: NDArray[np.int64]) -> NDArray[np.bool_]:
+                alive = rows.column("alive")[some] == 1
+                found: NDArray[np.bool_] = alive & (rows.column("valid_until")[some] == NEVER)
+                return found
+
+            near = self._state.vectors.close_to(vectors, current, closer, limit)
             return [[(rows.ids[row], cosine) for row, cosine in one] for one in near]
 
-        found = self._answer(find)
-        records = self._records.many({i for one in found for i, _ in one})
-        return [[(i, c, records[i].text) for i, c in one if i in records] for one in found]
+        return self._answer(find)
 
     def standing(self, record_ids: Sequence[str], moment: datetime, *, past: bool) -> set[str]:
         """Which of these memories may be shown at `moment`."""
         with self._lock:
-            may = self._state.rows.standing(Moment(moment, past))
-            rows = self._state.rows.rows(record_ids)
-            return {i for i, r in zip(record_ids, rows.tolist(), strict=True) if r >= 0 and may[r]}
+            rows, when = self._state.rows, Moment(moment, past)
+            places = zip(record_ids, rows.rows(record_ids).tolist(), strict=True)
+            return {i for i, row in places if row >= 0 and not rows.why_not(row, when)}
 
     def _answer(self, find: Callable[[], ResultT]) -> ResultT:
         """Follow and answer; where the bulk of vectors cannot be read, do without it."""
@@ -212,6 +227,20 @@ class MemoryIndex:
             done = self._write_vectors() and done
         return done
 
+    def purge(self) -> None:
+        """Follow truth; when this returns, words that were forgotten have left the files.
+
+        Files that hold any are removed, and made again behind this call. A rewrite that began
+        before is cut short: it would bring such words back for as long as it lasts.
+        """
+        with self._purging:
+            self._cut_short.set()
+            try:
+                self.wait()
+            finally:
+                self._cut_short.clear()
+            self.follow()
+
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the background to end; False when `timeout` seconds did not suffice."""
         worker = self._worker
@@ -232,7 +261,9 @@ class MemoryIndex:
             self._closed = True
 
     def _words_due(self) -> bool:
-        return self._state.words.waiting > TAIL_LIMIT or self._state.words.stale
+        words = self._state.words
+        room = max(TAIL_LIMIT, words.bulk.meta.count // TAIL_SHARE)
+        return words.waiting > room or words.stale
 
     def _work_in_background(self) -> None:
         if self._worker is not None and self._worker.is_alive():
@@ -262,7 +293,9 @@ class MemoryIndex:
                 seen, fresh = words.bulk, words.documents()
             if not whole and not fresh:
                 return True
-            written = self._written(Bulk() if whole else seen, upto, None if whole else fresh)
+            # Where nothing was on the disk for us, what waits is all there is, analysed already.
+            again = whole and (upto < 0 or bool(seen.meta.generation))
+            written = self._written(Bulk() if whole else seen, upto, None if again else fresh)
             if written is None:
                 return False
             with self._lock:
@@ -277,8 +310,9 @@ class MemoryIndex:
         try:
             documents = self._all_documents() if fresh is None else fresh
             self._records.check()
-            written = write_bulk(self._words_folder, seen, upto, documents, mark)
-        except SealChanged:
+            stop = None if seen.meta.generation else self._cut_short
+            written = write_bulk(self._words_folder, seen, upto, documents, mark, stop)
+        except (SealChanged, CutShort):
             return None
         try:
             self._records.check()
@@ -290,7 +324,12 @@ class MemoryIndex:
         return written
 
     def _all_documents(self) -> list[Document]:
-        return [document_of(r.id, r.text, self._term) for r in self._changed_since(-1)]
+        found = []
+        for record in self._changed_since(-1):
+            if self._cut_short.is_set():
+                raise CutShort
+            found.append(document_of(record.id, record.text, self._term))
+        return found
 
     def _write_vectors(self) -> bool:
         with only_one(self._directory, "ann.lock") as held:

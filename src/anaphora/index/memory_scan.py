@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.memory_outline import Outline, Rough
+from anaphora.index.memory_sketch import Sketch
 from anaphora.index.nearest import Matrix, MatrixView
 
 __all__ = ["BIG", "Scan"]
@@ -24,7 +25,16 @@ BIG: Final = 8_192
 NEWER: Final = 2_048
 """Parts that the outline may lack: they are scanned as they are."""
 
-_STEP: Final = 16_384
+PATIENCE: Final = 8
+"""Single questions for what is close that the outline answers before a sketch is begun for them."""
+
+STEP: Final = 8_192
+"""Parts that the sketch grows by with one of them: 20 ms."""
+
+FRESH: Final = 256
+"""Parts that the sketch may lack: they are scanned as they are."""
+
+_LAST_DIGIT: Final = 1e-5
 
 Floats = NDArray[np.float32]
 
@@ -35,6 +45,8 @@ class Scan:
     def __init__(self, matrix: Matrix, dimensions: int) -> None:
         self._matrix = matrix
         self._outline = Outline(dimensions)
+        self._sketch = Sketch()
+        self._asked = 0
         # One question asks more than once for the same: (vector, parts, texts' cosines, error).
         self._last: tuple[Floats, int, Floats, float] | None = None
 
@@ -72,18 +84,56 @@ class Scan:
         """(vector, text, cosine) of every pair that is at least so close; one part at a time."""
         view = self._matrix.view()
         if len(vectors) == 1:
-            found, error = self._found(vectors[0])
-            texts = np.flatnonzero(found >= closer - error)
+            texts = self._could_be(vectors[0], closer, view)
             best = self.exact(vectors[0], texts)
             for text, cosine in zip(texts.tolist(), best.tolist(), strict=True):
                 if cosine >= closer:
                     yield 0, text, cosine
             return
-        for start in range(0, len(view.parts), _STEP):
-            similarities = vectors @ view.parts[start : start + _STEP].T
-            for at, part in np.argwhere(similarities >= closer).tolist():
-                text = int(np.searchsorted(view.starts, start + part, side="right")) - 1
-                yield at, text, float(similarities[at, part])
+        for queries, parts in self._pairs(vectors, view, closer):
+            cosines = np.einsum("ij,ij->i", vectors[queries], view.parts[parts])
+            texts = np.searchsorted(view.starts, parts, side="right") - 1
+            good = np.flatnonzero(cosines >= closer)
+            some = (queries[good], texts[good], cosines[good])
+            yield from zip(*(column.tolist() for column in some), strict=True)
+
+    def _could_be(self, vector: Floats, closer: float, view: MatrixView) -> NDArray[np.intp]:
+        """The texts that could be so close to one vector."""
+        parts = self._parts_near(vector, closer, view) if len(view.parts) >= BIG else None
+        if parts is None:
+            found, error = self._found(vector)
+            return np.flatnonzero(found >= closer - error)
+        return np.unique(np.searchsorted(view.starts, parts, side="right") - 1)
+
+    def _parts_near(
+        self, vector: Floats, closer: float, view: MatrixView
+    ) -> NDArray[np.int64] | None:
+        """The parts that could be so close, by the sketch; None while the outline is quicker."""
+        self._asked += 1
+        if self._asked > PATIENCE and len(view.parts) - len(self._sketch) > FRESH:
+            # Some of it with each question: all at once would keep one of them waiting.
+            self._sketch.extend(view.parts, STEP)
+        known = len(self._sketch)
+        if len(view.parts) - known > NEWER:
+            return None
+        found = self._sketch.could_be(vector, closer)
+        if found is None:
+            return None
+        # Another sum than that of the exact scan, which decides: it differs in the last digit.
+        newer = np.einsum("ij,j->i", view.parts[known:], vector)
+        return np.concatenate((found, known + np.flatnonzero(newer >= closer - _LAST_DIGIT)))
+
+    def _pairs(
+        self, vectors: Floats, view: MatrixView, closer: float
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Places of all pairs that could be so close: (among `vectors`, among the parts)."""
+        if len(view.parts) >= BIG:
+            self._sketch.extend(view.parts)
+            yield from self._sketch.pairs(vectors, view.parts, closer)
+        elif len(view.parts):
+            # The bound of the sketch is not needed for few; their rounding may differ from below.
+            near = (vectors @ view.parts.T).ravel() >= closer - 1e-4
+            yield np.divmod(np.flatnonzero(near), len(view.parts))
 
     def _fits(self, vector: Floats, view: MatrixView) -> bool:
         return (

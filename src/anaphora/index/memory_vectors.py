@@ -8,7 +8,7 @@ never embeds, and never writes truth.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +21,7 @@ from anaphora.index.ann import AnnMeta, AnnStore, Batch, available
 from anaphora.index.memory_batches import starts_of, whole_records
 from anaphora.index.memory_rows import MemoryRows
 from anaphora.index.memory_scan import Scan
-from anaphora.index.nearest import Matrix, wholes
+from anaphora.index.nearest import Growing, Matrix, wholes
 from anaphora.store.records import Records
 from anaphora.store.sql.in_lists import ids_named
 from anaphora.store.vectors import RecordVectors, VectorBatch
@@ -33,6 +33,9 @@ DEFAULT_CAP: Final = 150_000
 
 STEP: Final = 8192
 """Newer parts that gather in memory before they go to the bulk in one batch."""
+
+SHARE: Final = 2
+"""Where that is more: the share of the bulk. With each batch its graph is made anew, as a whole."""
 
 FEW: Final = 2_000
 """Rows of the bulk that are read back from truth when a filter leaves no more."""
@@ -100,13 +103,20 @@ class MemoryVectors:
         self._ids: Sequence[str] = ()
         self._matrix = Matrix(self._dimensions)
         self._scan = Scan(self._matrix, self._dimensions)
-        self._entry = np.full(0, -1, np.int64)
+        self._entries = Growing()
+        # The row that each text of the matrix came for; another text may have taken its place.
+        self._row_of = Growing()
         self._kept: _Kept | None = None
         self.wants_purge = False
         self._bulk_seqs = np.empty(0, np.int64)
         self._bulk_rows = np.empty(0, np.int64)
         self._in_bulk = np.zeros(0, np.bool_)
         self.upto = 0
+
+    @property
+    def _entry(self) -> NDArray[np.int64]:
+        """The text of the matrix that each row has, -1 for none."""
+        return self._entries.view()
 
     @property
     def bulk(self) -> bool:
@@ -120,7 +130,7 @@ class MemoryVectors:
 
     def due(self) -> bool:
         """Whether enough vectors have gathered to go to the bulk in one batch."""
-        return self.over_cap() and self.parts > STEP
+        return self.over_cap() and self.parts > max(STEP, len(self._bulk_seqs) // SHARE)
 
     def over_cap(self) -> bool:
         """Whether some of the vectors in memory belong to the bulk."""
@@ -176,7 +186,11 @@ class MemoryVectors:
         self._matrix.add(keys, blobs)
         at = rows.rows(owners)
         known = at >= 0
-        self._entry[at[known]] = self._matrix.entries(keys)[known]
+        texts = self._matrix.entries(keys)
+        self._entry[at[known]] = texts[known]
+        more = len(self._matrix.view().starts) - len(self._row_of)
+        self._row_of.add(np.full(more, -1, np.int64))
+        self._row_of.view()[texts] = at
         self._leave_bulk(at[known])
 
     def drop(self, row: int) -> None:
@@ -195,10 +209,14 @@ class MemoryVectors:
             self._in_bulk[gone] = False
 
     def _fit(self, count: int) -> None:
-        more = count - len(self._entry)
+        more = count - len(self._entries)
         if more > 0:
-            self._entry = np.concatenate((self._entry, np.full(more, -1, np.int64)))
-            self._in_bulk = np.concatenate((self._in_bulk, np.zeros(more, np.bool_)))
+            self._entries.add(np.full(more, -1, np.int64))
+        more = count - len(self._in_bulk)
+        if more > 0:
+            # With room to spare, or every memory that comes would copy it.
+            room = np.zeros(more + count // 8, np.bool_)
+            self._in_bulk = np.concatenate((self._in_bulk, room))
 
     def lacking(self, keep: NDArray[np.bool_]) -> int:
         """How many of these rows (N,) have no vector yet."""
@@ -253,20 +271,29 @@ class MemoryVectors:
         return np.array([best[self._ids[row]] for row in rows.tolist()], np.float64)
 
     def close_to(
-        self, vectors: NDArray[np.float32], keep: NDArray[np.bool_], closer: float, limit: int
+        self,
+        vectors: NDArray[np.float32],
+        may: Callable[[NDArray[np.int64]], NDArray[np.bool_]],
+        closer: float,
+        limit: int,
     ) -> list[list[tuple[int, float]]]:
-        """For each unit vector, up to `limit` (row, cosine) of `keep` of at least `closer`."""
-        self._fit(len(keep))
+        """For each unit vector, up to `limit` (row, cosine) of at least `closer`.
+
+        `may` says which of some rows count: only those that are close are asked about.
+        """
         found: list[dict[int, float]] = [{} for _ in vectors]
-        view = self._matrix.view()
-        row_of = np.full(len(view.starts), -1, np.int64)
-        mine = np.flatnonzero(keep & (self._entry[: len(keep)] >= 0))
-        row_of[self._entry[mine]] = mine
-        for at, entry, cosine in self._scan.at_least(vectors, closer):
-            row = int(row_of[entry])
-            if row >= 0:
+        close = list(self._scan.at_least(vectors, closer))
+        entries = np.array([entry for _, entry, _ in close], np.int64)
+        rows = self._row_of.view()[entries]
+        good = rows >= 0
+        good[good] = self._entry[rows[good]] == entries[good]
+        good[good] = may(rows[good])
+        for (at, _, cosine), row, counts in zip(close, rows.tolist(), good.tolist(), strict=True):
+            if counts:
                 found[at][row] = max(cosine, found[at].get(row, -1.0))
         if self.bulk:
+            keep = may(np.arange(len(self._ids)))
+            self._fit(len(keep))
             for at, vector in enumerate(vectors):
                 far = self._from_bulk(vector, keep, limit)
                 pairs = zip(far.rows.tolist(), far.cosines.tolist(), strict=True)

@@ -12,7 +12,33 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Matrix", "MatrixView", "halves", "wholes"]
+__all__ = ["Growing", "Matrix", "MatrixView", "halves", "wholes"]
+
+
+class Growing:
+    """A column of whole numbers that grows at its end; what it showed before stays as it was."""
+
+    def __init__(self) -> None:
+        self._buffer = np.empty(0, np.int64)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, values: NDArray[np.int64]) -> None:
+        """Put values behind those that are here."""
+        end = self._count + len(values)
+        if end > len(self._buffer):
+            # Copied once in many times: a column of 100,000 is not worth copying for every one.
+            grown = np.empty(end + end // 8 + 64, np.int64)
+            grown[: self._count] = self.view()
+            self._buffer = grown
+        self._buffer[self._count : end] = values
+        self._count = end
+
+    def view(self) -> NDArray[np.int64]:
+        """All of them, in place."""
+        return self._buffer[: self._count]
 
 
 def halves(parts: NDArray[np.float32]) -> bytes:
@@ -85,9 +111,9 @@ class Matrix:
         self._dimensions = dimensions
         self._buffer = np.empty((0, dimensions), np.float32)
         self._parts = 0
-        self._starts = np.empty(0, np.int64)
-        self._more = np.empty(0, np.int64)
-        self._owners = np.empty(0, np.int64)
+        self._starts = Growing()
+        self._more = Growing()
+        self._owners = Growing()
         self._entries: dict[bytes, int] = {}
 
     def __len__(self) -> int:
@@ -112,10 +138,10 @@ class Matrix:
         if len(rows) > len(keys):
             several = np.repeat(np.arange(len(keys)), counts)
             later = np.setdiff1d(np.arange(len(rows)), starts - self._parts, assume_unique=True)
-            self._more = np.concatenate((self._more, self._parts + later))
-            self._owners = np.concatenate((self._owners, len(self._starts) + several[later]))
-        self._starts = np.concatenate((self._starts, starts))
-        first = len(self._starts) - len(keys)
+            self._more.add(self._parts + later)
+            self._owners.add(len(self._starts) + several[later])
+        first = len(self._starts)
+        self._starts.add(starts)
         self._entries.update(zip(keys, range(first, first + len(keys)), strict=True))
         self._parts += len(rows)
 
@@ -131,7 +157,12 @@ class Matrix:
 
     def view(self) -> MatrixView:
         """The vectors as they are now."""
-        return MatrixView(self._buffer[: self._parts], self._starts, self._more, self._owners)
+        return MatrixView(
+            self._buffer[: self._parts],
+            self._starts.view(),
+            self._more.view(),
+            self._owners.view(),
+        )
 
     def reserve(self, parts: int) -> None:
         """Make room for parts that are about to be added: what is not used costs nothing."""

@@ -28,8 +28,8 @@ CLOSE: Final = 0.80
 MOST_LINKS: Final = 8
 """Links that one memory makes when it comes: the closest ones."""
 
-Near: TypeAlias = tuple[str, float, str]
-"""(record id, cosine, text) of a memory near to a vector."""
+Near: TypeAlias = tuple[str, float]
+"""(record id, cosine) of a memory near to a vector."""
 Neighbours: TypeAlias = Callable[["Vectors"], Sequence[Sequence[Near]]]
 """Gives the memories nearest to each row of shape (n, dimensions), in any order."""
 
@@ -83,7 +83,7 @@ class Linker:
             # The later one makes the link, as when they come one by one.
             if owner[a] != owner[b]:
                 first = group[owner[a]]
-                found[owner[b]].append((first.record_id, float(cosines[a, b]), first.text))
+                found[owner[b]].append((first.record_id, float(cosines[a, b])))
         return [
             Vectored(one.record_id, one.text, one.vectors, _closest((*one.near, *more)))
             for one, more in zip(group, found, strict=True)
@@ -120,7 +120,7 @@ class Linker:
     def _links(self, work: RecordWork, one: Vectored) -> list[RecordLink]:
         mine = _linkable(work, one.record_id)
         links = []
-        for other_id, cosine, _ in one.near if mine else ():
+        for other_id, cosine in one.near if mine else ():
             other = _linkable(work, other_id)
             if other is None or mine is None or other_id == one.record_id:
                 continue

@@ -20,6 +20,7 @@ __all__ = ["MESSAGE_CHARS", "Output", "error_text", "limit_of"]
 MESSAGE_CHARS = 1024 * 1024
 _ERROR_CHARS = 4_000
 _LINE_CHARS = 200
+_NUMBER_CHARS = 18
 _FIRST_FRAMES, _LAST_FRAMES = 2, 6
 
 # The interpreter's own words; code that raises the same ends only its own session.
@@ -107,7 +108,8 @@ def _place(filename: str, runs: dict[int, int], current: int) -> str | None:
     if filename == "<string>":
         return "eval or exec, "
     number = filename.removeprefix("<python-input-").removesuffix(">")
-    if not number.isdecimal() or int(number) not in runs:
+    # The name comes from the sandbox: a million digits are no number to be read.
+    if not number.isdecimal() or len(number) > _NUMBER_CHARS or int(number) not in runs:
         return None
     return "" if int(number) == current else f"run {runs[int(number)]}, "
 
