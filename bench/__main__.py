@@ -24,6 +24,7 @@ MEASUREMENTS = (
     "memory_speed",
     "memory_floor",
     "memory_faults",
+    "syscall_faults",
     "single_adds",
     "sealed",
     "context_speed",

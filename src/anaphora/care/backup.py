@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anaphora.care import packing, staging
-from anaphora.errors import InvalidInput, SealChanged, StoreError
+from anaphora.errors import DamagedBackup, InvalidInput, SealChanged, StoreError
 from anaphora.store.disk import identity_of, temporary_key, translate
 from anaphora.store.sealing import marker as markers
 from anaphora.store.threadfolder import CORRUPT
@@ -101,13 +101,15 @@ def backup(
             threads += _threads_in_rows(truth)
             if marker is not None:
                 packer.add(markers.MARKER, _bytes_of(home.root / markers.MARKER))
-            packer.finish(_manifest(when, marker, threads, facts, left_out))
+            manifest = _manifest(when, marker, threads, facts, left_out)
+            packer.finish(manifest)
         if markers.place_of(home.root) != place:
             reason = "it was encrypted, decrypted or given new keys meanwhile; back it up again"
             raise SealChanged(str(home.root), reason)
+        made = backup_of(stage / "backup.zip", manifest)
+        # Last of all: nothing can fail any more once it stands there.
         staging.put_file(stage / "backup.zip", target)
-    with packing.opened(target) as unpacker:
-        return backup_of(target, unpacker.manifest)
+    return replace(made, path=str(target))
 
 
 def verify(path: str | os.PathLike[str]) -> Backup:
@@ -120,19 +122,37 @@ def verify(path: str | os.PathLike[str]) -> Backup:
 
 
 def backup_of(path: Path, manifest: dict[str, Any]) -> Backup:
-    """What a manifest says."""
-    sealed = manifest.get("sealed")
-    return Backup(
-        path=str(path),
-        created=datetime.fromisoformat(manifest["created"]),
-        schema=manifest["schema"],
-        database=manifest["database"],
-        threads=manifest["threads"],
-        memories=manifest["memories"],
-        bytes=path.stat().st_size,
-        rows=dict(manifest["rows"]),
-        needs_key=sealed["key"] if sealed else None,
-        left_out=tuple(manifest["left_out"]),
+    """What a manifest says. `DamagedBackup` for one that says it in no way of ours."""
+    try:
+        sealed = manifest.get("sealed")
+        made = Backup(
+            path=str(path),
+            created=datetime.fromisoformat(manifest["created"]),
+            schema=manifest["schema"],
+            database=manifest["database"],
+            threads=manifest["threads"],
+            memories=manifest["memories"],
+            bytes=path.stat().st_size,
+            rows=dict(manifest["rows"]),
+            needs_key=sealed["key"] if sealed else None,
+            left_out=tuple(manifest["left_out"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedBackup("read", path, "its manifest is not one of ours") from error
+    if not _is_sane(made):
+        raise DamagedBackup("read", path, "its manifest is not one of ours")
+    return made
+
+
+def _is_sane(made: Backup) -> bool:
+    """Whether every value is of the kind that is written."""
+    numbers = (made.threads, made.memories, *made.rows.values())
+    texts = (made.database, *made.rows, *made.left_out)
+    return (
+        made.created.utcoffset() is not None
+        and all(isinstance(text, str) for text in texts)
+        and all(isinstance(maybe, str | None) for maybe in (made.schema, made.needs_key))
+        and all(isinstance(number, int) for number in numbers)
     )
 
 

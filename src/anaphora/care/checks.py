@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anaphora.care.file_systems import file_systems
 from anaphora.care.lanes import counted
 from anaphora.config import Settings
 from anaphora.errors import AnaphoraError, MissingExtra, NoKeyringError
@@ -81,6 +82,7 @@ def doctor(
     """Look at every part. Nothing raises: a part that fails is a finding."""
     return (
         _home(settings),
+        file_systems((settings.home, settings.conversations)),
         _sealing(settings),
         *_threads(conversations),
         _truth(truth),

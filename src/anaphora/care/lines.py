@@ -8,6 +8,7 @@ read back as one: a line that has them is wrapped, see docs/formats.md. Nothing 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from typing import Any, get_args
 from anaphora.errors import InvalidInput
 from anaphora.memory_values import MemoryRecord, MemoryType
 from anaphora.store.escaping import escape, unescape
+from anaphora.store.nesting import is_too_deep
 from anaphora.store.record_rows import EventKind, RecordEvent, RecordLink
 
 __all__ = [
@@ -60,12 +62,22 @@ def to_line(value: Mapping[str, Any]) -> bytes:
 
 
 def from_line(line: bytes) -> dict[str, Any]:
-    """The object of a line. ValueError for what is none."""
-    found = json.loads(line, parse_constant=_refuse)
+    """The object of a line. ValueError for what is none, or is nested too deeply."""
+    found = _read(line.decode())
     if isinstance(found, dict) and found.get("kind") == "escaped":
-        found = json.loads(unescape(string(found, "line")), parse_constant=_refuse)
+        found = _read(unescape(string(found, "line")))
     if not isinstance(found, dict):
         raise ValueError("it is no JSON object")
+    return found
+
+
+def _read(text: str) -> object:
+    try:
+        found = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if is_too_deep(found, text):
+        raise ValueError("it is nested too deeply")
     return found
 
 
@@ -187,11 +199,22 @@ def link_from(found: Mapping[str, Any]) -> RecordLink:
         raise ValueError('"between" does not name two memories')
     if isinstance(strength, bool) or not isinstance(strength, (int, float)):
         raise ValueError('"strength" is no number')
-    return RecordLink(min(ends), max(ends), string(found, "relation"), float(strength))
+    try:
+        return RecordLink(min(ends), max(ends), string(found, "relation"), float(strength))
+    except OverflowError:
+        raise ValueError('"strength" is beyond every number that is kept') from None
 
 
 def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is not JSON")
+
+
+def _finite(text: str) -> float:
+    """A number of JSON; one that is beyond what a float holds could not be written again."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:40]} is no number that can be kept")
+    return number
 
 
 def _event(event: RecordEvent) -> dict[str, Any]:
@@ -228,11 +251,11 @@ def text_in(found: Mapping[str, Any], name: str) -> str | None:
 
 
 def texts_in(found: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """A member that is a list of strings, () where it is missing. ValueError."""
+    """A member that is a list of strings, each once; () where it is missing. ValueError."""
     value = found.get(name, [])
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ValueError(f'"{name}" is no list of strings')
-    return tuple(value)
+    return tuple(dict.fromkeys(value))
 
 
 def number_in(found: Mapping[str, Any], name: str) -> int | None:

@@ -103,10 +103,16 @@ def snapshot(truth: Truth) -> Iterator[Truth]:
 
 
 class _Snapshot:
-    """What `Truth.rows` gives, within one transaction."""
+    """What `Truth.rows` and `Truth.version` give, within one transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+
+    def version(self, namespace: str) -> int:
+        found = self.rows(
+            "SELECT seq FROM head WHERE namespace = :namespace", {"namespace": namespace}
+        )
+        return int(found[0][0]) if found else 0
 
     def rows(
         self, statement: str, parameters: Mapping[str, str | int | None]

@@ -129,7 +129,7 @@ class Unpacker:
                 isinstance(said["sha256"], str) and isinstance(said["bytes"], int)
                 for said in members.values()
             )
-        except (KeyError, ValueError, TypeError, AttributeError) as error:
+        except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
             raise DamagedBackup("read", self._path, "it has no manifest of ours") from error
         if found.get("anaphora") != "backup" or not sane:
             raise DamagedBackup("read", self._path, "it has no manifest of ours")

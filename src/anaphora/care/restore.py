@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from anaphora.care import packing, staging
 from anaphora.care.backup import DATABASE, Backup, backup_of
 from anaphora.errors import DamagedBackup, InvalidInput, NotEmpty, SchemaTooNew
+from anaphora.store.disk import sync, translate
 from anaphora.store.sealing.marker import MARKER
 from anaphora.store.sql.revision import REVISION, is_older
 
@@ -91,7 +93,7 @@ def _unpack(unpacker: packing.Unpacker, name: str, stage: Path) -> None:
     with staging.open_new(place) as file:
         unpacker.read(name, file.write)
         file.flush()
-        os.fsync(file.fileno())
+        sync(file.fileno())
 
 
 def _settle(stage: Path, target: Path) -> None:
@@ -111,7 +113,13 @@ def _settle(stage: Path, target: Path) -> None:
     except OSError:
         _refuse_taken(target)
         raise
-    staging.sync_directory(target.parent)
+    try:
+        staging.sync_directory(target.parent)
+    except OSError:
+        # It may not last: whoever is told so must be able to restore into the same place again.
+        with suppress(OSError):
+            target.rename(stage)
+        raise
 
 
 def _refuse_taken(target: Path) -> None:
@@ -122,4 +130,6 @@ def _refuse_taken(target: Path) -> None:
         return
     except NotADirectoryError:
         pass
+    except OSError as error:
+        raise translate(error, "restore into", target) from error
     raise NotEmpty("restore into", target, "only a new or empty home can be filled")

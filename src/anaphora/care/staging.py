@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from anaphora.errors import NotEmpty
-from anaphora.store.disk import make_directory, sync_directory, translate
+from anaphora.store.disk import make_directory, sync, sync_directory, translate
 
 __all__ = [
     "LOCK",
@@ -96,7 +96,13 @@ def put_file(source: Path, target: Path) -> None:
             raise
         free_path(target)
         source.rename(target)
-    sync_directory(target.parent)
+    try:
+        sync_directory(target.parent)
+    except OSError:
+        # Whoever is told that it failed must not find it there, nor be refused the next time.
+        with suppress(OSError):
+            target.unlink()
+        raise
 
 
 def open_new(path: Path) -> BinaryIO:
@@ -109,7 +115,7 @@ def sync_file(path: Path) -> None:
     # Windows syncs only what is open for writing.
     handle = os.open(path, os.O_RDWR)
     try:
-        os.fsync(handle)
+        sync(handle)
     finally:
         os.close(handle)
 

@@ -71,7 +71,7 @@ class Conversations(Protocol):
         """Keep what the assistant answered."""
         ...
 
-    def extend(self, conversation_id: str, turns: Sequence[NewTurn]) -> range:
+    def extend(self, conversation_id: str, turns: Sequence[NewTurn], *, title: str = "") -> range:
         """Keep several turns, all or none."""
         ...
 

@@ -28,6 +28,7 @@ __all__ = [
     "make_directory",
     "replace_file",
     "set_aside",
+    "sync",
     "sync_directory",
     "temporary_key",
     "translate",
@@ -48,6 +49,13 @@ _READ_ONLY = frozenset((errno.EROFS, errno.EACCES, errno.EPERM))
 # EFBIG is how a limit on file sizes says that no room is left.
 _FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 _CHUNK = 1 << 20
+# macOS leaves bytes in the drive's own memory after an fsync; this call waits for the drive, too.
+_FULL_SYNC: int | None = None
+if sys.platform != "win32":
+    import fcntl
+
+    _FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", None)
+_NO_FULL_SYNC = frozenset((errno.EINVAL, errno.ENOTSUP, errno.ENOTTY))
 _TEMPORARY = re.compile(r"\.([0-9a-f]{24})\.[0-9]+\.[0-9a-f]+\.tmp\Z")
 
 
@@ -66,13 +74,27 @@ def identity_of(status: os.stat_result) -> Identity:
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
+def sync(descriptor: int) -> None:
+    """Wait until what was written to an open file would survive a loss of power. Raises OSError."""
+    if sys.platform != "win32" and _FULL_SYNC is not None:
+        try:
+            fcntl.fcntl(descriptor, _FULL_SYNC)
+        except OSError as error:
+            # File systems of networks and of other makers may lack it.
+            if error.errno not in _NO_FULL_SYNC:
+                raise
+        else:
+            return
+    os.fsync(descriptor)
+
+
 def sync_directory(directory: Path) -> None:
     """Make names that came or went in this directory last. Windows has no such call."""
     if os.name == "nt":
         return
     handle = os.open(directory, os.O_RDONLY)
     try:
-        os.fsync(handle)
+        sync(handle)
     finally:
         os.close(handle)
 
@@ -111,7 +133,7 @@ def replace_file(
             _keep_mode(path, target.fileno())
             write(target)
             target.flush()
-            os.fsync(target.fileno())
+            sync(target.fileno())
             if os.name == "nt":
                 target.close()
             if _identity_at(path) != old:

@@ -104,6 +104,8 @@ class Projects:
         self.namespace = namespace
         self.sealer = sealer
         self._known_form = False
+        # Every project as of a number of truth: each question of all projects asks for them.
+        self._all: tuple[int, tuple[ProjectRow, ...]] = (-1, ())
 
     @contextmanager
     def change(self) -> Iterator[ProjectWork]:
@@ -129,7 +131,11 @@ class Projects:
 
     def rows(self) -> tuple[ProjectRow, ...]:
         """Every project as truth has it, in order of their ids."""
-        return self._projects("ORDER BY project_id")
+        self.sealer.check()
+        version = self.version()
+        if not version or self._all[0] != version:
+            self._all = (version, self._projects("ORDER BY project_id"))
+        return self._all[1]
 
     def row(self, project_id: str) -> ProjectRow:
         """The project of this id. `NotFound` when there is none (any more)."""

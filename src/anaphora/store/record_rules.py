@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any, Literal
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal
 
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.memory_values import MemoryRecord, NewMemory
@@ -42,6 +42,10 @@ __all__ = [
 
 NewId = Callable[[], str]
 
+CLOCKS_APART: Final = timedelta(minutes=5)
+"""How far the clocks of servers that share a database may differ: what is said now comes after what
+another one has noted within this time to come."""
+
 
 @dataclass(frozen=True, slots=True)
 class Put:
@@ -53,11 +57,15 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """A memory as it would be if nothing like it were there, and its identity."""
+    """A memory as it would be if nothing like it were there, and its identity.
+
+    `is_now` says that its time is this machine's, not one that somebody gave.
+    """
 
     record: MemoryRecord
     same_key: str
     replaces: str | None = None
+    is_now: bool = False
 
     @property
     def at(self) -> datetime:
@@ -86,7 +94,8 @@ def drafted(new: NewMemory, now: datetime, record_id: str) -> Drafted:
         parent=new.parent,
         expires_at=new.expires_at,
     )
-    return Drafted(record, same_key_of(record) if new.dedupe else STANDS_ALONE, new.supersedes)
+    key = same_key_of(record) if new.dedupe else STANDS_ALONE
+    return Drafted(record, key, new.supersedes, new.created_at is None)
 
 
 def put_all(work: RecordWork, drafts: Sequence[Drafted], new_id: NewId) -> list[Put]:
@@ -178,10 +187,26 @@ def _superseding(work: RecordWork, replaced: str, done: Put, at: datetime) -> Pu
 
 def _put_without_path(work: RecordWork, draft: Drafted) -> Put:
     known = work.having(draft.same_key) if draft.same_key != STANDS_ALONE else ()
+    draft = _after(draft, known)
     said = [one for one in known if _stands(one, draft.at)]
     if said:
         return _reinforce(work, said[-1], draft)
     return _add(work, draft)
+
+
+def _after(draft: Drafted, known: Iterable[MemoryRecord]) -> Drafted:
+    """What is said now comes after what is known, by whichever server's clock that was noted.
+
+    Otherwise a value from a machine whose clock is a little late would go into history, unseen.
+    """
+    if not draft.is_now:
+        return draft
+    noted = (t for one in known for t in (one.valid_from, one.last_reinforced, one.valid_to) if t)
+    at = max((t for t in noted if t <= draft.at + CLOCKS_APART), default=draft.at)
+    if at <= draft.at:
+        return draft
+    moved = replace(draft.record, created_at=at, last_reinforced=at, valid_from=at)
+    return replace(draft, record=moved)
 
 
 def _stands(record: MemoryRecord, at: datetime) -> bool:
@@ -192,6 +217,7 @@ def _stands(record: MemoryRecord, at: datetime) -> bool:
 
 def _put_at_path(work: RecordWork, draft: Drafted, path: str, new_id: NewId) -> Put:
     line = work.versions(path)
+    draft = _after(draft, line)
     before = next((v for v in reversed(line) if v.valid_from <= draft.at), None)
     if before is not None and _is_same(work, before, draft) and _stands(before, draft.at):
         return _reinforce(work, before, draft)

@@ -50,6 +50,13 @@ _FIND_BY = {
     )
     for name in ("record_id", "same_key", "path_key")
 }
+# Not one statement with OR: SQLite read every link of the namespace for that.
+_LINKS_AT = [
+    select(link.c.record_id, link.c.other_id, link.c.kind, link.c.strength).where(
+        link.c.namespace == bindparam("namespace"), end.in_(bindparam("some", expanding=True))
+    )
+    for end in (link.c.record_id, link.c.other_id)
+]
 _INSERT = {table.name: table.insert() for table in (record, record_event, link, tombstone)}
 _UPDATED = [name for name in COLUMNS if name != "record_id"] + ["path_key"]
 _UPDATE = (
@@ -194,12 +201,12 @@ class RecordWork:
 
     def linked(self, record_ids: Iterable[str]) -> list[RecordLink]:
         """The links that have one of these ids at either end."""
-        columns = [link.c.record_id, link.c.other_id, link.c.kind, link.c.strength]
         found: dict[tuple[str, str], RecordLink] = {}
         for some in _portions(record_ids):
-            here = or_(link.c.record_id.in_(some), link.c.other_id.in_(some))
-            for row in self._select(columns, link, here):
-                found[row[0], row[1]] = RecordLink(*row)
+            given = {"namespace": self.write.namespace, "some": some}
+            for statement in _LINKS_AT:
+                for row in self.write.connection.execute(statement, given):
+                    found[row[0], row[1]] = RecordLink(*row)
         return list(found.values())
 
     def join(self, links: Iterable[RecordLink]) -> None:

@@ -67,10 +67,11 @@ _TOMBSTONES = (
     "SELECT seq, owner_id FROM tombstone WHERE namespace = :namespace AND kind = 'memory' "
     "AND seq > :since ORDER BY seq LIMIT :limit"
 )
-_LINKS = (
-    "SELECT record_id, other_id, kind, strength FROM link "
-    "WHERE namespace = :namespace AND (record_id IN ({ids}) OR other_id IN ({ids})) "
-    "ORDER BY strength DESC, record_id, other_id"
+# Not one SELECT with OR: SQLite read every link of the namespace for that.
+_LINKS = " UNION ALL ".join(
+    "SELECT record_id, other_id, kind, strength FROM link "  # noqa: S608 - names of ours
+    f"WHERE namespace = :namespace AND {end} IN ({{ids}})"
+    for end in ("record_id", "other_id")
 )
 _SAME_TEXT = (
     "SELECT record_id, text FROM record WHERE namespace = :namespace AND kind = 'memory' "

@@ -104,10 +104,11 @@ class SqlConversationStore:
         """Keep what the assistant answered, and the intent that it answered."""
         return self.append(conversation_id, "assistant", text, intent_id=intent_id)
 
-    def extend(self, conversation_id: str, turns: Sequence[NewTurn]) -> range:
+    def extend(self, conversation_id: str, turns: Sequence[NewTurn], *, title: str = "") -> range:
         """Keep several turns in one write, all or none; the places that they got.
 
-        Blank ones are left out. The range is empty when nothing was kept.
+        Blank ones are left out. The range is empty when nothing was kept. `title` is that of a
+        conversation that begins with them, and nothing to one that is there.
         """
         _checked(conversation_id)
         news = [turn for turn in turns if not is_blank(turn)]
@@ -117,6 +118,10 @@ class SqlConversationStore:
         with self._write() as write:
             head = self._head(write, conversation_id)
             start = head.turn_count if head is not None else 0
+            if head is None and title.strip():
+                from anaphora.store.sql.thread_rows import ThreadHead
+
+                head = ThreadHead(0, None, title.strip(), ZERO_TIME, 0)
             self._add(write, conversation_id, head, ready)
             if self._sidecar is not None:
                 notes = notes_of(conversation_id, start, news, ready)

@@ -117,10 +117,11 @@ class ConversationStore:
         """Keep what the assistant answered, and the intent that it answered."""
         return self.append(conversation_id, "assistant", text, intent_id=intent_id)
 
-    def extend(self, conversation_id: str, turns: Sequence[NewTurn]) -> range:
+    def extend(self, conversation_id: str, turns: Sequence[NewTurn], *, title: str = "") -> range:
         """Keep several turns in one write, all or none; the places that they got.
 
-        Blank ones are left out. The range is empty when nothing was kept.
+        Blank ones are left out. The range is empty when nothing was kept. `title` is that of a
+        conversation that begins with them, and nothing to one that is there.
         """
         if not self.enabled:
             return range(0)
@@ -134,7 +135,7 @@ class ConversationStore:
             "append to",
             conversation_id,
             range(0),
-            lambda: self._writer.extend(conversation_id, news, ready),
+            lambda: self._writer.extend(conversation_id, news, ready, title.strip()),
         )
 
     def recent(self, conversation_id: str, n: int = DEFAULT_RECENT) -> tuple[Turn, ...]:

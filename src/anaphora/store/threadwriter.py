@@ -63,13 +63,24 @@ class ThreadWriter:
         self._mutex = Lock()
         self._tails: OrderedDict[str, Tail] = OrderedDict()
 
-    def extend(self, conversation_id: str, news: Sequence[NewTurn], turns: Sequence[Turn]) -> range:
-        """Add `turns`, made from `news`, in one write; the places that they got."""
+    def extend(
+        self,
+        conversation_id: str,
+        news: Sequence[NewTurn],
+        turns: Sequence[Turn],
+        title: str = "",
+    ) -> range:
+        """Add `turns`, made from `news`, in one write; the places that they got.
+
+        A thread that begins with them gets the title.
+        """
 
         def add() -> range:
             path = self._folder.path(conversation_id)
             tail = self._tail(conversation_id, path)
             self._note(conversation_id, tail.count, news, turns)
+            if tail.identity == NO_FILE and tail.document is not None:
+                tail.document.title = title
             tail = append_turns(path, conversation_id, tail, turns, self._folder.form)
             self._remember(conversation_id, tail)
             return range(tail.count - len(turns), tail.count)

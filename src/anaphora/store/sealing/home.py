@@ -86,11 +86,17 @@ class Home:
         return self.keychain if kept == "keychain" else KeyFile(self.root / KEY_FILE)
 
     def folders(self) -> Iterator[tuple[str, Path]]:
-        """Folder name of the namespace, and folder, of all threads that there are."""
+        """Folder name of the namespace, and folder, of all threads. `StoreError` if unknown."""
         yield DEFAULT_NAMESPACE, self.conversations
-        with suppress(FileNotFoundError):
-            for place in sorted((self.root / "namespaces").iterdir()):
-                yield place.name, place / "conversations"
+        others = self.root / "namespaces"
+        try:
+            found = sorted(others.iterdir())
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise translate(error, "read", others) from error
+        for place in found:
+            yield place.name, place / "conversations"
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -256,6 +262,12 @@ def rotate(home: Home, *, kept: Kept | None = None, deep: bool = False) -> None:
     before opens older backups alone. `deep` also makes a new data key and encrypts everything
     again. A crash leaves the old key or the new one in force, and that one is kept.
     """
+    if deep and _marker(home).state == "rekeying":
+        # It was interrupted after the master key had been changed: the rest is all there is to do.
+        from anaphora.store.sealing import convert
+
+        convert.rekey(home)
+        return
     with home.locked():
         marker = _marker(home)
         if marker.state != "sealed":

@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from anaphora.errors import MissingExtra, NoKeyringError
-from anaphora.store.disk import NO_FILE, identity_of, make_directory, replace_file, translate
+from anaphora.store.disk import (
+    NO_FILE,
+    identity_of,
+    make_directory,
+    replace_file,
+    sync_directory,
+    translate,
+)
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -141,6 +148,7 @@ class KeyFile:
             return
         try:
             self.path.unlink()
+            sync_directory(self.path.parent)
         except OSError as error:
             raise translate(error, "remove", self.path) from error
 

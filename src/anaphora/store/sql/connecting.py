@@ -11,10 +11,27 @@ from pathlib import Path
 from typing import Any
 
 from pysqlite3 import dbapi2
-from sqlalchemy import Connection, Engine, create_engine, event, inspect, select, text
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    create_engine,
+    event,
+    inspect,
+    make_url,
+    select,
+    text,
+)
 from sqlalchemy.exc import SQLAlchemyError
 
-from anaphora.errors import AnaphoraError, MissingExtra, ReadOnly, SchemaTooNew, StoreError
+from anaphora.errors import (
+    AnaphoraError,
+    InvalidInput,
+    MissingExtra,
+    ReadOnly,
+    SchemaTooNew,
+    StoreError,
+)
 from anaphora.store.sql import sqlite
 from anaphora.store.sql.faults import explain
 from anaphora.store.sql.revision import REVISION, REVISION_TABLE, is_older
@@ -44,9 +61,17 @@ def open_sqlite(path: Path) -> Engine:
 
 
 def open_postgresql(url: str, location: str) -> Engine:
-    """An engine on the database at `url`. `MissingExtra` when psycopg is not installed."""
+    """An engine on the database at `url`. `MissingExtra` when psycopg is not installed.
+
+    Two parameters of the URL are ours, the others are libpq's. `pool_size` is how many connections
+    stay open when they are not used (8). `prepare_threshold` is how often a statement is run before
+    the server is made to keep it (5); "none" is for poolers that hand a connection to another
+    client after each transaction and do not know whose statement it keeps. `InvalidInput` for
+    anything else.
+    """
     try:
-        engine = create_engine(url, pool_pre_ping=True, pool_size=8, max_overflow=-1)
+        target, options = _pooling(make_url(url))
+        engine = create_engine(target, pool_pre_ping=True, max_overflow=-1, **options)
     except ModuleNotFoundError as error:
         raise MissingExtra("postgresql", "psycopg") from error
     except SQLAlchemyError as error:
@@ -58,6 +83,23 @@ def make_tables(connection: Connection) -> None:
     """Make every table of the present schema and note its revision."""
     metadata.create_all(connection)
     connection.execute(revision.insert().values(version_num=REVISION))
+
+
+def _pooling(url: URL) -> tuple[URL, dict[str, Any]]:
+    """The URL without the parameters that are ours, and what they say to `create_engine`."""
+    query = dict(url.query)
+    options: dict[str, Any] = {"pool_size": _count("pool_size", query.pop("pool_size", "8"))}
+    threshold = query.pop("prepare_threshold", None)
+    if threshold is not None:
+        kept = None if threshold == "none" else _count("prepare_threshold", threshold)
+        options["connect_args"] = {"prepare_threshold": kept}
+    return url.set(query=query), options
+
+
+def _count(name: str, given: str | tuple[str, ...]) -> int:
+    if not isinstance(given, str) or not given.isdecimal():
+        raise InvalidInput(f"{name} in the database's URL", given, "expected a whole number")
+    return int(given)
 
 
 def _queue_pool() -> Any:
@@ -91,6 +133,9 @@ def _bring_up(engine: Engine, location: str) -> None:
     try:
         with engine.connect() as connection:
             connection.execution_options(anaphora_begin="BEGIN IMMEDIATE")
+            if connection.dialect.name == "postgresql":
+                # Whoever has waited for the lock must see what was made meanwhile.
+                connection.execution_options(isolation_level="READ COMMITTED")
             with connection.begin():
                 if connection.dialect.name == "postgresql":
                     lock = text("SELECT pg_advisory_xact_lock(:key)")

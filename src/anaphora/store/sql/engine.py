@@ -12,7 +12,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from anaphora.errors import AnaphoraError, Closed, InvalidInput, StoreError
 from anaphora.store.escaping import MARK, escape, unescape
 from anaphora.store.sql import sqlite
-from anaphora.store.sql.faults import BUSY_SECONDS, explain
+from anaphora.store.sql.faults import BUSY_SECONDS, explain, was_in_the_way
 from anaphora.store.sql.revision import REVISION, REVISION_TABLE
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ __all__ = ["Truth", "Write", "open_truth"]
 
 _POSTGRES = re.compile(r"postgres(ql)?(\+psycopg)?://", re.IGNORECASE)
 _FILE_URL = "sqlite:///"
+# Each beginning that fails has seen another write of the namespace succeed.
+_BEGINNINGS = 20
 # Connections that a parent process opened. They must be neither used nor closed after a fork.
 _inherited: list[object] = []
 
@@ -109,16 +111,13 @@ class Truth:
         on the disk; when the body raises, nothing of it is, and no number is lost. `ReadOnly`,
         `DiskFull` or `StoreError` when the database refuses.
         """
-        with (
-            self._turn(),
-            self._transaction("write", anaphora_begin="BEGIN IMMEDIATE") as connection,
-        ):
+        with self._turn(), ExitStack() as stack:
             from anaphora.store.sql import heads
 
-            change = Write(connection, namespace, heads.lock(connection, namespace))
+            change = self._begun(stack, namespace)
             yield change
             if change.changed:
-                heads.advance(connection, namespace, change.seq)
+                heads.advance(change.connection, namespace, change.seq)
 
     def version(self, namespace: str) -> int:
         """The last sequence number committed in `namespace`, 0 before the first write."""
@@ -158,6 +157,27 @@ class Truth:
             reader.close()
         if engine is not None:
             engine.dispose()
+
+    def _begun(self, stack: ExitStack, namespace: str) -> Write:
+        """A write that has its namespace's head, begun again where another one was in the way.
+
+        A database that knows no READ COMMITTED refuses who has waited for the head (40001). By
+        then nothing was done, so nothing is done twice.
+        """
+        from anaphora.store.sql import heads
+
+        for left in reversed(range(_BEGINNINGS)):
+            try:
+                with ExitStack() as begun:
+                    transaction = self._transaction("write", anaphora_begin="BEGIN IMMEDIATE")
+                    connection = begun.enter_context(transaction)
+                    change = Write(connection, namespace, heads.lock(connection, namespace))
+                    stack.enter_context(begun.pop_all())
+                    return change
+            except StoreError as error:
+                if not (left and was_in_the_way(error)):
+                    raise
+        raise AssertionError("the last beginning raises or returns")
 
     def _plain_rows(
         self, statement: str, parameters: Mapping[str, str | int | None]

@@ -13,16 +13,23 @@ from pathlib import Path
 
 from anaphora.errors import AnaphoraError, DiskFull, ReadOnly, StoreError
 
-__all__ = ["BUSY_SECONDS", "explain"]
+__all__ = ["BUSY_SECONDS", "IDLE_SECONDS", "explain", "was_in_the_way"]
 
 BUSY_SECONDS = 30
 """How long a writer waits for another one before it gives up."""
+IDLE_SECONDS = 60
+"""How long a server's database lets a write say nothing before it is undone: of a machine that has
+lost its power the database hears nothing, and the locks of its last write would stay for hours."""
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 _NO_WRITE = {errno.EROFS, errno.EACCES, errno.EPERM}
 # Class 53 is "insufficient resources"; 42501 is a role without the right to write.
 _PG_NO_ROOM = "53100"
 _PG_NO_WRITE = {"25006", "42501"}
+_PG_BUSY = "55P03"
+# A transaction that could not be put in order with another one, or a deadlock: undone, to be done
+# again.
+_PG_IN_THE_WAY = {"40001", "40P01"}
 _SQLITE_WORDS = {
     "SQLITE_BUSY": f"another process kept it locked for {BUSY_SECONDS} s",
     "SQLITE_LOCKED": f"another process kept it locked for {BUSY_SECONDS} s",
@@ -52,7 +59,15 @@ def explain(error: BaseException, operation: str, place: Path | str) -> Anaphora
         return DiskFull(operation, place, _words(cause))
     if state in _PG_NO_WRITE:
         return ReadOnly(operation, place, _words(cause))
+    if state == _PG_BUSY:
+        return StoreError(operation, place, f"another writer kept it locked for {BUSY_SECONDS} s")
     return StoreError(operation, place, _words(cause))
+
+
+def was_in_the_way(error: AnaphoraError) -> bool:
+    """Whether a server undid the transaction only because of another one at the same moment."""
+    cause = getattr(error.__cause__, "orig", None)
+    return getattr(cause, "sqlstate", None) in _PG_IN_THE_WAY
 
 
 def _of_system(cause: OSError, operation: str, place: Path | str) -> StoreError:

@@ -6,11 +6,14 @@ that transaction, so that no other write of the namespace takes numbers meanwhil
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from sqlalchemy import Connection, Table, bindparam, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from anaphora.errors import SchemaTooNew, StoreError
+from anaphora.store.sql.faults import BUSY_SECONDS, IDLE_SECONDS
+from anaphora.store.sql.revision import REVISION, REVISION_TABLE, is_older
 from anaphora.store.sql.schema import head
 
 __all__ = ["advance", "insert_into", "lock"]
@@ -28,13 +31,38 @@ def _locking(make: Any) -> Any:
 
 # Made once: every write runs both, and building them takes as long as running them.
 _LOCK = {"postgresql": _locking(postgresql.insert), "sqlite": _locking(sqlite.insert)}
+# For this transaction alone (`true`): a pooler may give the connection to another program then.
+_LIMITS = (
+    f"SELECT set_config('lock_timeout', '{BUSY_SECONDS}s', true), "  # noqa: S608 - names of ours
+    f"set_config('idle_in_transaction_session_timeout', '{IDLE_SECONDS}s', true), "
+    f"(SELECT version_num FROM {REVISION_TABLE})"
+)
+_FOUND = f"SELECT version_num FROM {REVISION_TABLE}"  # noqa: S608
 _ADVANCE = update(head).where(head.c.namespace == bindparam("here")).values(seq=bindparam("upto"))
 
 
 def lock(connection: Connection, namespace: str) -> int:
-    """Lock the namespace's head, made with 0 when it is new, and return its number."""
+    """Lock the namespace's head, made with 0 when it is new, and return its number.
+
+    On a server nothing waits for ever, neither here nor for a writer that is gone. SQLite's own
+    busy timeout does the like. `SchemaTooNew` where a newer program has migrated the database
+    since this one opened it.
+    """
+    if connection.dialect.name == "postgresql":
+        *_, found = connection.exec_driver_sql(_LIMITS).one()
+    else:
+        found = connection.exec_driver_sql(_FOUND).scalar_one()
+    if found != REVISION:
+        _refuse(str(found))
     statement = _LOCK[connection.dialect.name]
     return int(connection.execute(statement, {"namespace": namespace}).scalar_one())
+
+
+def _refuse(found: str) -> NoReturn:
+    if is_older(found):
+        reason = f"its schema has become revision {found} meanwhile: open it again"
+        raise StoreError("write", "the database", reason)
+    raise SchemaTooNew("the database", found)
 
 
 def advance(connection: Connection, namespace: str, seq: int) -> None:

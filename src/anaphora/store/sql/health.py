@@ -15,6 +15,10 @@ from anaphora.store.sql.revision import REVISION_TABLE
 
 __all__ = ["TruthHealth", "check_truth"]
 
+# Without these a server acknowledges what is not on its disk, or tears pages when it fails
+# (https://www.postgresql.org/docs/current/wal-reliability.html).
+_DURABLE = ("fsync", "full_page_writes", "synchronous_commit")
+
 
 @dataclass(frozen=True, slots=True)
 class TruthHealth:
@@ -71,7 +75,12 @@ def _of_file(truth: Truth) -> TruthHealth:
 def _of_server(truth: Truth) -> TruthHealth:
     try:
         version = str(truth.rows("SHOW server_version", {})[0][0])
-        return TruthHealth(truth.location, "postgresql", version, _revision(truth))
+        risky = tuple(
+            f"the server has {name} = off: what is acknowledged can be lost when it fails"
+            for name in _DURABLE
+            if truth.rows(f"SHOW {name}", {})[0][0] == "off"
+        )
+        return TruthHealth(truth.location, "postgresql", version, _revision(truth), problems=risky)
     except StoreError as error:
         return TruthHealth(truth.location, "postgresql", "", None, problems=(str(error),))
 

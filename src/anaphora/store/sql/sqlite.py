@@ -16,6 +16,7 @@ from typing import Any
 from pysqlite3 import dbapi2
 
 from anaphora.errors import StoreError
+from anaphora.store.disk import sync_directory
 from anaphora.store.sql.faults import BUSY_SECONDS, explain
 
 __all__ = ["Reader", "connect", "exists", "library_version", "prepare_file", "wal_is_safe"]
@@ -56,7 +57,7 @@ def prepare_file(path: Path) -> None:
         with FileLock(f"{path}.lock", timeout=BUSY_SECONDS, mode=0o600):
             # 0600 from the first moment on: SQLite gives the journals the mode of the file.
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-            _sync_directory(path.parent)
+            sync_directory(path.parent)
             _set_journal(path)
     except OSError as error:  # among them filelock's own Timeout
         raise explain(error, "create", path) from error
@@ -122,6 +123,9 @@ def _connect(path: Path, query: str) -> Any:
     )
     try:
         connection.execute("PRAGMA synchronous = FULL")
+        # On macOS alone: wait for the drive, too, as `disk.sync` does.
+        connection.execute("PRAGMA fullfsync = ON")
+        connection.execute("PRAGMA checkpoint_fullfsync = ON")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute("PRAGMA trusted_schema = OFF")
@@ -191,14 +195,4 @@ def _make_folder(folder: Path) -> None:
         return
     _make_folder(folder.parent)
     folder.mkdir(mode=0o700, exist_ok=True)
-    _sync_directory(folder.parent)
-
-
-def _sync_directory(directory: Path) -> None:
-    if os.name == "nt":
-        return  # Windows has no handle of a directory to sync.
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_directory(folder.parent)

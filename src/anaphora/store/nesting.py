@@ -1,0 +1,33 @@
+"""How deep a JSON value is nested: for readers of what others wrote, which call themselves.
+
+In: a value, and the text that it was read from. Out: yes or no. It never calls itself, so that no
+depth is too much for it; what Python's own decoder bears differs from one version to the next.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+__all__ = ["DEEPEST", "is_too_deep"]
+
+DEEPEST: Final = 200
+"""Lists and objects within one another: far more than anybody's export has."""
+
+
+def is_too_deep(value: object, text: str, start: int = 0, end: int | None = None) -> bool:
+    """Whether `value`, read from `text[start:end]`, is nested deeper than `DEEPEST`."""
+    # Nearly every value is settled by how often its text opens anything.
+    if text.count("[", start, end) + text.count("{", start, end) <= DEEPEST:
+        return False
+    level: list[Any] = [value]
+    for _ in range(DEEPEST + 1):
+        level = [
+            part
+            for whole in level
+            if isinstance(whole, dict | list)
+            for part in (whole.values() if isinstance(whole, dict) else whole)
+            if isinstance(part, dict | list)
+        ]
+        if not level:
+            return False
+    return True
