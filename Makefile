@@ -8,8 +8,10 @@ FILE ?= examples/conversation.json
 ASK ?=
 SHARED ?= ../shared/data
 PYTHONS ?=
+# SECONDS is a variable of the shell too: only what stands here or on the command line counts.
+SECONDS := 60
 
-.PHONY: help setup demo test check bench format lint types imports wheel docs lock model clean
+.PHONY: help setup demo test fuzz check bench format lint types imports wheel docs lock model clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -33,6 +35,9 @@ demo: setup  ## import a conversation and recall from it (FILE=your-export.json 
 
 test: setup  ## run every test
 	$(BIN)/python -m pytest
+
+fuzz: setup  ## hostile inputs to everything that reads others' data (SECONDS=60 for each target)
+	$(BIN)/python -m pytest -n 0 -q -s tests/fuzz --fuzz-seconds $(SECONDS)
 
 check: format lint types imports test  ## formatting, lint, types, import rules, tests
 

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.docs.pages import blocks as blocks_of
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -20,13 +21,14 @@ ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    return [block.text for block in blocks_of(README) if block.language == language]
 
 
 def commands() -> list[str]:
     return [line for block in blocks("console") for line in block.splitlines() if line.strip()]
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.promise("cli.documented")
 def test_the_commands_of_the_program_run_in_their_order(tmp_path: Path) -> None:
     """Each `anaphora` line of the README does its work, on the shipped example."""

@@ -1,0 +1,35 @@
+"""The reference is made out of the code, and nothing that is read from outside is missing in it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+from tests.docs.running import ROOT
+
+from anaphora import config
+
+
+@pytest.mark.promise("docs.reference")
+def test_the_reference_is_what_the_code_says() -> None:
+    """Made again, no page of the reference changes."""
+    done = subprocess.run(
+        [sys.executable, "tools/reference.py", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.promise("docs.reference")
+def test_every_variable_is_described() -> None:
+    """What `config.py` reads from the environment is what it describes."""
+    source = (ROOT / "src" / "anaphora" / "config.py").read_text("utf-8")
+    code = source[source.index("def load_settings") :]
+    read = set(re.findall(r'"((?:ANAPHORA|OPENAI|ANTHROPIC|GOOGLE|GEMINI)_\w+)"', code))
+    read |= set(re.findall(r'"(CLAUDE_\w+|CODEX_\w+)"', code)) | set(config.CONVERSATIONS_VARIABLES)
+    assert read == {one.name for one in config.VARIABLES}
