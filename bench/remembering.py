@@ -45,7 +45,7 @@ class _Exact:
             return [[] for _ in rows]
         cosines = rows @ self.rows.T
         return [
-            [(self.ids[n], float(row[n]), "") for n in np.argpartition(-row, 10)[:10].tolist()]
+            [(self.ids[n], float(row[n])) for n in np.argpartition(-row, 10)[:10].tolist()]
             for row in cosines
         ]
 

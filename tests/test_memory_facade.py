@@ -514,3 +514,14 @@ def test_moving_to_another_embedder_and_back(open_memory: OpenMemory, tmp_path: 
         assert talk.degraded == ()
         moved.close()
     assert names == [first, names[1], first]
+
+
+@pytest.mark.promise("remember.never_blocks")
+def test_what_was_kept_before_the_model_was_there_is_found_by_meaning(tmp_path: Path) -> None:
+    """A memory that was written cold gets its vector with the next question, not only by words."""
+    with Memory.open(tmp_path / "home", warm=False) as memory:
+        memory.remember("Ada is allergic to walnuts")
+    with Memory.open(tmp_path / "home") as memory:
+        found = memory.recall("which food must we keep away from her?")
+        assert [hit.text for hit in found] == ["Ada is allergic to walnuts"]
+        assert not found.degraded

@@ -92,9 +92,11 @@ class AsyncConversations:
             lambda store: store.append_assistant(conversation_id, text, intent_id=intent_id)
         )
 
-    async def extend(self, conversation_id: str, turns: Sequence[NewTurn]) -> range:
+    async def extend(
+        self, conversation_id: str, turns: Sequence[NewTurn], *, title: str = ""
+    ) -> range:
         """As `ConversationStore.extend`."""
-        return await self._do(lambda store: store.extend(conversation_id, turns))
+        return await self._do(lambda store: store.extend(conversation_id, turns, title=title))
 
     async def recent(self, conversation_id: str, n: int = 16) -> tuple[Turn, ...]:
         """As `ConversationStore.recent`."""

@@ -272,9 +272,16 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
         sealer=hidden,
     )
     recall_turns = ConversationRecall(conversations, turns, embedder, wiring.clock)
-    recall_memories = MemoryRecall(records, memories, embedder, wiring.clock, settings.half_lives)
     remember = Remember(
         records, vectors, embedder, memories.neighbours, clock=wiring.clock, ids=wiring.ids
+    )
+    recall_memories = MemoryRecall(
+        records,
+        memories,
+        embedder,
+        wiring.clock,
+        settings.half_lives,
+        fill=remember.fill_vectors,
     )
     rows = DeepRows(truth, name, sealing.rows)
 

@@ -85,6 +85,5 @@ class Desk:
             return [[] for _ in rows]
         cosines = rows @ np.concatenate(matrices).astype(np.float32).T
         return [
-            [(owners[n], float(row[n]), "") for n in np.argsort(-row)[:10].tolist()]
-            for row in cosines
+            [(owners[n], float(row[n])) for n in np.argsort(-row)[:10].tolist()] for row in cosines
         ]

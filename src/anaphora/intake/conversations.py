@@ -168,7 +168,6 @@ class _Import:
         self._counts["forgotten"] += found.forgotten
         self._write(item, found)
         self._threads.update(found.threads)
-        self._entitle(item, found)
 
     def _write(self, item: ImportedConversation, found: Plan) -> None:
         for thread_id, turns in found.appends.items():
@@ -191,6 +190,9 @@ class _Import:
                     )
                     for turn in turns
                 ],
+                # A chat that begins here has the title of its source; a branch is named by its
+                # turns. In the same write: an import that is cut off there never comes back for it.
+                title=item.title if thread_id == item.conversation_id else "",
             )
             self._counts["added"] += len(written)
             if len(written) < len(turns):
@@ -202,8 +204,3 @@ class _Import:
                         f"the store did not keep {lost} turns",
                     )
                 )
-
-    def _entitle(self, item: ImportedConversation, found: Plan) -> None:
-        """Give a chat that begins here the title of its source; a branch is named by its turns."""
-        if item.title.strip() and item.conversation_id in found.started:
-            self._store.set_title(item.conversation_id, item.title)

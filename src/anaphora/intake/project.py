@@ -23,9 +23,11 @@ from anaphora.intake.gitlog import GitHistory, read_history
 from anaphora.intake.mentions import NoteLinker
 from anaphora.intake.project_files import embedded_text
 from anaphora.intake.project_folders import (
+    State,
     changed_files,
     folder_times,
     folders_changed,
+    known_states,
     path_inside,
     project_folder,
 )
@@ -65,8 +67,12 @@ class Refreshed:
 class _Watched:
     """What is known of a project's files, as long as truth has the same."""
 
+    version: int
+    row: ProjectRow
+    root: Path
     stamp: tuple[int, int]
     files: dict[str, FileRow]
+    states: list[State]
 
 
 class IndexProject:
@@ -139,18 +145,19 @@ class IndexProject:
         Quick where nothing did. Makes no vectors. NotFound when there is no such project.
         """
         with self._lock:
-            row = self._projects.row(project)
-            root = Path(row.root)
+            known = self._known(project)
+            root, started = known.root, self._wall()
+            walked = folders_changed(known.row.folders, root)
+            todo, gone = ([], []) if walked else changed_files(root, known.states)
+            if not (walked or todo or gone):
+                return Refreshed()
             if not root.is_dir():
                 return Refreshed(missing=True)
-            files = self._files_of(project)
-            run = Pass(self._tools, row, root, files)
-            started = self._wall()
-            walked = folders_changed(row.folders, root)
+            files = dict(known.files)
+            run = Pass(self._tools, known.row, root, files)
             if walked:
                 todo = run.sort(None)
             else:
-                todo, gone = changed_files(root, files)
                 run.missing = {path: files[path] for path in gone}
             if len(todo) + len(run.missing) > _REFRESHED:
                 return Refreshed(left=len(todo) + len(run.missing))
@@ -347,13 +354,21 @@ class IndexProject:
             degraded=degraded,
         )
 
-    def _files_of(self, project: str) -> dict[str, FileRow]:
-        stamp = self._projects.last_file(project)
-        watched = self._watched.get(project)
-        if watched is None or watched.stamp != stamp:
-            watched = _Watched(stamp, self._projects.files(project))
-            self._watched[project] = watched
-        return dict(watched.files)
+    def _known(self, project: str) -> _Watched:
+        """What truth has of a project and its files, read again where truth has changed."""
+        version = self._projects.version()
+        known = self._watched.get(project)
+        if known is not None and known.version == version:
+            return known
+        row, stamp = self._projects.row(project), self._projects.last_file(project)
+        root = Path(row.root)
+        if known is not None and (known.stamp, known.root) == (stamp, root):
+            known = replace(known, version=version, row=row)
+        else:
+            files = self._projects.files(project)
+            known = _Watched(version, row, root, stamp, files, known_states(root, files))
+        self._watched[project] = known
+        return known
 
 
 def _free_name(root: Path, taken: set[str]) -> str:

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PARSER",
+    "SIGNED",
     "Looked",
     "Stat",
     "embedded_text",
     "in_state",
     "looked_at",
-    "same_state",
     "settled",
     "stat_of",
     "unchanged",
@@ -43,8 +43,8 @@ PARSER: Final = 1
 # clock of its disk, and look the same (2 s is the grain of the coarsest, FAT).
 _GRAIN_NS = 2_000_000_000
 _HEAD = 4_000
-# SQL knows signed numbers of 64 bits; an inode may have one bit more.
-_SIGNED = 2**63 - 1
+SIGNED: Final = 2**63 - 1
+"""SQL knows signed numbers of 64 bits; an inode may have one bit more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +70,13 @@ def stat_of(place: Path | str) -> Stat | None:
         found = os.lstat(place)
     except (OSError, ValueError):
         return None
-    return Stat(found.st_size, found.st_mtime_ns, found.st_ino & _SIGNED)
+    return Stat(found.st_size, found.st_mtime_ns, found.st_ino & SIGNED)
 
 
 def unchanged(file: FileRow, stat: Stat) -> bool:
     """Whether a file is surely the one that was read. One that was read too soon never is."""
     same = (file.size, file.mtime_ns, file.inode) == (stat.size, stat.mtime_ns, stat.inode)
     return same and file.parser == PARSER
-
-
-def same_state(file: FileRow, seen: os.stat_result) -> bool:
-    """`unchanged` of a raw state: before each recall it is asked for every file of a project."""
-    return (
-        file.mtime_ns == seen.st_mtime_ns
-        and file.size == seen.st_size
-        and file.inode == seen.st_ino & _SIGNED
-        and file.parser == PARSER
-    )
 
 
 def settled(stat: Stat, now_ns: int) -> Stat:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
+from typing import TypeAlias
 
 from anaphora.errors import InvalidInput
 from anaphora.intake.files import Found
-from anaphora.intake.project_files import same_state, settled, stat_of
+from anaphora.intake.project_files import PARSER, SIGNED, settled, stat_of
 from anaphora.store.project_rows import FileRow
 
 __all__ = [
@@ -21,9 +22,13 @@ __all__ = [
     "folder_times",
     "folders_changed",
     "is_under",
+    "known_states",
     "path_inside",
     "project_folder",
 ]
+
+State: TypeAlias = tuple[str, str, int, int, int]
+"""A file as it was read: path, place on the disk, modification time (ns), bytes, inode."""
 
 
 def project_folder(root: str | Path) -> Path:
@@ -54,20 +59,32 @@ def is_under(path: str, folders: Iterable[str]) -> bool:
     return any(one in {".", path} or path.startswith(one + "/") for one in folders)
 
 
-def changed_files(root: Path, known: Mapping[str, FileRow]) -> tuple[list[Found], list[str]]:
+def known_states(root: Path, known: Mapping[str, FileRow]) -> list[State]:
+    """What `changed_files` compares with, made once for many looks.
+
+    A file that another version has cut is in no state that it could still be in.
+    """
+    base = f"{root}/"
+    return [
+        (path, base + path, row.mtime_ns, row.size if row.parser == PARSER else -1, row.inode)
+        for path, row in known.items()
+    ]
+
+
+def changed_files(root: Path, known: Iterable[State]) -> tuple[list[Found], list[str]]:
     """The known files whose state is another one now, and the paths of those that are gone."""
     todo: list[Found] = []
     missing: list[str] = []
-    base = f"{root}/"
     look = os.lstat
-    for path, row in known.items():
+    # Before each recall this is asked of every file of a project: a call for each would show.
+    for path, place, mtime_ns, size, inode in known:
         try:
-            seen = look(base + path)
+            seen = look(place)
         except (OSError, ValueError):
-            if _is_gone(base + path):
+            if _is_gone(place):
                 missing.append(path)
             continue
-        if not same_state(row, seen):
+        if seen.st_mtime_ns != mtime_ns or seen.st_size != size or seen.st_ino & SIGNED != inode:
             todo.append(Found(path, root / path, seen.st_size, seen.st_mtime_ns))
     return todo, missing
 

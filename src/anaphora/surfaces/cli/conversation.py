@@ -176,7 +176,7 @@ def redact(
     index: Annotated[int, typer.Argument(min=0, help="The turn's index, from 0.")],
     as_json: Json = False,
 ) -> None:
-    """Replace one turn's words by "[redacted]", in the file and in the index."""
+    """Take one turn's words out of the file and the index; its place stays, marked as redacted."""
     with opened(context) as memory:
         if not memory.conversations.redact(conversation_id, index):
             raise NotFound("turn", f"{conversation_id} #{index}")
