@@ -6,8 +6,11 @@ opening, the first recall in a namespace, recalls of namespaces one after anothe
 process holds meanwhile (memory, files, threads), disk and inodes.
 
     python -m bench.scale.namespaces --data DIR --home DIR [--count 10000] [--on files postgresql]
+        [--copied-after 1000]
 
 An interrupted run goes on where it stopped. Vectors come from the pool of `bench.scale.material`.
+The first thousand namespaces are filled by `remember_many`; past `--copied-after` the database
+copies the rows of one of them under another name, and that is marked.
 """
 
 from __future__ import annotations
@@ -41,28 +44,31 @@ EACH: Final = 100
 _TOUR: Final = 3_000
 _LOOK: Final = 100
 _STEP: Final = 100
+_FILLED: Final = 1_000
 _WAYS: Final = ("files", "postgresql")
 
 Row = dict[str, Any]
 
 
-def run(data: Path, folder: Path, count: int, ways: Sequence[str]) -> None:
+def run(data: Path, folder: Path, count: int, ways: Sequence[str], filled: int) -> None:
     """Fill and ask, on files and on a server; keep what was found as soon as it is known."""
     place = RESULTS / "scale_namespaces.json"
     kept: Row = json.loads(place.read_text("utf-8")) if place.is_file() else {}
     kept |= {"title": "Many namespaces in one home", "machine": machine()}
     kept.setdefault("ways", {})
-    texts = filling_texts(data, count * EACH)
+    texts = filling_texts(data, min(count, filled) * EACH)
     embedder = PoolEmbedder(spec_for("minilm").load(), pool(data, folder / "pool"))
     (folder / "asked.json").write_text(json.dumps(questions(data, _LOOK)), encoding="utf-8")
     for way in ways:
         with _database(folder, way) as database:
             home = folder / f"namespaces-{way}"
             kept["ways"][way] = {"filling": _fill(home, database, texts, embedder)}
-            filled = _taken(home, folder, way)
+            copied = _copied(home, database, filled, count)
+            taken = _taken(home, folder, way)
             asked = _child(home, folder / "asked.json", count, database)
             more = {
-                "before": filled,
+                "copied": copied,
+                "before": taken,
                 "after": _taken(home, folder, way),
                 "load": os.getloadavg()[0],
             }
@@ -94,6 +100,42 @@ def _fill(home: Path, database: str | None, texts: Sequence[str], embedder: Embe
             curve.write_text(json.dumps(done), encoding="utf-8")
             print(f"{held['namespaces']:>7,} namespaces  {spent['seconds']:.1f} s", flush=True)
     return done
+
+
+def _copied(home: Path, database: str | None, filled: int, count: int) -> Row:
+    """Namespaces past `filled`, each with the rows of one that was filled, made by the database."""
+    from sqlalchemy import Connection, create_engine, insert, literal, select
+
+    from anaphora.store.sql.schema_tokens import metadata
+
+    tables = [one for one in metadata.sorted_tables if "namespace" in one.c]
+
+    def copy(connection: Connection, number: int) -> None:
+        source = name_of(number % filled)
+        for one in tables:
+            others = [column for column in one.c if column.name != "namespace"]
+            rows = select(literal(name_of(number)), *others).where(one.c.namespace == source)
+            names = ["namespace", *(column.name for column in others)]
+            connection.execute(insert(one).from_select(names, rows))
+
+    began = time.perf_counter()
+    if database is None:
+        import pysqlite3
+
+        engine = create_engine(f"sqlite:///{home / 'anaphora.db'}", module=pysqlite3)
+    else:
+        engine = create_engine(database.replace("postgresql://", "postgresql+psycopg://", 1))
+    with engine.connect() as connection:
+        record = metadata.tables["record"]
+        last = select(record.c.id).where(record.c.namespace == name_of(count - 1))
+        if count <= filled or connection.execute(last).first() is not None:
+            return {"namespaces": max(0, count - filled)}
+        for start in range(filled, count, _STEP):
+            for number in range(start, min(start + _STEP, count)):
+                copy(connection, number)
+            connection.commit()
+    engine.dispose()
+    return {"namespaces": count - filled, "seconds": time.perf_counter() - began}
 
 
 def asked(home: Path, wanted: Sequence[str], count: int, database: str | None) -> Row:
@@ -206,6 +248,12 @@ def _write(kept: Row) -> None:
     rows.append(
         ["filling, namespaces/s, the last tenth", *(_rate(w, first=False) for w in ways.values())]
     )
+    rows.append(
+        [
+            "of them copied by the database",
+            *(f"{w['copied']['namespaces']:,}" for w in ways.values()),
+        ]
+    )
     rows += [[name, *(f"{w[key]:,.1f}" for w in ways.values())] for name, key in _LINES]
     for name, key in (
         ("resident, MB", "resident_mb"),
@@ -251,6 +299,7 @@ def main() -> None:
     parser.add_argument("--home", type=Path, help="a folder to keep homes in")
     parser.add_argument("--count", type=int, default=COUNT)
     parser.add_argument("--on", nargs="+", choices=_WAYS, default=list(_WAYS))
+    parser.add_argument("--copied-after", type=int, default=_FILLED)
     inside = parser.add_argument_group("the process that asks")
     inside.add_argument("--ask", type=Path)
     inside.add_argument("--asked", type=Path)
@@ -262,7 +311,7 @@ def main() -> None:
         return
     if chosen.data is None or chosen.home is None:
         parser.error("--data and --home are needed")
-    run(chosen.data, chosen.home, chosen.count, chosen.on)
+    run(chosen.data, chosen.home, chosen.count, chosen.on, chosen.copied_after)
 
 
 if __name__ == "__main__":

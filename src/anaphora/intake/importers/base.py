@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -79,7 +79,9 @@ class ImportFile:
             info = archive.getinfo(self.member)
         # Zip times have no zone; 1980 is what programs write that have no time to give.
         if info.date_time[0] > _ZIP_EPOCH_YEAR:
-            modified = datetime(*info.date_time, tzinfo=UTC)
+            # They may also be no day of any month.
+            with suppress(ValueError):
+                modified = datetime(*info.date_time, tzinfo=UTC)
         return modified, info.file_size
 
 

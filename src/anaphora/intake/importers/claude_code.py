@@ -62,7 +62,7 @@ _COMMAND_ARGS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 def detect(sample: Sample) -> bool:
     """Whether any of the first lines is a message with a session and an id."""
     return any(
-        value.get("type") in {"user", "assistant"}
+        value.get("type") in ("user", "assistant")
         and "message" in value
         and ("uuid" in value or "sessionId" in value)
         for value in sample.objects()
@@ -118,7 +118,7 @@ def _record(
     session_id = value.get("sessionId")
     title = value.get("customTitle") or value.get("aiTitle") or value.get("summary")
     leaf = value.get("leafUuid") or session_id
-    if kind not in {"user", "assistant"} and isinstance(title, str) and isinstance(leaf, str):
+    if kind not in ("user", "assistant") and isinstance(title, str) and isinstance(leaf, str):
         titles[leaf] = title
         return
     key = session_id if isinstance(session_id, str) and session_id else file.stem
@@ -128,7 +128,7 @@ def _record(
     if value.get("isSidechain") is True:
         session.draft.left_out[SIDECHAIN] += 1
         return
-    if kind not in {"user", "assistant"}:
+    if kind not in ("user", "assistant"):
         session.draft.left_out[RECORD] += 1
         _follow(session, value)
         return

@@ -58,7 +58,7 @@ def detect(sample: Sample) -> bool:
     """Whether the first lines have a session's meta record, payloads, or an old rollout's head."""
     objects = sample.objects()
     if any(
-        value.get("type") in {"session_meta", "response_item", "event_msg", "turn_context"}
+        value.get("type") in ("session_meta", "response_item", "event_msg", "turn_context")
         and "payload" in value
         for value in objects
     ):
@@ -92,7 +92,7 @@ def _session_id(file: ImportFile, first: Mapping[str, object]) -> str:
     payload = first.get("payload")
     head = payload if isinstance(payload, dict) else first
     found = head.get("id")
-    if isinstance(found, str) and found and first.get("type") in {"session_meta", None}:
+    if isinstance(found, str) and found and first.get("type") in ("session_meta", None):
         return found
     named = re.search(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", file.stem)
     return named[0] if named else file.stem
@@ -113,7 +113,7 @@ class _Rollout:
         kind = record.get("type")
         if "payload" not in record:
             # The first layout: the line is the item itself, or the head, or a state record.
-            if kind == "message" or kind in _ITEMS:
+            if isinstance(kind, str) and (kind == "message" or kind in _ITEMS):
                 self._item(record, record, place)
             else:
                 self.draft.left_out[RECORD] += 1
@@ -153,7 +153,7 @@ class _Rollout:
         for block in content:
             if not isinstance(block, dict):
                 raise Malformed(f"a content block that is a {type(block).__name__}, not an object")
-            if block.get("type") not in {"input_text", "output_text", "text"}:
+            if block.get("type") not in ("input_text", "output_text", "text"):
                 self.draft.left_out[ATTACHMENT] += 1
                 continue
             text = text_at(block, "text")

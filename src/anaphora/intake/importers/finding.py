@@ -8,8 +8,11 @@ exports are known to put beside their conversations, are passed over. It reads n
 from __future__ import annotations
 
 import os
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
+from lzma import LZMAError
 from pathlib import Path
 
 from anaphora.intake.importers.base import ImportFile
@@ -18,7 +21,15 @@ from anaphora.values import ImportProblem
 __all__ = ["UNREADABLE", "find", "is_zip"]
 
 # What reading a file or a member of a damaged zip file raises.
-UNREADABLE = (OSError, zipfile.BadZipFile, NotImplementedError, EOFError)
+UNREADABLE = (
+    OSError,
+    zipfile.BadZipFile,
+    NotImplementedError,
+    EOFError,
+    zlib.error,
+    LZMAError,
+    struct.error,
+)
 
 _JSON = (".json", ".jsonl", ".ndjson")
 _COMPANIONS = frozenset(
@@ -86,6 +97,9 @@ def _members(path: Path) -> Iterator[ImportFile | ImportProblem]:
     try:
         with zipfile.ZipFile(path) as archive:
             infos = {info.filename: info for info in archive.infolist() if not info.is_dir()}
+    except UnicodeDecodeError:
+        yield ImportProblem(str(path), "file", "the names in it are not valid UTF-8")
+        return
     except UNREADABLE as error:
         yield ImportProblem(str(path), "file", _why(error))
         return

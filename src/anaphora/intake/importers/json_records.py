@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 
 from anaphora.intake.importers.base import ImportFile, Sample, Shape
+from anaphora.store.nesting import is_too_deep
 from anaphora.values import ImportProblem
 
 __all__ = ["Record", "records", "sample"]
@@ -25,6 +26,7 @@ _SAMPLE_ELEMENTS = 3
 # A damaged array is searched for its next element at this many places, and no further.
 _RECOVERY_TRIES = 20_000
 _RECOVERY_TOO_DEEP = 50
+_DEEP = "nested too deeply"
 
 _UNDECODED = re.compile("[\udc80-\udcff]")
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -116,10 +118,12 @@ def _decode(text: str, position: int, *, whole: bool = False) -> tuple[object, i
     """
     try:
         value, end = _DECODER.raw_decode(text, position)
+        if is_too_deep(value, text, position, end):
+            return _Broken(_DEEP, position, too_deep=True)
     except json.JSONDecodeError as error:
         return _Broken(error.msg, error.pos)
     except RecursionError:
-        return _Broken("nested too deeply", position, too_deep=True)
+        return _Broken(_DEEP, position, too_deep=True)
     except ValueError:
         return _Broken("a number has too many digits", position)
     if whole and end != len(text):

@@ -188,7 +188,7 @@ def _text(draft: Draft, value: Mapping[str, object]) -> str:
             words.append(block)
         elif not isinstance(block, dict):
             raise Malformed(f"a content block that is a {type(block).__name__}, not text")
-        elif block.get("type") in {"text", "input_text", "output_text", None}:
+        elif block.get("type") in ("text", "input_text", "output_text", None):
             words.append(text_at(block, "text"))
         else:
             draft.left_out[ATTACHMENT] += 1

@@ -32,6 +32,7 @@ _SAFE: Final[Mapping[str, str]] = {
     "X-Frame-Options": "DENY",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
+_WITH_BODY: Final = frozenset({"POST", "PATCH", "PUT"})
 _LONG: Final = (
     "/v1/deep", "/v1/dream", "/v1/extract", "/v1/import", "/v1/export", "/v1/projects",
 )  # fmt: skip
@@ -64,7 +65,9 @@ class Gate:
                 await self._preflight(headers)(scope, receive, answer.send)
                 return
             await self._let_in(scope, headers)
-            body = counted(receive, self._limit(scope["path"]), headers.get("content-length"))
+            limit, declared = self._limit(scope["path"]), headers.get("content-length")
+            wanted = scope["method"] in _WITH_BODY
+            body = counted(receive, limit, declared, wanted=wanted)
             with fail_after(self._seconds(scope["path"])):
                 await self._app(scope, body, answer.send)
         except Problem as refused:

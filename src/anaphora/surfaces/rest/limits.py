@@ -19,6 +19,7 @@ from anaphora.surfaces.rest.problems import Problem
 __all__ = ["Buckets", "counted"]
 
 _MOST_KEYS: Final = 10_000
+_DIGITS: Final = 18
 
 
 @dataclass(slots=True)
@@ -54,10 +55,17 @@ class Buckets:
             )
 
 
-def counted(receive: Receive, limit: int, declared: str | None) -> Receive:
-    """`receive`, but a body of more than `limit` bytes raises the problem 413."""
-    if declared is not None and declared.isdecimal() and int(declared) > limit:
-        raise _too_large(limit)
+def counted(receive: Receive, limit: int, declared: str | None, *, wanted: bool) -> Receive:
+    """`receive`, but a body of more than `limit` bytes raises the problem 413.
+
+    One that is not `wanted` is thrown away: nobody reads it but to see whether the caller is still
+    there, and by then the answer has begun and nothing can be refused any more.
+    """
+    if declared is not None and declared.isdecimal():
+        # So many digits that Python refuses to read them are too many in any case.
+        digits = declared.lstrip("0")
+        if len(digits) > _DIGITS or int(digits or "0") > limit:
+            raise _too_large(limit)
     seen = 0
 
     async def receive_counted() -> Message:
@@ -65,6 +73,8 @@ def counted(receive: Receive, limit: int, declared: str | None) -> Receive:
         message = await receive()
         if message["type"] == "http.request":
             seen += len(message.get("body", b""))
+            if not wanted:
+                return {**message, "body": b""}
             if seen > limit:
                 raise _too_large(limit)
         return message

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from anaphora.store.nesting import is_too_deep
 from anaphora.values import ImportedConversation, ImportedTurn, ImportProblem
 
 __all__ = [
@@ -30,6 +31,8 @@ __all__ = [
     "safe_id",
     "text_of",
 ]
+
+_DECODER = json.JSONDecoder()
 
 MessageKey = tuple[str, str]
 """A message: its conversation's id, and its key there ("" stands for the whole conversation)."""
@@ -128,9 +131,8 @@ def json_values(path: Path) -> Iterator[object | ImportProblem]:
     if text.startswith("["):
         yield from _members(path, text)
         return
-    decoder = json.JSONDecoder()
     try:
-        value, end = decoder.raw_decode(text)
+        value, end = _decoded(text, 0)
     except (ValueError, RecursionError) as error:
         if _spans_lines(error) or "\n" not in text:
             yield ImportProblem(str(path), "file", f"no JSON: {error}")
@@ -146,13 +148,20 @@ def _spans_lines(error: Exception) -> bool:
     return isinstance(error, json.JSONDecodeError) and error.lineno > 1
 
 
+def _decoded(text: str, place: int) -> tuple[object, int]:
+    """The value there, and where it ends. ValueError, RecursionError."""
+    value, end = _DECODER.raw_decode(text, place)
+    if is_too_deep(value, text, place, end):
+        raise ValueError("nested too deeply")
+    return value, end
+
+
 def _members(path: Path, text: str) -> Iterator[object | ImportProblem]:
-    decoder = json.JSONDecoder()
     place, count = _skip(text, 1), 0
     while place < len(text) and text[place] != "]":
         count += 1
         try:
-            value, place = decoder.raw_decode(text, place)
+            value, place = _decoded(text, place)
         except (ValueError, RecursionError) as error:
             yield ImportProblem(str(path), f"member {count}", f"no JSON: {error}")
             return
@@ -178,7 +187,10 @@ def _lines(path: Path, text: str) -> Iterator[object | ImportProblem]:
         if not line.strip():
             continue
         try:
-            yield json.loads(line)
+            value, end = _decoded(line.strip(), 0)
+            if end != len(line.strip()):
+                raise ValueError("Extra data")
+            yield value
         except (ValueError, RecursionError) as error:
             yield ImportProblem(str(path), f"line {number}", f"no JSON: {error}")
 

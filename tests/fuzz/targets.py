@@ -1,0 +1,81 @@
+"""Everything that is fuzzed, by name, and how one target is fuzzed for a while.
+
+In: a target, a seed, seconds. Out: a `Tally`. The first input that does not end as it must is
+written to a file, and told with what makes it again.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from .files import importers, recalled, thread_files
+from .homes import backups, transfers
+from .mutating import Mutator
+from .rooms import Target, held
+from .servers import mcp, rest
+from .values import filters, names_and_times, sandbox
+
+__all__ = ["FOUND", "TARGETS", "Tally", "fuzz", "known", "replay"]
+
+FOUND = Path(__file__).parent / "found"
+TARGETS = {
+    target.name: target
+    for target in (
+        Target("importers", importers),
+        Target("recalled", recalled),
+        Target("threads", thread_files),
+        Target("transfers", transfers),
+        Target("backups", backups),
+        Target("filters", filters),
+        Target("sandbox", sandbox),
+        Target("names", names_and_times),
+        Target("rest", rest),
+        Target("mcp", mcp),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What a run did."""
+
+    inputs: int
+    seconds: float
+
+
+def known(target: Target) -> Iterator[Path]:
+    """The inputs that failed once."""
+    yield from sorted((FOUND / target.name).glob("*"))
+
+
+def replay(target: Target, folder: Path, shared: Path | None, paths: list[Path]) -> None:
+    """Check inputs that lie in files."""
+    with target.open(folder, shared) as room:
+        for path in paths:
+            held(room.check, path.read_bytes())
+
+
+def fuzz(target: Target, folder: Path, shared: Path | None, seed: int, seconds: float) -> Tally:
+    """Check worse and worse inputs until the time is over; at least one."""
+    mutator, tried = Mutator(seed), 0
+    with target.open(folder, shared) as room:
+        start = time.monotonic()
+        while tried == 0 or time.monotonic() - start < seconds:
+            data = room.change(mutator, room.corpus)
+            tried += 1
+            try:
+                held(room.check, data)
+            except Exception:
+                failing = folder / f"{target.name}-{seed}-{tried}"
+                failing.write_bytes(data)
+                sys.stderr.write(
+                    f"input {tried} of seed {seed} fails; it is in {failing}\n"
+                    f"again: pytest -n 0 tests/fuzz -k {target.name} --fuzz-input {failing}\n"
+                    f"or: pytest -n 0 tests/fuzz -k {target.name} --fuzz-seed {seed}\n"
+                )
+                raise
+        return Tally(tried, time.monotonic() - start)
