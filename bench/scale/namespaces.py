@@ -62,8 +62,9 @@ def run(data: Path, folder: Path, count: int, ways: Sequence[str], filled: int) 
     for way in ways:
         with _database(folder, way) as database:
             home = folder / f"namespaces-{way}"
-            kept["ways"][way] = {"filling": _fill(home, database, texts, embedder)}
-            copied = _copied(home, database, filled, count)
+            curve = _fill(home, database, texts, embedder)
+            kept["ways"][way] = {"filling": curve}
+            copied = _copied(home, database, curve[-1]["namespaces"], count)
             taken = _taken(home, folder, way)
             asked = _child(home, folder / "asked.json", count, database)
             more = {
@@ -126,12 +127,11 @@ def _copied(home: Path, database: str | None, filled: int, count: int) -> Row:
     else:
         engine = create_engine(database.replace("postgresql://", "postgresql+psycopg://", 1))
     with engine.connect() as connection:
-        record = metadata.tables["record"]
-        last = select(record.c.id).where(record.c.namespace == name_of(count - 1))
-        if count <= filled or connection.execute(last).first() is not None:
-            return {"namespaces": max(0, count - filled)}
-        for start in range(filled, count, _STEP):
-            for number in range(start, min(start + _STEP, count)):
+        head = metadata.tables["head"]
+        there = set(connection.execute(select(head.c.namespace)).scalars())
+        missing = [number for number in range(count) if name_of(number) not in there]
+        for start in range(0, len(missing), _STEP):
+            for number in missing[start : start + _STEP]:
                 copy(connection, number)
             connection.commit()
     engine.dispose()

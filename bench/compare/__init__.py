@@ -1,0 +1,1 @@
+"""Anaphora beside other products, each in a process and an interpreter of its own."""

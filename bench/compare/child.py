@@ -1,0 +1,119 @@
+"""One contestant in a process of its own: `python -m bench.compare.child NAME`.
+
+In: JSON lines on stdin, each an operation. Out: a JSON line for each on stdout: what came, seconds
+it took and seconds of them inside the embedder, or the error in the product's own words. Its
+interpreter has that product and not Anaphora; only `anaphora` runs in the project's.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from bench.compare.store import Opening, Store
+from bench.compare.vectors import Vectors
+
+STORES = {
+    "anaphora": ("ours", "Anaphora"),
+    "bm25": ("plain", "Bm25"),
+    "cosine": ("plain", "Cosine"),
+    "rrf": ("plain", "Fused"),
+    "chroma": ("chroma", "Chroma"),
+    "mem0": ("mem0_store", "Mem0"),
+    "langgraph_memory": ("langgraph_store", "InMemory"),
+    "langgraph_sqlite": ("langgraph_store", "OnSqlite"),
+    "lancedb": ("lance", "Lance"),
+}
+
+
+class Child:
+    """Carries out operations, one after the other."""
+
+    def __init__(self, name: str) -> None:
+        module, kind = STORES[name]
+        self._module, self._kind = f"bench.compare.stores.{module}", kind
+        self._store: Store | None = None
+
+    def do(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Carry out one, and say what came of it."""
+        began = time.perf_counter()
+        before = self._store.embedding if self._store is not None else 0.0
+        try:
+            result = getattr(self, "do_" + asked["op"])(**asked.get("with", {}))
+        except Exception as error:  # noqa: BLE001 - whatever a product raises is the answer
+            traceback.print_exc()
+            return {"error": f"{type(error).__name__}: {error}"[:300]}
+        seconds = time.perf_counter() - began
+        embedding = (self._store.embedding if self._store is not None else 0.0) - before
+        return {"result": result, "seconds": seconds, "embedding": embedding}
+
+    def do_open(
+        self,
+        folder: str,
+        model: str,
+        chroma_model: str | None = None,
+        known: str | None = None,
+        now: str = "",
+    ) -> None:
+        """Import the product and open it on a folder."""
+        kept = Path(known) if known else None
+        # Anaphora's file holds several vectors of a text, which only Anaphora can read.
+        own = self._module.endswith(".ours")
+        vectors = Vectors(Path(model), None if own else kept)
+        fp32 = Path(chroma_model) if chroma_model else None
+        opening = Opening(Path(folder), vectors, Path(model), fp32, kept, now)
+        kind = getattr(importlib.import_module(self._module), self._kind)
+        self._store = kind(opening)
+
+    def do_add(self, space: str, texts: list[tuple[str, str, str]]) -> int:
+        """Keep texts."""
+        self._of().add(space, texts)
+        return len(texts)
+
+    def do_search(self, space: str, query: str, k: int) -> list[str]:
+        """Ask."""
+        return self._of().search(space, query, k)
+
+    def do_every(self, space: str) -> list[tuple[str, str]]:
+        """All that is there."""
+        return self._of().every(space)
+
+    def do_delete(self, space: str, item: str) -> None:
+        """Remove one."""
+        self._of().delete(space, item)
+
+    def do_close(self) -> None:
+        """Close the store; the process stays."""
+        self._of().close()
+        self._store = None
+
+    def do_memory(self) -> float:
+        """Megabytes resident now."""
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) / 1000 for line in lines if line.startswith("VmRSS"))
+
+    def _of(self) -> Store:
+        if self._store is None:
+            raise RuntimeError("nothing is open")
+        return self._store
+
+
+def main() -> None:
+    """Read operations until there are no more."""
+    # Products print to stdout; answers must not be mixed with that.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    child = Child(sys.argv[1])
+    for line in sys.stdin:
+        answers.write(json.dumps(child.do(json.loads(line))) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,237 @@
+"""`python -m bench.results_page`: bench/RESULTS.md, put together from bench/results/.
+
+In: the Markdown and JSON files that the measurements leave. Out: one page: the speed table of the
+design with what was measured, what missed its target, then every measurement with its command. It
+measures nothing and holds no figure of its own, so it cannot say anything else than the files do.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bench.figures import RESULTS
+
+PAGE = RESULTS.parent / "RESULTS.md"
+# A longer file is linked: a page is to be read.
+SHOWN_LINES = 90
+DATA = "--data ../shared/data"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One result file, by its name without ending, and the command that makes it."""
+
+    name: str
+    command: str
+
+
+def _bench(name: str) -> Measured:
+    return Measured(name, f"python -m bench {DATA} --only {name}")
+
+
+SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
+    (
+        "Beside what would be picked instead",
+        (Measured("compare", f"python -m bench.compare {DATA}"),),
+    ),
+    (
+        "Recall quality: conversations",
+        (
+            Measured("conversation", f"python -m bench {DATA} --only quality"),
+            Measured("turn_ablation", "python -m bench.fit_turns ../shared/data"),
+        ),
+    ),
+    (
+        "Recall quality: memories",
+        (
+            Measured("memory_ablation", f"python -m bench.memory_fit {DATA}"),
+            _bench("memory_floor"),
+            Measured("memory_dialogues", f"python -m bench.memory_dialogues {DATA}"),
+        ),
+    ),
+    (
+        "Recall quality: projects",
+        (
+            Measured("project", "python -m bench.fit_project ../shared/data --only report"),
+            Measured(
+                "project_ablation", "python -m bench.fit_project ../shared/data --only ablation"
+            ),
+        ),
+    ),
+    (
+        "Deep recall",
+        (
+            _bench("deep_aggregation"),
+            Measured("deep_shortcut", f"python -m bench.deep_shortcut {DATA}"),
+            _bench("deep_overhead"),
+        ),
+    ),
+    (
+        "Speed",
+        (
+            _bench("speed"),
+            Measured(
+                "memory_speed_10000",
+                f"python -m bench.memory_speed {DATA} --size 10000 "
+                "--chroma PYTHON --chroma-model FOLDER",
+            ),
+            Measured("memory_speed_100000", f"python -m bench.memory_speed {DATA} --size 100000"),
+            _bench("remembering"),
+            _bench("single_adds"),
+            _bench("append_cost"),
+            _bench("context_speed"),
+            _bench("index_speed"),
+            _bench("mcp_start"),
+            _bench("rest_load"),
+            _bench("sealed"),
+        ),
+    ),
+    (
+        "Scale",
+        (
+            Measured("scale", f"python -m bench.scale {DATA} --size 1000000 --home DIR"),
+            Measured("scale_namespaces", f"python -m bench.scale.namespaces {DATA}"),
+            Measured("several_servers", "python -m bench.several_servers --seconds 300"),
+        ),
+    ),
+    (
+        "Durability",
+        (
+            _bench("durability"),
+            _bench("memory_faults"),
+            Measured("syscall_faults", "python -m bench.syscall_faults"),
+        ),
+    ),
+)
+
+# The rows of the design's table that name a size: what, and the figure's name in the file of it.
+BY_SIZE = (
+    ("`recall` over E, p50", "recall less E, p50"),
+    ("`recall`, p99", "whole recall, p99"),
+    ("repeated query, p50", "repeated, p50"),
+    ("`remember` over its embedding, p50", "remember over its embedding, p50"),
+    ("resident memory", "resident memory"),
+    (
+        "`recall` against Chroma with its default model, p50",
+        "whole recall against Chroma with its default model, p50",
+    ),
+)
+# The others: what, the file, the figure's name.
+OTHERS = (
+    (
+        "bulk ingest, share of raw embedding",
+        "remembering",
+        "remember_many, share of raw embedding speed",
+    ),
+    ("conversation recall over E, p50", "speed", "recall less the question's embedding, p50"),
+    ("conversation recall, p99", "speed", "whole recall, p99"),
+    ("one-shot `anaphora recall`", "speed", "one recall by the command line, 10,000 turns"),
+    ("`import anaphora`", "speed", "import anaphora"),
+    ("MCP `initialize` over a bare import", "mcp_start", "initialize over the bare import"),
+    ("recall of a project, p50", "context_speed", "recall p50"),
+    (
+        "deep recall beside its model, all sessions, p50",
+        "deep_overhead",
+        "all_sessions: a whole question, p50",
+    ),
+)
+
+
+def page() -> str:
+    """The whole page."""
+    lines = [
+        "# Results",
+        "",
+        "Put together by `python -m bench.results_page` from the files in `results/`; each says on",
+        "which machine it was measured. Times depend on the machine: compare within one file.",
+        "",
+        "## The design's table",
+        "",
+        *_table(),
+        "",
+        "## What missed its target",
+        "",
+        *_missed(),
+    ]
+    for title, measured in SECTIONS:
+        lines += ["", f"## {title}"]
+        for one in measured:
+            lines += _section(one)
+    return "\n".join(lines) + "\n"
+
+
+def _table() -> Iterator[str]:
+    yield "| what | 10,000 | aim | 100,000 | aim |"
+    yield "|---|---:|---:|---:|---:|"
+    for what, name in BY_SIZE:
+        cells = [*_cells("memory_speed_10000", name), *_cells("memory_speed_100000", name)]
+        yield f"| {what} | {' | '.join(cells)} |"
+    for what, file, name in OTHERS:
+        yield f"| {what} | {' | '.join(_cells(file, name))} | | |"
+
+
+def _cells(file: str, name: str) -> tuple[str, str]:
+    for figure in _figures(file):
+        if figure["name"] == name:
+            value = f"{figure['value']:.3g} {figure['unit']}".strip()
+            if figure["met"] is False:
+                value = f"**{value}**"
+            return value, str(figure["target"])
+    return "not run", ""
+
+
+def _missed() -> Iterator[str]:
+    for _, measured in SECTIONS:
+        for one in measured:
+            for figure in _figures(one.name):
+                if figure["met"] is False:
+                    value = f"{figure['value']:.4g} {figure['unit']}".strip()
+                    yield f"- `{one.name}`: {figure['name']}: {value}, asked {figure['target']}"
+
+
+def _section(one: Measured) -> Iterator[str]:
+    file = RESULTS / f"{one.name}.md"
+    text = file.read_text().splitlines()
+    title = text[0].lstrip("# ")
+    yield from ("", f"### {title}", "", "```console", one.command, "```", "")
+    body = "\n".join(_deeper(text[1:])).strip().splitlines()
+    if len(body) <= SHOWN_LINES:
+        yield from body
+        return
+    if figures := _figures(one.name):
+        met = sum(figure["met"] is True for figure in figures)
+        missed = sum(figure["met"] is False for figure in figures)
+        yield f"{len(figures)} figures, {met} targets met, {missed} missed."
+    yield f"The whole: [results/{file.name}](results/{file.name}). It begins:"
+    yield ""
+    yield from _beginning(body)
+
+
+def _beginning(body: Sequence[str]) -> Iterator[str]:
+    # Up to the end of the table that is under way, so that none is cut to a headless stump.
+    for number, line in enumerate(body):
+        if number >= SHOWN_LINES // 3 and not line.strip():
+            return
+        yield line
+
+
+def _deeper(lines: Sequence[str]) -> Iterator[str]:
+    for line in lines:
+        yield f"##{line}" if line.startswith("#") else line
+
+
+def _figures(name: str) -> list[dict[str, object]]:
+    file = RESULTS / f"{name}.json"
+    if not file.exists():
+        return []
+    data = json.loads(file.read_text())
+    found = data.get("figures", []) if isinstance(data, dict) else []
+    return [one for one in found if isinstance(one, dict) and "met" in one]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
+    sys.stdout.write(f"{PAGE.name}: {len(page().splitlines())} lines\n")
