@@ -28,14 +28,14 @@ import numpy as np
 
 from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.index.section_source import SectionSource
-from anaphora.index.sections import SectionIndex
-from anaphora.intake.project import IndexProject, Refreshed
-from anaphora.recall.context import ContextRecall
-from anaphora.store.graph import Graph
-from anaphora.store.notes import Notes
-from anaphora.store.projects import Projects
-from anaphora.store.record_ids import RecordIds
+from anaphora.index.sections.index import SectionIndex
+from anaphora.index.sections.source import SectionSource
+from anaphora.intake.projects.indexing import IndexProject, Refreshed
+from anaphora.recall.context.lane import ContextRecall
+from anaphora.store.projects.graph import Graph
+from anaphora.store.projects.notes import Notes
+from anaphora.store.projects.store import Projects
+from anaphora.store.records.ids import RecordIds
 from anaphora.store.sql.engine import Truth, open_truth
 from anaphora.values import Degraded
 from bench.figures import Figure, at_most, keep, percentile

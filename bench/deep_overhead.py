@@ -15,11 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from anaphora import Memory
-from anaphora.deep.evidence import NamespaceEvidence, ScopedEvidence
+from anaphora.deep.evidence.scoped import NamespaceEvidence, ScopedEvidence
 from anaphora.deep.loop import DeepLoop
-from anaphora.deep.models import Message
+from anaphora.deep.models.base import Message
+from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.deep.sandbox.monty import MontyEngine
-from anaphora.deep.scripted import ScriptedModel
 from anaphora.deep_values import Scope
 from anaphora.intake.importers.datasets import Haystack, read_dataset
 from anaphora.values import ImportedConversation

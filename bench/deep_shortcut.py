@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora import Memory
-from anaphora.deep.evidence import MEMORY
+from anaphora.deep.evidence.scoped import MEMORY
 from anaphora.deep.reading import asks_about_the_whole
 from anaphora.deep.shortcut import LOOKED_AT, NEEDED, SURE, best_evidence
 from anaphora.intake.importers.datasets import Haystack, read_dataset

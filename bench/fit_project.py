@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from anaphora.embed.base import Embedder
 from anaphora.embed.minilm import MiniLM
-from anaphora.rank.context_weights import DEFAULT_WEIGHTS, ROLE_FIT, Weights
+from anaphora.rank.context.weights import DEFAULT_WEIGHTS, ROLE_FIT, Weights
 from anaphora.rank.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
 from anaphora.surfaces.benchmark.project import run_project_benchmark
 from anaphora.surfaces.benchmark.project_road import ProjectRoad
@@ -274,7 +274,7 @@ HEAD = """# What each signal of the context ranking is worth
 Files ranked for commit subjects (history: recall@10 of the files touched) and for bug reports
 (issues: accuracy@1 and @5 of the files edited, other than `.py` files passed over; 13 in all, so
 that one more or less is 0.08). Made by `python -m bench.fit_project`, without a home and without
-the graph; names of the weights as in `src/anaphora/rank/context_weights.py`.
+the graph; names of the weights as in `src/anaphora/rank/context/weights.py`.
 
 **How far to believe it.** The forms of the scores and the orders of magnitude of the weights were
 chosen looking at all of these repositories, so the first table describes them and promises nothing

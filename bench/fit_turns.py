@@ -39,7 +39,7 @@ from anaphora.rank.table import (
 )
 from anaphora.rank.turns import DEFAULT_WEIGHTS, TurnScores, Weights, best_rows, score_turns
 from anaphora.recall.nicknames import spoken_to
-from anaphora.recall.times import read_times
+from anaphora.recall.times.reading import read_times
 from anaphora.text import analyse, query_terms
 from bench import turn_signals as tried
 from bench.figures import write

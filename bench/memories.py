@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from anaphora.embed.service import EmbedderService
 from anaphora.errors import EmbeddingError
 from anaphora.memory_values import MemoryRecord
-from anaphora.store.record_ids import RecordIds
-from anaphora.store.record_rows import STANDS_ALONE
-from anaphora.store.records import Records
-from anaphora.store.vectors import RecordVectors, VectorRow, text_hash
+from anaphora.store.records.ids import RecordIds
+from anaphora.store.records.rows import STANDS_ALONE
+from anaphora.store.records.store import Records
+from anaphora.store.records.vectors import RecordVectors, VectorRow, text_hash
 
 __all__ = ["NOW", "keep_texts", "keep_with"]
 

@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.index.memories import MemoryIndex
+from anaphora.index.memories.index import MemoryIndex
 from anaphora.recall.memories import MemoryRecall
-from anaphora.store.records import Records
+from anaphora.store.records.store import Records
+from anaphora.store.records.vectors import RecordVectors
 from anaphora.store.sql.engine import open_truth
-from anaphora.store.vectors import RecordVectors
 
 
 def main() -> None:

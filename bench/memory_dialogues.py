@@ -21,12 +21,12 @@ from statistics import fmean
 from typing import Any, Final
 
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.index.memories import MemoryIndex
+from anaphora.index.memories.index import MemoryIndex
 from anaphora.rank.metrics import recall_at_k, reciprocal_rank
 from anaphora.recall.memories import MemoryRecall
-from anaphora.store.records import Records
+from anaphora.store.records.store import Records
+from anaphora.store.records.vectors import RecordVectors
 from anaphora.store.sql.engine import open_truth
-from anaphora.store.vectors import RecordVectors
 from anaphora.values import RecallMode
 from bench.figures import machine, write
 from bench.memories import NOW, keep_texts

@@ -42,7 +42,7 @@ from typing import Final, Literal
 import numpy as np
 
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.index.memories import MemoryIndex, Wanted
+from anaphora.index.memories.index import MemoryIndex, Wanted
 from anaphora.memory_values import HalfLives
 from anaphora.rank.memories import (
     DAY_MICROS,
@@ -53,10 +53,10 @@ from anaphora.rank.memories import (
 )
 from anaphora.rank.metrics import recall_at_k, reciprocal_rank
 from anaphora.recall.memories import OVERFETCH
-from anaphora.store.record_rows import to_micros
-from anaphora.store.records import Records
+from anaphora.store.records.rows import to_micros
+from anaphora.store.records.store import Records
+from anaphora.store.records.vectors import RecordVectors
 from anaphora.store.sql.engine import Truth, open_truth
-from anaphora.store.vectors import RecordVectors
 from anaphora.text import query_terms
 from bench.figures import machine, write
 from bench.memories import NOW, keep_with

@@ -20,10 +20,10 @@ from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.intake.linking import Near
 from anaphora.intake.remember import Remember
 from anaphora.memory_values import NewMemory
-from anaphora.store.record_ids import RecordIds
-from anaphora.store.records import Records
+from anaphora.store.records.ids import RecordIds
+from anaphora.store.records.store import Records
+from anaphora.store.records.vectors import RecordVectors, VectorRow
 from anaphora.store.sql.engine import open_truth
-from anaphora.store.vectors import RecordVectors, VectorRow
 from bench.figures import Figure, at_least, at_most, keep
 
 SINGLE, MANY, VECTORS = 300, 2_000, 100_000
@@ -136,7 +136,7 @@ def _many(place: Path, texts: Sequence[str], service: EmbedderService) -> list[F
 
 
 def _following(place: Path) -> list[Figure]:
-    from anaphora.store.record_rules import drafted, put_all
+    from anaphora.store.records.rules import drafted, put_all
 
     truth = open_truth(place / "truth.db")
     records, vectors = Records(truth, "default"), RecordVectors(truth, "default")

@@ -10,7 +10,7 @@ import pytest
 from anaphora.aio import AsyncMemory, Opening
 from anaphora.aio_conversations import AsyncConversations
 from anaphora.memory import Memory
-from anaphora.store.threads import ConversationStore
+from anaphora.store.threads.store import ConversationStore
 
 PAIRS = [(Memory, AsyncMemory), (ConversationStore, AsyncConversations)]
 # Instant in both: nothing is read or written before the view, or the registration, is used.

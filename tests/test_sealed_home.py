@@ -23,7 +23,7 @@ from pysqlite3 import dbapi2
 from anaphora import Memory, keys
 from anaphora.errors import EncryptionError, InvalidInput, MissingKey, SealChanged, Tampered
 from anaphora.memory_values import NewMemory
-from anaphora.store.record_rows import same_key_of
+from anaphora.store.records.rows import same_key_of
 
 pytest.importorskip("cryptography")
 

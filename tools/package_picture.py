@@ -16,7 +16,7 @@ from pathlib import Path
 
 from anaphora import Memory
 from anaphora.context_values import RecallPackage
-from anaphora.recall.package import render_package
+from anaphora.recall.context.package import render_package
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "project.md"

@@ -168,15 +168,16 @@ def python() -> str:
     from anaphora import aio, care, context_values, deep_values, home, keys, memory, memory_values
     from anaphora import values as common
     from anaphora.care import health
-    from anaphora.deep import models, scripted
+    from anaphora.deep.models import base as models
+    from anaphora.deep.models import scripted
     from anaphora.deep_questions import DeepQuestions
     from anaphora.embed import base
     from anaphora.lasting import LastingMemories
     from anaphora.projects import ProjectMemories
     from anaphora.recall.render import render_recall
     from anaphora.store import tokens
-    from anaphora.store.conversations import Conversations
-    from anaphora.store.threads import ConversationStore
+    from anaphora.store.threads.conversations import Conversations
+    from anaphora.store.threads.store import ConversationStore
 
     exported = ", ".join(f"`{name}`" for name in anaphora.__all__)
     own_async = [
@@ -223,10 +224,11 @@ Filters: [../filters.md](../filters.md).
                 if inspect.isfunction(getattr(keys, name))
             ),
             "## Models and embedders\n\nProtocols for what a program brings itself.\n\n"
-            f"### ModelRole (anaphora.deep.models)\n\n{doc_of(models.ModelRole)}\n\n"
+            f"### ModelRole (anaphora.deep.models.base)\n\n{doc_of(models.ModelRole)}\n\n"
             f"{methods(models.ModelRole, '####')}\n"
             f"{values(models, ('Message', 'Reply'))}\n"
-            f"### ScriptedModel (anaphora.deep.scripted)\n\n{doc_of(scripted.ScriptedModel)}\n\n"
+            "### ScriptedModel (anaphora.deep.models.scripted)\n\n"
+            f"{doc_of(scripted.ScriptedModel)}\n\n"
             f"### Embedder (anaphora.embed.base)\n\n{doc_of(base.Embedder)}\n\n"
             f"{methods(base.Embedder, '####')}",
             "## Values\n\nFrozen. They come back from the methods above.\n\n"

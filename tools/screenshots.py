@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora import Memory
-from anaphora.deep.scripted import ScriptedModel
+from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.surfaces.rest.options import ServerOptions
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from anaphora.aio import AsyncMemory
     from anaphora.memory_values import NewMemory
     from anaphora.recall.render import render_recall
-    from anaphora.store.threads import ConversationStore
+    from anaphora.store.threads.store import ConversationStore
 
 __all__ = [
     "AsyncMemory",
@@ -35,7 +35,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "AsyncMemory": "anaphora.aio",
     "NewMemory": "anaphora.memory_values",
-    "ConversationStore": "anaphora.store.threads",
+    "ConversationStore": "anaphora.store.threads.store",
     "render_recall": "anaphora.recall.render",
 }
 

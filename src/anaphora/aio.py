@@ -38,7 +38,7 @@ from anaphora.values import Check, ImportReport, Recall, RecallMode, Stats, Turn
 if TYPE_CHECKING:
     from anaphora.care import Backup, Exported
     from anaphora.care.health import Health
-    from anaphora.deep.models import ModelRole
+    from anaphora.deep.models.base import ModelRole
     from anaphora.embed.base import Embedder
     from anaphora.store.tokens import Tokens
 
@@ -351,7 +351,7 @@ def _take_docstrings(mirror: type, original: type) -> None:
 
 
 def _mirror() -> None:
-    from anaphora.store.threads import ConversationStore
+    from anaphora.store.threads.store import ConversationStore
 
     _take_docstrings(AsyncMemory, Memory)
     _take_docstrings(AsyncDeepQuestions, DeepQuestions)

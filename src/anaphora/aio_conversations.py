@@ -16,8 +16,8 @@ from anaphora.memory import Memory
 from anaphora.values import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
 
 if TYPE_CHECKING:
-    from anaphora.store.conversations import Conversations
     from anaphora.store.disk import Identity
+    from anaphora.store.threads.conversations import Conversations
 
 __all__ = ["AsyncConversations", "Workers"]
 

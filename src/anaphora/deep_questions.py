@@ -21,7 +21,7 @@ from anaphora.deep_values import (
     TraceSummary,
 )
 from anaphora.home import Wiring
-from anaphora.store.ids import check_id
+from anaphora.store.threads.ids import check_id
 from anaphora.tracing import span
 
 if TYPE_CHECKING:

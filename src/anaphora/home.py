@@ -19,25 +19,25 @@ from anaphora.errors import Closed
 
 if TYPE_CHECKING:
     from anaphora.care.namespaces import Parts
-    from anaphora.deep.forgetting import DeepForgetting
+    from anaphora.deep.kept.forgetting import DeepForgetting
     from anaphora.deep.parts import DeepParts
     from anaphora.deep.tools import DeepTools
     from anaphora.embed.service import EmbedderService
-    from anaphora.index.memories import MemoryIndex
-    from anaphora.index.turns import TurnIndex
+    from anaphora.index.memories.index import MemoryIndex
+    from anaphora.index.turns.index import TurnIndex
     from anaphora.intake.forget import Forget
     from anaphora.intake.remember import Remember
     from anaphora.project_parts import ProjectParts
     from anaphora.recall.conversation import ConversationRecall
     from anaphora.recall.memories import MemoryRecall
-    from anaphora.store.conversations import Conversations
-    from anaphora.store.records import Records
+    from anaphora.store.records.store import Records
+    from anaphora.store.records.vectors import RecordVectors
     from anaphora.store.sealing.home import Sealing
-    from anaphora.store.sidecar import Sidecar
     from anaphora.store.sql.engine import Truth
-    from anaphora.store.sqlthreads import SqlConversationStore
-    from anaphora.store.threads import ConversationStore
-    from anaphora.store.vectors import RecordVectors
+    from anaphora.store.threads.conversations import Conversations
+    from anaphora.store.threads.sidecar import Sidecar
+    from anaphora.store.threads.sql_store import SqlConversationStore
+    from anaphora.store.threads.store import ConversationStore
 
 __all__ = ["Handler", "Namespace", "Progress", "Reindexed", "Wiring"]
 
@@ -216,19 +216,19 @@ def _reindexed(parts: Namespace, embedder: str, progress: Progress | None) -> Re
 
 
 def _opened(wiring: Wiring, name: str) -> Namespace:
-    from anaphora.index.memories import MemoryIndex
-    from anaphora.index.turns import TurnIndex
+    from anaphora.index.memories.index import MemoryIndex
+    from anaphora.index.turns.index import TurnIndex
     from anaphora.intake.forget import Forget
     from anaphora.intake.remember import Remember
     from anaphora.recall.conversation import ConversationRecall
     from anaphora.recall.memories import MemoryRecall
     from anaphora.recall.surviving import turns_holding
-    from anaphora.store.conversations import open_conversations
     from anaphora.store.deep_rows import DeepRows
-    from anaphora.store.records import Records
+    from anaphora.store.records.store import Records
+    from anaphora.store.records.vectors import RecordVectors
     from anaphora.store.sealing.home import DEFAULT_NAMESPACE, folder_name
-    from anaphora.store.sidecar import Sidecar
-    from anaphora.store.vectors import RecordVectors
+    from anaphora.store.threads.conversations import open_conversations
+    from anaphora.store.threads.sidecar import Sidecar
 
     settings, truth, embedder, sealing = (
         wiring.settings,
@@ -302,7 +302,7 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
 
     @Once
     def deep() -> DeepParts:
-        from anaphora.deep.evidence import NamespaceEvidence
+        from anaphora.deep.evidence.scoped import NamespaceEvidence
         from anaphora.deep.parts import open_deep
         from anaphora.deep.tools import DeepTools
 
@@ -320,7 +320,7 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
 
     @Once
     def forgetting() -> DeepForgetting:
-        from anaphora.deep.forgetting import DeepForgetting
+        from anaphora.deep.kept.forgetting import DeepForgetting
 
         return DeepForgetting(rows, records, lambda: conversations, lambda: _settled(memories))
 

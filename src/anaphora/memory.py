@@ -34,9 +34,9 @@ from anaphora.values import (
 if TYPE_CHECKING:
     from anaphora.care import Backup, Exported
     from anaphora.care.health import Health
-    from anaphora.deep.models import ModelRole
+    from anaphora.deep.models.base import ModelRole
     from anaphora.embed.base import Embedder
-    from anaphora.store.conversations import Conversations
+    from anaphora.store.threads.conversations import Conversations
     from anaphora.store.tokens import Tokens
 
 __all__ = ["Handler", "Memory", "Progress"]
@@ -85,7 +85,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         """
         from anaphora.deep.tools import DeepTools
         from anaphora.embed.service import EmbedderService, spec_for
-        from anaphora.store.record_ids import RecordIds
+        from anaphora.store.records.ids import RecordIds
         from anaphora.store.sealing.home import Home, open_home
         from anaphora.store.sql.engine import open_truth
 
@@ -388,7 +388,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
 
 
 def _checked_namespace(namespace: str) -> str:
-    from anaphora.store.ids import check_id
+    from anaphora.store.threads.ids import check_id
 
     try:
         return check_id(namespace)

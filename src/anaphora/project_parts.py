@@ -20,14 +20,14 @@ from anaphora.values import Check, Degraded
 
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
-    from anaphora.index.sections import SectionIndex
+    from anaphora.index.sections.index import SectionIndex
     from anaphora.intake.notes import NoteTaking
-    from anaphora.intake.project import IndexProject
-    from anaphora.recall.context import ContextRecall
-    from anaphora.recall.warm_up import WarmUpRecall
-    from anaphora.store.graph import Graph
-    from anaphora.store.notes import Notes
-    from anaphora.store.projects import Projects
+    from anaphora.intake.projects.indexing import IndexProject
+    from anaphora.recall.context.lane import ContextRecall
+    from anaphora.recall.context.warm_up import WarmUpRecall
+    from anaphora.store.projects.graph import Graph
+    from anaphora.store.projects.notes import Notes
+    from anaphora.store.projects.store import Projects
     from anaphora.store.sealing.columns import Sealer
     from anaphora.store.sealing.index import IndexSealer
     from anaphora.store.sql.engine import Truth
@@ -124,16 +124,16 @@ def open_projects(
     ids: Callable[[], str],
 ) -> ProjectParts:
     """The context lane of a namespace; `place` is the folder of its index."""
-    from anaphora.index.section_source import SectionSource
-    from anaphora.index.sections import SectionIndex
-    from anaphora.intake.mentions import NoteLinker
+    from anaphora.index.sections.index import SectionIndex
+    from anaphora.index.sections.source import SectionSource
     from anaphora.intake.notes import NoteTaking
-    from anaphora.intake.project import IndexProject
-    from anaphora.recall.context import ContextRecall
-    from anaphora.recall.warm_up import WarmUpRecall
-    from anaphora.store.graph import Graph
-    from anaphora.store.notes import Notes
-    from anaphora.store.projects import Projects
+    from anaphora.intake.projects.indexing import IndexProject
+    from anaphora.intake.projects.mentions import NoteLinker
+    from anaphora.recall.context.lane import ContextRecall
+    from anaphora.recall.context.warm_up import WarmUpRecall
+    from anaphora.store.projects.graph import Graph
+    from anaphora.store.projects.notes import Notes
+    from anaphora.store.projects.store import Projects
 
     projects = Projects(truth, namespace, rows)
     graph = Graph(truth, namespace, rows)

@@ -15,12 +15,12 @@ import pytest
 
 from anaphora.care.namespaces import Parts
 from anaphora.memory_values import MemoryRecord, NewMemory
-from anaphora.store.conversations import Conversations
-from anaphora.store.record_ids import RecordIds
-from anaphora.store.record_rules import drafted, put_all
+from anaphora.store.records.ids import RecordIds
+from anaphora.store.records.rules import drafted, put_all
 from anaphora.store.sealing.home import Home, open_home
-from anaphora.store.sidecar import TurnNote
 from anaphora.store.sql.engine import open_truth
+from anaphora.store.threads.conversations import Conversations
+from anaphora.store.threads.sidecar import TurnNote
 from anaphora.values import NewTurn
 
 OpenParts = Callable[..., Parts]

@@ -13,8 +13,8 @@ from anaphora import care
 from anaphora.care.namespaces import Parts
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.index.turns import TurnIndex
-from anaphora.store.gojson import decode, encode
+from anaphora.index.turns.index import TurnIndex
+from anaphora.store.threads.gojson import decode, encode
 from anaphora.values import Check, Thread
 
 from .conftest import Keeper, OpenParts, memories, threads

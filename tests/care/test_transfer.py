@@ -17,8 +17,8 @@ from anaphora import care
 from anaphora.care.lines import from_line, to_line
 from anaphora.care.namespaces import Parts
 from anaphora.errors import InvalidInput, NotEmpty, NotFound, StoreError, UnknownFormat
-from anaphora.store.record_forgetting import forget_for_good, forget_softly
-from anaphora.store.record_rows import RecordLink
+from anaphora.store.records.forgetting import forget_for_good, forget_softly
+from anaphora.store.records.rows import RecordLink
 
 from .conftest import Keeper, OpenParts, everything, memories, notes, threads
 

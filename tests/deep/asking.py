@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from anaphora import Memory
-from anaphora.deep.models import Message
-from anaphora.deep.scripted import ScriptedModel
+from anaphora.deep.models.base import Message
+from anaphora.deep.models.scripted import ScriptedModel
 
 TEA = "What does Ada drink in total?"
 

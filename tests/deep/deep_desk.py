@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from anaphora import Memory
-from anaphora.deep.evidence import NamespaceEvidence
+from anaphora.deep.evidence.scoped import NamespaceEvidence
 from anaphora.deep.loop import DeepLoop
-from anaphora.deep.models import ModelRole
+from anaphora.deep.models.base import ModelRole
+from anaphora.deep.models.scripted import Scripted, ScriptedModel
 from anaphora.deep.sandbox.base import Engine
 from anaphora.deep.sandbox.monty import MontyEngine
-from anaphora.deep.scripted import Scripted, ScriptedModel
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "conversation.json"
 

@@ -10,7 +10,7 @@ from tests.conftest import Clock
 from tests.deep.asking import TEA, Opening, Script, finds, opening, submits, tell
 
 from anaphora import Memory
-from anaphora.deep.answers import MOST, Asked, answer_key
+from anaphora.deep.kept.answers import MOST, Asked, answer_key
 from anaphora.values import NewTurn
 
 Open = Callable[[], Memory]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from anaphora import Memory
 from anaphora.deep.budget import Meter, OverBudget
-from anaphora.deep.models import Message, Reply, prompt_tokens
-from anaphora.deep.scripted import ScriptedModel
+from anaphora.deep.models.base import Message, Reply, prompt_tokens
+from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.deep_values import BUDGET_LIMITS, Budget
 from anaphora.errors import InvalidInput
 

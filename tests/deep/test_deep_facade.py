@@ -13,7 +13,7 @@ from tests.conftest import Clock
 from tests.deep.asking import TEA, Opening, Script, finds, opening, submits, tell
 
 from anaphora import AsyncMemory, Memory
-from anaphora.deep.traces import MOST
+from anaphora.deep.kept.traces import MOST
 from anaphora.deep_values import Budget, DeepAnswer, DeepStep
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.store.deep_rows import COLUMNS
@@ -288,7 +288,7 @@ def test_the_async_face_gives_the_same(tmp_path: Path, clock: Clock, script: Scr
 
 def test_saved_answers_of_another_program_are_read() -> None:
     """Fields that this program does not know are left out; those it misses have their defaults."""
-    from anaphora.deep.saved import answer_from, as_json
+    from anaphora.deep.kept.saved import answer_from, as_json
 
     whole = json.loads(as_json(DeepAnswer("q", "a", steps=(DeepStep(1, "code"),))))
     whole["invented"] = 1

@@ -9,7 +9,7 @@ from tests.conftest import Clock
 from tests.deep.asking import TEA, Script, finds, opening, submits, tell
 
 from anaphora import Memory
-from anaphora.deep.dream import angles
+from anaphora.deep.dreaming.dream import angles
 from anaphora.deep_values import Budget
 from anaphora.memory_values import NewMemory
 from anaphora.values import NewTurn

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anaphora import Memory
-from anaphora.deep.evidence import ScopedEvidence, turn_id
+from anaphora.deep.evidence.scoped import ScopedEvidence, turn_id
+from anaphora.deep.evidence.seeds import first_hits, seed_queries
 from anaphora.deep.moments import moment, shown
-from anaphora.deep.seeds import first_hits, seed_queries
 from anaphora.errors import InvalidInput
 from anaphora.text import query_terms
 from anaphora.values import NewTurn

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from anaphora import Memory
+from anaphora.deep.models.scripted import Scripted, ScriptedModel
 from anaphora.deep.prompts import OUTPUT_CHARS
 from anaphora.deep.sandbox.base import HostFunction
-from anaphora.deep.scripted import Scripted, ScriptedModel
 from anaphora.deep_values import Budget, DeepStep
 from anaphora.errors import InvalidInput, ModelError
 

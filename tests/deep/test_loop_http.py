@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from anaphora import Memory
-from anaphora.deep.remote import ModelAddress, RemoteModel
+from anaphora.deep.models.remote import ModelAddress, RemoteModel
 from anaphora.deep_values import Budget
 
 from .deep_desk import Timer, block, loop_over

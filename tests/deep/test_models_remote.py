@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from anaphora.config import Settings, load_settings
-from anaphora.deep.models import Message
-from anaphora.deep.remote import ModelAddress, RemoteModel, open_models
+from anaphora.deep.models.base import Message
+from anaphora.deep.models.remote import ModelAddress, RemoteModel, open_models
 from anaphora.errors import ModelError, ModelTimeout, NoModel
 
 from .deep_desk import Timer

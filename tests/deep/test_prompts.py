@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from anaphora import Memory
 from anaphora.deep import prompts
-from anaphora.deep.scripted import ScriptedModel
+from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.deep_values import DeepSource, DeepStep
 
 from .conftest import ASKED

@@ -18,7 +18,7 @@ from anaphora import Memory
 from anaphora.care.file_systems import REMOTE, file_systems, kind_of
 from anaphora.errors import AnaphoraError, SchemaTooNew, StoreError
 from anaphora.store import disk
-from anaphora.store.record_rules import CLOCKS_APART
+from anaphora.store.records.rules import CLOCKS_APART
 from anaphora.store.sql.engine import open_truth
 from anaphora.store.sql.health import check_truth
 from anaphora.store.sql.revision import REVISION_TABLE

@@ -20,10 +20,10 @@ from anaphora import Memory
 from anaphora.errors import AnaphoraError, CorruptThread, InvalidInput
 from anaphora.intake.conversations import import_conversations
 from anaphora.intake.importers import FORMATS, read
-from anaphora.store.gojson import NotAThread, decode, encode, parse
-from anaphora.store.sidecar import Sidecar
 from anaphora.store.sql.engine import open_truth
-from anaphora.store.threads import ConversationStore
+from anaphora.store.threads.gojson import NotAThread, decode, encode, parse
+from anaphora.store.threads.sidecar import Sidecar
+from anaphora.store.threads.store import ConversationStore
 from anaphora.values import ImportedConversation, ImportReport, Thread
 
 from .rooms import OWN, Room, dice, expect, read_all, suite, transcripts

@@ -29,9 +29,9 @@ from anaphora.intake.importers.drafts import read_time as importers_time
 from anaphora.intake.importers.drafts import safe_id
 from anaphora.memory_values import MemoryRecord
 from anaphora.store.filters import parse
-from anaphora.store.gotime import canonical_time, nanoseconds, read_time, utc_text
-from anaphora.store.ids import check_id, file_name, id_of, is_hashed
-from anaphora.store.record_rows import as_mapping
+from anaphora.store.records.rows import as_mapping
+from anaphora.store.threads.gotime import canonical_time, nanoseconds, read_time, utc_text
+from anaphora.store.threads.ids import check_id, file_name, id_of, is_hashed
 
 from .rooms import Room, as_json, dice, expect
 

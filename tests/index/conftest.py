@@ -13,9 +13,9 @@ import pytest
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.ann import available
-from anaphora.index.records import Followed
-from anaphora.index.turns import EmbedMode, Progress, TurnIndex
-from anaphora.store.threads import ConversationStore
+from anaphora.index.turns.index import EmbedMode, Progress, TurnIndex
+from anaphora.index.turns.records import Followed
+from anaphora.store.threads.store import ConversationStore
 from anaphora.text import query_terms
 
 START = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)

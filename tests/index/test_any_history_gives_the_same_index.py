@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from anaphora.index.ann import available
-from anaphora.index.turns import TurnIndex
+from anaphora.index.turns.index import TurnIndex
 from anaphora.values import NewTurn
 
 from .conftest import Bench, assert_same, facts

@@ -98,9 +98,9 @@ import sys
 from pathlib import Path
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.index import core
-from anaphora.index.turns import TurnIndex
-from anaphora.store.threads import ConversationStore
+from anaphora.index.turns import core
+from anaphora.index.turns.index import TurnIndex
+from anaphora.store.threads.store import ConversationStore
 
 core.TAIL_LIMIT = 20
 root = Path(sys.argv[1])

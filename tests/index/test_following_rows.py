@@ -17,12 +17,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.index.turns import TurnIndex
+from anaphora.index.turns.index import TurnIndex
 from anaphora.store.hashing import turn_hash
-from anaphora.store.sidecar import Sidecar, TurnNote
 from anaphora.store.sql.engine import Truth, open_truth
-from anaphora.store.sqlthreadreader import StoredThread
-from anaphora.store.sqlthreads import SqlConversationStore
+from anaphora.store.threads.sidecar import Sidecar, TurnNote
+from anaphora.store.threads.sql_reader import StoredThread
+from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values import NewTurn
 
 from .conftest import Ticking, facts
@@ -274,11 +274,11 @@ import sys
 from pathlib import Path
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.index.turns import TurnIndex
+from anaphora.index.turns.index import TurnIndex
 from anaphora.recall.conversation import ConversationRecall
-from anaphora.store.sidecar import Sidecar
+from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.sql.engine import open_truth
-from anaphora.store.sqlthreads import SqlConversationStore
+from anaphora.store.threads.sql_store import SqlConversationStore
 from datetime import UTC, datetime
 
 database, place = sys.argv[1:]

@@ -13,9 +13,9 @@ from anaphora.embed.base import Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.errors import Closed, EmbeddingError
-from anaphora.index.turns import INLINE_BACKLOG, TurnIndex
+from anaphora.index.turns.index import INLINE_BACKLOG, TurnIndex
 from anaphora.store.hashing import turn_hash
-from anaphora.store.sidecar import Sidecar, TurnNote
+from anaphora.store.threads.sidecar import Sidecar, TurnNote
 from anaphora.values import NewTurn
 
 from .conftest import EXACT_AND_BULK, Bench, facts

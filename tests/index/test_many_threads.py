@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from anaphora.index.follow import Follower
-from anaphora.index.records import Mark
+from anaphora.index.turns.follow import Follower
+from anaphora.index.turns.records import Mark
 
 from .conftest import Bench
 

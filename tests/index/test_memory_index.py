@@ -17,12 +17,12 @@ from tests.memory_home import NOW, MemoryHome, memory_home
 
 from anaphora.errors import EmbeddingError
 from anaphora.index.ann import available
-from anaphora.index.memories import MemoryIndex
-from anaphora.index.memory_state import Wanted
-from anaphora.index.memory_vectors import DEFAULT_CAP
-from anaphora.index.memory_word_files import read_bulk
+from anaphora.index.memories.index import MemoryIndex
+from anaphora.index.memories.state import Wanted
+from anaphora.index.memories.vectors import DEFAULT_CAP
+from anaphora.index.memories.word_files import read_bulk
 from anaphora.store.filters import Filter, parse
-from anaphora.store.record_rows import as_mapping
+from anaphora.store.records.rows import as_mapping
 
 WORDS = [
     "cat",
@@ -48,7 +48,7 @@ SIDES = pytest.mark.parametrize("cap", [DEFAULT_CAP, LANCE])
 @pytest.fixture
 def home(tmp_path: Path, cap: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryHome]:
     # As if there were many: LanceDB itself is to answer.
-    monkeypatch.setattr("anaphora.index.memory_vectors.FEW", 0)
+    monkeypatch.setattr("anaphora.index.memories.vectors.FEW", 0)
     with memory_home(tmp_path, cap) as home:
         yield home
 
@@ -277,7 +277,7 @@ def test_the_graph_finds_nearly_what_the_scan_finds(
     """Beyond the cap, where a graph answers, at least nine of ten of the nearest are found, with
     their exact cosines, also under a filter."""
     monkeypatch.setattr("anaphora.index.ann.INDEX_FROM", 300)
-    monkeypatch.setattr("anaphora.index.memory_vectors.FEW", 10)
+    monkeypatch.setattr("anaphora.index.memories.vectors.FEW", 10)
     rng = random.Random(1)
     with memory_home(tmp_path, cap=0) as home:
         for n in range(400):
@@ -363,7 +363,7 @@ def test_without_lancedb_the_scan_goes_on_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Past the cap, without the extra, every vector is still scanned, and the result says so."""
-    monkeypatch.setattr("anaphora.index.memory_vectors.available", lambda: False)
+    monkeypatch.setattr("anaphora.index.memories.vectors.available", lambda: False)
     with memory_home(tmp_path, cap=3) as home:
         for n in range(6):
             home.put(f"cat number {n}")

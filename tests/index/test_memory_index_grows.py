@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from anaphora import Memory
-from anaphora.index import memories
+from anaphora.index.memories import index as memories
+from anaphora.index.memories.word_files import write_bulk
 from anaphora.memory_values import NewMemory
 
 WORDS = ("tea", "cat", "lock", "train", "invoice", "vienna", "budget", "violin")
@@ -91,7 +92,7 @@ def test_a_rewrite_that_began_before_brings_no_forgotten_word_back(
     which took some of them, has returned."""
     begun, go, returned = threading.Event(), threading.Event(), threading.Event()
     written_after: list[bytes] = []
-    whole = memories.write_bulk
+    whole = write_bulk
 
     def held(*given: Any) -> Any:
         begun.set()

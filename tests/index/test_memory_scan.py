@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from anaphora.index import memory_scan, memory_sketch
-from anaphora.index.memory_outline import Outline
-from anaphora.index.memory_scan import Scan
-from anaphora.index.memory_vectors import best_of
+from anaphora.index.memories import scan as memory_scan
+from anaphora.index.memories import sketch as memory_sketch
+from anaphora.index.memories.outline import Outline
+from anaphora.index.memories.scan import Scan
+from anaphora.index.memories.vectors import best_of
 from anaphora.index.nearest import Matrix, halves
 
 WIDTH = 48

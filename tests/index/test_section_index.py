@@ -14,12 +14,12 @@ from tests.conftest import Clock
 from tests.recall.context_desk import ContextDesk, context_desk
 
 from anaphora.errors import Closed
-from anaphora.index import sections as module
-from anaphora.index.section_follow import SectionFollower
-from anaphora.index.section_state import SectionCandidates, SectionsWanted
-from anaphora.index.section_words import read_bulk
-from anaphora.index.sections import SectionIndex
-from anaphora.store.record_rows import to_micros
+from anaphora.index.sections import index as module
+from anaphora.index.sections.follow import SectionFollower
+from anaphora.index.sections.index import SectionIndex
+from anaphora.index.sections.state import SectionCandidates, SectionsWanted
+from anaphora.index.sections.words import read_bulk
+from anaphora.store.records.rows import to_micros
 from anaphora.text import query_terms
 
 

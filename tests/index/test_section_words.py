@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from anaphora.index.section_words import (
+from anaphora.index.sections.words import (
     SectionBulk,
     SectionDocument,
     SectionWords,
@@ -19,7 +19,7 @@ from anaphora.index.section_words import (
     remove_foreign,
     write_bulk,
 )
-from anaphora.index.words import idf
+from anaphora.index.turns.words import idf
 
 WORDS = ["cat", "dog", "tea", "rust", "vienna", "lock", "budget"]
 text = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)

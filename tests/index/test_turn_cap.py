@@ -19,11 +19,11 @@ from filelock import FileLock
 
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.index import turn_bulk
 from anaphora.index.ann import AnnMeta, AnnStore, Batch, available
 from anaphora.index.nearest import wholes
-from anaphora.index.turns import TurnIndex
-from anaphora.index.view import TurnView
+from anaphora.index.turns import bulk as turn_bulk
+from anaphora.index.turns.index import TurnIndex
+from anaphora.index.turns.view import TurnView
 from anaphora.recall.conversation import ConversationRecall
 from anaphora.store.sealing.index import SealedIndex
 from anaphora.store.sealing.keys import Keys
@@ -359,7 +359,7 @@ def test_several_indexes_share_a_bulk(bulky: Bench) -> None:
 @needs_lancedb
 def test_the_cap_decides_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At most `cap` parts stay in memory alone; beside a bulk, newer ones wait for company."""
-    monkeypatch.setattr("anaphora.index.turns.STEP", 5)
+    monkeypatch.setattr("anaphora.index.turns.index.STEP", 5)
     bench = Bench(tmp_path, cap=20)
     index = bench.index()
 
@@ -381,8 +381,8 @@ import sys
 from pathlib import Path
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.index.turns import TurnIndex
-from anaphora.store.threads import ConversationStore
+from anaphora.index.turns.index import TurnIndex
+from anaphora.store.threads.store import ConversationStore
 
 root = Path(sys.argv[1])
 store = ConversationStore(root / "conversations")
@@ -463,8 +463,8 @@ import sys
 from pathlib import Path
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.index.turns import TurnIndex
-from anaphora.store.threads import ConversationStore
+from anaphora.index.turns.index import TurnIndex
+from anaphora.store.threads.store import ConversationStore
 
 root = Path(sys.argv[1])
 store = ConversationStore(root / "conversations")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.index.turns import TurnIndex
+from anaphora.index.turns.index import TurnIndex
 from anaphora.text import analyse, query_terms
 from anaphora.values import NewTurn
 

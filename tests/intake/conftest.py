@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from anaphora.intake.conversations import import_conversations
-from anaphora.store.sidecar import Sidecar
 from anaphora.store.sql.engine import Truth, open_truth
-from anaphora.store.threads import ConversationStore
+from anaphora.store.threads.sidecar import Sidecar
+from anaphora.store.threads.store import ConversationStore
 from anaphora.values import ImportedConversation, ImportReport
 
 from .memory_desk import Desk

@@ -15,11 +15,11 @@ from anaphora.intake.forget import Forget
 from anaphora.intake.linking import Near
 from anaphora.intake.remember import Remember
 from anaphora.memory_values import MemoryRecord, NewMemory, Remembered
-from anaphora.store.record_ids import RecordIds
-from anaphora.store.record_rows import RecordLink
-from anaphora.store.records import Records
+from anaphora.store.records.ids import RecordIds
+from anaphora.store.records.rows import RecordLink
+from anaphora.store.records.store import Records
+from anaphora.store.records.vectors import RecordVectors
 from anaphora.store.sql.engine import Truth
-from anaphora.store.vectors import RecordVectors
 
 
 @dataclass

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.intake.project import IndexProject
-from anaphora.store.graph import Graph
-from anaphora.store.notes import Notes
-from anaphora.store.projects import Projects
-from anaphora.store.record_ids import RecordIds
+from anaphora.intake.projects.indexing import IndexProject
+from anaphora.store.projects.graph import Graph
+from anaphora.store.projects.notes import Notes
+from anaphora.store.projects.store import Projects
+from anaphora.store.records.ids import RecordIds
 from anaphora.store.sealing.columns import CLEAR, Sealer
 from anaphora.store.sql.engine import Truth, open_truth
 

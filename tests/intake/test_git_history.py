@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.intake.gitlog import GitHistory, read_history
+from anaphora.intake.projects.gitlog import GitHistory, read_history
 
 Git = Callable[..., str]
 

@@ -15,7 +15,7 @@ import pytest
 from anaphora.errors import InvalidInput, StoreError, UnknownFormat
 from anaphora.intake.conversations import import_conversations
 from anaphora.store.hashing import turn_hash
-from anaphora.store.sidecar import TurnNote
+from anaphora.store.threads.sidecar import TurnNote
 from anaphora.values import ImportedConversation, ImportedTurn
 
 
@@ -264,9 +264,9 @@ CHILD = """
 import sys
 from pathlib import Path
 from anaphora.intake.conversations import import_conversations
-from anaphora.store.sidecar import Sidecar
+from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.sql.engine import open_truth
-from anaphora.store.threads import ConversationStore
+from anaphora.store.threads.store import ConversationStore
 place = Path(sys.argv[1])
 sidecar = Sidecar(open_truth(place / "truth.db"), "default")
 store = ConversationStore(place / "conversations", strict=True, sidecar=sidecar)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.intake.mentions import mentioned
-from anaphora.intake.resolving import Layout, Target, resolve
+from anaphora.intake.projects.mentions import mentioned
+from anaphora.intake.projects.resolving import Layout, Target, resolve
 from anaphora.intake.sections import Import, parse
 from anaphora.memory_values import MemoryRecord, NewMemory
-from anaphora.store.graph_rows import alias_of
-from anaphora.store.notes import NoteRecordKind, payload_of
+from anaphora.store.projects.graph_rows import alias_of
+from anaphora.store.projects.notes import NoteRecordKind, payload_of
 from anaphora.store.sql.engine import Truth
 
 from .project_desk import FILES, ProjectDesk, git, write
@@ -38,7 +38,7 @@ def keep(
     **fields: object,
 ) -> str:
     """Write a note as the lane above does; its id."""
-    from anaphora.store.record_rules import drafted, put
+    from anaphora.store.records.rules import drafted, put
 
     payload = payload_of(importance=4, project=project, subject=fields.pop("subject", None))  # type: ignore[arg-type]
     new = NewMemory(text, type=note, payload=payload, **fields)  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from anaphora.embed.base import Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.errors import EmbeddingError
-from anaphora.intake.project import IndexProject
+from anaphora.intake.projects.indexing import IndexProject
 from anaphora.store.sealing.columns import Sealed
 from anaphora.store.sealing.convert import decrypt, encrypt, rekey
 from anaphora.store.sealing.home import Home, open_home

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.store.graph_rows import RelationRow
+from anaphora.store.projects.graph_rows import RelationRow
 from anaphora.store.sql.engine import Truth
 
 from .project_desk import ProjectDesk, write

@@ -25,10 +25,10 @@ from datetime import UTC, datetime
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.intake.remember import Remember
 from anaphora.memory_values import NewMemory
-from anaphora.store.record_ids import RecordIds
-from anaphora.store.records import Records
+from anaphora.store.records.ids import RecordIds
+from anaphora.store.records.store import Records
 from anaphora.store.sql.engine import open_truth
-from anaphora.store.vectors import RecordVectors
+from anaphora.store.records.vectors import RecordVectors
 
 place, way, name = sys.argv[1:]
 clock = lambda: datetime.now(UTC)

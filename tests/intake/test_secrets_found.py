@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anaphora.errors import InvalidInput
-from anaphora.intake.secrets import MAX_DEPTH, SecretKind, redact, redact_value
+from anaphora.intake.secrets.redacting import MAX_DEPTH, SecretKind, redact, redact_value
 
 HEX = "0123456789abcdef"
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anaphora.intake.secrets import redact, redact_value
+from anaphora.intake.secrets.redacting import redact, redact_value
 
 _spec = importlib.util.spec_from_file_location(
     "ordinary_texts", Path(__file__).with_name("ordinary_texts.py")

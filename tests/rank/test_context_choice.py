@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anaphora.rank.context_choice import prune, shingles, spread
+from anaphora.rank.context.choice import prune, shingles, spread
 
 texts = st.lists(
     st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta"]), max_size=12), max_size=10

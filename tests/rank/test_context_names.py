@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anaphora.rank.context_names import PathNames
+from anaphora.rank.context.names import PathNames
 
 FILES = (
     "src/flask/app.py",

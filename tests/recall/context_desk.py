@@ -12,18 +12,18 @@ from typing import Any
 from anaphora.context_values import IndexReport, RecallPackage, WarmUp
 from anaphora.embed.base import Embedder
 from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
-from anaphora.index.section_source import SectionSource
-from anaphora.index.sections import SectionIndex
-from anaphora.intake.mentions import NoteLinker
-from anaphora.intake.project import IndexProject
+from anaphora.index.sections.index import SectionIndex
+from anaphora.index.sections.source import SectionSource
+from anaphora.intake.projects.indexing import IndexProject
+from anaphora.intake.projects.mentions import NoteLinker
 from anaphora.memory_values import MemoryRecord
-from anaphora.recall.context import ContextRecall
-from anaphora.recall.warm_up import WarmUpRecall
-from anaphora.store.graph import Graph
-from anaphora.store.notes import NoteRecordKind, Notes, payload_of
-from anaphora.store.projects import Projects
-from anaphora.store.record_ids import RecordIds
-from anaphora.store.record_rows import same_key_of
+from anaphora.recall.context.lane import ContextRecall
+from anaphora.recall.context.warm_up import WarmUpRecall
+from anaphora.store.projects.graph import Graph
+from anaphora.store.projects.notes import NoteRecordKind, Notes, payload_of
+from anaphora.store.projects.store import Projects
+from anaphora.store.records.ids import RecordIds
+from anaphora.store.records.rows import same_key_of
 from anaphora.store.sealing.columns import CLEAR, Sealer
 from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.sql.engine import Truth, open_truth

@@ -18,8 +18,8 @@ from anaphora.context_values import (
 )
 from anaphora.errors import InvalidInput
 from anaphora.rank.select import token_cost
-from anaphora.recall.context_excerpt import Excerpts
-from anaphora.recall.package import (
+from anaphora.recall.context.excerpt import Excerpts
+from anaphora.recall.context.package import (
     HEADER,
     LEAST_BUDGET,
     Material,

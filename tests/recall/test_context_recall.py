@@ -18,7 +18,7 @@ from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.errors import EmbeddingError, InvalidInput, NotFound
 from anaphora.rank.select import token_cost
-from anaphora.recall.package import LEAST_BUDGET, render_package
+from anaphora.recall.context.package import LEAST_BUDGET, render_package
 
 FILES = {
     "src/shop/sessions.py": '''"""Sessions of customers."""

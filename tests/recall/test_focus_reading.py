@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anaphora.recall.focus import LEAD_CHARACTERS, MOST_MENTIONS, MOST_TERMS, read_focus, strongest
-from anaphora.recall.focus_parts import parts_of
+from anaphora.recall.context.focus import (
+    LEAD_CHARACTERS,
+    MOST_MENTIONS,
+    MOST_TERMS,
+    read_focus,
+    strongest,
+)
+from anaphora.recall.context.focus_parts import parts_of
 from anaphora.text import STOP_WORDS
 
 BUG = """\

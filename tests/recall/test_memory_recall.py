@@ -19,8 +19,8 @@ from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.errors import EmbeddingError, FilterError, InvalidInput
 from anaphora.index.ann import available
-from anaphora.index.memory_vectors import DEFAULT_CAP
-from anaphora.store.record_rows import RecordLink
+from anaphora.index.memories.vectors import DEFAULT_CAP
+from anaphora.store.records.rows import RecordLink
 
 HALF_LIFE = {"episodic": 14.0, "semantic": 90.0, "procedural": 180.0}
 WORDS = [

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anaphora.recall.times import MAX_SPANS, read_times
+from anaphora.recall.times.reading import MAX_SPANS, read_times
 
 LISBON = ZoneInfo("Europe/Lisbon")
 NOW = datetime(2026, 4, 10, 15, 30, tzinfo=LISBON)

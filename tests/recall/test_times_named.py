@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anaphora.errors import InvalidInput
-from anaphora.recall.times import OPEN_END, OPEN_START, read_times
+from anaphora.recall.times.reading import OPEN_END, OPEN_START, read_times
 
 LISBON = ZoneInfo("Europe/Lisbon")
 # A Friday afternoon, after the clocks went forward on 29 March.

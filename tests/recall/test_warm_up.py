@@ -13,8 +13,8 @@ from tests.recall.context_desk import ContextDesk, context_desk
 
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.rank.select import token_cost
-from anaphora.recall.package import HEADER, LEAST_BUDGET
-from anaphora.recall.warm_up import render_warm_up
+from anaphora.recall.context.package import HEADER, LEAST_BUDGET
+from anaphora.recall.context.warm_up import render_warm_up
 
 FILES = {
     "README.md": "# Shop\n\n[![build](x)](y)\n\nA small web shop. It sells tea.\n\n## More\n\nNo\n",

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import sys
 
-from anaphora.store.sidecar import Sidecar
 from anaphora.store.sql.engine import open_truth
-from anaphora.store.sqlthreads import SqlConversationStore
+from anaphora.store.threads.sidecar import Sidecar
+from anaphora.store.threads.sql_store import SqlConversationStore
 
 
 def main() -> None:

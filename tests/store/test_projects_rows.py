@@ -13,18 +13,18 @@ from pysqlite3 import dbapi2
 
 from anaphora.errors import NotFound
 from anaphora.memory_values import NewMemory
-from anaphora.store.graph import Graph
-from anaphora.store.graph_rows import EntityDraft, RelationDraft, entity_key
-from anaphora.store.notes import Notes, diary_of, observation_of, payload_of
-from anaphora.store.project_rows import FileRow, HistoryRow, ProjectRow, SectionRow, SectionVector
-from anaphora.store.projects import Projects
-from anaphora.store.record_forgetting import forget_for_good
-from anaphora.store.record_rules import drafted, put
-from anaphora.store.records import Records
+from anaphora.store.projects.graph import Graph
+from anaphora.store.projects.graph_rows import EntityDraft, RelationDraft, entity_key
+from anaphora.store.projects.notes import Notes, diary_of, observation_of, payload_of
+from anaphora.store.projects.rows import FileRow, HistoryRow, ProjectRow, SectionRow, SectionVector
+from anaphora.store.projects.store import Projects
+from anaphora.store.records.forgetting import forget_for_good
+from anaphora.store.records.rules import drafted, put
+from anaphora.store.records.store import Records
+from anaphora.store.records.vectors import RecordVectors, VectorRow
 from anaphora.store.sealing.columns import Clear, Sealed, Sealer
 from anaphora.store.sealing.keys import Keys
 from anaphora.store.sql.engine import Truth
-from anaphora.store.vectors import RecordVectors, VectorRow
 
 FIXTURES = Path(__file__).parent / "fixtures"
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
@@ -212,7 +212,7 @@ def test_a_forgotten_note_leaves_nothing(projects: Projects, ids: Callable[[], s
     key = entity_key("p1", "file", "x")
     with graph.change() as work:
         work.sync("p1", [EntityDraft(key, "file", "x", (("x.py", "name"),))], [], now=NOW, ids=ids)
-    from anaphora.store.graph_rows import NoteLink
+    from anaphora.store.projects.graph_rows import NoteLink
 
     (entity,) = graph.entities_named(["x.py"])["x.py"]
     with graph.change() as work:

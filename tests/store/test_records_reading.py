@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.memory_values import MemoryRecord, NewMemory
 from anaphora.store.filters import parse
-from anaphora.store.record_ids import RecordIds
-from anaphora.store.records import Records
+from anaphora.store.records.ids import RecordIds
+from anaphora.store.records.store import Records
+from anaphora.store.records.vectors import RecordVectors, VectorRow, text_hash
 from anaphora.store.sql.engine import Truth, open_truth
-from anaphora.store.vectors import RecordVectors, VectorRow, text_hash
 
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 OpenTruth = Callable[[], Truth]
@@ -27,7 +27,7 @@ OpenTruth = Callable[[], Truth]
 
 def keep(records: Records, *items: NewMemory) -> list[str]:
     """Put memories in one transaction and return their ids."""
-    from anaphora.store.record_rules import drafted, put_all
+    from anaphora.store.records.rules import drafted, put_all
 
     ids = RecordIds(lambda: NOW)
     with records.change() as work:
@@ -95,7 +95,7 @@ def test_lists_leave_out_what_is_over(truth: Truth) -> None:
 @pytest.mark.promise("records.follow")
 def test_following_by_number_gives_the_present(truth: Truth, open_again: OpenTruth) -> None:
     """Who follows changes and tombstones in any portions holds what truth holds."""
-    from anaphora.store.record_forgetting import forget_for_good
+    from anaphora.store.records.forgetting import forget_for_good
 
     records, follower = Records(truth, "default"), Records(open_again(), "default")
     known: dict[str, MemoryRecord] = {}
@@ -213,9 +213,9 @@ def test_reading_imports_no_sqlalchemy(tmp_path: Path) -> None:
     code = f"""
 import sys
 from datetime import UTC, datetime
-from anaphora.store.records import Records
+from anaphora.store.records.store import Records
 from anaphora.store.sql.engine import open_truth
-from anaphora.store.vectors import RecordVectors
+from anaphora.store.records.vectors import RecordVectors
 from anaphora.intake.remember import Remember
 from anaphora.intake.forget import Forget
 truth = open_truth({str(tmp_path / "truth.db")!r})

@@ -21,9 +21,9 @@ from pysqlite3 import dbapi2
 from anaphora.errors import CorruptThread, InvalidInput, SealChanged, StoreError, Tampered
 from anaphora.store.sealing import convert
 from anaphora.store.sealing.home import Home, Sealing, open_home
-from anaphora.store.sidecar import ConversationNote, Sidecar, TurnNote
 from anaphora.store.sql.engine import Truth, open_truth
-from anaphora.store.threads import ConversationStore
+from anaphora.store.threads.sidecar import ConversationNote, Sidecar, TurnNote
+from anaphora.store.threads.store import ConversationStore
 from anaphora.values import NewTurn
 
 pytest.importorskip("cryptography")

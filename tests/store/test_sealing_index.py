@@ -13,11 +13,11 @@ from pysqlite3 import dbapi2
 
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.index.turns import TurnIndex
+from anaphora.index.turns.index import TurnIndex
 from anaphora.store.sealing.home import Home, Sealing, open_home, rotate
-from anaphora.store.sidecar import Sidecar
 from anaphora.store.sql.engine import Truth, open_truth
-from anaphora.store.threads import ConversationStore
+from anaphora.store.threads.sidecar import Sidecar
+from anaphora.store.threads.store import ConversationStore
 from anaphora.text import query_terms
 
 pytest.importorskip("cryptography")

@@ -18,7 +18,7 @@ from anaphora.store.sealing import home as homes
 from anaphora.store.sealing.home import Home, open_home
 from anaphora.store.sealing.keepers import Keychain
 from anaphora.store.sealing.keys import derive
-from anaphora.store.threads import ConversationStore
+from anaphora.store.threads.store import ConversationStore
 
 pytest.importorskip("cryptography")
 keyring = pytest.importorskip("keyring")

@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from anaphora.errors import MissingKey, Tampered
 from anaphora.memory_values import NewMemory
 from anaphora.store.filters import parse
-from anaphora.store.record_ids import RecordIds
-from anaphora.store.record_rows import RecordLink
-from anaphora.store.records import Records
+from anaphora.store.records.ids import RecordIds
+from anaphora.store.records.rows import RecordLink
+from anaphora.store.records.store import Records
+from anaphora.store.records.vectors import RecordVectors, VectorRow, text_hash
 from anaphora.store.sealing.columns import CLEAR, Sealed, Sealer
 from anaphora.store.sealing.keys import Keys
 from anaphora.store.sql.engine import Truth, open_truth
-from anaphora.store.vectors import RecordVectors, VectorRow, text_hash
 
 pytest.importorskip("cryptography")
 
@@ -57,20 +57,20 @@ class Desk:
         self.ids = RecordIds(lambda: NOW, random.Random(1).getrandbits)
 
     def put(self, *items: NewMemory) -> list[str]:
-        from anaphora.store.record_rules import drafted, put_all
+        from anaphora.store.records.rules import drafted, put_all
 
         with self.records.change() as work:
             drafts = [drafted(item, NOW, self.ids()) for item in items]
             return [done.id for done in put_all(work, drafts, self.ids)]
 
     def change(self, record_id: str, **changes: Any) -> None:
-        from anaphora.store.record_rules import change_in_place
+        from anaphora.store.records.rules import change_in_place
 
         with self.records.change() as work:
             change_in_place(work, record_id, changes, NOW)
 
     def forget(self, record_id: str, *, soft: bool) -> tuple[str, ...]:
-        from anaphora.store.record_forgetting import forget_for_good, forget_softly
+        from anaphora.store.records.forgetting import forget_for_good, forget_softly
 
         with self.records.change() as work:
             if soft:

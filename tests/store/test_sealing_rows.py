@@ -17,8 +17,8 @@ from anaphora.store.sealing.cipher import Cipher, Finder, binding
 from anaphora.store.sealing.columns import PLANS, Clear, Sealed, open_rows
 from anaphora.store.sealing.index import ClearIndex, SealedIndex
 from anaphora.store.sealing.keys import Keys
-from anaphora.store.sidecar import ConversationNote, Sidecar, TurnNote
 from anaphora.store.sql.engine import Truth, open_truth
+from anaphora.store.threads.sidecar import ConversationNote, Sidecar, TurnNote
 
 pytest.importorskip("cryptography")
 

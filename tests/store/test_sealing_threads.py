@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anaphora.errors import CorruptThread, Tampered, WrongKey
-from anaphora.store.gojson import decode
 from anaphora.store.sealing.keys import Keys
 from anaphora.store.sealing.threads import SealedThreads, ThreadForm
-from anaphora.store.threads import ConversationStore
+from anaphora.store.threads.gojson import decode
+from anaphora.store.threads.store import ConversationStore
 from anaphora.values import NewTurn
 
 pytest.importorskip("cryptography")

@@ -18,13 +18,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from pysqlite3 import dbapi2
 
 from anaphora.errors import StoreError, Tampered
-from anaphora.store.gojson import decode
 from anaphora.store.sealing.columns import Sealed
 from anaphora.store.sealing.keys import Keys
-from anaphora.store.sidecar import Sidecar
 from anaphora.store.sql.engine import Truth, open_truth
-from anaphora.store.sqlthreads import SqlConversationStore
-from anaphora.store.threads import ConversationStore
+from anaphora.store.threads.gojson import decode
+from anaphora.store.threads.sidecar import Sidecar
+from anaphora.store.threads.sql_store import SqlConversationStore
+from anaphora.store.threads.store import ConversationStore
 from anaphora.values import NewTurn
 
 OpenTruth = Callable[[], Truth]
@@ -134,9 +134,9 @@ def test_there_is_no_file(open_again: OpenTruth) -> None:
 
 CHECK_IMPORTS = """
 import sys
-from anaphora.store.sidecar import Sidecar
+from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.sql.engine import open_truth
-from anaphora.store.sqlthreads import SqlConversationStore
+from anaphora.store.threads.sql_store import SqlConversationStore
 
 truth = open_truth(sys.argv[1])
 store = SqlConversationStore(truth, "default", sidecar=Sidecar(truth, "default"))

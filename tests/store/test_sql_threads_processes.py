@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from anaphora.intake.conversations import import_conversations
-from anaphora.store.sidecar import Sidecar
 from anaphora.store.sql.engine import Truth
-from anaphora.store.sqlthreads import SqlConversationStore
+from anaphora.store.threads.sidecar import Sidecar
+from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values import ImportedConversation, ImportedTurn
 
 CHILD = Path(__file__).with_name("sql_thread_child.py")

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from anaphora.errors import InvalidId, InvalidTurn
-from anaphora.store.conversations import Conversations
-from anaphora.store.gojson import decode
 from anaphora.store.hashing import turn_hash
-from anaphora.store.sidecar import Sidecar, TurnNote
 from anaphora.store.sql.engine import Truth, open_truth
-from anaphora.store.sqlthreads import SqlConversationStore
-from anaphora.store.threads import ConversationStore
+from anaphora.store.threads.conversations import Conversations
+from anaphora.store.threads.gojson import decode
+from anaphora.store.threads.sidecar import Sidecar, TurnNote
+from anaphora.store.threads.sql_store import SqlConversationStore
+from anaphora.store.threads.store import ConversationStore
 from anaphora.values import NewTurn
 
 Clock = Callable[[], datetime]

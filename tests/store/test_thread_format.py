@@ -10,9 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anaphora.store.gojson import NotAThread, decode, encode, escape
-from anaphora.store.gotime import canonical_time, format_time, nanoseconds, read_time, utc_text
-from anaphora.store.threads import ConversationStore
+from anaphora.store.threads.gojson import NotAThread, decode, encode, escape
+from anaphora.store.threads.gotime import (
+    canonical_time,
+    format_time,
+    nanoseconds,
+    read_time,
+    utc_text,
+)
+from anaphora.store.threads.store import ConversationStore
 from anaphora.values import Thread, Turn
 
 T1 = "2026-03-01T09:55:37.5Z"

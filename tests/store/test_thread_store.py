@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from anaphora.errors import InvalidTurn, StoreError
-from anaphora.store.gojson import decode, encode
-from anaphora.store.sidecar import Sidecar
 from anaphora.store.sql.engine import open_truth
-from anaphora.store.threads import ConversationStore, conversations_dir
+from anaphora.store.threads.gojson import decode, encode
+from anaphora.store.threads.sidecar import Sidecar
+from anaphora.store.threads.store import ConversationStore, conversations_dir
 from anaphora.values import NewTurn
 
 Clock = Callable[[], datetime]

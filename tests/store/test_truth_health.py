@@ -8,10 +8,10 @@ from pathlib import Path
 
 from pysqlite3 import dbapi2
 
-from anaphora.store.sidecar import Sidecar, TurnNote
 from anaphora.store.sql.engine import Truth, open_truth
 from anaphora.store.sql.health import check_truth
 from anaphora.store.sql.revision import REVISION
+from anaphora.store.threads.sidecar import Sidecar, TurnNote
 
 
 def test_a_sound_database(truth: Truth) -> None:

@@ -17,12 +17,12 @@ from sqlalchemy import Connection, create_engine, inspect, text
 from sqlalchemy.pool import NullPool
 
 from anaphora.errors import SchemaTooNew, StoreError
-from anaphora.store.sidecar import ConversationNote, Sidecar, TurnNote
 from anaphora.store.sql import migrate
 from anaphora.store.sql.engine import Truth
 from anaphora.store.sql.revision import REVISION, REVISION_TABLE, is_older
 from anaphora.store.sql.schema_tokens import metadata
-from anaphora.store.sqlthreads import SqlConversationStore
+from anaphora.store.threads.sidecar import ConversationNote, Sidecar, TurnNote
+from anaphora.store.threads.sql_store import SqlConversationStore
 
 OpenTruth = Callable[[], Truth]
 ADA = "Ada \x00\ud800"
@@ -240,7 +240,7 @@ def test_a_server_may_hold_other_tables(postgresql_url: str) -> None:
 CHECK_IMPORTS = """
 import sys
 from pathlib import Path
-from anaphora.store.sidecar import Sidecar, TurnNote
+from anaphora.store.threads.sidecar import Sidecar, TurnNote
 from anaphora.store.sql.engine import open_truth
 
 def loaded():

@@ -18,7 +18,7 @@ from mcp_types import CallToolResult
 from tests.mcp_client import call, connected, refusal, server, text_of
 
 from anaphora import Memory
-from anaphora.deep.scripted import ScriptedModel
+from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.errors import InvalidInput, MissingExtra
 from anaphora.surfaces.mcp_server import desk as desks
 from anaphora.surfaces.mcp_server import serving

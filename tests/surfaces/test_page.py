@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, expect
 from tests.surfaces.page_desk import SETTLED, Watched, chromium, serving, watched
 
 from anaphora import Memory
-from anaphora.deep.models import Message
-from anaphora.deep.scripted import ScriptedModel
+from anaphora.deep.models.base import Message
+from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.surfaces.rest import ServerOptions
 
 pytestmark = pytest.mark.enable_socket

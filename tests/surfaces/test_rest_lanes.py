@@ -153,7 +153,7 @@ def test_a_project_and_its_notes(pair: Pair, tmp_path: Path) -> None:
 def test_deep_recall_with_its_steps(tmp_path: Path) -> None:
     """A stream tells each step as it ends, and then the answer that a plain request gets."""
     pytest.importorskip("pydantic_monty")
-    from anaphora.deep.scripted import ScriptedModel
+    from anaphora.deep.models.scripted import ScriptedModel
 
     code = "```python\nfound = search('heron')\nsubmit('grey', [found[0]['id']])\n```"
     home = tmp_path / "home"

@@ -24,7 +24,7 @@ from anaphora.care import packing, staging
 from anaphora.errors import DamagedBackup, InvalidInput, SealChanged, StoreError
 from anaphora.store.disk import identity_of, temporary_key, translate
 from anaphora.store.sealing import marker as markers
-from anaphora.store.threadfolder import CORRUPT
+from anaphora.store.threads.folder import CORRUPT
 
 if TYPE_CHECKING:
     from anaphora.store.sealing.home import Home

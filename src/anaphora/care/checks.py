@@ -21,10 +21,10 @@ from anaphora.values import Check, Stats
 if TYPE_CHECKING:
     from anaphora.care.namespaces import Lane
     from anaphora.embed.service import EmbedderService
-    from anaphora.index.turns import TurnIndex
-    from anaphora.store.conversations import Conversations
+    from anaphora.index.turns.index import TurnIndex
+    from anaphora.store.records.vectors import RecordVectors
     from anaphora.store.sql.engine import Truth
-    from anaphora.store.vectors import RecordVectors
+    from anaphora.store.threads.conversations import Conversations
 
 __all__ = ["doctor", "stats"]
 

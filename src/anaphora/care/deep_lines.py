@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, get_args
 from anaphora.care.lines import number_in, string, text_in, texts_in, time_in, time_text, to_line
 from anaphora.care.namespaces import Lane
 from anaphora.deep_values import Gap, GapStatus, Scope
-from anaphora.store.ids import check_id
-from anaphora.store.threadfolder import REDACTED
+from anaphora.store.threads.folder import REDACTED
+from anaphora.store.threads.ids import check_id
 
 if TYPE_CHECKING:
-    from anaphora.deep.gaps import Gaps, KnownGap
+    from anaphora.deep.dreaming.gaps import Gaps, KnownGap
     from anaphora.values import Thread
 
 __all__ = ["GapsIn", "OriginsIn", "gap_lines", "origin_lines"]
@@ -94,7 +94,7 @@ class GapsIn:
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return []
-        from anaphora.deep.gaps import question_key
+        from anaphora.deep.dreaming.gaps import question_key
 
         moved = [self._moved(one) for one in waiting]
         # Looked up before the transaction begins: it must stay short.
@@ -196,7 +196,7 @@ class OriginsIn:
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
-        from anaphora.deep.origins import turn_hash
+        from anaphora.deep.evidence.origins import turn_hash
 
         facts = self.lane.records.many(one for one, _, _ in waiting)
         texts = {source: self._texts(source, at) for _, source, at in waiting}
@@ -222,7 +222,7 @@ class OriginsIn:
 
 
 def _gap_from(found: Mapping[str, Any]) -> KnownGap:
-    from anaphora.deep.gaps import KnownGap
+    from anaphora.deep.dreaming.gaps import KnownGap
 
     created, expires = time_in(found, "created_at"), time_in(found, "expires_at")
     status: Any = found.get("status", "open")
@@ -278,7 +278,7 @@ def _is_open(known: KnownGap) -> bool:
 
 
 def _gaps(lane: Lane, clock: Callable[[], datetime]) -> Gaps:
-    from anaphora.deep.gaps import Gaps
+    from anaphora.deep.dreaming.gaps import Gaps
 
     return Gaps(lane.deep, clock=clock, ids=_no_id)
 

@@ -20,10 +20,10 @@ from anaphora.values import Check
 if TYPE_CHECKING:
     from anaphora.config import Settings
     from anaphora.embed.service import EmbedderService
-    from anaphora.index.turns import TurnIndex
-    from anaphora.store.conversations import Conversations
+    from anaphora.index.turns.index import TurnIndex
+    from anaphora.store.records.vectors import RecordVectors
     from anaphora.store.sql.engine import Truth
-    from anaphora.store.vectors import RecordVectors
+    from anaphora.store.threads.conversations import Conversations
 
 __all__ = ["LEAST_FREE", "Health", "health"]
 

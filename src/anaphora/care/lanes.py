@@ -16,7 +16,7 @@ from anaphora.values import Check
 
 if TYPE_CHECKING:
     from anaphora.care.namespaces import Lane
-    from anaphora.index.sections import SectionIndex
+    from anaphora.index.sections.index import SectionIndex
 
 __all__ = ["LaneCounts", "counted", "lane_checks", "repair_sections"]
 

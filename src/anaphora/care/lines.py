@@ -18,7 +18,7 @@ from anaphora.errors import InvalidInput
 from anaphora.memory_values import MemoryRecord, MemoryType
 from anaphora.store.escaping import escape, unescape
 from anaphora.store.nesting import is_too_deep
-from anaphora.store.record_rows import EventKind, RecordEvent, RecordLink
+from anaphora.store.records.rows import EventKind, RecordEvent, RecordLink
 
 __all__ = [
     "event_from",

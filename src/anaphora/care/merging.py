@@ -24,8 +24,8 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from anaphora.memory_values import MemoryRecord
-from anaphora.store.record_rows import STANDS_ALONE, RecordEvent, same_key_of
-from anaphora.store.record_work import RecordWork
+from anaphora.store.records.rows import STANDS_ALONE, RecordEvent, same_key_of
+from anaphora.store.records.work import RecordWork
 
 __all__ = ["Incoming", "Merger"]
 

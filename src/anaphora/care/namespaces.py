@@ -12,22 +12,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from anaphora.store.conversations import open_conversations
 from anaphora.store.deep_rows import DeepRows
 from anaphora.store.escaping import escape, unescape
-from anaphora.store.ids import SUFFIX, id_of
-from anaphora.store.notes import Notes
-from anaphora.store.projects import Projects
-from anaphora.store.records import Records
+from anaphora.store.projects.notes import Notes
+from anaphora.store.projects.store import Projects
+from anaphora.store.records.store import Records
 from anaphora.store.sealing.home import DEFAULT_NAMESPACE, Home, Sealing, folder_name
-from anaphora.store.sidecar import Sidecar
+from anaphora.store.threads.conversations import open_conversations
+from anaphora.store.threads.ids import SUFFIX, id_of
+from anaphora.store.threads.sidecar import Sidecar
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from anaphora.store.sql.engine import Truth
-    from anaphora.store.sqlthreads import SqlConversationStore
-    from anaphora.store.threads import ConversationStore
+    from anaphora.store.threads.sql_store import SqlConversationStore
+    from anaphora.store.threads.store import ConversationStore
 
 __all__ = ["Lane", "Parts", "snapshot"]
 

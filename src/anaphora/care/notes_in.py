@@ -14,8 +14,8 @@ from typing import Any
 from anaphora.care.lines import string
 from anaphora.care.namespaces import Lane
 from anaphora.store.hashing import turn_hash
-from anaphora.store.ids import check_id
-from anaphora.store.sidecar import ConversationNote, TurnNote
+from anaphora.store.threads.ids import check_id
+from anaphora.store.threads.sidecar import ConversationNote, TurnNote
 from anaphora.values import Thread
 
 __all__ = ["NotesIn"]

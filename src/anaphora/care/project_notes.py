@@ -25,9 +25,9 @@ from anaphora.care.merging import Incoming, Merger
 from anaphora.care.namespaces import Lane
 from anaphora.context_values import NOTE_KINDS
 from anaphora.memory_values import MemoryRecord
-from anaphora.store.notes import RECORD_KINDS, NoteRecordKind, NoteRow, payload_of
-from anaphora.store.record_rows import RecordEvent, same_key_of
-from anaphora.store.record_work import RecordWork
+from anaphora.store.projects.notes import RECORD_KINDS, NoteRecordKind, NoteRow, payload_of
+from anaphora.store.records.rows import RecordEvent, same_key_of
+from anaphora.store.records.work import RecordWork
 from anaphora.store.sql.in_lists import ids_named
 
 __all__ = ["ProjectNotesIn", "other_kinds", "project_note_line"]

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING
 from anaphora.care import staging
 from anaphora.errors import AnaphoraError
 from anaphora.store.disk import temporary_key
-from anaphora.store.gojson import NotAThread, decode
 from anaphora.store.hashing import turn_hash
-from anaphora.store.locks import ThreadLocks
-from anaphora.store.threadfolder import ThreadFolder
+from anaphora.store.threads.folder import ThreadFolder
+from anaphora.store.threads.gojson import NotAThread, decode
+from anaphora.store.threads.locks import ThreadLocks
 from anaphora.values import Check
 
 if TYPE_CHECKING:
     from anaphora.care.namespaces import Lane, Parts
-    from anaphora.index.turns import TurnIndex
-    from anaphora.store.sidecar import TurnNote
+    from anaphora.index.turns.index import TurnIndex
+    from anaphora.store.threads.sidecar import TurnNote
 
 __all__ = ["repair"]
 

@@ -16,13 +16,13 @@ from typing import Literal
 
 from anaphora.errors import CorruptThread
 from anaphora.store.disk import NO_FILE, make_directory, translate
-from anaphora.store.gojson import Document, NotAThread, encode_turn
-from anaphora.store.ids import MAX_ID_CHARACTERS
-from anaphora.store.locks import ThreadLocks
 from anaphora.store.sealing.threads import ThreadForm
-from anaphora.store.sqlthreads import SqlConversationStore
-from anaphora.store.threadfile import append_turns, read_document, read_tail, rewrite
-from anaphora.store.threadfolder import REDACTED, ThreadFolder
+from anaphora.store.threads.file import append_turns, read_document, read_tail, rewrite
+from anaphora.store.threads.folder import REDACTED, ThreadFolder
+from anaphora.store.threads.gojson import Document, NotAThread, encode_turn
+from anaphora.store.threads.ids import MAX_ID_CHARACTERS
+from anaphora.store.threads.locks import ThreadLocks
+from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values import Thread, Turn
 
 __all__ = ["Kept", "RowsIn", "ThreadsIn"]

@@ -22,11 +22,11 @@ from anaphora.care.namespaces import Lane, Parts, snapshot
 from anaphora.care.project_notes import project_note_line
 from anaphora.errors import EncryptionError, InvalidInput, NotFound
 from anaphora.memory_values import MemoryRecord
-from anaphora.store.gojson import NotAThread, decode
 from anaphora.store.hashing import turn_hash
-from anaphora.store.ids import check_id
-from anaphora.store.record_rows import STANDS_ALONE
-from anaphora.store.sidecar import TurnNote
+from anaphora.store.records.rows import STANDS_ALONE
+from anaphora.store.threads.gojson import NotAThread, decode
+from anaphora.store.threads.ids import check_id
+from anaphora.store.threads.sidecar import TurnNote
 from anaphora.values import ImportProblem, Thread
 
 __all__ = ["FORMAT", "Exported", "export", "is_export"]

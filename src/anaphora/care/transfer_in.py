@@ -24,10 +24,10 @@ from anaphora.care.threads_in import RowsIn, ThreadsIn
 from anaphora.care.transfer import FORMAT
 from anaphora.errors import CorruptThread, StoreError, UnknownFormat
 from anaphora.store.disk import translate
-from anaphora.store.gotime import read_time
-from anaphora.store.ids import check_id
-from anaphora.store.record_rows import RecordLink
-from anaphora.store.sqlthreads import SqlConversationStore
+from anaphora.store.records.rows import RecordLink
+from anaphora.store.threads.gotime import read_time
+from anaphora.store.threads.ids import check_id
+from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values import ImportProblem, Thread, Turn
 
 __all__ = ["Transferred", "import_export"]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from anaphora.deep.models import Message, ModelRole, Reply, prompt_tokens
+from anaphora.deep.models.base import Message, ModelRole, Reply, prompt_tokens
 from anaphora.deep_values import Budget, CostSnapshot, TokenCount
 from anaphora.errors import InvalidInput
 

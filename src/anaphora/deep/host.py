@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from anaphora.deep.evidence import ScopedEvidence, Session
+from anaphora.deep.evidence.scoped import ScopedEvidence, Session
 from anaphora.deep.prompts import NOT_FOUND
 from anaphora.deep.sandbox.base import HostFunction, HostRefusal, JsonValue
 from anaphora.deep.subcalls import SubCalls

@@ -16,12 +16,12 @@ from typing import Final
 
 from anaphora.deep import prompts
 from anaphora.deep.budget import LEAST_SECONDS, Meter, OverBudget
-from anaphora.deep.evidence import NamespaceEvidence, ScopedEvidence
+from anaphora.deep.evidence.scoped import NamespaceEvidence, ScopedEvidence
+from anaphora.deep.evidence.seeds import first_hits
 from anaphora.deep.host import Host, Submission
-from anaphora.deep.models import Message, ModelRole, Reply
+from anaphora.deep.models.base import Message, ModelRole, Reply
 from anaphora.deep.reading import says_nothing
 from anaphora.deep.sandbox.base import Engine, Limits, Run, Session
-from anaphora.deep.seeds import first_hits
 from anaphora.deep.subcalls import SubCalls
 from anaphora.deep_values import Budget, CostSnapshot, DeepSource, DeepStep, Scope
 from anaphora.errors import AnaphoraError, InvalidInput, ModelError, ModelTimeout

@@ -10,7 +10,7 @@ import re
 from datetime import datetime, timedelta
 
 from anaphora.errors import InvalidInput
-from anaphora.recall.times import read_times
+from anaphora.recall.times.reading import read_times
 
 __all__ = ["moment", "shown"]
 

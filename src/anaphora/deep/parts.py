@@ -12,25 +12,25 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from anaphora.deep.answers import AnswerCache
-from anaphora.deep.dream import Dream
-from anaphora.deep.evidence import NamespaceEvidence
-from anaphora.deep.extract import Extract
-from anaphora.deep.gaps import Gaps
-from anaphora.deep.jobs import SessionJobs
+from anaphora.deep.dreaming.dream import Dream
+from anaphora.deep.dreaming.extract import Extract
+from anaphora.deep.dreaming.gaps import Gaps
+from anaphora.deep.dreaming.jobs import SessionJobs
+from anaphora.deep.evidence.scoped import NamespaceEvidence
+from anaphora.deep.kept.answers import AnswerCache
+from anaphora.deep.kept.traces import Traces
 from anaphora.deep.recall import DeepRecall
 from anaphora.deep.tools import DeepTools, Models
-from anaphora.deep.traces import Traces
 from anaphora.deep_values import Budget, DreamReport, Extracted
-from anaphora.intake.relinking import Relink
+from anaphora.intake.projects.relinking import Relink
 from anaphora.values import Degraded
 
 if TYPE_CHECKING:
-    from anaphora.index.memories import MemoryIndex
+    from anaphora.index.memories.index import MemoryIndex
     from anaphora.intake.remember import Remember
     from anaphora.store.deep_rows import DeepRows
-    from anaphora.store.records import Records
-    from anaphora.store.vectors import RecordVectors
+    from anaphora.store.records.store import Records
+    from anaphora.store.records.vectors import RecordVectors
 
 __all__ = ["DeepParts", "open_deep"]
 

@@ -12,15 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from anaphora.deep.answers import AnswerCache, Asked
-from anaphora.deep.evidence import NamespaceEvidence, ScopedEvidence
-from anaphora.deep.gaps import Gaps
+from anaphora.deep.dreaming.gaps import Gaps
+from anaphora.deep.evidence.scoped import NamespaceEvidence, ScopedEvidence
+from anaphora.deep.evidence.snapshot import TOP, Snapshot, snapshot
+from anaphora.deep.evidence.watched import Seen, WatchedEvidence
+from anaphora.deep.kept.answers import AnswerCache, Asked
+from anaphora.deep.kept.traces import Traces
 from anaphora.deep.reading import folded, says_nothing
 from anaphora.deep.shortcut import Weighed, best_evidence, shortcut, shown, weigh
-from anaphora.deep.snapshot import TOP, Snapshot, snapshot
 from anaphora.deep.tools import Models
-from anaphora.deep.traces import Traces
-from anaphora.deep.watched import Seen, WatchedEvidence
 from anaphora.deep_values import Budget, DeepAnswer, DeepStep, Scope
 from anaphora.errors import InvalidInput
 

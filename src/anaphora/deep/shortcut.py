@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from anaphora.deep.evidence import MEMORY, NamespaceEvidence, ScopedEvidence
+from anaphora.deep.evidence.scoped import MEMORY, NamespaceEvidence, ScopedEvidence
 from anaphora.deep.reading import asks_about_the_whole
 from anaphora.deep_values import DeepSource
 from anaphora.errors import NotFound

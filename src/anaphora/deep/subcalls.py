@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from anaphora.deep.budget import Claim, Meter, OverBudget
-from anaphora.deep.models import Message, ModelRole
+from anaphora.deep.models.base import Message, ModelRole
 from anaphora.deep.prompts import sub_prompt
 from anaphora.deep.sandbox.base import HostRefusal
 from anaphora.deep_values import SubCall

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from anaphora.config import Settings
 
 if TYPE_CHECKING:
-    from anaphora.deep.models import ModelRole
+    from anaphora.deep.models.base import ModelRole
     from anaphora.deep.sandbox.base import Engine
 
 __all__ = ["DeepTools", "Models"]
@@ -82,7 +82,7 @@ class DeepTools:
     def _opened(self) -> Models | None:
         code, sub = self._given
         if code is None or (sub is None and self._settings.sub_model is not None):
-            from anaphora.deep.remote import open_models
+            from anaphora.deep.models.remote import open_models
 
             found = open_models(self._settings)
             if found is not None:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.errors import MissingExtra
-from anaphora.index.records import IndexLost
+from anaphora.index.turns.records import IndexLost
 
 __all__ = ["AnnMeta", "AnnStore", "available"]
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, Final, get_args
 
 from anaphora.errors import InvalidInput
-from anaphora.intake.secrets import redact, redact_value
+from anaphora.intake.secrets.redacting import redact, redact_value
 from anaphora.memory_values import MemoryType, NewMemory
 
 __all__ = ["CHANGEABLE", "MAX_PATH", "checked", "checked_changes", "without_secrets"]

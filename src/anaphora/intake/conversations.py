@@ -20,11 +20,11 @@ from anaphora.errors import CorruptThread, InvalidInput
 from anaphora.intake.importers import Part, parts
 from anaphora.intake.importers.base import Imported
 from anaphora.intake.strands import Plan, plan
-from anaphora.store.conversations import Conversations
 from anaphora.store.disk import translate
-from anaphora.store.locks import ThreadLocks, lock_key
-from anaphora.store.sidecar import Sidecar
-from anaphora.store.sqlthreads import SqlConversationStore
+from anaphora.store.threads.conversations import Conversations
+from anaphora.store.threads.locks import ThreadLocks, lock_key
+from anaphora.store.threads.sidecar import Sidecar
+from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values import (
     ImportedConversation,
     ImportProblem,

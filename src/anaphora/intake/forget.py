@@ -1,7 +1,7 @@
 """How memories go: by id or by filter, softly or for good, with an honest count.
 
 In: an id or filters. Out: `Forgotten`, which names what still holds the words. What goes with a
-memory is told by `anaphora.store.record_forgetting`. After forgetting for good nothing of it is
+memory is told by `anaphora.store.records.forgetting`. After forgetting for good nothing of it is
 left in the files of a SQLite database; a log that another process keeps from being cut is named.
 It never touches a thread.
 """
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 from anaphora.errors import InvalidInput
 from anaphora.memory_values import Forgotten, MemoryRecord, SurvivingSource
 from anaphora.store.filters import Filter, parse
-from anaphora.store.record_rows import as_mapping
+from anaphora.store.records.rows import as_mapping
 
 if TYPE_CHECKING:
-    from anaphora.store.record_forgetting import Gone
-    from anaphora.store.record_work import RecordWork
-    from anaphora.store.records import Records
+    from anaphora.store.records.forgetting import Gone
+    from anaphora.store.records.store import Records
+    from anaphora.store.records.work import RecordWork
 
 __all__ = ["Derived", "FindTurns", "Forget", "HasTurn", "OnGone"]
 
@@ -70,7 +70,7 @@ class Forget:
         is given and the filters say something, FilterError for a bad one, StoreError and its kinds
         when truth cannot be written.
         """
-        from anaphora.store.record_forgetting import forget_softly
+        from anaphora.store.records.forgetting import forget_softly
 
         keep = _one_of(record_id, filters)
         wanted = [record_id] if record_id is not None else self._matching(keep)
@@ -88,7 +88,7 @@ class Forget:
         return Forgotten(len(gone.ids), tuple(dict.fromkeys(surviving)), gone.ids)
 
     def _for_good(self, work: RecordWork, wanted: list[str]) -> Gone:
-        from anaphora.store.record_forgetting import Gone, forget_for_good
+        from anaphora.store.records.forgetting import Gone, forget_for_good
 
         gone = forget_for_good(work, wanted)
         more = [] if self._derived is None else list(self._derived(work, gone.ids))

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from anaphora.memory_values import MemoryRecord
-from anaphora.rank.sameness import same_fact
-from anaphora.store.record_rows import STANDS_ALONE, RecordEvent, RecordLink
-from anaphora.store.vectors import RecordVectors, vector_rows
+from anaphora.rank.sameness.judging import same_fact
+from anaphora.store.records.rows import STANDS_ALONE, RecordEvent, RecordLink
+from anaphora.store.records.vectors import RecordVectors, vector_rows
 
 if TYPE_CHECKING:
     from anaphora.embed.base import Vectors
-    from anaphora.store.record_work import RecordWork
+    from anaphora.store.records.work import RecordWork
 
 __all__ = ["CLOSE", "MOST_LINKS", "Linker", "Near", "Neighbours", "Vectored"]
 

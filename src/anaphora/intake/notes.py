@@ -16,7 +16,7 @@ from anaphora.context_values import NOTE_KINDS, DiaryEntry, NoteKind, Observatio
 from anaphora.errors import EmbeddingError, InvalidInput, NotFound
 from anaphora.intake.checking import checked, without_secrets
 from anaphora.memory_values import Forgotten, NewMemory
-from anaphora.store.notes import (
+from anaphora.store.projects.notes import (
     NoteRecordKind,
     NoteRow,
     diary_of,
@@ -26,11 +26,11 @@ from anaphora.store.notes import (
 
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
-    from anaphora.intake.mentions import NoteLinker
-    from anaphora.store.graph import Graph
-    from anaphora.store.notes import Notes
-    from anaphora.store.projects import Projects
-    from anaphora.store.vectors import Owner
+    from anaphora.intake.projects.mentions import NoteLinker
+    from anaphora.store.projects.graph import Graph
+    from anaphora.store.projects.notes import Notes
+    from anaphora.store.projects.store import Projects
+    from anaphora.store.records.vectors import Owner
 
 __all__ = ["NoteTaking"]
 
@@ -111,7 +111,7 @@ class NoteTaking:
 
     def forget(self, note_id: str, *, soft: bool = False) -> Forgotten:
         """Forget a note with what it superseded; an id that is no note's forgets nothing."""
-        from anaphora.store.record_forgetting import forget_for_good, forget_softly
+        from anaphora.store.records.forgetting import forget_for_good, forget_softly
 
         kind = next((row.kind for row in self._notes.many([note_id]).values()), None)
         if kind is None:
@@ -161,8 +161,8 @@ class NoteTaking:
     def _keep(
         self, kind: NoteRecordKind, note_kind: NoteKind, new: NewMemory
     ) -> tuple[NoteRow, tuple[str, ...]]:
-        from anaphora.store.record_rules import drafted, put
-        from anaphora.store.vectors import Owner
+        from anaphora.store.records.rules import drafted, put
+        from anaphora.store.records.vectors import Owner
 
         new, redacted = without_secrets(checked(new))
         # Records of notes have the note's kind where memories have their type.
@@ -187,7 +187,7 @@ class NoteTaking:
             raise NotFound(kind, note_id)
 
     def _attach(self, owners: Iterable[Owner]) -> int:
-        from anaphora.store.vectors import VectorRow, vector_rows
+        from anaphora.store.records.vectors import VectorRow, vector_rows
 
         given = list(owners)
         rows: list[VectorRow] = []

@@ -23,9 +23,9 @@ from anaphora.memory_values import NewMemory, Remembered
 if TYPE_CHECKING:
     from anaphora.embed.base import Vectors
     from anaphora.embed.service import EmbedderService
-    from anaphora.store.record_rules import Drafted, Put
-    from anaphora.store.records import Records
-    from anaphora.store.vectors import Owner, RecordVectors
+    from anaphora.store.records.rules import Drafted, Put
+    from anaphora.store.records.store import Records
+    from anaphora.store.records.vectors import Owner, RecordVectors
 
 __all__ = ["BATCH", "Filled", "Remember"]
 
@@ -87,7 +87,7 @@ class Remember:
         Raises InvalidInput naming the field, NotFound when what it supersedes is not there,
         StoreError and its kinds when truth cannot be written.
         """
-        from anaphora.store.record_rules import drafted, put
+        from anaphora.store.records.rules import drafted, put
 
         new, redacted = _prepared(new)
         draft = drafted(new, self._clock(), self._ids())
@@ -143,8 +143,8 @@ class Remember:
         NotFound, InvalidInput for a change that cannot be made or a version that is not the
         present one, StoreError and its kinds.
         """
-        from anaphora.store import record_rules as rules
-        from anaphora.store.record_rows import STANDS_ALONE
+        from anaphora.store.records import rules
+        from anaphora.store.records.rows import STANDS_ALONE
 
         wanted, redacted = _prepared_changes(changes, redact=redact)
         now = self._clock()
@@ -193,7 +193,7 @@ class Remember:
 
     def _early(self, draft: Drafted) -> Vectored | None:
         """The vectors of a short text and what is near to them, where they can be had at once."""
-        from anaphora.store.vectors import Owner
+        from anaphora.store.records.vectors import Owner
 
         record = draft.record
         if len(record.text) > _SHORT or not self._embedder.ready(0):
@@ -211,7 +211,7 @@ class Remember:
 
     def _inline(self, record_id: str, text: str) -> tuple[str, ...]:
         """Vectors of a memory that is durable already, unless they would take long."""
-        from anaphora.store.vectors import Owner
+        from anaphora.store.records.vectors import Owner
 
         if len(text) <= _INLINE and self._attach_if_ready([Owner(record_id, text)]):
             return _others(record_id, self._records.links([record_id]))
@@ -219,8 +219,8 @@ class Remember:
 
     def _put(self, some: Sequence[NewMemory], puts: list[Put]) -> list[Owner]:
         """Write one batch; add what became of it to `puts`, and return what is new."""
-        from anaphora.store.record_rules import drafted, put_all
-        from anaphora.store.vectors import Owner
+        from anaphora.store.records.rules import drafted, put_all
+        from anaphora.store.records.vectors import Owner
 
         now = self._clock()
         drafts = [drafted(new, now, self._ids()) for new in some]

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from anaphora.store.hashing import turn_hash
-from anaphora.store.ids import MAX_ID_CHARACTERS
-from anaphora.store.sidecar import ConversationNote, TurnNote
-from anaphora.store.threadfolder import REDACTED
+from anaphora.store.threads.folder import REDACTED
+from anaphora.store.threads.ids import MAX_ID_CHARACTERS
+from anaphora.store.threads.sidecar import ConversationNote, TurnNote
 from anaphora.values import ImportedConversation, ImportedTurn, Thread
 
 __all__ = ["Plan", "plan"]

@@ -30,16 +30,16 @@ from anaphora.rank.turns import (
 )
 from anaphora.recall.nicknames import Nicknames
 from anaphora.recall.repeated import Repeated
-from anaphora.recall.times import read_times
-from anaphora.store.ids import check_id
+from anaphora.recall.times.reading import read_times
+from anaphora.store.threads.ids import check_id
 from anaphora.text import query_terms
 from anaphora.values import Degraded, Recall, RecallMode, TurnHit
 
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
-    from anaphora.index.turns import TurnIndex
-    from anaphora.index.view import TurnView
-    from anaphora.store.conversations import Conversations
+    from anaphora.index.turns.index import TurnIndex
+    from anaphora.index.turns.view import TurnView
+    from anaphora.store.threads.conversations import Conversations
 
 __all__ = ["ConversationRecall"]
 

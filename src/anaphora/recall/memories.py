@@ -18,16 +18,16 @@ from anaphora.errors import EmbeddingError, InvalidInput
 from anaphora.memory_values import HalfLives, MemoryHit, MemoryRecord, Rejected
 from anaphora.rank.memories import MemoryScores, rank_memories
 from anaphora.store.filters import parse
-from anaphora.store.record_rows import to_micros
+from anaphora.store.records.rows import to_micros
 from anaphora.text import query_terms
 from anaphora.values import Degraded, Recall, RecallMode
 
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
-    from anaphora.index.memories import MemoryIndex
-    from anaphora.index.memory_state import Candidates, Wanted
-    from anaphora.store.record_rows import RecordLink
-    from anaphora.store.records import Records
+    from anaphora.index.memories.index import MemoryIndex
+    from anaphora.index.memories.state import Candidates, Wanted
+    from anaphora.store.records.rows import RecordLink
+    from anaphora.store.records.store import Records
 
 __all__ = ["FLOOR", "MemoryRecall"]
 
@@ -107,7 +107,7 @@ class MemoryRecall:
         return True
 
     def _wanted(self, query: str, mode: str, limit: int, degraded: list[Degraded]) -> Wanted:
-        from anaphora.index.memory_state import Wanted
+        from anaphora.index.memories.state import Wanted
 
         vector = None
         if mode != "words":

@@ -20,8 +20,8 @@ from anaphora.recall.repeated import Repeated
 from anaphora.text import query_terms
 
 if TYPE_CHECKING:
-    from anaphora.index.turns import TurnIndex
-    from anaphora.index.view import TurnView
+    from anaphora.index.turns.index import TurnIndex
+    from anaphora.index.turns.view import TurnView
 
 __all__ = ["Nicknames", "spoken_to"]
 

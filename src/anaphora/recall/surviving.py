@@ -14,7 +14,7 @@ import numpy as np
 from anaphora.text import analyse, query_terms
 
 if TYPE_CHECKING:
-    from anaphora.index.turns import TurnIndex
+    from anaphora.index.turns.index import TurnIndex
 
 __all__ = ["turns_holding"]
 

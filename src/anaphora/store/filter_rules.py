@@ -16,7 +16,7 @@ from operator import ge, gt, le, lt
 from typing import Any
 
 from anaphora.errors import FilterError
-from anaphora.store.gotime import read_time
+from anaphora.store.threads.gotime import read_time
 
 __all__ = ["RULES", "Holds", "Read", "Rules", "fault", "read_flag"]
 

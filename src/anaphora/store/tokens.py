@@ -18,9 +18,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.errors import InvalidInput, NotFound, StoreError
-from anaphora.store.ids import check_id
-from anaphora.store.record_rows import from_micros, to_micros
+from anaphora.store.records.rows import from_micros, to_micros
 from anaphora.store.sealing.columns import CLEAR, Sealer
+from anaphora.store.threads.ids import check_id
 
 if TYPE_CHECKING:
     from anaphora.store.sql.engine import Truth

@@ -14,7 +14,7 @@ from anaphora.errors import InvalidId
 from anaphora.intake.importers.base import Format, Imported, ImportFile, Malformed, Sample
 from anaphora.intake.importers.drafts import Draft, text_at
 from anaphora.intake.importers.json_records import Record, records
-from anaphora.store.ids import check_id
+from anaphora.store.threads.ids import check_id
 from anaphora.values import ImportedTurn
 
 __all__ = ["FORMAT", "detect", "read"]

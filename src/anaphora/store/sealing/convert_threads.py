@@ -16,10 +16,10 @@ from typing import BinaryIO
 
 from anaphora.errors import EncryptionError, StoreError, WrongKey
 from anaphora.store.disk import NO_FILE, identity_of, replace_file, sync_directory, translate
-from anaphora.store.gojson import NotAThread, parse
-from anaphora.store.locks import FOLDER, ThreadLocks, lock_key
 from anaphora.store.sealing.threads import SealedThreads, ThreadForm
-from anaphora.store.threadfolder import ThreadFolder
+from anaphora.store.threads.folder import ThreadFolder
+from anaphora.store.threads.gojson import NotAThread, parse
+from anaphora.store.threads.locks import FOLDER, ThreadLocks, lock_key
 from anaphora.values import ThreadProblem
 
 __all__ = ["Done", "convert_folder"]

@@ -19,7 +19,6 @@ from typing import Literal
 
 from anaphora.errors import InvalidInput, MissingKey, Tampered, WrongKey
 from anaphora.store.disk import make_directory, translate
-from anaphora.store.ids import SUFFIX, file_name
 from anaphora.store.sealing import marker as markers
 from anaphora.store.sealing.cipher import Random
 from anaphora.store.sealing.columns import Clear, Sealed, Sealer
@@ -37,6 +36,7 @@ from anaphora.store.sealing.keys import (
 )
 from anaphora.store.sealing.marker import Marker
 from anaphora.store.sealing.threads import SEALED_SUFFIX, Plain, SealedThreads, ThreadForm
+from anaphora.store.threads.ids import SUFFIX, file_name
 
 __all__ = [
     "DEFAULT_NAMESPACE",

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Protocol
 
 from anaphora.errors import EncryptionError, InvalidId, Tampered, WrongKey
-from anaphora.store.ids import SUFFIX, check_id, file_name, id_of, is_hashed, plain_name
 from anaphora.store.sealing.cipher import binding
 from anaphora.store.sealing.guard import Guard
 from anaphora.store.sealing.keys import Keys
+from anaphora.store.threads.ids import SUFFIX, check_id, file_name, id_of, is_hashed, plain_name
 
 __all__ = ["PLAIN", "SEALED_SUFFIX", "Opened", "Plain", "SealedThreads", "Seam", "ThreadForm"]
 

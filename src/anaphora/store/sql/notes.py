@@ -1,7 +1,7 @@
 """How notes about turns and conversations change: the statements of a write transaction.
 
 In: a `Write` and plain rows. Out: changed tables, each row with a sequence number of its own. It
-decides nothing: what a note means is told by `anaphora.store.sidecar`.
+decides nothing: what a note means is told by `anaphora.store.threads.sidecar`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from anaphora.store.sql.engine import Write
 from anaphora.store.sql.schema import record, vector
 
 if TYPE_CHECKING:
-    from anaphora.store.vectors import VectorRow
+    from anaphora.store.records.vectors import VectorRow
 
 __all__ = ["drop_vectors", "put_vectors"]
 

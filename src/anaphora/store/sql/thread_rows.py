@@ -1,7 +1,7 @@
 """How conversations in the database change: the statements of a write transaction.
 
 In: a `Write` and plain values. Out: changed rows of `thread` and `turn`, numbered, sealed where
-the home is. It decides nothing: what a change means is told by `anaphora.store.sqlthreads`.
+the home is. It decides nothing: what a change means is told by `anaphora.store.threads.sql_store`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 from sqlalchemy import Table, and_, delete, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
-from anaphora.store.gotime import read_time
 from anaphora.store.hashing import turn_hash
 from anaphora.store.sealing.columns import Sealer, open_rows
 from anaphora.store.sql.engine import Write
 from anaphora.store.sql.heads import insert_into
 from anaphora.store.sql.schema import thread, turn
+from anaphora.store.threads.gotime import read_time
 from anaphora.values import Turn
 
 __all__ = [

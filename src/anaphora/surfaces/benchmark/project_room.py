@@ -19,18 +19,18 @@ from numpy.typing import NDArray
 
 from anaphora.context_values import Quality
 from anaphora.embed.base import Embedder
-from anaphora.index.section_words import SectionBulk, SectionWords, document_of, write_bulk
+from anaphora.index.sections.words import SectionBulk, SectionWords, document_of, write_bulk
 from anaphora.intake.files.roles import role_of
-from anaphora.intake.project_files import embedded_text
+from anaphora.intake.projects.files import embedded_text
 from anaphora.intake.sections import Section, parse
-from anaphora.rank.context import Ask, Signals, holdable, rank_rows
-from anaphora.rank.context_files import TargetScores, rank_targets
-from anaphora.rank.context_names import PathNames
-from anaphora.rank.context_quality import quality_of
-from anaphora.rank.context_table import SectionTable, TableRow, build_table
-from anaphora.rank.context_weights import DEFAULT_WEIGHTS, Weights
+from anaphora.rank.context.files import TargetScores, rank_targets
+from anaphora.rank.context.names import PathNames
+from anaphora.rank.context.quality import quality_of
+from anaphora.rank.context.sections import Ask, Signals, holdable, rank_rows
+from anaphora.rank.context.table import SectionTable, TableRow, build_table
+from anaphora.rank.context.weights import DEFAULT_WEIGHTS, Weights
 from anaphora.rank.select import token_cost
-from anaphora.recall.focus import Reading, read_focus, strongest
+from anaphora.recall.context.focus import Reading, read_focus, strongest
 
 __all__ = ["ProjectRoom", "Seen"]
 

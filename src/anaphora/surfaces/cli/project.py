@@ -124,7 +124,7 @@ def recall(
     if as_json:
         emit(package)
     elif block:
-        from anaphora.recall.package import render_package
+        from anaphora.recall.context.package import render_package
 
         console().print(Text(visible(render_package(package))))
     else:
@@ -132,7 +132,7 @@ def recall(
 
 
 def _show_package(out: Console, package: RecallPackage, *, why: bool) -> None:
-    from anaphora.recall.package import TOLD_TARGETS, target_name
+    from anaphora.recall.context.package import TOLD_TARGETS, target_name
 
     head = Text(package.quality.upper(), f"bold {_STYLE[package.quality]}")
     out.print(head.append(f"  {package.tokens} of {package.budget} tokens", "dim not bold"))
@@ -213,7 +213,7 @@ def warm_up(
     if as_json:
         emit(warm)
     elif block:
-        from anaphora.recall.warm_up import render_warm_up
+        from anaphora.recall.context.warm_up import render_warm_up
 
         console().print(Text(visible(render_warm_up(warm))))
     else:

@@ -94,7 +94,7 @@ def recall_conversation(memory: Memory, given: Given, place: Place) -> Answer:
 
 def recall_context(memory: Memory, given: Given, place: Place) -> Answer:
     """What a task in a project needs."""
-    from anaphora.recall.package import render_package
+    from anaphora.recall.context.package import render_package
 
     found = memory.recall_context(
         given["focus"],
@@ -108,8 +108,8 @@ def recall_context(memory: Memory, given: Given, place: Place) -> Answer:
 
 def warm_up(memory: Memory, given: Given, place: Place) -> Answer:
     """What a new session should know."""
-    from anaphora.recall.package import HEADER
-    from anaphora.recall.warm_up import render_warm_up
+    from anaphora.recall.context.package import HEADER
+    from anaphora.recall.context.warm_up import render_warm_up
 
     found = memory.warm_up(given.get("topic"), project=given.get("project", place.project))
     found = replace(found, degraded=(*place.degraded, *found.degraded))

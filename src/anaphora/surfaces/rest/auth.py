@@ -16,7 +16,7 @@ from anyio import CapacityLimiter, to_thread
 from starlette.datastructures import Headers
 
 from anaphora.errors import InvalidInput
-from anaphora.store.ids import check_id
+from anaphora.store.threads.ids import check_id
 from anaphora.store.tokens import Token, Tokens
 from anaphora.surfaces.rest.calls import Caller
 from anaphora.surfaces.rest.options import ServerOptions

@@ -1,0 +1,1 @@
+"""What happens after a session: gaps explored again, facts taken out, work queued."""

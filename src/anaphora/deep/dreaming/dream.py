@@ -1,0 +1,318 @@
+"""One cycle of dreaming: gaps explored again over what is known now, restatements linked.
+
+In: the open gaps of a namespace, its memories; a model, where one is given. Out: a `DreamReport`.
+Every gap is looked at from several angles: the question, its words without the asking, its names
+and parts, its key terms, and with a model other words for it. Without a model a gap is closed when
+something new is there that the calibrated confidence is sure of; with one, when the loop answers
+it with sources that exist, and the answer is kept as a memory bound to them. It never deletes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from anaphora.deep.budget import Meter, OverBudget
+from anaphora.deep.dreaming.extract_prompt import reworded, rewording_prompt
+from anaphora.deep.dreaming.gaps import Gaps, KnownGap
+from anaphora.deep.evidence.origins import DREAMT, bind
+from anaphora.deep.evidence.scoped import MEMORY, ScopedEvidence
+from anaphora.deep.evidence.seeds import seed_queries
+from anaphora.deep.evidence.snapshot import news, snapshot
+from anaphora.deep.kept.answers import Asked
+from anaphora.deep.models.base import Message
+from anaphora.deep.reading import asks_about_the_whole
+from anaphora.deep.recall import DeepRecall
+from anaphora.deep.shortcut import SURE, weigh
+from anaphora.deep.tools import Models
+from anaphora.deep_values import (
+    Budget,
+    CostSnapshot,
+    DeepAnswer,
+    DeepSource,
+    DreamReport,
+    Extracted,
+    Gap,
+    Link,
+    TokenCount,
+)
+from anaphora.errors import InvalidInput, ModelError
+from anaphora.memory_values import NewMemory
+from anaphora.text import STOP_WORDS, query_terms
+from anaphora.values import Degraded
+
+if TYPE_CHECKING:
+    from anaphora.intake.projects.relinking import Relink
+    from anaphora.intake.remember import Remember
+
+__all__ = ["BUDGET", "Dream", "added_up", "angles"]
+
+BUDGET: Final = Budget(iterations=5, sub_calls=60, tokens=400_000, seconds=600.0, dollars=0.5)
+"""For a whole cycle, but `iterations`, which is for each gap."""
+
+WITH_MODEL: Final = 5
+"""Gaps that a model is asked about in one cycle, the most asked first."""
+WITHOUT_MODEL: Final = 50
+
+_LEAST_TOKENS: Final = 2_000
+_LEAST_SECONDS: Final = 1.0
+
+
+@dataclass(slots=True)
+class _Night:
+    """What a cycle has come to so far."""
+
+    explored: list[Gap] = field(default_factory=list)
+    closed: list[Gap] = field(default_factory=list)
+    stored: list[str] = field(default_factory=list)
+    costs: list[CostSnapshot] = field(default_factory=list)
+    degraded: list[Degraded] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Dream:
+    """Dreams in one namespace. `timer` gives seconds, monotonic."""
+
+    recall: DeepRecall
+    gaps: Gaps
+    remember: Remember
+    relink: Relink
+    fill_vectors: Callable[[], object]
+    timer: Callable[[], float] = time.monotonic
+
+    def cycle(
+        self,
+        models: Models | None = None,
+        budget: Budget | None = None,
+        extracted: Sequence[Extracted] = (),
+    ) -> DreamReport:
+        """One cycle within a budget. `extracted` is what was taken out of sessions before it."""
+        began = self.timer()
+        meter = Meter(budget or BUDGET, self.timer)
+        rows = self.recall.rows
+        night = _Night()
+        with rows.change() as work:
+            expired = self.gaps.expire(work)
+        asking = models
+        for known in self._open(models is not None):
+            night.explored.append(known.gap)
+            if self._by_confidence(known, night):
+                continue
+            if asking is not None and not self._by_model(known, asking, meter, night):
+                asking = None
+        links = self._link(night)
+        cost = added_up([meter.snapshot(), *night.costs, *(one.cost for one in extracted)])
+        seconds = self.timer() - began
+        return DreamReport(
+            explored=tuple(night.explored),
+            closed=tuple(night.closed),
+            expired=expired,
+            stored=tuple(night.stored),
+            links=links,
+            extracted=tuple(extracted),
+            with_model=models is not None,
+            seconds=seconds,
+            cost=replace(cost, seconds=seconds),
+            degraded=tuple(dict.fromkeys(night.degraded)),
+        )
+
+    def _open(self, with_model: bool) -> list[KnownGap]:
+        order = {gap.id: place for place, gap in enumerate(self.gaps.list("open"))}
+        known = [one for one in self.gaps.known() if one.gap.id in order]
+        known.sort(key=lambda one: order[one.gap.id])
+        return known[: WITH_MODEL if with_model else WITHOUT_MODEL]
+
+    def _scoped(self, known: KnownGap) -> ScopedEvidence | None:
+        """The evidence where the question was asked; None where that conversation is gone."""
+        try:
+            return self.recall.lane.within(
+                known.scope, known.conversation_id, include_memory=known.include_memory
+            )
+        except InvalidInput:
+            return None
+
+    def _by_confidence(self, known: KnownGap, night: _Night) -> bool:
+        """Close a gap whose evidence is there now, without asking anybody."""
+        question = known.gap.question
+        scoped = self._scoped(known)
+        if scoped is None or asks_about_the_whole(question) is not None:
+            return False
+        lane, then = self.recall.lane, known.then
+        for query in angles(question, whole=True):
+            new = None
+            if then is not None:
+                new = {one.id for one in news(lane, scoped, question, then, query)}
+            weighed = weigh(lane, scoped, query, include_memory=known.include_memory)
+            sure = [
+                one.source
+                for one in weighed
+                if one.confidence >= SURE and (new is None or one.source.id in new)
+            ]
+            if sure:
+                self._close(known, sure, night)
+                return True
+        return False
+
+    def _by_model(self, known: KnownGap, models: Models, meter: Meter, night: _Night) -> bool:
+        """Let the loop answer a gap that may have an answer now; False when models are done."""
+        scoped = self._scoped(known)
+        if scoped is None:
+            return True
+        question = known.gap.question
+        try:
+            _left(meter, night)
+            queries = [*angles(question), *self._reworded(question, models, meter)]
+            if not self._worth_asking(known, scoped, queries, models):
+                return True
+            answer = self.recall.answer(_asked(known, models), models, _left(meter, night))
+        except OverBudget as over:
+            night.degraded.append(Degraded("budget", over.detail))
+            return False
+        except ModelError as error:
+            night.degraded.append(Degraded("model", str(error)))
+            return False
+        night.costs.append(answer.cost)
+        failed = [part for part in answer.degraded if part.part == "model"]
+        night.degraded += failed
+        if answer.supported and answer.answer:
+            self._close(known, answer.sources, night, answer)
+        elif not failed:
+            then = snapshot(self.recall.lane, scoped, question)
+            with self.recall.rows.change() as work:
+                self.gaps.tried(work, known, then, models.names)
+        return not failed
+
+    def _worth_asking(
+        self, known: KnownGap, scoped: ScopedEvidence, queries: Iterable[str], models: Models
+    ) -> bool:
+        """Whether these models have not looked yet, or something is new by any angle."""
+        if known.then is None or not set(models.names) <= set(known.tried):
+            return True
+        lane, then, question = self.recall.lane, known.then, known.gap.question
+        return any(news(lane, scoped, question, then, query) for query in queries)
+
+    @staticmethod
+    def _reworded(question: str, models: Models, meter: Meter) -> tuple[str, ...]:
+        system, user = rewording_prompt(question)
+        talk = (Message("system", system), Message("user", user))
+        claim = meter.claim("sub", models.sub, talk, 200)
+        try:
+            reply = models.sub.ask(talk, max_output=claim.max_output, timeout=claim.seconds)
+        except BaseException:
+            meter.release(claim)
+            raise
+        meter.settle(claim, reply)
+        return reworded(reply.text)
+
+    def _close(
+        self,
+        known: KnownGap,
+        sources: Sequence[DeepSource],
+        night: _Night,
+        answer: DeepAnswer | None = None,
+    ) -> None:
+        by = [one.id for one in sources]
+        if answer is not None:
+            stored = self._store(known, answer)
+            night.stored.append(stored)
+            by.append(MEMORY + stored)
+        with self.recall.rows.change() as work:
+            night.closed.append(self.gaps.close(work, known, by))
+
+    def _store(self, known: KnownGap, answer: DeepAnswer) -> str:
+        """Keep what a model has found, with what it stands on: it goes when that goes."""
+        first = next((one for one in answer.sources if one.kind == "turn"), None)
+        done = self.remember.remember(
+            NewMemory(
+                f"{known.gap.question} {answer.answer}",
+                source=DREAMT,
+                conversation_id=first.conversation_id if first else None,
+                turn_index=first.index if first else None,
+            )
+        )
+        with self.recall.rows.change() as work:
+            bind(work, done.id, answer.sources)
+        return done.id
+
+    def _link(self, night: _Night) -> tuple[Link, ...]:
+        from anaphora.errors import EmbeddingError
+
+        try:
+            self.fill_vectors()
+        except EmbeddingError as error:
+            night.degraded.append(Degraded("embeddings", str(error)))
+        return tuple(
+            Link(one.record_id, one.other_id, one.kind, one.strength) for one in self.relink.run()
+        )
+
+
+def angles(question: str, *, whole: bool = False) -> tuple[str, ...]:
+    """Different ways to look for the answer of a question, itself first.
+
+    With `whole`, only those that ask for all of it: a hit for a part is no answer.
+    """
+    terms = query_terms(question)
+    key = " ".join(term for term in terms if term not in STOP_WORDS)
+    found = dict.fromkeys([*seed_queries(question), *([key] if key else [])])
+    if not whole:
+        return tuple(found)
+    return tuple(one for one in found if set(terms) <= set(query_terms(one)) or one == key)
+
+
+def _left(meter: Meter, night: _Night) -> Budget:
+    """What the cycle may still spend. Raises `OverBudget`."""
+    spent, whole = added_up([meter.snapshot(), *night.costs]), meter.budget
+    tokens = whole.tokens - spent.input_tokens - spent.output_tokens
+    seconds = meter.seconds_left()
+    dollars = whole.dollars
+    if dollars is not None:
+        dollars -= spent.estimated_dollars or 0.0
+    short = {"tokens": tokens < _LEAST_TOKENS, "seconds": seconds < _LEAST_SECONDS}
+    short["dollars"] = dollars is not None and dollars <= 0.0
+    for limit, over in short.items():
+        if over:
+            raise OverBudget(limit, f"the {limit} of this cycle are used up")
+    sub_calls = max(0, whole.sub_calls - spent.sub_calls)
+    return replace(whole, tokens=tokens, seconds=seconds, dollars=dollars, sub_calls=sub_calls)
+
+
+def added_up(costs: Iterable[CostSnapshot]) -> CostSnapshot:
+    """What several questions cost together; unknown where one of them is."""
+    total = CostSnapshot()
+    for one in costs:
+        total = CostSnapshot(
+            total.input_tokens + one.input_tokens,
+            total.output_tokens + one.output_tokens,
+            _dollars(total.estimated_dollars, one.estimated_dollars),
+            total.iterations + one.iterations,
+            total.sub_calls + one.sub_calls,
+            total.seconds + one.seconds,
+            _tokens(total.code, one.code),
+            _tokens(total.sub, one.sub),
+        )
+    return total
+
+
+def _tokens(one: TokenCount, other: TokenCount) -> TokenCount:
+    return TokenCount(
+        one.input + other.input,
+        one.output + other.output,
+        one.calls + other.calls,
+        _dollars(one.dollars, other.dollars),
+    )
+
+
+def _dollars(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other
+
+
+def _asked(known: KnownGap, models: Models) -> Asked:
+    return Asked(
+        known.gap.question,
+        known.scope,
+        known.conversation_id,
+        known.include_memory,
+        models.names,
+    )

@@ -1,0 +1,219 @@
+"""Takes lasting facts out of finished conversations, with a model, within a budget.
+
+In: a conversation. Out: at most 20 memories, each bound to the turns that say it; a fact that
+cites a turn that is not there is refused. Only what is new since the last time is read. Facts come
+in as every memory does: without secrets, restatements reinforced. It changes no turn.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, cast
+
+from anaphora.deep.budget import Meter, OverBudget
+from anaphora.deep.dreaming.extract_prompt import Fact, fact_prompt, read_facts
+from anaphora.deep.evidence.origins import EXTRACTED, bind
+from anaphora.deep.evidence.scoped import turn_id
+from anaphora.deep.models.base import Message, ModelRole
+from anaphora.deep_values import Budget, DeepSource, Extracted
+from anaphora.errors import NotFound
+from anaphora.memory_values import MemoryType, NewMemory
+from anaphora.rank.select import token_cost
+from anaphora.store.records.rows import to_micros
+from anaphora.store.threads.ids import check_id
+
+if TYPE_CHECKING:
+    from anaphora.intake.remember import Remember
+    from anaphora.store.deep_rows import DeepRows
+    from anaphora.store.threads.conversations import Conversations
+    from anaphora.values import Turn
+
+__all__ = ["BUDGET", "MOST", "Extract"]
+
+MOST: Final = 20
+BUDGET: Final = Budget(iterations=1, sub_calls=12, tokens=120_000, seconds=300.0, dollars=0.25)
+
+_PIECE: Final = 6_000
+"""Tokens of turns that are read at once: small models lose what is in the middle of more."""
+_OVERLAP: Final = 2
+"""Turns before the new ones that are read with them, so that "yes, that one" can be understood."""
+_LEAST_CHARS: Final = 80
+_LONGEST: Final = 1_000
+_OUTPUT: Final = 2_000
+
+Numbered = tuple[int, "Turn"]
+
+
+@dataclass(slots=True)
+class _Taken:
+    added: list[str] = field(default_factory=list)
+    reinforced: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """Extracts in one namespace. `timer` gives seconds, monotonic; `clock` aware times."""
+
+    conversations: Conversations
+    remember: Remember
+    rows: DeepRows
+    clock: Callable[[], datetime]
+    timer: Callable[[], float] = time.monotonic
+
+    def extract(
+        self, conversation_id: str, model: ModelRole | None, budget: Budget | None = None
+    ) -> Extracted:
+        """Take the facts out of a conversation.
+
+        `skipped` says why nothing was done: "no_model", "unchanged", "too_short", or the limit
+        that ended it early. Raises `NotFound`, `ModelError` when the model does not answer, and
+        `StoreError` and its kinds.
+        """
+        check_id(conversation_id)
+        thread = self.conversations.get(conversation_id)
+        if thread is None:
+            raise NotFound("conversation", conversation_id)
+        if model is None:
+            return Extracted(conversation_id, skipped="no_model")
+        read = self._read_before(conversation_id, thread.turns)
+        if read == len(thread.turns):
+            return Extracted(conversation_id, skipped="unchanged")
+        turns = list(enumerate(thread.turns))
+        if sum(len(turn.text) for _, turn in turns[read:]) < _LEAST_CHARS:
+            return Extracted(conversation_id, skipped="too_short")
+        meter = Meter(budget or BUDGET, self.timer)
+        facts, limit, upto = self._facts(turns[max(0, read - _OVERLAP) :], model, meter)
+        taken = self._keep(conversation_id, thread.turns, facts)
+        self._note(conversation_id, thread.turns[:upto])
+        return Extracted(
+            conversation_id,
+            tuple(taken.added),
+            tuple(taken.reinforced),
+            tuple(taken.refused),
+            limit,
+            meter.snapshot(),
+        )
+
+    def _read_before(self, conversation_id: str, turns: Sequence[Turn]) -> int:
+        """How many of the turns were read before, and are still what they were."""
+        rows = self.rows.find("extraction", {"conversation_id": conversation_id})
+        if not rows:
+            return 0
+        count, _, digest = rows[0]["content_hash"].partition(":")
+        known = int(count)
+        same = known <= len(turns) and _digest(turns[:known]) == digest
+        return known if same else 0
+
+    def _note(self, conversation_id: str, turns: Sequence[Turn]) -> None:
+        with self.rows.change() as work:
+            work.put(
+                "extraction",
+                [
+                    {
+                        "conversation_id": conversation_id,
+                        "made_at": to_micros(self.clock()),
+                        "content_hash": f"{len(turns)}:{_digest(turns)}",
+                    }
+                ],
+            )
+            # What is known has changed: answers may be wrong now.
+            work.drop("answer")
+
+    def _facts(
+        self, turns: Sequence[Numbered], model: ModelRole, meter: Meter
+    ) -> tuple[list[tuple[Fact, frozenset[int]]], str | None, int]:
+        """Facts with the indexes that they may cite; the limit that ended it; turns read."""
+        pieces = _pieces(turns)
+        each = max(3, -(-MOST // len(pieces)))
+        found: list[list[tuple[Fact, frozenset[int]]]] = []
+        upto = turns[0][0] if turns else 0
+        limit = None
+        for piece in pieces:
+            try:
+                reply = _ask(model, meter, fact_prompt(piece, min(each, MOST)))
+            except OverBudget as over:
+                limit = over.limit
+                break
+            shown = frozenset(index for index, _ in piece)
+            found.append([(fact, shown) for fact in read_facts(reply)[:each]])
+            upto = piece[-1][0] + 1
+        # The most useful of every piece come first.
+        ranked = [
+            some[rank]
+            for rank in range(max(map(len, found), default=0))
+            for some in found
+            if rank < len(some)
+        ]
+        return ranked[:MOST], limit, upto
+
+    def _keep(
+        self,
+        conversation_id: str,
+        turns: Sequence[Turn],
+        facts: Sequence[tuple[Fact, frozenset[int]]],
+    ) -> _Taken:
+        taken = _Taken()
+        for fact, shown in facts:
+            cited = sorted(set(fact.turns))
+            if not cited or not shown.issuperset(cited) or len(fact.text) > _LONGEST:
+                taken.refused.append(fact.text[:_LONGEST])
+                continue
+            done = self.remember.remember(
+                NewMemory(
+                    fact.text,
+                    type=cast(MemoryType, fact.type),
+                    source=EXTRACTED,
+                    conversation_id=conversation_id,
+                    turn_index=cited[0],
+                )
+            )
+            with self.rows.change() as work:
+                bind(work, done.id, [_source(conversation_id, at, turns[at]) for at in cited])
+            kept = taken.added if done.action == "added" else taken.reinforced
+            kept.append(done.id)
+        return taken
+
+
+def _ask(model: ModelRole, meter: Meter, prompt: tuple[str, str]) -> str:
+    talk = (Message("system", prompt[0]), Message("user", prompt[1]))
+    claim = meter.claim("sub", model, talk, _OUTPUT)
+    try:
+        reply = model.ask(talk, max_output=claim.max_output, timeout=claim.seconds)
+    except BaseException:
+        meter.release(claim)
+        raise
+    meter.settle(claim, reply)
+    return reply.text
+
+
+def _pieces(turns: Sequence[Numbered]) -> list[list[Numbered]]:
+    pieces: list[list[Numbered]] = []
+    left = 0
+    for one in turns:
+        cost = token_cost(one[1].text)
+        if not pieces or cost > left:
+            pieces.append([])
+            left = _PIECE
+        pieces[-1].append(one)
+        left -= cost
+    return pieces
+
+
+def _source(conversation_id: str, index: int, turn: Turn) -> DeepSource:
+    return DeepSource(
+        "turn", turn_id(conversation_id, index), turn.text, conversation_id, index, turn.role
+    )
+
+
+def _digest(turns: Sequence[Turn]) -> str:
+    digest = hashlib.sha256()
+    for turn in turns:
+        for part in (turn.role, turn.text):
+            encoded = part.encode("utf-8", "surrogatepass")
+            digest.update(len(encoded).to_bytes(8, "big") + encoded)
+    return digest.hexdigest()

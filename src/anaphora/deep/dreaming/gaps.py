@@ -1,0 +1,208 @@
+"""Blind spots: questions that memory could not answer, kept for the next dream.
+
+In: a question without a useful answer. Out: a `Gap`, one for each question however it is spelt,
+with how often it was asked; closed when its answer is found, expired after 7 days. It never asks
+a model and never searches.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from anaphora.deep.evidence.snapshot import Snapshot
+from anaphora.deep.kept.saved import as_json, from_json
+from anaphora.deep.reading import folded
+from anaphora.deep_values import Gap, GapStatus, Scope
+from anaphora.store.deep_rows import DeepRows, DeepWork, Row
+from anaphora.store.records.rows import from_micros, to_micros
+
+if TYPE_CHECKING:
+    from anaphora.deep.kept.answers import Asked
+
+__all__ = ["KIND", "LIFE", "MOST", "PRIORITY", "Gaps", "KnownGap", "question_key"]
+
+KIND: Final = "knowledge_gap"
+PRIORITY: Final = 0.85
+LIFE: Final = timedelta(days=7)
+MOST: Final = 500
+"""Gaps kept in a namespace, closed and expired ones among them: the oldest of those go first."""
+
+
+def question_key(question: str) -> str:
+    """A digest that the same question has however it is spelt: case, space, punctuation."""
+    text = folded(question)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class KnownGap:
+    """A gap with what a dream needs: where it was asked, what was known, who has tried.
+
+    `then` is what the question found when it was last asked; `tried` are the models that have
+    looked for an answer since.
+    """
+
+    gap: Gap
+    scope: Scope
+    conversation_id: str | None
+    include_memory: bool
+    then: Snapshot | None
+    tried: tuple[str, ...] = ()
+
+
+class Gaps:
+    """The blind spots of one namespace. `clock` gives aware times, `ids` new ids."""
+
+    def __init__(
+        self, rows: DeepRows, *, clock: Callable[[], datetime], ids: Callable[[], str]
+    ) -> None:
+        self._rows = rows
+        self._clock = clock
+        self._ids = ids
+
+    def list(self, status: GapStatus | None = "open") -> tuple[Gap, ...]:
+        """The gaps of a status (None: all), the most asked first, then the newest."""
+        found = [one.gap for one in self.known()]
+        kept = [gap for gap in found if status is None or gap.status == status]
+        return tuple(sorted(kept, key=_order))
+
+    def known(self) -> tuple[KnownGap, ...]:
+        """Every gap, with what a dream needs. One whose time is over counts as expired."""
+        now = self._clock()
+        return tuple(_due(_gap_of(row), now) for row in self._rows.find("gap"))
+
+    def register(self, work: DeepWork, asked: Asked, then: Snapshot | None) -> Gap:
+        """Note that a question has no useful answer; the one gap of it, asked once more."""
+        now = self._clock()
+        key = question_key(asked.question)
+        rows = work.find("gap", {"question_key": key})
+        same = [_due(_gap_of(row), now) for row in rows]
+        gap = next((one.gap for one in same if one.gap.status == "open"), None)
+        if gap is None:
+            gap = Gap(self._ids(), asked.question, now, now + LIFE, KIND, PRIORITY)
+        else:
+            # Whoever still asks still wants to know: its days begin anew.
+            gap = replace(gap, asked=gap.asked + 1, expires_at=max(gap.expires_at, now + LIFE))
+        scope = cast(Scope, asked.scope)
+        where = (scope, asked.conversation_id, asked.include_memory)
+        work.put("gap", [_row(KnownGap(gap, *where, then, asked.models))])
+        self._keep_few(work)
+        return gap
+
+    def close_question(self, work: DeepWork, question: str, by: Sequence[str]) -> None:
+        """A useful answer came: close the gap of this question, if there is one."""
+        rows = work.find("gap", {"question_key": question_key(question), "status": "open"})
+        for row in rows:
+            self.close(work, _gap_of(row), by)
+
+    def close(self, work: DeepWork, known: KnownGap, by: Iterable[str]) -> Gap:
+        """Close a gap: `by` are the sources that answer it."""
+        gap = replace(
+            known.gap, status="closed", closed_at=self._clock(), closed_by=tuple(dict.fromkeys(by))
+        )
+        work.put("gap", [_row(replace(known, gap=gap))])
+        return gap
+
+    def expire(self, work: DeepWork) -> tuple[Gap, ...]:
+        """Mark the open gaps whose time is over; which they were."""
+        now = self._clock()
+        over = []
+        for row in work.find("gap", {"status": "open"}):
+            known = _gap_of(row)
+            due = _due(known, now)
+            if due is not known:
+                work.put("gap", [_row(due)])
+                over.append(due.gap)
+        return tuple(over)
+
+    def tried(self, work: DeepWork, known: KnownGap, then: Snapshot, by: Iterable[str]) -> None:
+        """Note that a dream looked in vain, and at what: it need not look at the same again."""
+        if work.find("gap", {"gap_id": known.gap.id, "status": "open"}):
+            models = tuple(dict.fromkeys((*known.tried, *by)))
+            work.put("gap", [_row(replace(known, then=then, tried=models))])
+
+    def stored(self, work: DeepWork) -> Iterator[KnownGap]:
+        """Every gap as it stands in a change, whether or not its time is over."""
+        return map(_gap_of, work.find("gap"))
+
+    def put(self, work: DeepWork, known: KnownGap) -> None:
+        """Write a gap as it is given: one that comes from another home."""
+        work.put("gap", [_row(known)])
+        self._keep_few(work)
+
+    def _keep_few(self, work: DeepWork) -> None:
+        rows = work.find("gap", newest=True)
+        done = [row for row in rows if row["status"] != "open"]
+        # Open ones are bounded by their days, closed ones by number.
+        for row in done[max(0, MOST - (len(rows) - len(done))) :]:
+            work.drop("gap", {"gap_id": row["gap_id"]})
+
+
+def _order(gap: Gap) -> tuple[float, int, float]:
+    return -gap.priority, -gap.asked, -gap.created_at.timestamp()
+
+
+def _due(known: KnownGap, now: datetime) -> KnownGap:
+    if known.gap.status == "open" and known.gap.expires_at <= now:
+        return replace(known, gap=replace(known.gap, status="expired"))
+    return known
+
+
+def _gap_of(row: Row) -> KnownGap:
+    details: dict[str, Any] = from_json(row["details"])
+    then = details.get("then")
+    gap = Gap(
+        id=row["gap_id"],
+        question=row["question"],
+        created_at=_time(row["created_at"]),
+        expires_at=_time(row["expires_at"]),
+        kind=row["kind"],
+        priority=row["priority"],
+        status=cast(GapStatus, row["status"]),
+        asked=row["asked"],
+        closed_at=from_micros(row["closed_at"]),
+        closed_by=tuple(from_json(row["closed_by"])),
+    )
+    return KnownGap(
+        gap,
+        scope=details["scope"],
+        conversation_id=row["conversation_id"],
+        include_memory=details["include_memory"],
+        then=Snapshot.of(then) if then else None,
+        tried=tuple(details.get("tried", ())),
+    )
+
+
+def _row(known: KnownGap) -> Row:
+    gap = known.gap
+    details = {
+        "scope": known.scope,
+        "include_memory": known.include_memory,
+        "then": known.then,
+        "tried": known.tried,
+    }
+    return {
+        "gap_id": gap.id,
+        "question_key": question_key(gap.question),
+        "conversation_id": known.conversation_id,
+        "kind": gap.kind,
+        "status": gap.status,
+        "priority": gap.priority,
+        "asked": gap.asked,
+        "created_at": to_micros(gap.created_at),
+        "expires_at": to_micros(gap.expires_at),
+        "closed_at": to_micros(gap.closed_at),
+        "question": gap.question,
+        "details": as_json(details),
+        "closed_by": as_json(gap.closed_by),
+    }
+
+
+def _time(micros: int) -> datetime:
+    time = from_micros(micros)
+    assert time is not None
+    return time

@@ -1,0 +1,105 @@
+"""Work that the end of a session queues: taking facts out of it, and a dream.
+
+In: a conversation that has ended. Out: jobs in truth, which survive a restart; whoever has time
+runs them. A job that fails for its model stays for the next time, three times in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, Literal
+
+from anaphora.errors import ModelError, NotFound
+from anaphora.store.records.rows import to_micros
+from anaphora.values import Degraded
+
+if TYPE_CHECKING:
+    from anaphora.deep_values import Extracted
+    from anaphora.store.deep_rows import DeepRows, Row
+
+__all__ = ["TRIES", "Job", "SessionJobs"]
+
+TRIES: Final = 3
+
+JobKind = Literal["extract", "dream"]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A queued job. `conversation_id` is None for a dream."""
+
+    id: str
+    kind: str
+    conversation_id: str | None
+    attempts: int = 0
+
+
+class SessionJobs:
+    """The queue of one namespace. `clock` gives aware times, `ids` new ids."""
+
+    def __init__(
+        self, rows: DeepRows, *, clock: Callable[[], datetime], ids: Callable[[], str]
+    ) -> None:
+        self._rows = rows
+        self._clock = clock
+        self._ids = ids
+
+    def end(self, conversation_id: str, *, extract: bool) -> tuple[Job, ...]:
+        """Queue what the end of a session asks for; what is queued already is not queued twice."""
+        wanted: list[tuple[JobKind, str | None]] = [("dream", None)]
+        if extract:
+            wanted.insert(0, ("extract", conversation_id))
+        with self._rows.change() as work:
+            known = {(row["kind"], row["conversation_id"]) for row in work.find("session_job")}
+            fresh = [Job(self._ids(), kind, of) for kind, of in wanted if (kind, of) not in known]
+            work.put("session_job", [self._row(job) for job in fresh])
+        return tuple(fresh)
+
+    def pending(self, kind: JobKind | None = None) -> tuple[Job, ...]:
+        """What waits, the oldest first."""
+        rows = self._rows.find("session_job")
+        jobs = [Job(r["job_id"], r["kind"], r["conversation_id"], r["attempts"]) for r in rows]
+        return tuple(job for job in jobs if kind is None or job.kind == kind)
+
+    def drain(
+        self, extract: Callable[[str], Extracted]
+    ) -> tuple[tuple[Extracted, ...], tuple[Degraded, ...]]:
+        """Run the waiting extractions; what they took, and what has failed."""
+        done: list[Extracted] = []
+        failed: list[Degraded] = []
+        for job in self.pending("extract"):
+            try:
+                done.append(extract(job.conversation_id or ""))
+            except NotFound:
+                # The conversation was deleted: there is nothing left to do.
+                self.done(job)
+            except ModelError as error:
+                failed.append(Degraded("model", f"{job.conversation_id}: {error}"))
+                self._again(job)
+            else:
+                self.done(job)
+        return tuple(done), tuple(failed)
+
+    def done(self, job: Job) -> None:
+        """Take a job off the queue."""
+        with self._rows.change() as work:
+            work.drop("session_job", {"job_id": job.id})
+
+    def _again(self, job: Job) -> None:
+        if job.attempts + 1 >= TRIES:
+            self.done(job)
+            return
+        with self._rows.change() as work:
+            job = Job(job.id, job.kind, job.conversation_id, job.attempts + 1)
+            work.put("session_job", [self._row(job)])
+
+    def _row(self, job: Job) -> Row:
+        return {
+            "job_id": job.id,
+            "conversation_id": job.conversation_id,
+            "kind": job.kind,
+            "made_at": to_micros(self._clock()),
+            "attempts": job.attempts,
+        }

@@ -1,0 +1,137 @@
+"""Rows of turns for deep recall: which belong to a scope, in which order, and how they are cited.
+
+In: a view of the index, hits. Out: rows, ids and sources. Pure.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.deep.moments import shown
+from anaphora.deep_values import DeepSource
+from anaphora.text import fold
+
+if TYPE_CHECKING:
+    from anaphora.index.turns.view import TurnView
+    from anaphora.values import TurnHit
+
+__all__ = [
+    "HISTORY_TURN_CHARS",
+    "MEMORY",
+    "MEMORY_SHARE",
+    "RECENT_SESSIONS",
+    "Rows",
+    "by_time",
+    "is_called",
+    "line_of",
+    "memory_id",
+    "mixed",
+    "newest_first",
+    "of_hit",
+    "rows_in_scope",
+    "turn_id",
+    "when_of",
+]
+
+MEMORY: Final = "memory:"
+RECENT_SESSIONS: Final = 10
+HISTORY_TURN_CHARS: Final = 2_000
+
+MEMORY_SHARE: Final = 4
+"""Of so many results, one is a memory: a memory is a digest, and turns are what it stands on."""
+
+_GAP: Final = " […] "
+
+Rows = NDArray[np.intp]
+
+
+def turn_id(conversation_id: str, index: int) -> str:
+    """The id by which a turn is cited: "conversation#index"."""
+    return f"{conversation_id}#{index}"
+
+
+def memory_id(record_id: str) -> str:
+    """The id by which a memory is cited: "memory:<id>"."""
+    return MEMORY + record_id
+
+
+def rows_in_scope(view: TurnView, scope: str, conversation_id: str | None) -> Rows:
+    """Rows of the turns of a scope."""
+    if scope == "current_session":
+        assert conversation_id is not None
+        return view.rows(conversation_id).astype(np.intp)
+    rows = np.arange(len(view), dtype=np.intp)
+    if scope == "all_sessions" or len(view.table.conversations) <= RECENT_SESSIONS:
+        return rows
+    newest = newest_first(view, rows)[:RECENT_SESSIONS]
+    return rows[np.isin(view.table.conversation, newest)]
+
+
+def newest_first(view: TurnView, rows: Rows) -> list[int]:
+    """Codes of the conversations of these rows, the one with the newest turn first."""
+    table = view.table
+    last = np.full(len(table.conversations), -np.inf)
+    times = np.nan_to_num(table.ts[rows], nan=-np.inf)
+    np.maximum.at(last, table.conversation[rows], times)
+    codes = np.unique(table.conversation[rows])
+    # Ids last, so that the order is the same whatever was indexed first.
+    return sorted((int(c) for c in codes), key=lambda c: (-last[c], table.conversations[c]))
+
+
+def by_time(view: TurnView, rows: Rows) -> Rows:
+    """Rows in the order of their times; those without one come first."""
+    table = view.table
+    times = np.nan_to_num(table.ts[rows], nan=-np.inf)
+    return rows[np.lexsort((table.position[rows], table.conversation[rows], times))]
+
+
+def is_called(known: str, name: str) -> bool:
+    """Whether a speaker goes by this folded name, or by it as a first name."""
+    folded = fold(known)
+    return folded == name or folded.split(" ")[0] == name
+
+
+def of_hit(hit: TurnHit) -> DeepSource:
+    """A recalled turn as a source."""
+    return DeepSource(
+        kind="turn",
+        id=turn_id(hit.conversation_id, hit.index),
+        text=hit.text,
+        conversation_id=hit.conversation_id,
+        index=hit.index,
+        role=hit.speaker or hit.role,
+        ts=hit.ts if hit.ts.year > 1 else None,
+        score=hit.score,
+    )
+
+
+def mixed(
+    turns: list[DeepSource], memories: list[DeepSource], limit: int
+) -> tuple[DeepSource, ...]:
+    """Both lists in their own order: their scores are not of one scale."""
+    out: list[DeepSource] = []
+    waiting = iter(memories)
+    for place, turn in enumerate(turns):
+        if place % (MEMORY_SHARE - 1) == 0:
+            out.extend(one for one in (next(waiting, None),) if one is not None)
+        out.append(turn)
+    return tuple([*out, *waiting][:limit])
+
+
+def line_of(turn: DeepSource) -> str:
+    """A turn as one entry of the history."""
+    text = turn.text.strip()
+    if len(text) > HISTORY_TURN_CHARS:
+        half = HISTORY_TURN_CHARS // 2
+        text = text[:half] + _GAP + text[-half:]
+    text = " ⏎ ".join(part.strip() for part in text.splitlines())
+    return f"{turn.id} [{shown(turn.ts)}] {turn.role}: {text}"
+
+
+def when_of(epoch: float) -> datetime | None:
+    """The time of an epoch, None where there is none."""
+    return datetime.fromtimestamp(epoch, UTC) if np.isfinite(epoch) else None

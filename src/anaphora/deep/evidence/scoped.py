@@ -1,0 +1,372 @@
+"""What a deep question may look at: the turns and memories of one namespace, within a scope.
+
+In: a scope, and queries, ids and times as a model wrote them. Out: bounded values with ids that
+exist. It never writes, and it never reaches beyond its scope: a program that asks for another
+thread is told that there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.deep.evidence.rows import (
+    HISTORY_TURN_CHARS,
+    MEMORY,
+    MEMORY_SHARE,
+    Rows,
+    by_time,
+    is_called,
+    line_of,
+    memory_id,
+    mixed,
+    newest_first,
+    of_hit,
+    rows_in_scope,
+    turn_id,
+    when_of,
+)
+from anaphora.deep.moments import moment
+from anaphora.deep_values import DeepSource, Scope
+from anaphora.errors import InvalidInput, NotFound
+from anaphora.rank.table import ROLE_ASSISTANT, ROLE_USER
+from anaphora.store.threads.ids import check_id
+from anaphora.text import fold
+from anaphora.values import Degraded
+
+if TYPE_CHECKING:
+    from anaphora.index.turns.index import TurnIndex
+    from anaphora.index.turns.view import TurnView
+    from anaphora.recall.conversation import ConversationRecall
+    from anaphora.recall.memories import MemoryRecall
+    from anaphora.store.records.store import Records
+    from anaphora.store.threads.conversations import Conversations
+
+__all__ = [
+    "MEMORY",
+    "NamespaceEvidence",
+    "ScopedEvidence",
+    "Session",
+    "memory_id",
+    "turn_id",
+]
+
+HISTORY_CHARS: Final = 200_000
+CHARS_A_TOKEN: Final = 5
+CHARS_A_LINE: Final = 60
+"""Characters of a token of English, and of what stands before a text: guesses, for how much to
+read at once; what is read too much or too little is only time."""
+
+SCOPES: tuple[str, ...] = get_args(Scope)
+_ROLES: Final[Mapping[int, str]] = {ROLE_USER: "user", ROLE_ASSISTANT: "assistant"}
+_ROLE_CODES: Final[Mapping[str, int]] = {name: code for code, name in _ROLES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A conversation of the scope. `first` and `last` are times of turns, None where not known.
+
+    `sittings` are the times at which somebody came back to it after hours: (index of the first
+    turn of that sitting, its time).
+    """
+
+    id: str
+    title: str
+    turns: int
+    first: datetime | None
+    last: datetime | None
+    sittings: tuple[tuple[int, datetime | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceEvidence:
+    """The evidence of a namespace. The parts are those of `anaphora.home.Namespace`."""
+
+    conversations: Conversations
+    turns: TurnIndex
+    recall_turns: ConversationRecall
+    records: Records
+    recall_memories: MemoryRecall
+    clock: Callable[[], datetime]
+
+    def within(
+        self,
+        scope: Scope = "recent_sessions",
+        conversation_id: str | None = None,
+        *,
+        include_memory: bool = True,
+    ) -> ScopedEvidence:
+        """What a question in this scope may see, as of now; what was written before is seen.
+
+        "recent_sessions" are the 10 conversations with the newest turns, "current_session" the one
+        that is given, "all_sessions" every one. Raises `InvalidInput` for another scope and for a
+        current session that is not given or not known.
+        """
+        if scope not in SCOPES:
+            raise InvalidInput("scope", scope, f"expected one of {', '.join(SCOPES)}")
+        if conversation_id is not None:
+            check_id(conversation_id)
+        if scope == "current_session" and conversation_id is None:
+            reason = "expected the id of a conversation for the scope current_session"
+            raise InvalidInput("conversation_id", conversation_id, reason)
+        followed = self.turns.follow(conversation_id if scope == "current_session" else None)
+        view = self.turns.view()
+        rows = rows_in_scope(view, scope, conversation_id)
+        if scope == "current_session" and not len(rows):
+            raise InvalidInput("conversation_id", conversation_id, "there is no such conversation")
+        return ScopedEvidence(self, view, rows, include_memory, tuple(followed.degraded))
+
+
+class ScopedEvidence:
+    """One question's evidence: one moment of the index, seen through one scope.
+
+    `degraded` grows as parts turn out to be unavailable.
+    """
+
+    def __init__(
+        self,
+        lane: NamespaceEvidence,
+        view: TurnView,
+        rows: Rows,
+        include_memory: bool,
+        degraded: tuple[Degraded, ...] = (),
+    ) -> None:
+        self._lane = lane
+        self._view = view
+        # In the order in which things were said, so that slices of them are history.
+        self._rows = by_time(view, rows)
+        self._whole = len(rows) == len(view)
+        self._include_memory = include_memory
+        self._known: dict[str, DeepSource | None] = {}
+        self._reported = dict.fromkeys(degraded)
+
+    def __len__(self) -> int:
+        """How many turns there are in scope."""
+        return len(self._rows)
+
+    @property
+    def degraded(self) -> tuple[Degraded, ...]:
+        """What was unavailable so far."""
+        return tuple(self._reported)
+
+    def search(
+        self,
+        query: str,
+        limit: int = 20,
+        *,
+        since: str | None = None,
+        until: str | None = None,
+        speaker: str | None = None,
+    ) -> tuple[DeepSource, ...]:
+        """The `limit` best turns and memories for `query`, best first, all of each text.
+
+        `since` and `until` are ISO 8601 or words ("last Tuesday"); a day as `until` is in.
+        `speaker` is a name, or "user" or "assistant"; with it, no memory is found, since nobody
+        says those. Raises `InvalidInput` for a time that cannot be read.
+        """
+        now = self._lane.clock()
+        start, end = moment("since", since, now), moment("until", until, now, end=True)
+        rows = self._chosen(start, end, speaker)
+        found = self._lane.recall_turns.among(self._view, rows, query, top_k=limit)
+        self._report(found.degraded)
+        turns = [self._keep(of_hit(hit)) for hit in found]
+        memories = [] if speaker is not None else self._memories(query, limit, start, end)
+        return mixed(turns, memories, limit)
+
+    def session_count(self) -> int:
+        """How many conversations are in scope."""
+        return len(np.unique(self._view.table.conversation[self._rows]))
+
+    def brief(self, limit: int) -> tuple[tuple[str, int, str], ...]:
+        """(id, turns in scope, title) of the `limit` newest conversations: what a prompt lists."""
+        table = self._view.table
+        counts = np.bincount(table.conversation[self._rows], minlength=len(table.conversations))
+        newest = newest_first(self._view, self._rows)[:limit]
+        titles = {one.conversation_id: one.title for one in self._lane.conversations.list()}
+        names = [(table.conversations[code], int(counts[code])) for code in newest]
+        return tuple((name, count, titles.get(name, "")) for name, count in names)
+
+    def sessions(self, limit: int, offset: int = 0) -> tuple[Session, ...]:
+        """`limit` conversations in scope, the one with the newest turn first."""
+        table, rows = self._view.table, self._rows
+        titles = {one.conversation_id: one.title for one in self._lane.conversations.list()}
+        out = []
+        for code in newest_first(self._view, rows)[offset : offset + limit]:
+            own = rows[table.conversation[rows] == code]
+            own = own[np.argsort(table.position[own], kind="stable")]
+            name = table.conversations[code]
+            times = table.ts[own]
+            starts = np.flatnonzero(np.diff(table.session[own], prepend=-1))
+            known = times[np.isfinite(times)]
+            out.append(
+                Session(
+                    id=name,
+                    title=titles.get(name, ""),
+                    turns=len(own),
+                    first=when_of(float(known.min())) if len(known) else None,
+                    last=when_of(float(known.max())) if len(known) else None,
+                    sittings=tuple(
+                        (int(table.position[own[at]]), when_of(float(times[at]))) for at in starts
+                    ),
+                )
+            )
+        return tuple(out)
+
+    def transcript(self, conversation_id: str, start: int, end: int) -> tuple[DeepSource, ...]:
+        """The turns `start` to before `end` of a conversation, in order. Raises `NotFound`."""
+        table, rows = self._view.table, self._rows
+        try:
+            code = table.conversations.index(conversation_id)
+        except ValueError:
+            raise NotFound("session", conversation_id) from None
+        own = rows[table.conversation[rows] == code]
+        if not len(own):
+            raise NotFound("session", conversation_id)
+        places = table.position[own]
+        own = own[(places >= start) & (places < end)]
+        return self._turns(own[np.argsort(table.position[own], kind="stable")])
+
+    def history(self, chars: int = HISTORY_CHARS) -> str:
+        """The newest turns that fit into `chars` characters, oldest first, one line each.
+
+        A line is "conversation#index [time] who: text"; line breaks of the text are " ⏎ ", so that
+        no text can pass for a turn of its own.
+        """
+        lines: list[str] = []
+        left, upto = chars, len(self._rows)
+        while upto > 0 and left > 0:
+            piece = self._rows[self._start_of(upto, left) : upto]
+            upto -= len(piece)
+            for turn in reversed(self._turns(piece)):
+                line = line_of(turn)
+                if len(line) + 1 > left:
+                    left = 0
+                    break
+                left -= len(line) + 1
+                lines.append(line)
+        return "\n".join(reversed(lines))
+
+    def _start_of(self, upto: int, chars: int) -> int:
+        """Where about `chars` characters of turns begin that end before `upto`, by their tokens."""
+        lengths = self._view.table.length[self._rows[:upto]][::-1]
+        sizes = np.minimum(lengths * CHARS_A_TOKEN, HISTORY_TURN_CHARS) + CHARS_A_LINE
+        many = int(np.searchsorted(np.cumsum(sizes, dtype=np.int64), chars))
+        return max(0, upto - max(many, 16))
+
+    def source(self, source_id: str) -> DeepSource | None:
+        """The turn or memory that an id names; None where there is none in this scope."""
+        if source_id not in self._known:
+            self._known[source_id] = self._look_up(source_id)
+        return self._known[source_id]
+
+    def exists(self, source_id: str) -> bool:
+        """Whether an id names a turn or memory of this scope."""
+        return self.source(source_id) is not None
+
+    # Rows.
+
+    def _chosen(self, start: datetime | None, end: datetime | None, speaker: str | None) -> Rows:
+        table, rows = self._view.table, self._rows
+        if start is None and end is None and speaker is None:
+            # All rows in their own order are what ranking answers fastest.
+            return np.arange(len(self._view), dtype=np.intp) if self._whole else rows
+        keep = np.ones(len(rows), dtype=np.bool_)
+        # A turn without a known time (NaN) is in no span: every comparison with it is false.
+        if start is not None:
+            keep &= table.ts[rows] >= start.timestamp()
+        if end is not None:
+            keep &= table.ts[rows] < end.timestamp()
+        if speaker is not None:
+            keep &= self._spoken_by(speaker)
+        return rows[keep]
+
+    def _spoken_by(self, speaker: str) -> NDArray[np.bool_]:
+        table, rows = self._view.table, self._rows
+        name = fold(speaker)
+        codes = [code for code, known in enumerate(table.speakers) if is_called(known, name)]
+        keep: NDArray[np.bool_] = np.isin(table.speaker[rows], codes)
+        if name in _ROLE_CODES:
+            keep |= table.role[rows] == _ROLE_CODES[name]
+        return keep
+
+    def _turns(self, rows: Rows) -> tuple[DeepSource, ...]:
+        """The turns of these rows; those that were forgotten since are left out."""
+        table = self._view.table
+        texts = self._lane.turns.texts_of(self._view, rows)
+        columns = (
+            table.conversation[rows].tolist(),
+            table.position[rows].tolist(),
+            table.role[rows].tolist(),
+            table.speaker[rows].tolist(),
+            table.ts[rows].tolist(),
+        )
+        return tuple(
+            DeepSource(
+                kind="turn",
+                id=turn_id(table.conversations[code], index),
+                text=text,
+                conversation_id=table.conversations[code],
+                index=index,
+                role=table.speakers[speaker] if speaker >= 0 else _ROLES.get(role, "other"),
+                ts=when_of(ts),
+            )
+            for text, code, index, role, speaker, ts in zip(texts, *columns, strict=True)
+            if text
+        )
+
+    def _look_up(self, source_id: str) -> DeepSource | None:
+        if source_id.startswith(MEMORY):
+            name = source_id.removeprefix(MEMORY)
+            record = self._lane.records.many([name]).get(name) if self._include_memory else None
+            if record is None or record.forgotten:
+                return None
+            return DeepSource("memory", source_id, record.text, ts=record.created_at)
+        conversation_id, _, index = source_id.rpartition("#")
+        if not (conversation_id and index.isascii() and index.isdecimal()) or len(index) > 9:
+            return None
+        try:
+            found = self.transcript(conversation_id, int(index), int(index) + 1)
+        except NotFound:
+            return None
+        # "7" and "007" are one number, but only one of them is the id.
+        return found[0] if found and found[0].id == source_id else None
+
+    # Memories.
+
+    def _memories(
+        self, query: str, limit: int, start: datetime | None, end: datetime | None
+    ) -> list[DeepSource]:
+        if not self._include_memory:
+            return []
+        times = {"gte": start, "lt": end}
+        given = {name: value.isoformat() for name, value in times.items() if value is not None}
+        found = self._lane.recall_memories.recall(
+            query,
+            top_k=max(3, limit // MEMORY_SHARE),
+            min_score=None,
+            filters={"created_at": given} if given else None,
+        )
+        self._report(found.degraded)
+        from anaphora.recall.memories import FLOOR
+
+        return [
+            self._keep(
+                DeepSource(
+                    "memory", memory_id(hit.id), hit.text, ts=hit.created_at, score=hit.score
+                )
+            )
+            for hit in found
+            if hit.similarity >= FLOOR
+        ]
+
+    def _keep(self, source: DeepSource) -> DeepSource:
+        self._known[source.id] = replace(source, score=None)
+        return source
+
+    def _report(self, degraded: Iterable[Degraded]) -> None:
+        self._reported.update(dict.fromkeys(degraded))

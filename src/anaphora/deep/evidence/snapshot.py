@@ -1,0 +1,112 @@
+"""What a question could find at one moment, kept to tell later what is new since.
+
+In: a question and the evidence of its scope. Out: a `Snapshot` to keep, and later the rows among
+the best that were not there then. A row that merely moved up, since a new neighbour changed the
+statistics of words, is not new; nor is the turn in which the question itself was stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from anaphora.deep.evidence.scoped import MEMORY, NamespaceEvidence, ScopedEvidence
+from anaphora.deep.reading import folded
+from anaphora.deep_values import DeepSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["TOP", "Snapshot", "all_stand", "news", "snapshot"]
+
+TOP: Final = 20
+"""How many of the best rows are compared."""
+
+# Beyond so many conversations only the newest are counted; a row of another one counts as new.
+_COUNTED = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The ids of the best rows, the number of turns of each conversation, the last change."""
+
+    ids: tuple[str, ...]
+    counts: Mapping[str, int]
+    version: int
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any]) -> Snapshot:
+        """A snapshot out of the JSON object that it was kept as."""
+        return cls(tuple(found["ids"]), dict(found["counts"]), int(found["version"]))
+
+
+def snapshot(lane: NamespaceEvidence, scoped: ScopedEvidence, question: str) -> Snapshot:
+    """What `question` finds now."""
+    # Read first: what is written meanwhile may count as new later, never the other way round.
+    version, counts = lane.records.version(), _counts(lane)
+    return Snapshot(tuple(one.id for one in scoped.search(question, TOP)), counts, version)
+
+
+def news(
+    lane: NamespaceEvidence,
+    scoped: ScopedEvidence,
+    question: str,
+    then: Snapshot,
+    query: str | None = None,
+) -> tuple[DeepSource, ...]:
+    """What is among the best rows for `question` and was not there at the time of `then`.
+
+    `query` is another way to ask for the same.
+    """
+    own, known = folded(question), set(then.ids)
+    best = [one for one in scoped.search(query or question, TOP) if one.id not in known]
+    fresh = [one for one in best if folded(one.text) != own]
+    memories = [one.id.removeprefix(MEMORY) for one in fresh if one.kind == "memory"]
+    records = lane.records.many(memories)
+    return tuple(
+        one
+        for one in fresh
+        if (
+            one.id.removeprefix(MEMORY) in records
+            and records[one.id.removeprefix(MEMORY)].seq > then.version
+            if one.kind == "memory"
+            else _is_later(one, then)
+        )
+    )
+
+
+def all_stand(lane: NamespaceEvidence, scoped: ScopedEvidence, ids: Iterable[str]) -> bool:
+    """Whether all these turns and memories are still there, and no memory of them is past."""
+    wanted = list(ids)
+    names = [one.removeprefix(MEMORY) for one in wanted if one.startswith(MEMORY)]
+    records, now = lane.records.many(names), lane.clock()
+    for name in names:
+        record = records.get(name)
+        if record is None or record.forgotten or record.valid_to is not None:
+            return False
+        if record.expires_at is not None and record.expires_at <= now:
+            return False
+    return all(scoped.exists(one) for one in wanted if not one.startswith(MEMORY))
+
+
+def _is_later(turn: DeepSource, then: Snapshot) -> bool:
+    assert turn.conversation_id is not None
+    assert turn.index is not None
+    return turn.index >= then.counts.get(turn.conversation_id, 0)
+
+
+def _counts(lane: NamespaceEvidence) -> dict[str, int]:
+    lane.turns.follow()
+    table = lane.turns.view().table
+    names, size = table.conversations, len(table.conversations)
+    last = np.full(size, -1, np.int64)
+    np.maximum.at(last, table.conversation, table.position)
+    kept = range(size)
+    if size > _COUNTED:
+        times = np.full(size, -np.inf)
+        np.maximum.at(times, table.conversation, np.nan_to_num(table.ts, nan=-np.inf))
+        kept = np.argsort(-times, kind="stable")[:_COUNTED].tolist()
+    return {names[code]: int(last[code]) + 1 for code in kept}

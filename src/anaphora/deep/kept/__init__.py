@@ -1,0 +1,1 @@
+"""What truth keeps of deep questions: answers, traces, and how they are forgotten."""

@@ -1,0 +1,156 @@
+"""What deep recall keeps of something that is forgotten goes with it.
+
+In: memories, or a conversation from which words were taken. Out: their answers, traces, gaps and
+the facts that were taken from them are gone, in the same transaction where that is possible. It
+never touches a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from anaphora.deep.dreaming.gaps import question_key
+from anaphora.deep.evidence.origins import from_memories, from_turns, turn_hash
+from anaphora.deep.evidence.scoped import MEMORY
+from anaphora.deep.evidence.watched import Seen
+from anaphora.deep.kept.saved import from_json
+from anaphora.deep.kept.traces import Traces
+from anaphora.deep.reading import folded
+
+if TYPE_CHECKING:
+    from anaphora.store.deep_rows import DeepRows, DeepWork
+    from anaphora.store.records.forgetting import Gone
+    from anaphora.store.records.store import Records
+    from anaphora.store.records.work import RecordWork
+    from anaphora.store.threads.conversations import Conversations
+    from anaphora.values import Turn
+
+__all__ = ["DeepForgetting"]
+
+# What `redact` writes in place of words; a turn that holds it may have held more.
+_REDACTED = "[redacted]"
+
+
+class DeepForgetting:
+    """Forgets in one namespace.
+
+    `conversations` gives the threads; `settle` lets the words leave the index's files too.
+    """
+
+    def __init__(
+        self,
+        rows: DeepRows,
+        records: Records,
+        conversations: Callable[[], Conversations],
+        settle: Callable[[], object],
+    ) -> None:
+        self._rows = rows
+        self._records = records
+        self._conversations = conversations
+        self._settle = settle
+
+    def derived(self, work: RecordWork, record_ids: Sequence[str]) -> list[str]:
+        """The facts that were taken from these memories, those taken from them again included."""
+        deep = self._rows.within(work.write)
+        found: dict[str, None] = {}
+        waiting = list(record_ids)
+        while waiting:
+            fresh = [one for one in from_memories(deep, work, waiting) if one not in found]
+            found.update(dict.fromkeys(fresh))
+            waiting = fresh
+        return [one for one in found if one not in set(record_ids)]
+
+    def memories_gone(self, work: RecordWork, gone: Gone, soft: bool) -> None:
+        """Memories are forgotten in this change: so is what was answered from them."""
+        if not gone.ids:
+            return
+        deep = self._rows.within(work.write)
+        deep.drop("answer")
+        if soft:
+            return
+        ids, texts = set(gone.ids), gone.texts
+        Traces.drop(deep, lambda seen: bool(seen.memories & ids))
+        self._drop_bodies(deep, texts)
+        _drop_gaps(deep, {MEMORY + one for one in ids}, texts)
+
+    def words_gone(self, conversation_id: str) -> None:
+        """A conversation was deleted, or words of it were redacted."""
+        from anaphora.store.records.forgetting import forget_for_good
+        from anaphora.store.sql.scrub import scrub
+
+        if not self._concerned(conversation_id):
+            return
+        thread = self._conversations().get(conversation_id)
+        turns = thread.turns if thread is not None else ()
+
+        def stands(index: int, digest: str) -> bool:
+            return index < len(turns) and turn_hash(turns[index].text) == digest
+
+        with self._records.change() as work:
+            deep = self._rows.within(work.write)
+            facts = from_turns(deep, work, conversation_id, stands)
+            facts += self.derived(work, facts)
+            self.memories_gone(work, forget_for_good(work, facts), False)
+            deep.drop("answer")
+            Traces.drop(deep, lambda seen: _has_seen_gone(seen, conversation_id, turns))
+            _drop_asked_there(deep, conversation_id, turns)
+            if thread is None:
+                for table in ("extraction", "session_job"):
+                    deep.drop(table, {"conversation_id": conversation_id})
+        scrub(self._rows.truth)
+        if facts:
+            self._settle()
+
+    def _concerned(self, conversation_id: str) -> bool:
+        """Whether there is anything of deep recall at all: most homes have none."""
+        return any(
+            self._rows.find(table, limit=1)
+            for table in ("answer", "trace", "gap", "fact_turn", "session_job", "extraction")
+        )
+
+    @staticmethod
+    def _drop_bodies(deep: DeepWork, texts: Iterable[str]) -> None:
+        """Traces that repeat forgotten words all the same: a question may have held them."""
+        words = [one for text in texts if len(one := folded(text)) >= 8]
+        for row in deep.find("trace") if words else ():
+            body = folded(row["body"])
+            if any(one in body for one in words):
+                deep.drop("trace", {"trace_id": row["trace_id"]})
+
+
+def _has_seen_gone(seen: Seen, conversation_id: str, turns: Sequence[Turn]) -> bool:
+    return any(
+        index >= len(turns) or _REDACTED in turns[index].text
+        for index in seen.turns.get(conversation_id, ())
+    )
+
+
+def _drop_gaps(deep: DeepWork, sources: set[str], texts: Iterable[str]) -> None:
+    keys = {question_key(text) for text in texts}
+    for row in deep.find("gap"):
+        if sources & set(from_json(row["closed_by"])) or row["question_key"] in keys:
+            deep.drop("gap", {"gap_id": row["gap_id"]})
+
+
+def _drop_asked_there(deep: DeepWork, conversation_id: str, turns: Sequence[Turn]) -> None:
+    """Gaps of questions asked in a conversation, or closed by turns of it, that are gone there."""
+    said = {folded(turn.text) for turn in turns}
+    for row in deep.find("gap"):
+        asked_there = row["conversation_id"] == conversation_id
+        lost = asked_there and (not turns or _was_said(row["question"], said))
+        closed_by = from_json(row["closed_by"])
+        if lost or any(_is_gone(one, conversation_id, turns) for one in closed_by):
+            deep.drop("gap", {"gap_id": row["gap_id"]})
+
+
+def _was_said(question: str, said: set[str]) -> bool:
+    """Whether the thread has lost this question: others of it are there, redacted."""
+    return folded(question) not in said and any(folded(_REDACTED) in one for one in said)
+
+
+def _is_gone(source: str, conversation_id: str, turns: Sequence[Turn]) -> bool:
+    name, _, index = source.rpartition("#")
+    if name != conversation_id or not index.isdecimal():
+        return False
+    return int(index) >= len(turns) or _REDACTED in turns[int(index)].text

@@ -1,0 +1,111 @@
+"""Traces: how an answer was found, kept to be shown again.
+
+In: answers with their steps, and what was seen on the way. Out: the same answers. The newest 100
+of a namespace are kept, each bounded; a trace goes when something that it has seen is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from anaphora.deep.evidence.watched import Seen
+from anaphora.deep.kept.saved import answer_from, as_json, from_json
+from anaphora.deep_values import DeepAnswer, DeepStep, SubCall, TraceSummary
+from anaphora.errors import NotFound
+from anaphora.store.records.rows import from_micros, to_micros
+
+if TYPE_CHECKING:
+    from anaphora.store.deep_rows import DeepRows, DeepWork
+
+__all__ = ["MOST", "Traces"]
+
+MOST: Final = 100
+_TEXT: Final = 20_000
+_WHOLE: Final = 400_000
+_CUT: Final = 2_000
+
+
+class Traces:
+    """The traces of one namespace."""
+
+    def __init__(self, rows: DeepRows, clock: Callable[[], datetime]) -> None:
+        self._rows = rows
+        self._clock = clock
+
+    def list(self, limit: int = 20) -> tuple[TraceSummary, ...]:
+        """The newest traces first."""
+        columns = ("trace_id", "made_at", "question")
+        rows = self._rows.find("trace", newest=True, limit=max(0, limit), only=columns)
+        return tuple(
+            TraceSummary(row["trace_id"], row["question"], _time(row["made_at"])) for row in rows
+        )
+
+    def get(self, trace_id: str) -> DeepAnswer:
+        """The answer with its steps. Raises `NotFound`."""
+        rows = self._rows.find("trace", {"trace_id": trace_id})
+        if not rows:
+            raise NotFound("trace", trace_id)
+        return answer_from(rows[0]["body"])
+
+    def put(self, work: DeepWork, answer: DeepAnswer, seen: Seen) -> None:
+        """Keep the trace of an answer, which has its id."""
+        assert answer.trace_id is not None
+        seen.add(answer.sources)
+        body = as_json(_bounded(answer, _TEXT))
+        if len(body) > _WHOLE:
+            body = as_json(_bounded(answer, _CUT))
+        work.put(
+            "trace",
+            [
+                {
+                    "trace_id": answer.trace_id,
+                    "made_at": to_micros(self._clock()),
+                    "question": answer.question,
+                    "body": body,
+                    "seen": as_json(seen.plain()),
+                }
+            ],
+        )
+        for old in work.find("trace", newest=True)[MOST:]:
+            work.drop("trace", {"trace_id": old["trace_id"]})
+
+    @staticmethod
+    def drop(work: DeepWork, gone: Callable[[Seen], bool]) -> int:
+        """Delete the traces that have seen what is gone; how many."""
+        dropped = 0
+        for row in work.find("trace"):
+            if gone(Seen.of(from_json(row["seen"]))):
+                dropped += work.drop("trace", {"trace_id": row["trace_id"]})
+        return dropped
+
+
+def _bounded(answer: DeepAnswer, most: int) -> DeepAnswer:
+    return replace(answer, steps=tuple(_step(one, most) for one in answer.steps))
+
+
+def _step(step: DeepStep, most: int) -> DeepStep:
+    return replace(
+        step,
+        thought=_cut(step.thought, most),
+        code=_cut(step.code, most),
+        output=_cut(step.output, most),
+        error=None if step.error is None else _cut(step.error, most),
+        sub_calls=tuple(_call(one, most) for one in step.sub_calls),
+    )
+
+
+def _call(call: SubCall, most: int) -> SubCall:
+    return replace(call, prompt=_cut(call.prompt, most), answer=_cut(call.answer, most))
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}… [{len(text) - most} characters more]"
+
+
+def _time(micros: int) -> datetime:
+    time = from_micros(micros)
+    assert time is not None
+    return time

@@ -1,0 +1,1 @@
+"""Language models as deep recall sees them, over HTTP or scripted."""

@@ -1,0 +1,69 @@
+"""A model that says what it was told to say: for tests, for examples, and to try programs.
+
+In: replies in order, or a function from messages to a reply. Out: a `ModelRole` that keeps what it
+was asked. It never calls anybody.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+
+from anaphora.deep.models.base import Message, Reply, estimate_tokens, prompt_tokens
+from anaphora.errors import ModelError
+
+__all__ = ["ScriptedModel"]
+
+Scripted = str | Reply | Exception
+
+
+class ScriptedModel:
+    """Gives `replies` one after the other, or what the function `replies` makes of the messages.
+
+    A text is a reply whose tokens are estimated; an exception is raised. `prices` are dollars for
+    a million tokens in and out, None for a model whose price is not known. `asked` are the
+    messages of every call so far. When the script is at its end, a call raises `ModelError`.
+    """
+
+    def __init__(
+        self,
+        replies: Iterable[Scripted] | Callable[[Sequence[Message]], Scripted],
+        *,
+        name: str = "scripted",
+        prices: tuple[float, float] | None = (0.0, 0.0),
+    ) -> None:
+        self.name = name
+        self.asked: list[tuple[Message, ...]] = []
+        self.limits: list[tuple[int, float]] = []
+        self._prices = prices
+        self._lock = threading.Lock()
+        self._next = replies if callable(replies) else _in_order(name, replies)
+
+    def ask(self, messages: Sequence[Message], *, max_output: int, timeout: float) -> Reply:
+        """The next reply of the script."""
+        with self._lock:
+            self.asked.append(tuple(messages))
+            self.limits.append((max_output, timeout))
+            said = self._next(messages)
+        if isinstance(said, Exception):
+            raise said
+        if isinstance(said, Reply):
+            return said
+        tokens = prompt_tokens(messages), estimate_tokens(said)
+        return Reply(said, *tokens, self.price(*tokens))
+
+    def price(self, input_tokens: int, output_tokens: int) -> float | None:
+        """Dollars for so many tokens, by `prices`."""
+        if self._prices is None:
+            return None
+        return (input_tokens * self._prices[0] + output_tokens * self._prices[1]) / 1e6
+
+
+def _in_order(name: str, replies: Iterable[Scripted]) -> Callable[[Sequence[Message]], Scripted]:
+    waiting = iter(tuple(replies))
+
+    def following(messages: Sequence[Message]) -> Scripted:
+        del messages
+        return next(waiting, ModelError(name, "its script is at its end"))
+
+    return following

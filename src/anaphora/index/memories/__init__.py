@@ -1,0 +1,1 @@
+"""The index of memories: follows the records of truth, answers by meaning, words and filters."""

@@ -1,0 +1,193 @@
+"""Filters over all memories at once: which rows does a filter let through?
+
+In: a filter that was read, the records' metadata. Out: a mask with one entry a row, exactly what
+`Filter.matches` says of each record. A filter is asked once for every distinct combination of the
+values it looks at, so that one on category, type, path or tags costs little however many rows
+share them. A field is read from truth with the first filter that looks at it, and kept; texts
+never are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.index.memories.rows import MemoryRows
+from anaphora.memory_values import MemoryRecord
+from anaphora.store.filters import Filter
+from anaphora.store.records.rows import as_mapping, from_micros
+from anaphora.store.records.store import Records
+
+__all__ = ["MemoryFilters"]
+
+_KEPT: Final = 32
+_PAYLOAD: Final = "payload"
+
+
+def _tags(stored: str | None) -> tuple[str, ...]:
+    return tuple(json.loads(stored)) if stored else ()
+
+
+def _payload(stored: str | None) -> Any:
+    return json.loads(stored) if stored else None
+
+
+def _source(stored: str | None) -> str | None:
+    sources = json.loads(stored).get("sources", ()) if stored else ()
+    return sources[0] if sources else None
+
+
+def _same(stored: Any) -> Any:
+    return stored
+
+
+_COLUMNS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
+    "id": ("record_id", _same),
+    "type": ("type", _same),
+    "path": ("path", _same),
+    "category": ("category", _same),
+    "tags": ("tags", _tags),
+    "payload": ("payload", _payload),
+    "parent": ("parent", _same),
+    "source": ("origin", _source),
+    "created_at": ("created_at", from_micros),
+    "last_reinforced": ("last_reinforced", from_micros),
+    "expires_at": ("expires_at", from_micros),
+    "reinforce_count": ("reinforced", _same),
+}
+"""The fields of `as_mapping`: the column that each is in, and how it is read."""
+
+
+class _Values:
+    """One field of every row: a code a row, a value a code."""
+
+    def __init__(self) -> None:
+        self.codes = np.zeros(0, np.int64)
+        self.values: list[Any] = [None]
+        self._known: dict[Any, int] = {None: 0}
+
+    def put(self, row: int, value: Any, key: Any) -> None:
+        """Set the value of a row; `key` is equal for equal values."""
+        if row >= len(self.codes):
+            grown = np.zeros(row + row // 4 + 64, np.int64)
+            grown[: len(self.codes)] = self.codes
+            self.codes = grown
+        code = self._known.get(key)
+        if code is None:
+            code = self._known[key] = len(self.values)
+            self.values.append(value)
+        self.codes[row] = code
+
+    def fill(
+        self, rows: NDArray[np.int64], stored: Iterable[Any], read: Callable[[Any], Any], count: int
+    ) -> None:
+        """Set all rows at once from what is stored; what several share is read once."""
+        known: dict[Any, int] = {}
+        codes = [known.setdefault(cell, len(known)) for cell in stored]
+        places = []
+        for value in map(read, known):
+            key = _key(value)
+            place = self._known.setdefault(key, len(self.values))
+            if place == len(self.values):
+                self.values.append(value)
+            places.append(place)
+        self.codes = np.zeros(count, np.int64)
+        good = rows >= 0
+        self.codes[rows[good]] = np.array(places, np.int64)[np.array(codes, np.int64)[good]]
+
+
+class MemoryFilters:
+    """The metadata of one namespace's memories. One thread at a time."""
+
+    def __init__(self) -> None:
+        self._fields: dict[str, _Values] = {}
+        self._masks: OrderedDict[Filter, NDArray[np.bool_]] = OrderedDict()
+
+    def forget(self) -> None:
+        """Drop everything; the next filter reads it again."""
+        self._fields = {}
+        self._masks.clear()
+
+    def changed(self, rows: MemoryRows, records: Iterable[MemoryRecord]) -> None:
+        """Take in records that are new or changed."""
+        self._masks.clear()
+        if self._fields:
+            self._put(rows, records)
+
+    def mask(self, keep: Filter, rows: MemoryRows, records: Records) -> NDArray[np.bool_]:
+        """Which rows `keep` lets through, shape (N,)."""
+        if not keep.fields:
+            return np.ones(len(rows), np.bool_)
+        found = self._masks.get(keep)
+        if found is None:
+            names = sorted({name.split(".", 1)[0] for name in keep.fields} & set(_COLUMNS))
+            for name in names:
+                if name not in self._fields:
+                    self._fields[name] = _read(name, rows, records)
+            found = self._evaluate(keep, names, len(rows))
+            self._masks[keep] = found
+            if len(self._masks) > _KEPT:
+                self._masks.popitem(last=False)
+        return found
+
+    def _put(self, rows: MemoryRows, records: Iterable[MemoryRecord]) -> None:
+        for record in records:
+            row = rows.row(record.id)
+            if row < 0:
+                continue
+            values = as_mapping(record)
+            for name, field in self._fields.items():
+                field.put(row, values[name], _key(values[name]))
+
+    def _evaluate(self, keep: Filter, names: Sequence[str], count: int) -> NDArray[np.bool_]:
+        fields = self._fields
+        together = np.zeros(count, np.int64)
+        columns = []
+        for name in names:
+            codes = _sized(fields[name].codes, count)
+            columns.append(codes)
+            # Renumbered after each field: the product of all sizes could overflow.
+            pairs = together * len(fields[name].values) + codes
+            together = np.unique(pairs, return_inverse=True)[1]
+        _, first, where = np.unique(together, return_index=True, return_inverse=True)
+        answers = np.fromiter(
+            (
+                keep.matches(
+                    {
+                        name: fields[name].values[int(codes[row])]
+                        for name, codes in zip(names, columns, strict=True)
+                    }
+                )
+                for row in first.tolist()
+            ),
+            np.bool_,
+            len(first),
+        )
+        return answers[where]
+
+
+def _read(name: str, rows: MemoryRows, records: Records) -> _Values:
+    """One field of every memory."""
+    column, read = _COLUMNS[name]
+    found = records.columns(column) if column != "record_id" else [(i, i) for i in rows.ids]
+    values = _Values()
+    at = rows.rows([one for one, _ in found])
+    values.fill(at, (cell for _, cell in found), read, len(rows))
+    return values
+
+
+def _key(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return (_PAYLOAD, json.dumps(value, sort_keys=True, default=dict))
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _sized(codes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    if len(codes) >= count:
+        return codes[:count]
+    return np.concatenate((codes, np.zeros(count - len(codes), np.int64)))

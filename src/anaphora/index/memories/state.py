@@ -1,0 +1,238 @@
+"""What an index of memories knows at one moment, and how it is asked.
+
+In: rows, words, vectors and metadata that belong together; what is looked for. Out: candidates as
+columns, or why a memory may not be shown. It never reads a clock and never writes anything.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.index.memories.filters import MemoryFilters
+from anaphora.index.memories.rows import NEVER, MemoryRows, Moment
+from anaphora.index.memories.vectors import MemoryVectors, Nearest
+from anaphora.index.memories.words import MemoryWords
+from anaphora.rank.memories import MemoryCandidates
+from anaphora.store.filters import Filter
+from anaphora.store.records.store import Records
+from anaphora.values import Degraded
+
+__all__ = ["Candidates", "MemoryState", "Wanted"]
+
+Rows = NDArray[np.int64]
+Shares = NDArray[np.float64]
+
+FEW: Final = 1_000
+"""Rows that are looked at one by one when a filter leaves no more."""
+
+_MOST_MATCHES: Final = 4_096
+_KEPT: Final = 512
+
+_Asked: TypeAlias = tuple[bytes, tuple[str, ...], Filter, int, datetime | None, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is looked for: a unit vector, terms, or both; what may be shown; how many of each.
+
+    `past` asks for what was valid at `moment`. `all_words` brings every memory that matches a
+    word, however many tie: where words answer alone.
+    """
+
+    moment: datetime
+    limit: int
+    vector: NDArray[np.float32] | None = None
+    terms: Sequence[str] = ()
+    keep: Filter = field(default_factory=Filter)
+    past: bool = False
+    all_words: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """M candidates as columns, why each may not be shown ("" where it may), and what was lacking.
+
+    `pending` counts memories that could be shown and have no vector yet.
+    """
+
+    columns: MemoryCandidates
+    excluded: tuple[str, ...] = ()
+    degraded: tuple[Degraded, ...] = ()
+    pending: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """What was found at truth's number `seq`; right from `since` to before `until`."""
+
+    seq: int
+    since: int
+    until: int
+    found: Candidates
+
+
+@dataclass(frozen=True, slots=True)
+class _Present:
+    """Which rows stand now, as of truth's number `seq`; right from `since` to before `until`."""
+
+    seq: int
+    since: int
+    until: int
+    keep: NDArray[np.bool_]
+
+
+def _asked(wanted: Wanted) -> _Asked:
+    vector = b"" if wanted.vector is None else wanted.vector.tobytes()
+    moment = wanted.moment if wanted.past else None
+    return (vector, tuple(wanted.terms), wanted.keep, wanted.limit, moment, wanted.all_words)
+
+
+@dataclass(slots=True)
+class MemoryState:
+    """The parts of one index. One thread at a time (the caller holds a lock)."""
+
+    records: Records
+    rows: MemoryRows
+    filters: MemoryFilters
+    words: MemoryWords
+    vectors: MemoryVectors
+    _answered: OrderedDict[_Asked, _Answered] = field(default_factory=OrderedDict)
+    _present: _Present | None = None
+
+    def candidates(self, wanted: Wanted, seq: int) -> Candidates:
+        """Up to `limit` memories by meaning and as many by words, of those that may be shown.
+
+        A question asked again is answered from what was found, while truth is at the same number
+        `seq` and nothing has expired.
+        """
+        key, now = _asked(wanted), Moment(wanted.moment).micros
+        known = self._answered.get(key)
+        if known is not None and known.seq == seq and known.since <= now < known.until:
+            self._answered.move_to_end(key)
+            return known.found
+        if wanted.past:
+            # A moment in the past is part of the question.
+            standing = _Present(
+                seq, -NEVER, NEVER, self.rows.standing(Moment(wanted.moment, past=True))
+            )
+        else:
+            standing = self._standing_now(wanted, seq)
+        keep = standing.keep
+        if wanted.keep.fields:
+            keep = keep & self.filters.mask(wanted.keep, self.rows, self.records)
+        found = self._among(wanted, keep)
+        self._answered[key] = _Answered(seq, standing.since, standing.until, found)
+        self._answered.move_to_end(key)
+        if len(self._answered) > _KEPT:
+            self._answered.popitem(last=False)
+        return found
+
+    def _standing_now(self, wanted: Wanted, seq: int) -> _Present:
+        """The rows that stand at this moment: the same ones until truth or the next expiry."""
+        moment = Moment(wanted.moment)
+        now, known = moment.micros, self._present
+        if known is None or known.seq != seq or not known.since <= now < known.until:
+            ends = self.rows.column("expires")
+            until = int(ends[ends > now].min(initial=NEVER))
+            known = self._present = _Present(seq, now, until, self.rows.standing(moment))
+        return known
+
+    def excluded(self, wanted: Wanted) -> Candidates:
+        """The candidates there would be if all might be shown, each with why it may not."""
+        found = self._among(wanted, np.array(self.rows.column("alive") >= 0))
+        moment = Moment(wanted.moment, wanted.past)
+        allowed = self.filters.mask(wanted.keep, self.rows, self.records)
+        rows = [self.rows.row(one) for one in found.columns.ids]
+        why = tuple(
+            self.rows.why_not(row, moment) or ("" if allowed[row] else "filtered") for row in rows
+        )
+        return Candidates(found.columns, why, found.degraded, found.pending)
+
+    def _among(self, wanted: Wanted, keep: NDArray[np.bool_]) -> Candidates:
+        near, pending = None, 0
+        if wanted.vector is not None:
+            near = self.vectors.nearest(wanted.vector, keep, wanted.limit)
+            pending = self.vectors.lacking(keep)
+        weights = self.words.weights(wanted.terms)
+        rows, shares = self._matching(weights, keep, wanted)
+        known = dict(zip(rows.tolist(), shares.tolist(), strict=True))
+        if near is not None:
+            seen = set(near.rows.tolist())
+            others = [row for row in rows.tolist() if row not in seen]
+            rows = np.concatenate((near.rows, np.array(others, np.int64)))
+        columns = self._columns(rows, wanted, near, self._shares(weights, rows, known))
+        return Candidates(columns, ("",) * len(rows), self._lacking(near), pending)
+
+    def _matching(
+        self, weights: dict[str, float], keep: NDArray[np.bool_], wanted: Wanted
+    ) -> tuple[Rows, Shares]:
+        """Rows of `keep` that match words, the best `limit` of them, or all."""
+        if not weights:
+            return np.empty(0, np.int64), np.empty(0)
+        limit = len(keep) if wanted.all_words else wanted.limit
+        kept = np.flatnonzero(keep)
+        if len(kept) <= min(FEW, len(keep) // 4):
+            return _best_shares(kept, self.words.of_rows(weights, kept), limit, 0.0)
+        asked = 2 * wanted.limit
+        while True:
+            rows, shares, least = self.words.best(weights, asked)
+            good = keep[rows]
+            # More may match as much as the last one that came: which of them did is chance.
+            best = _best_shares(rows[good], shares[good], limit, least)
+            enough = len(best[0]) >= limit or (asked >= _MOST_MATCHES and not wanted.all_words)
+            if enough or not least:
+                return best
+            asked *= 8
+
+    def _shares(self, weights: dict[str, float], rows: Rows, known: dict[int, float]) -> Shares:
+        missing = np.array([row for row in rows.tolist() if row not in known], np.int64)
+        found = self.words.of_rows(weights, missing)
+        known = {**known, **dict(zip(missing.tolist(), found.tolist(), strict=True))}
+        return np.array([known[row] for row in rows.tolist()], np.float64)
+
+    def _columns(
+        self, rows: Rows, wanted: Wanted, near: Nearest | None, shares: Shares
+    ) -> MemoryCandidates:
+        cosines = None
+        if wanted.vector is not None and near is not None:
+            others = self.vectors.cosines(wanted.vector, rows[len(near.rows) :])
+            cosines = np.concatenate((near.cosines, others))
+        return MemoryCandidates(
+            ids=tuple(self.rows.ids[row] for row in rows.tolist()),
+            cosine=cosines,
+            words=shares,
+            type=self.rows.column("type")[rows],
+            created=self.rows.column("created")[rows],
+            reinforced_at=self.rows.column("reinforced_at")[rows],
+            count=self.rows.column("count")[rows],
+        )
+
+    def _lacking(self, near: Nearest | None) -> tuple[Degraded, ...]:
+        if near is not None and self.vectors.lost:
+            reason = f"it was lost and will be made again: {self.vectors.lost}"
+            return (Degraded("vector index", reason),)
+        if near is not None and self.vectors.beyond():
+            reason = (
+                f"{self.vectors.parts:,} vectors are scanned one by one: "
+                "pip install 'anaphora[large]' searches them faster"
+            )
+            return (Degraded("vector index", reason),)
+        return ()
+
+
+def _best_shares(rows: Rows, shares: Shares, limit: int, least: float) -> tuple[Rows, Shares]:
+    """The best `limit` of what matches more than `least`, and what ties with the last of them."""
+    good = shares > least
+    rows, shares = rows[good], shares[good]
+    if 0 < limit < len(rows):
+        cut = len(rows) - limit
+        good = shares >= np.partition(shares, cut)[cut]
+        rows, shares = rows[good], shares[good]
+    return rows, shares

@@ -1,0 +1,393 @@
+"""The vectors of memories: an exact scan of memory up to a cap, LanceDB beyond it.
+
+In: vectors as truth has them, in the order of their numbers. Out: cosines by row; the nearest rows
+of those that may be shown. The bulk on disk holds vectors up to a number of truth, the matrix in
+memory the newer ones; an answer joins both. Without LanceDB the scan goes on past the cap. It
+never embeds, and never writes truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.index.ann import AnnMeta, AnnStore, Batch, available
+from anaphora.index.memories.batches import starts_of, whole_records
+from anaphora.index.memories.rows import MemoryRows
+from anaphora.index.memories.scan import Scan
+from anaphora.index.nearest import Growing, Matrix, wholes
+from anaphora.store.records.store import Records
+from anaphora.store.records.vectors import RecordVectors, VectorBatch
+from anaphora.store.sql.in_lists import ids_named
+
+__all__ = ["DEFAULT_CAP", "MemoryVectors", "Nearest", "best_of"]
+
+DEFAULT_CAP: Final = 150_000
+"""Parts that are scanned in memory; beyond, LanceDB holds the bulk. 0 means always LanceDB."""
+
+STEP: Final = 8192
+"""Newer parts that gather in memory before they go to the bulk in one batch."""
+
+SHARE: Final = 2
+"""Where that is more: the share of the bulk. With each batch its graph is made anew, as a whole."""
+
+FEW: Final = 2_000
+"""Rows of the bulk that are read back from truth when a filter leaves no more."""
+
+_MOST: Final = 8192
+_NUMBERS = (
+    "SELECT seq, record_id FROM vector WHERE namespace = :namespace AND embedder = :embedder "
+    "AND seq <= :upto ORDER BY seq"
+)
+_DATA = (
+    "SELECT seq, data FROM vector WHERE namespace = :namespace AND embedder = :embedder "
+    "AND seq > :since AND seq <= :upto ORDER BY seq LIMIT :limit"
+)
+_OF = (
+    "SELECT record_id, data FROM vector WHERE namespace = :namespace AND embedder = :embedder "
+    "AND record_id IN ({ids})"
+)
+
+Cosines: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """The nearest rows with their cosines, best first; `exact` is False for an approximation."""
+
+    rows: NDArray[np.int64]
+    cosines: NDArray[np.float64]
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The rows of a mask with vectors in memory, and their places there; how many are elsewhere."""
+
+    keep: NDArray[np.bool_]
+    rows: NDArray[np.int64]
+    texts: NDArray[np.int64]
+    far: int
+    lacking: int
+
+
+class MemoryVectors:
+    """The vectors of one namespace's memories. One thread at a time, but for `write_bulk`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        records: Records,
+        vectors: RecordVectors,
+        embedder: tuple[str, int],
+        cap: int | None = DEFAULT_CAP,
+    ) -> None:
+        self._records = records
+        self._vectors = vectors
+        self._embedder, self._dimensions = embedder
+        # None: never on disk (a sealed home, whose vectors must not lie there in the clear).
+        self._cap = cap
+        self.ann = AnnStore(folder, self._embedder, self._dimensions)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        # Why the bulk could not be read, "" while it can.
+        self.lost = ""
+        self._ids: Sequence[str] = ()
+        self._matrix = Matrix(self._dimensions)
+        self._scan = Scan(self._matrix, self._dimensions)
+        self._entries = Growing()
+        # The row that each text of the matrix came for; another text may have taken its place.
+        self._row_of = Growing()
+        self._kept: _Kept | None = None
+        self.wants_purge = False
+        self._bulk_seqs = np.empty(0, np.int64)
+        self._bulk_rows = np.empty(0, np.int64)
+        self._in_bulk = np.zeros(0, np.bool_)
+        self.upto = 0
+
+    @property
+    def _entry(self) -> NDArray[np.int64]:
+        """The text of the matrix that each row has, -1 for none."""
+        return self._entries.view()
+
+    @property
+    def bulk(self) -> bool:
+        """Whether some of the vectors are on disk only."""
+        return bool(len(self._bulk_seqs))
+
+    @property
+    def parts(self) -> int:
+        """How many parts are in memory."""
+        return len(self._matrix.view().parts)
+
+    def due(self) -> bool:
+        """Whether enough vectors have gathered to go to the bulk in one batch."""
+        return self.over_cap() and self.parts > max(STEP, len(self._bulk_seqs) // SHARE)
+
+    def over_cap(self) -> bool:
+        """Whether some of the vectors in memory belong to the bulk."""
+        if self._cap is None or not available():
+            return False
+        return self.parts > (0 if self.bulk else self._cap)
+
+    def beyond(self) -> bool:
+        """Whether more is scanned than the cap says, since LanceDB is not there."""
+        return self._cap is not None and self.parts > self._cap and not available()
+
+    def load(self, rows: MemoryRows) -> None:
+        """Take in every vector there is."""
+        self.reset()
+        if self._cap is not None and available():
+            self._take_bulk(self.ann.open(), rows)
+        self._matrix.reserve(len(rows) + len(rows) // 8)
+        self.follow(rows)
+        self._scan.warm()
+
+    def _take_bulk(self, meta: AnnMeta, rows: MemoryRows) -> None:
+        self.upto = max(self.upto, meta.upto)
+        self._kept = None
+        if not meta.upto:
+            return
+        found = self._ask(_NUMBERS, upto=meta.upto)
+        if found:
+            numbers, owners = zip(*found, strict=True)
+            self._bulk_seqs = np.array(numbers, np.int64)
+            self._bulk_rows = rows.rows(owners)
+        self._fit(len(rows))
+        self._in_bulk[:] = False
+        self._in_bulk[self._bulk_rows[self._bulk_rows >= 0]] = True
+
+    def follow(self, rows: MemoryRows) -> None:
+        """Take in vectors that are newer than `upto`."""
+        self._kept = None
+        self._fit(len(rows))
+        # Vectors in the bulk are read back by the ids of their rows.
+        self._ids = rows.ids
+        for batch in whole_records(self._vectors.get_all(self._embedder, self.upto)):
+            self._put(batch, rows)
+            self.upto = batch.seq
+
+    def _put(self, batch: VectorBatch, rows: MemoryRows) -> None:
+        starts = starts_of(batch.record_ids)
+        owners = [batch.record_ids[start] for start in starts]
+        size = 2 * self._dimensions
+        edges = pairwise([*starts, len(batch.record_ids)])
+        blobs = [batch.data[a * size : b * size] for a, b in edges]
+        # A vector that came in the place of another has a name of its own in the matrix.
+        keys = [f"{batch.seq}:{owner}".encode("utf-8", "surrogatepass") for owner in owners]
+        self._matrix.add(keys, blobs)
+        at = rows.rows(owners)
+        known = at >= 0
+        texts = self._matrix.entries(keys)
+        self._entry[at[known]] = texts[known]
+        more = len(self._matrix.view().starts) - len(self._row_of)
+        self._row_of.add(np.full(more, -1, np.int64))
+        self._row_of.view()[texts] = at
+        self._leave_bulk(at[known])
+
+    def drop(self, row: int) -> None:
+        """A memory was deleted."""
+        self._kept = None
+        if row < len(self._entry):
+            self._entry[row] = -1
+            # LanceDB keeps the bytes of what is deleted from it: only a new bulk is without them.
+            self.wants_purge |= bool(self._in_bulk[row])
+            self._leave_bulk(np.array([row]))
+
+    def _leave_bulk(self, rows: NDArray[np.int64]) -> None:
+        gone = rows[self._in_bulk[rows]]
+        if len(gone):
+            self._bulk_rows[np.isin(self._bulk_rows, gone)] = -1
+            self._in_bulk[gone] = False
+
+    def _fit(self, count: int) -> None:
+        more = count - len(self._entries)
+        if more > 0:
+            self._entries.add(np.full(more, -1, np.int64))
+        more = count - len(self._in_bulk)
+        if more > 0:
+            # With room to spare, or every memory that comes would copy it.
+            room = np.zeros(more + count // 8, np.bool_)
+            self._in_bulk = np.concatenate((self._in_bulk, room))
+
+    def lacking(self, keep: NDArray[np.bool_]) -> int:
+        """How many of these rows (N,) have no vector yet."""
+        return self._of(keep).lacking
+
+    def _of(self, keep: NDArray[np.bool_]) -> _Kept:
+        """Where the vectors of these rows are; the same mask comes with question after question."""
+        if self._kept is None or self._kept.keep is not keep:
+            self._fit(len(keep))
+            entry = self._entry[: len(keep)]
+            rows = np.flatnonzero(keep & (entry >= 0))
+            far = int((keep & self._in_bulk[: len(keep)]).sum())
+            lacking = int(keep.sum()) - len(rows) - far
+            self._kept = _Kept(keep, rows, entry[rows], far, lacking)
+        return self._kept
+
+    # Answers.
+
+    def nearest(self, vector: NDArray[np.float32], keep: NDArray[np.bool_], limit: int) -> Nearest:
+        """The `limit` rows of `keep` (N,) that are nearest to a unit vector."""
+        kept = self._of(keep)
+        lead = self._scan.could_lead(vector, kept.texts, limit)
+        near = best_of(kept.rows[lead], self._scan.exact(vector, kept.texts[lead]), limit)
+        if not kept.far:
+            return near
+        far = self._from_bulk(vector, keep, limit)
+        both = np.concatenate((near.cosines, far.cosines))
+        joined = best_of(np.concatenate((near.rows, far.rows)), both, limit)
+        return Nearest(joined.rows, joined.cosines, far.exact)
+
+    def cosines(self, vector: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The cosine of each of these few rows, 0 without a vector."""
+        found = np.zeros(len(rows))
+        entry = self._entry[rows]
+        here = entry >= 0
+        if here.any():
+            found[here] = self._scan.exact(vector, entry[here])
+        far = ~here & self._in_bulk[rows]
+        if far.any():
+            found[far] = self._read_back(vector, rows[far])
+        return found
+
+    def _read_back(self, vector: NDArray[np.float32], rows: NDArray[np.int64]) -> Cosines:
+        """The cosines of rows in the bulk, from truth."""
+        best = dict.fromkeys((self._ids[row] for row in rows.tolist()), 0.0)
+        for some, names in ids_named(best):
+            rows_read = self._ask(_OF.format(ids=names), **some)
+            data = b"".join(row[1] for row in rows_read)
+            cosines = (wholes(data, self._dimensions) @ vector).tolist()
+            for (owner, _), cosine in zip(rows_read, cosines, strict=True):
+                best[owner] = max(best[owner], cosine)
+        return np.array([best[self._ids[row]] for row in rows.tolist()], np.float64)
+
+    def close_to(
+        self,
+        vectors: NDArray[np.float32],
+        may: Callable[[NDArray[np.int64]], NDArray[np.bool_]],
+        closer: float,
+        limit: int,
+    ) -> list[list[tuple[int, float]]]:
+        """For each unit vector, up to `limit` (row, cosine) of at least `closer`.
+
+        `may` says which of some rows count: only those that are close are asked about.
+        """
+        found: list[dict[int, float]] = [{} for _ in vectors]
+        close = list(self._scan.at_least(vectors, closer))
+        entries = np.array([entry for _, entry, _ in close], np.int64)
+        rows = self._row_of.view()[entries]
+        good = rows >= 0
+        good[good] = self._entry[rows[good]] == entries[good]
+        good[good] = may(rows[good])
+        for (at, _, cosine), row, counts in zip(close, rows.tolist(), good.tolist(), strict=True):
+            if counts:
+                found[at][row] = max(cosine, found[at].get(row, -1.0))
+        if self.bulk:
+            keep = may(np.arange(len(self._ids)))
+            self._fit(len(keep))
+            for at, vector in enumerate(vectors):
+                far = self._from_bulk(vector, keep, limit)
+                pairs = zip(far.rows.tolist(), far.cosines.tolist(), strict=True)
+                found[at].update((row, cosine) for row, cosine in pairs if cosine >= closer)
+        return [sorted(one.items(), key=lambda pair: -pair[1])[:limit] for one in found]
+
+    def _from_bulk(
+        self, vector: NDArray[np.float32], keep: NDArray[np.bool_], limit: int
+    ) -> Nearest:
+        """Ask for more until enough of what comes may be shown; then truth itself is scanned."""
+        here = np.flatnonzero(keep & self._in_bulk[: len(keep)])
+        if len(here) <= FEW:
+            return best_of(here, self._read_back(vector, here), limit)
+        wanted = min(limit, len(here))
+        asked = 2 * limit
+        while True:
+            keys, cosines, exact = self.ann.search(vector, asked)
+            rows = self._rows_of(keys)
+            good = rows >= 0
+            good[good] = keep[rows[good]]
+            found = best_of(*_best_part(rows[good], cosines[good]), limit)
+            everything = len(keys) < asked
+            if len(found.rows) >= wanted or (everything and exact):
+                return Nearest(found.rows, found.cosines, exact)
+            if everything or asked >= _MOST:
+                return self._scan_truth(vector, keep, limit)
+            asked *= 4
+
+    def _scan_truth(
+        self, vector: NDArray[np.float32], keep: NDArray[np.bool_], limit: int
+    ) -> Nearest:
+        found_rows, found_cosines = [], []
+        for seqs, vectors in self._read(0, self.ann.meta.upto):
+            rows = self._rows_of(seqs)
+            good = rows >= 0
+            good[good] = keep[rows[good]]
+            found_rows.append(rows[good])
+            found_cosines.append((vectors[good] @ vector).astype(np.float32))
+        rows, cosines = np.concatenate(found_rows), np.concatenate(found_cosines)
+        return best_of(*_best_part(rows, cosines), limit)
+
+    def _rows_of(self, seqs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Rows by the numbers of their vectors; -1 for those that are gone or replaced."""
+        places = np.minimum(np.searchsorted(self._bulk_seqs, seqs), len(self._bulk_seqs) - 1)
+        return np.where(self._bulk_seqs[places] == seqs, self._bulk_rows[places], -1)
+
+    # The bulk.
+
+    def write_bulk(self, upto: int) -> None:
+        """Write vectors up to a number of truth to the disk. Needs no lock but that on the files.
+
+        Raises MissingExtra without LanceDB, and what LanceDB raises (ANN_ERRORS).
+        """
+        store = AnnStore(self.ann.folder, self._embedder, self._dimensions)
+        since = store.open().upto
+        if upto > since:
+            store.extend(self._read(since, upto), upto)
+
+    def purge(self, rows: MemoryRows) -> None:
+        """Remove a bulk that holds vectors of deleted memories; memory answers until the next."""
+        if self.wants_purge:
+            self.lose_bulk(rows, "")
+
+    def lose_bulk(self, rows: MemoryRows, reason: str) -> None:
+        """The bulk cannot be read: make do with memory until it is written again."""
+        self.ann.discard()
+        self.load(rows)
+        self.lost = reason
+
+    def _read(self, since: int, upto: int) -> Iterator[Batch]:
+        while found := self._ask(_DATA, since=since, upto=upto, limit=STEP):
+            numbers, data = zip(*found, strict=True)
+            since = numbers[-1]
+            yield np.array(numbers, np.int64), wholes(b"".join(data), self._dimensions)
+
+    def _ask(self, statement: str, **values: str | int | None) -> list[tuple[Any, ...]]:
+        named = {"namespace": self._records.namespace, "embedder": self._embedder}
+        return self._records.truth.rows(statement, {**named, **values})
+
+
+def best_of(rows: NDArray[np.int64], cosines: NDArray[np.float64], limit: int) -> Nearest:
+    """The best `limit`, and what ties with the last of them: a cut must not decide a tie."""
+    if 0 < limit < len(rows):
+        cut = len(rows) - limit
+        keep = cosines >= np.partition(cosines, cut)[cut]
+        rows, cosines = rows[keep], cosines[keep]
+    order = np.argsort(-cosines, kind="stable")
+    return Nearest(rows[order], cosines[order])
+
+
+def _best_part(
+    rows: NDArray[np.int64], cosines: NDArray[np.float32]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    own, where = np.unique(rows, return_inverse=True)
+    best = np.full(len(own), -np.inf)
+    np.maximum.at(best, where, cosines)
+    return own, best

@@ -1,0 +1,1 @@
+"""The index of projects: follows sections and notes of truth, answers field by field."""

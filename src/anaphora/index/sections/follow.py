@@ -1,0 +1,104 @@
+"""How the index of sections learns what changed in truth.
+
+In: a number of truth. Out: rows brought in line with it, and the documents whose words are to be
+taken in. It writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from anaphora.index.sections.rows import SectionRows
+from anaphora.index.sections.source import SectionSource
+from anaphora.index.sections.words import SectionDocument, document_of
+from anaphora.memory_values import MemoryRecord
+
+__all__ = ["Changed", "SectionFollower"]
+
+NOTE_TOMBSTONES: Final = ("memory", "observation", "diary")
+"""What a deleted note may have left its tombstone as; another memory's id is no row here."""
+
+_AT_ONCE: Final = 500
+
+
+@dataclass(slots=True)
+class Changed:
+    """What a look at truth has found.
+
+    `sections` (ids) and `notes` are those whose words are to be taken in; `gone` are rows whose
+    words count no more; `forgotten` says that a note is among them.
+    """
+
+    sections: list[str] = field(default_factory=list)
+    notes: list[MemoryRecord] = field(default_factory=list)
+    gone: list[int] = field(default_factory=list)
+    forgotten: bool = False
+
+    def __len__(self) -> int:
+        return len(self.sections) + len(self.notes)
+
+
+class SectionFollower:
+    """Brings rows in line with truth. One thread at a time, but for `documents`."""
+
+    def __init__(self, source: SectionSource, term: Callable[[str], str] | None) -> None:
+        self._source = source
+        self._term = term
+        self._relations_at = -1
+
+    def changed(self, rows: SectionRows, since: int) -> Changed:
+        """Take in rows that changed after `since` (-1: all); what that means for the words."""
+        found = Changed()
+        if since >= 0:
+            self._take_tombstones(rows, since, found)
+        rows.put_files(self._source.files(since))
+        sections = self._source.sections(since)
+        rows.put_sections(sections)
+        found.sections = [one.id for one in sections]
+        for kind, record in self._source.notes(since):
+            rows.put_note(kind, record)
+            found.notes.append(record)
+        relations = self._source.relations_at()
+        if since < 0 or found.sections or relations != self._relations_at:
+            rows.set_imports(self._source.imports())
+            self._relations_at = relations
+        return found
+
+    def _take_tombstones(self, rows: SectionRows, since: int, found: Changed) -> None:
+        for kind, owner, seq in self._source.tombstones(since):
+            if kind not in ("section", *NOTE_TOMBSTONES):
+                continue
+            row = rows.drop(owner, seq)
+            if row >= 0:
+                found.gone.append(row)
+                found.forgotten |= kind != "section"
+
+    def later_than(self, rows: SectionRows, found: Changed, upto: int) -> Changed:
+        """Of what was found, what changed after number `upto`."""
+        return Changed(
+            [one for one in found.sections if rows.seq(rows.row(one)) > upto],
+            [one for one in found.notes if one.seq > upto],
+            found.gone,
+        )
+
+    def documents(self, rows: SectionRows, changed: Changed) -> Iterator[SectionDocument]:
+        """The documents of what changed."""
+        for start in range(0, len(changed.sections), _AT_ONCE):
+            for one in self._source.texts(changed.sections[start : start + _AT_ONCE]).values():
+                path = rows.path_of(one.file)
+                yield document_of(one.id, path, one.name, one.text, self._term)
+        for record in changed.notes:
+            yield self._of_note(record)
+
+    def everything(self, rows: SectionRows) -> Changed:
+        """All that there is, as if it had changed."""
+        sections = [row.id for row in rows.rows if row.id and row.path is not None]
+        return Changed(sections, [record for _, record in self._source.notes(-1)])
+
+    def _of_note(self, record: MemoryRecord) -> SectionDocument:
+        source = record.sources[0] if record.sources else ""
+        subject = (record.payload or {}).get("subject")
+        names = (record.type, *record.tags, subject if isinstance(subject, str) else "")
+        return document_of(record.id, source, " ".join(names), record.text, self._term)

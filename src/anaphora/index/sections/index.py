@@ -1,0 +1,378 @@
+"""The index of projects and notes: follows truth by its numbers, answers by words and meaning.
+
+In: the sections, files and notes of one namespace, a directory for words. Out: candidates for a
+focus: rows of a table, what words they match, how close they are in meaning. What was acknowledged
+before a question, by any process, is in its answer: asking whether anything changed costs one small
+read. It never writes truth, never embeds and holds no text; its directory can vanish at any time.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.errors import AnaphoraError, Closed, SealChanged
+from anaphora.index.one_writer import only_one
+from anaphora.index.sections.follow import Changed, SectionFollower
+from anaphora.index.sections.rows import SectionRows
+from anaphora.index.sections.source import SectionSource, SectionText
+from anaphora.index.sections.state import (
+    SectionCandidates,
+    SectionCheck,
+    SectionState,
+    SectionsWanted,
+)
+from anaphora.index.sections.vectors import SectionVectors
+from anaphora.index.sections.words import (
+    SectionBulk,
+    SectionDocument,
+    SectionWords,
+    look_at,
+    read_bulk,
+    remove,
+    remove_foreign,
+    write_bulk,
+)
+from anaphora.index.turns.words import WORD_INDEX_ERRORS
+from anaphora.rank.context.table import SectionTable
+from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
+
+__all__ = ["SectionCandidates", "SectionCheck", "SectionIndex", "SectionsWanted"]
+
+TAIL_LIMIT: Final = 1_000
+"""Documents whose words are in memory alone before they are written to the disk."""
+
+STEP: Final = 4_000
+"""Documents written at once where many are new: what is read for them is in memory meanwhile."""
+
+_TAIL_AT_CLOSE: Final = 100
+
+Rows = NDArray[np.int64]
+Progress = Callable[[int, int], None]
+
+
+class SectionIndex:
+    """The sections and notes of one namespace. Cheap to make: it opens with its first use.
+
+    Safe to use from several threads; any number of processes may share `directory`. `embedder` is
+    the (name, dimensions) of the vectors that are compared. `sealer` says what may lie on disk in
+    the place of a token. `background` False leaves writing to `settle`.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        source: SectionSource,
+        embedder: tuple[str, int],
+        *,
+        sealer: IndexSealer = CLEAR_INDEX,
+        background: bool = True,
+    ) -> None:
+        self._directory = Path(directory)
+        self._source = source
+        self._embedder = embedder
+        self._sealer = sealer
+        self._term = sealer.token_key if sealer.sealed else None
+        self._follower = SectionFollower(source, self._term)
+        self._background = background
+        self._lock = threading.RLock()
+        self._folder = self._directory / "words"
+        self._state = self._empty()
+        self._seq = -1
+        # Whether the words on disk were removed, or are not those that answer here.
+        self._purged = False
+        self._worker: threading.Thread | None = None
+        self._closed = False
+
+    # Following.
+
+    def follow(self, progress: Progress | None = None) -> int:
+        """Catch up with truth; how many documents are new or changed.
+
+        `progress` is called with (documents taken in, documents in all) on long work.
+        """
+        with self._lock:
+            if self._closed:
+                raise Closed
+            version = self._source.version()
+            if version == self._seq:
+                return 0
+            since = self._seq if 0 <= self._seq < version else -1
+            if since < 0:
+                # The first question, or truth was put back (a restore).
+                self._state = self._empty()
+            changed = self._follower.changed(self._state.rows, since)
+            count = len(changed.gone)
+            if since < 0:
+                changed = self._open(changed, version)
+            for row in changed.gone:
+                self._state.words.drop(row)
+            done, streamed = self._take_in(changed, progress)
+            self._state.vectors.follow()
+            # What was committed after `version` was read is looked at again next time.
+            self._seq = version
+            if streamed:
+                # Only now do the words on disk speak for everything up to here.
+                self._write_alone(version)
+            if changed.forgotten:
+                self._forget_words()
+            if self._background and self._due():
+                self._work_in_background()
+            return len(self._state.rows) if since < 0 else count + done
+
+    def _empty(self) -> SectionState:
+        words = SectionWords(self._folder, self._term, self._sealer.mark)
+        return SectionState(SectionRows(), words, SectionVectors(self._source, self._embedder))
+
+    def _open(self, found: Changed, version: int) -> Changed:
+        """Open the words on disk, and leave of what was found what they do not have."""
+        remove_foreign(self._folder, self._sealer.mark)
+        bulk = read_bulk(self._folder, self._sealer.mark)
+        rows = self._state.rows
+        good = self._state.words.open(bulk, rows.row, version)
+        return self._follower.later_than(rows, found, bulk.upto if good else -1)
+
+    def _take_in(self, changed: Changed, progress: Progress | None) -> tuple[int, bool]:
+        """Make the documents of what changed; where they are many, write them as they come.
+
+        Returns how many there were, and whether some were written.
+        """
+        rows, words = self._state.rows, self._state.words
+        total, done, streamed, tried = len(changed), 0, False, 0
+        for document in self._follower.documents(rows, changed):
+            row = rows.row(document.key)
+            if row >= 0:
+                words.put(row, document)
+            done += 1
+            if progress is not None and done % 500 == 0:
+                progress(done, total)
+            if words.waiting >= STEP + tried:
+                # Up to -1: whoever opens it before all is there must look at everything again.
+                good = self._write_alone(-1)
+                streamed |= good
+                # Another process is writing, or the disk refuses: it goes on in memory.
+                tried = 0 if good else words.waiting
+        if progress is not None and total:
+            progress(total, total)
+        return done, streamed
+
+    def _write_alone(self, upto: int) -> bool:
+        with only_one(self._directory, "words.lock") as held:
+            if not held:
+                return False
+            self._take_over()
+            return self._write(upto)
+
+    # Answers.
+
+    def __len__(self) -> int:
+        """How many sections and notes there are, past ones too."""
+        with self._lock:
+            self.follow()
+            return sum(bool(row.id) for row in self._state.rows.rows)
+
+    def candidates(self, wanted: SectionsWanted) -> SectionCandidates:
+        """Rows that match words, of those that may be shown, with what else is known of them."""
+        with self._lock:
+            self.follow()
+            try:
+                return self._state.find(wanted)
+            except WORD_INDEX_ERRORS:
+                # The files went while they were read: what is in truth answers.
+                self._seq = -1
+                self.follow()
+            try:
+                return self._state.find(wanted)
+            except WORD_INDEX_ERRORS as error:
+                return self._state.without_words(wanted, str(error))
+
+    def described(self, wanted: SectionsWanted, rows: Rows) -> SectionCandidates:
+        """Given rows as candidates: those that may be shown, with what is known of them."""
+        with self._lock:
+            self.follow()
+            keep = self._state.keep(wanted)
+            weights = self._state.weights(wanted)
+            return self._state.described(wanted, weights, rows[keep[rows]], keep)
+
+    def standing(self, projects: frozenset[str] | None, now: int) -> Rows:
+        """The rows that may be shown now, of these projects or of all."""
+        with self._lock:
+            self.follow()
+            wanted = SectionsWanted({}, 0, now, projects=projects)
+            return np.flatnonzero(self._state.keep(wanted))
+
+    def table(self) -> SectionTable:
+        """The columns of everything that is known now."""
+        with self._lock:
+            self.follow()
+            return self._state.rows.table()
+
+    def row(self, key: str) -> int:
+        """The row of a section or a note, -1 for what is not there."""
+        with self._lock:
+            return self._state.rows.row(key)
+
+    def path_of(self, file_id: str) -> str:
+        """The path of a file, "" for one that is not known."""
+        with self._lock:
+            return self._state.rows.path_of(file_id)
+
+    def texts(self, ids: Iterable[str]) -> dict[str, SectionText]:
+        """The sections of these ids, with their words, as truth has them now."""
+        return self._source.texts(ids)
+
+    def all_texts(self, projects: frozenset[str] | None = None) -> Iterator[SectionText]:
+        """Every section of these projects, or of all, with its words: a scan of truth."""
+        with self._lock:
+            self.follow()
+            files = [
+                file.id
+                for file in self._state.rows.files.values()
+                if projects is None or file.project in projects
+            ]
+        for parts in self._source.texts_of_files(files):
+            yield from parts
+
+    # The disk.
+
+    def check(self) -> SectionCheck:
+        """What is known and what lies on the disk; the files are read whole. Follows truth."""
+        with self._lock:
+            self.follow()
+            state = self._state
+            known = sum(bool(row.id) for row in state.rows.rows)
+            waiting = state.words.waiting
+            embedded = state.vectors.embedded(state.rows.vector_keys())
+            pending = int((state.standing() & ~embedded).sum())
+        written, problem = look_at(self._folder, self._sealer.mark)
+        return SectionCheck(known, written, waiting, pending, problem)
+
+    def rebuild(self) -> bool:
+        """Make the words on disk again from truth; False where another process is writing."""
+        with only_one(self._directory, "words.lock") as held:
+            if not held:
+                return False
+            with self._lock:
+                shutil.rmtree(self._folder, ignore_errors=True)
+                self._state, self._seq, self._purged = self._empty(), -1, False
+        self.follow()
+        return self.settle()
+
+    def settle(self) -> bool:
+        """Write what is only in memory; False where another process is writing or disk refuses.
+
+        Where much of what is on the disk counts no more, all of it is written anew.
+        """
+        with only_one(self._directory, "words.lock") as held:
+            if not held:
+                return False
+            with self._lock:
+                if self._closed:
+                    return False
+                self._take_over()
+                upto, whole = self._seq, self._worn()
+                rows = self._state.rows
+                every = self._follower.everything(rows) if whole else Changed()
+            if not whole:
+                with self._lock:
+                    return self._write(self._seq)
+            # Analysing everything takes seconds: questions are answered meanwhile.
+            documents = list(self._follower.documents(rows, every))
+            written = self._written(SectionBulk(), upto, documents)
+            with self._lock:
+                return written is not None and self._opened(written)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the background to end; False when `timeout` seconds did not suffice."""
+        worker = self._worker
+        if worker is not None:
+            worker.join(timeout)
+        return worker is None or not worker.is_alive()
+
+    def close(self) -> None:
+        """End the background, write what is worth writing, let go. Safe to call twice."""
+        self.wait()
+        with self._lock:
+            if self._closed:
+                return
+            worth = self._state.words.waiting > _TAIL_AT_CLOSE or self._worn()
+        if worth:
+            self.settle()
+        with self._lock:
+            self._closed = True
+
+    def _due(self) -> bool:
+        return self._state.words.waiting > TAIL_LIMIT or self._worn()
+
+    def _worn(self) -> bool:
+        """Whether the words on disk are to be written anew: much counts no more, or they went."""
+        words = self._state.words
+        known = len(words.bulk.ids)
+        return bool(known) and (words.gone > max(TAIL_LIMIT, known // 4) or self._purged)
+
+    def _take_over(self) -> None:
+        """Go on from what another process has written meanwhile."""
+        on_disk = read_bulk(self._folder, self._sealer.mark)
+        if on_disk.meta == self._state.words.bulk.meta:
+            return
+        if not on_disk.meta.generation or not self._opened(on_disk):
+            self._purged = bool(self._state.words.bulk.ids)
+
+    def _write(self, upto: int) -> bool:
+        """Write what waits behind what is on the disk. The caller holds both locks."""
+        words = self._state.words
+        if not words.waiting and words.bulk.upto >= upto:
+            return True
+        written = self._written(words.bulk, upto, words.documents())
+        return written is not None and self._opened(written)
+
+    def _written(
+        self, seen: SectionBulk, upto: int, documents: list[SectionDocument]
+    ) -> SectionBulk | None:
+        """Write documents; None where the disk or the home's seal refuses."""
+        mark = self._sealer.mark
+        try:
+            self._source.check()
+            written = write_bulk(self._folder, seen, upto, documents, mark)
+        except SealChanged:
+            return None
+        try:
+            self._source.check()
+        except SealChanged:
+            # Words of the old form must not stay in a home that was sealed meanwhile.
+            if written is not None:
+                remove(self._folder, written.meta.generation, mark)
+            return None
+        return written
+
+    def _opened(self, bulk: SectionBulk) -> bool:
+        good = self._state.words.open(bulk, self._state.rows.row, self._seq)
+        if good:
+            self._purged = False
+        return good
+
+    def _forget_words(self) -> None:
+        """Take what was forgotten off the disk at once; what is open here goes on answering."""
+        if self._state.words.stale and self._state.words.bulk.meta.generation:
+            self._state.words.purge()
+            self._purged = True
+
+    def _work_in_background(self) -> None:
+        if self._worker is not None and self._worker.is_alive():
+            return
+        self._worker = threading.Thread(
+            target=self._settle_in_background, name="anaphora-section-index", daemon=True
+        )
+        self._worker.start()
+
+    def _settle_in_background(self) -> None:
+        # What cannot be written stays in memory and answers from there; a later change tries again.
+        with suppress(AnaphoraError):
+            self.settle()

@@ -1,0 +1,164 @@
+"""The parts of one index of sections, and how candidates are found among them.
+
+In: what is wanted. Out: rows that match words, of those that may be shown, with their cosines. It
+follows nothing and writes nothing: `sections` does. One thread at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.index.sections.rows import CURRENT, PAST, SectionRows
+from anaphora.index.sections.vectors import SectionVectors
+from anaphora.index.sections.words import FieldScores, SectionWords
+from anaphora.rank.context.table import SectionTable
+from anaphora.values import Degraded
+
+__all__ = ["SectionCandidates", "SectionCheck", "SectionState", "SectionsWanted"]
+
+Rows = NDArray[np.int64]
+
+_MOST_ASKED: Final = 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class SectionsWanted:
+    """What is looked for: terms with their weights before rarity is known; a unit vector or none.
+
+    `projects` are ids, None for all; notes of no project belong to each. `limit` is how many rows
+    words may bring; `terms` keeps that many of the weightiest once their rarity is known. `past`
+    asks for notes that were replaced, instead of what is current. `now` is in microseconds.
+    """
+
+    weights: Mapping[str, float]
+    limit: int
+    now: int
+    vector: NDArray[np.float32] | None = None
+    projects: frozenset[str] | None = None
+    terms: int = 64
+    past: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SectionCandidates:
+    """R candidates: rows of `table`, what they match, their cosines, and what was lacking.
+
+    A cosine is NaN where a row has no vector, and all are None where the query has none. `weights`
+    has each term's worth. `pending` counts rows that may be shown and have no vector yet.
+    """
+
+    table: SectionTable
+    rows: Rows
+    words: FieldScores
+    weights: Mapping[str, float]
+    cosine: NDArray[np.float64] | None = None
+    pending: int = 0
+    degraded: tuple[Degraded, ...] = ()
+
+    @property
+    def mass(self) -> float:
+        """The sum of the terms' worth."""
+        return sum(self.weights.values())
+
+
+@dataclass(frozen=True, slots=True)
+class SectionCheck:
+    """Sections and notes `known`, past notes too; documents `on_disk`, with those that count no
+    more; those in memory alone; those that may be shown without a vector; what is wrong, or None.
+    """
+
+    known: int
+    on_disk: int
+    in_memory: int
+    pending: int
+    problem: str | None = None
+
+
+@dataclass(slots=True)
+class SectionState:
+    """Rows, words and vectors of one index."""
+
+    rows: SectionRows
+    words: SectionWords
+    vectors: SectionVectors
+
+    def find(self, wanted: SectionsWanted) -> SectionCandidates:
+        """The `limit` best rows by words, of those that may be shown."""
+        keep = self.keep(wanted)
+        weights = self.weights(wanted)
+        return self.described(wanted, weights, self._matching(weights, keep, wanted.limit), keep)
+
+    def weights(self, wanted: SectionsWanted) -> dict[str, float]:
+        """The terms' worth here: their weight times their rarity, the weightiest of them."""
+        return _strongest(self.words.weights(wanted.weights), wanted.terms)
+
+    def described(
+        self,
+        wanted: SectionsWanted,
+        weights: Mapping[str, float],
+        rows: Rows,
+        keep: NDArray[np.bool_],
+    ) -> SectionCandidates:
+        """Given rows as candidates: what words they match, how close they are in meaning."""
+        keys = self.rows.vector_keys()
+        table = self.rows.table()
+        cosine, pending = None, 0
+        if wanted.vector is not None:
+            cosine = self.vectors.cosines(wanted.vector, keys, rows)
+            pending = int((keep & ~self.vectors.embedded(keys)).sum())
+        return SectionCandidates(
+            table, rows, self.words.scores(weights, rows), weights, cosine, pending
+        )
+
+    def without_words(self, wanted: SectionsWanted, reason: str) -> SectionCandidates:
+        """No candidates, and why."""
+        none = np.empty(0)
+        return SectionCandidates(
+            self.rows.table(),
+            np.empty(0, np.int64),
+            FieldScores(none, none, none, none),
+            dict(wanted.weights),
+            degraded=(Degraded("word index", f"it could not be read: {reason}"),),
+        )
+
+    def standing(self) -> NDArray[np.bool_]:
+        """Which rows are current, (N,)."""
+        standing: NDArray[np.bool_] = self.rows.states() == CURRENT
+        return standing
+
+    def keep(self, wanted: SectionsWanted) -> NDArray[np.bool_]:
+        """Which rows may be shown, (N,)."""
+        table = self.rows.table()
+        keep: NDArray[np.bool_] = self.rows.states() == (PAST if wanted.past else CURRENT)
+        for row in self.rows.expired(wanted.now):
+            keep[row] = wanted.past
+        if wanted.projects is None or not len(keep):
+            return keep
+        mine = np.array([project in wanted.projects for project in table.projects], np.bool_)
+        free = np.array([not project for project in table.projects], np.bool_)
+        keep &= mine[table.project] | ((table.file < 0) & free[table.project])
+        return keep
+
+    def _matching(self, weights: Mapping[str, float], keep: NDArray[np.bool_], limit: int) -> Rows:
+        if not weights or not keep.any():
+            return np.empty(0, np.int64)
+        asked = limit if keep.all() else 2 * limit
+        while True:
+            rows = self.words.best(weights, asked)
+            good = rows[keep[rows]]
+            if len(good) >= limit or len(rows) < asked or asked >= _MOST_ASKED:
+                return good[:limit]
+            asked *= 4
+
+
+def _strongest(weights: Mapping[str, float], limit: int) -> dict[str, float]:
+    """The `limit` weightiest terms, in the order in which they came."""
+    if len(weights) <= limit:
+        return dict(weights)
+    kept = set(sorted(weights, key=lambda term: (-weights[term], term))[:limit])
+    return {term: weight for term, weight in weights.items() if term in kept}

@@ -1,0 +1,75 @@
+"""The vectors of sections and notes, of one embedder, scanned exactly.
+
+In: vectors as truth has them, by the hash of a section's words or the id of a note. Out: the cosine
+of each row's best part with a query, NaN for a row that has no vector. It never embeds, never
+writes, and never compares vectors of two embedders.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.index.nearest import Matrix
+from anaphora.index.sections.source import SectionSource, Vectors
+
+__all__ = ["SectionVectors"]
+
+
+class SectionVectors:
+    """The vectors of one namespace's sections and notes. One thread at a time."""
+
+    def __init__(self, source: SectionSource, embedder: tuple[str, int]) -> None:
+        self._source = source
+        self._embedder, self._dimensions = embedder
+        self._matrix = Matrix(self._dimensions)
+        self._upto = [0, 0]
+        self._entries: tuple[tuple[bytes, ...], int, NDArray[np.int32]] | None = None
+
+    def follow(self) -> None:
+        """Take in vectors that are newer than what is here."""
+        sections = self._source.section_vectors(self._embedder, self._upto[0])
+        self._add(sections, "")
+        notes = self._source.note_vectors(self._embedder, self._upto[1])
+        self._add(notes, "note:")
+        self._upto = [sections.seq, notes.seq]
+
+    def _add(self, found: Vectors, start: str) -> None:
+        pairs = zip(found.owners, found.blobs, strict=True)
+        joined = {
+            (start + owner).encode("utf-8", "surrogatepass"): b"".join(b for _, b in parts)
+            for owner, parts in groupby(pairs, key=lambda pair: pair[0])
+        }
+        self._matrix.add(list(joined), list(joined.values()))
+
+    def embedded(self, keys: tuple[bytes, ...]) -> NDArray[np.bool_]:
+        """Which rows have a vector, by the keys of all rows."""
+        return self._of(keys) >= 0
+
+    def cosines(
+        self, vector: NDArray[np.float32], keys: tuple[bytes, ...], rows: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """The cosine of each of `rows` with a unit vector, NaN where it has none."""
+        found = np.full(len(rows), np.nan)
+        entries = self._of(keys)[rows]
+        has = np.flatnonzero(entries >= 0)
+        if not len(has):
+            return found
+        view = self._matrix.view()
+        starts = view.starts[entries[has]]
+        ends = np.append(view.starts, len(view.parts))[entries[has] + 1]
+        counts = ends - starts
+        first = np.concatenate(([0], np.cumsum(counts)[:-1]))
+        parts = np.arange(counts.sum()) - np.repeat(first - starts, counts)
+        # Not a matrix product: see index/nearest.py on the threads that it wakes.
+        products = np.einsum("ij,j->i", view.parts[parts], vector)
+        found[has] = np.maximum.reduceat(products, first)
+        return found
+
+    def _of(self, keys: tuple[bytes, ...]) -> NDArray[np.int32]:
+        known = self._entries
+        if known is None or known[0] is not keys or known[1] != len(self._matrix):
+            known = self._entries = (keys, len(self._matrix), self._matrix.entries(keys))
+        return known[2]

@@ -1,0 +1,1 @@
+"""The index of turns: follows the threads of truth, answers by words and meaning."""

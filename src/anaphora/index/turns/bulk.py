@@ -1,0 +1,210 @@
+"""The vectors of turns beyond what memory should hold: a bulk on disk under LanceDB.
+
+In: what the index file says of the bulk, a way to read the file's vectors. Out: cosines of the
+texts in the bulk. The file stays what counts: where the bulk is gone or torn, its vectors are
+scanned in the file until the bulk is written again. Never writes the file, and never imports
+LanceDB before there is a bulk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.index.ann import ANN_ERRORS, AnnStore, Batch, available
+from anaphora.index.nearest import wholes
+from anaphora.index.turns.ledger import LedgerBusy
+from anaphora.index.turns.records import BulkMark, IndexLost
+
+__all__ = [
+    "DEFAULT_CAP",
+    "STEP",
+    "STEP_AT_CLOSE",
+    "BulkView",
+    "StoredVectors",
+    "TurnBulk",
+    "batch_of",
+    "bulk_folder",
+]
+
+DEFAULT_CAP: Final = 100_000
+"""Parts that are scanned in memory; beyond, LanceDB holds the bulk. 0 means always LanceDB."""
+
+STEP: Final = 8192
+"""Newer parts that gather in memory before they go to the bulk in one batch."""
+
+STEP_AT_CLOSE: Final = 1024
+"""The same for a process that ends: fewer are read back faster than they are written."""
+
+NEAREST: Final = 256
+"""Parts of the bulk that a question gets cosines of: 11 ms, and twice as many 17."""
+
+FEW: Final = 10_000
+"""Texts that are read back and compared one by one when a question is about them alone (60 ms)."""
+
+_MOST: Final = 8192
+
+
+class StoredVectors(Protocol):
+    """What reads vectors back from the index file, for as long as it is the same `file`."""
+
+    def file(self) -> object:
+        """What stands for the file that is open now; None for none."""
+        ...
+
+    def vectors(self, file: object, since: int, upto: int) -> Iterator[Batch]:
+        """Vectors by their numbers. IndexLost where it is not that file any more."""
+        ...
+
+    def some_vectors(self, file: object, wanted: NDArray[np.int64]) -> Iterator[Batch]:
+        """Vectors of these numbers, without those that are gone; IndexLost as above."""
+        ...
+
+
+def bulk_folder(embedder: str) -> str:
+    """The name of the folder that has the bulk of one embedder's vectors."""
+    return hashlib.blake2b(embedder.encode(), digest_size=8).hexdigest()
+
+
+def batch_of(ids: list[int], blobs: list[bytes], dimensions: int) -> Batch:
+    """Stored vectors as (keys, parts): a text's number stands at each of its parts."""
+    counts = [len(blob) // (2 * dimensions) for blob in blobs]
+    return np.repeat(np.array(ids, np.int64), counts), wholes(b"".join(blobs), dimensions)
+
+
+class TurnBulk:
+    """The bulk of one embedder. `cap` None: never (a sealed home: the bulk is in the clear)."""
+
+    def __init__(
+        self, folder: Path, embedder: tuple[str, int], cap: int | None, stored: StoredVectors
+    ) -> None:
+        self._embedder, self._dimensions = embedder
+        self.folder = folder / bulk_folder(self._embedder)
+        self.cap = cap
+        self.stored = stored
+        self.failed = False
+        self._store: AnnStore | None = None
+        self._broken: tuple[str, int] | None = None
+
+    def writable(self) -> bool:
+        """Whether a bulk may be written at all."""
+        return self.cap is not None and available()
+
+    def beyond(self, parts: int) -> bool:
+        """Whether more is scanned in memory than the cap says, since LanceDB is not there."""
+        return self.cap is not None and parts > self.cap and not available()
+
+    def new_store(self) -> AnnStore:
+        """The folder as it is now."""
+        store = AnnStore(self.folder, self._embedder, self._dimensions)
+        store.open()
+        return store
+
+    def usable(self, mark: BulkMark) -> int:
+        """Up to which number of a vector the bulk can answer; 0 where it cannot."""
+        failed, self.failed = self.failed, False
+        held = self._store
+        if not mark.generation or not self.writable():
+            self._store = None
+            return 0
+        if held is not None and not failed and _fits(held, mark):
+            return held.meta.upto
+        store = self.new_store()
+        if not _fits(store, mark) or (store.meta.generation, store.meta.version) == self._broken:
+            self._store = None
+            return 0
+        self._store = store
+        return store.meta.upto
+
+    def view(self, ids: list[int]) -> BulkView | None:
+        """What can be asked for the texts of these numbers, in ascending order."""
+        if self._store is None or not ids:
+            return None
+        return BulkView(np.array(ids, np.int64), self, self._store, self.stored.file())
+
+    def write(self, file: object, since: int, target: int) -> BulkMark | None:
+        """Write the file's vectors after `since`, up to `target`: None where that was refused."""
+        store = self.new_store()
+        if store.meta.upto != since or not since:
+            if since:
+                self.failed = True
+                return None
+            store.discard()
+        try:
+            meta = store.extend(self.stored.vectors(file, since, target), target)
+        except (IndexLost, LedgerBusy, *ANN_ERRORS):
+            return None
+        return BulkMark(meta.generation, target, target)
+
+    def give_up(self, store: AnnStore) -> None:
+        """The bulk could not be read: it is not used again before it is written anew."""
+        self._broken = (store.meta.generation, store.meta.version)
+        self.failed = True
+
+
+def _fits(store: AnnStore, mark: BulkMark) -> bool:
+    # Beyond `upto` lies what somebody wrote who did not come to say so.
+    meta = store.meta
+    return meta.generation == mark.generation and mark.upto <= meta.upto <= mark.target
+
+
+@dataclass(frozen=True, slots=True)
+class BulkView:
+    """B texts of the bulk at one moment; `ids` (B,) are the numbers of their vectors."""
+
+    ids: NDArray[np.int64]
+    _bulk: TurnBulk
+    _store: AnnStore
+    # Numbers are those of one index file: in another one they stand for other texts.
+    _file: object
+
+    def best(self, vector: NDArray[np.float32], limit: int = 0) -> NDArray[np.float32]:
+        """The cosine of the best part of each text, shape (B,), 0 for all but the nearest.
+
+        `limit` is how many parts are looked for, 0 for NEAREST.
+        """
+        try:
+            keys, cosines, _ = self._store.search(vector, limit or NEAREST)
+            if not (np.isfinite(cosines).all() and (np.abs(cosines) < 1.01).all()):
+                raise IndexLost("these are no cosines")
+        except (IndexLost, *ANN_ERRORS):
+            self._bulk.give_up(self._store)
+            return self._scanned(
+                vector, self._bulk.stored.vectors(self._file, 0, int(self.ids[-1]))
+            )
+        return self._dense([(keys, cosines)])
+
+    def of(self, vector: NDArray[np.float32], places: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The same, right for the texts at these places of `ids`; the others may be 0."""
+        if not len(places):
+            return np.zeros(len(self.ids), np.float32)
+        if len(places) > FEW:
+            return self.best(vector, min(_MOST, NEAREST * len(self.ids) // len(places)))
+        return self._scanned(
+            vector, self._bulk.stored.some_vectors(self._file, self.ids[np.unique(places)])
+        )
+
+    def _scanned(
+        self, vector: NDArray[np.float32], batches: Iterator[Batch]
+    ) -> NDArray[np.float32]:
+        found: list[Batch] = []
+        # A file that was replaced while it was read: the next question finds that out.
+        with suppress(IndexLost, LedgerBusy):
+            found.extend((keys, parts @ vector) for keys, parts in batches)
+        return self._dense(found)
+
+    def _dense(self, found: list[Batch]) -> NDArray[np.float32]:
+        best = np.full(len(self.ids), -2.0, np.float32)
+        for keys, cosines in found:
+            places = np.minimum(np.searchsorted(self.ids, keys), len(self.ids) - 1)
+            known = self.ids[places] == keys
+            np.maximum.at(best, places[known], cosines[known])
+        best[best < -1.5] = 0.0
+        return best

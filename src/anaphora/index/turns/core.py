@@ -1,0 +1,356 @@
+"""An index of turns that stays right: opened, reopened, caught up, written.
+
+In: the directory of an index, a follower of threads. Out: a `State` that agrees with the threads
+as of the last `catch_up`. What the disk refuses is kept in memory; what is torn or gone is
+made again. Never embeds anything.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TypeVar
+
+import numpy as np
+
+from anaphora.errors import Closed
+from anaphora.index.turns.bulk import TurnBulk
+from anaphora.index.turns.bulk_care import BulkCare
+from anaphora.index.turns.home import IndexHome
+from anaphora.index.turns.ledger import MAX_ATTEMPTS, Ledger, LedgerBusy
+from anaphora.index.turns.records import Change, Indexed, IndexLost, ThreadFollower
+from anaphora.index.turns.state import State
+from anaphora.index.turns.view import TurnView
+from anaphora.index.turns.words import WordsMeta
+
+__all__ = ["TAIL_LIMIT", "IndexCore"]
+
+TAIL_LIMIT = 500
+"""Rows of words in memory before they are written; beyond, opening would take longer."""
+
+_TRANSACTION = 2_000
+_ROUNDS = 5
+_RETRY_SECONDS = 30.0
+ResultT = TypeVar("ResultT")
+
+
+class IndexCore:
+    """The index file, what of it is in memory, and the follower. `lock` guards all three."""
+
+    def __init__(
+        self,
+        home: IndexHome,
+        follower: ThreadFollower,
+        embedder: tuple[str, int],
+        cap: int | None,
+    ) -> None:
+        self.home = home
+        self.follower = follower
+        self.lock = threading.RLock()
+        self.ledger: Ledger | None = None
+        self._name, self.dimensions = embedder
+        # The bulk is in the clear: a sealed home has none.
+        cap = None if home.sealer.sealed else cap
+        self.care = BulkCare(self)
+        self.bulk = TurnBulk(home.bulk, embedder, cap, self.care)
+        self.state = self._empty()
+        self.unwritable = ""
+        self._seen_outside = -1
+        self._notes_seen = -1
+        self._noted: set[str] = set()
+        self._opened_at = 0.0
+        self._closed = False
+
+    def close(self) -> None:
+        """Let go of the file for good: what is asked afterwards raises Closed."""
+        with self.lock:
+            self._closed = True
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Let go of the file; the next use opens it again."""
+        with self.lock:
+            ledger, self.ledger = self.ledger, None
+            if ledger is not None:
+                ledger.close()
+
+    def with_index(self, action: Callable[[], ResultT]) -> ResultT:
+        """Do something with the open index; where that is torn or gone, make it again and retry."""
+        reason = "it was lost again and again"
+        with self.lock:
+            for _ in range(_ROUNDS):
+                try:
+                    self.opened()
+                    return action()
+                except IndexLost:
+                    self._give_up()
+                except LedgerBusy as error:
+                    # Reading waits for nobody, but for the moment in which the file is made.
+                    reason = str(error)
+                    time.sleep(0.01)
+            self._use_memory(reason)
+            return action()
+
+    def opened(self) -> Ledger:
+        """The open ledger of the file that the path leads to now. The caller holds the lock."""
+        if self._closed:
+            raise Closed
+        ledger = self.ledger
+        if ledger is not None and ledger.current() and not self._worth_another_try(ledger):
+            return ledger
+        if ledger is not None:
+            ledger.close()
+        self.ledger = None
+        self._opened_at = time.monotonic()
+        ledger, self.unwritable = self.home.open(self._name)
+        self._start_over(ledger)
+        return ledger
+
+    def _worth_another_try(self, ledger: Ledger) -> bool:
+        """A disk that could not be written may be writable again; asking costs a little."""
+        return not ledger.on_disk and time.monotonic() - self._opened_at > _RETRY_SECONDS
+
+    def _start_over(self, ledger: Ledger) -> None:
+        unsaved = self.state.unsaved
+        self.ledger = ledger
+        self.state = self._empty()
+        self.state.unsaved = unsaved
+        self._seen_outside = ledger.outside_version()
+        self.state.absorb(ledger)
+        self.state.view()
+        point = self.state.point
+        assert point is not None
+        self._notes_seen, self._noted = point.notes, set()
+        if ledger.on_disk:
+            with self.home.writing_words() as held:
+                if held:
+                    self.home.remove_words_but(point.words.generation)
+            with self.home.writing_bulk() as held:
+                if held:
+                    self.home.remove_bulk_but(ledger.bulk_embedders())
+
+    def _empty(self) -> State:
+        home = self.home
+        return State(home.words, self.dimensions, home.sealer.token_key, self.bulk)
+
+    def _give_up(self) -> None:
+        """Let go of a torn file and remove it; one that is merely gone is opened anew."""
+        ledger, self.ledger = self.ledger, None
+        torn = True
+        if ledger is not None:
+            torn = ledger.current()
+            ledger.close()
+        if torn and not self.home.discard():
+            time.sleep(0.01)
+
+    def _use_memory(self, reason: str) -> None:
+        if self.ledger is not None:
+            self.ledger.close()
+        self._opened_at = time.monotonic()
+        self._start_over(self.home.in_memory(self._name))
+        self.unwritable = reason
+
+    def catch_up(self, conversation_id: str | None) -> int:
+        """Make the index agree with one thread's file, or with all; how many turns are new."""
+        added = 0
+        self.follower.problems.clear()
+        for _ in range(_ROUNDS):
+            self._absorb_outside()
+            self._look_at_notes()
+            changes, held = self._changes(conversation_id)
+            if not changes and not held:
+                break
+            added = sum(len(change.records) for change in changes) or added
+            if self._write([*held, *changes]):
+                break
+        self.state.view()
+        return added
+
+    def _look_at_notes(self) -> None:
+        """Collect the threads whose speakers may have changed; each is looked at once."""
+        version = self.follower.notes_version()
+        if version == self._notes_seen:
+            return
+        if self.state.marks:
+            self._noted |= self.follower.noted_since(self._notes_seen)
+        self._notes_seen = version
+
+    def _absorb_outside(self) -> None:
+        ledger = self.opened()
+        if ledger.wants_purge:
+            ledger.purge()
+        version = ledger.outside_version()
+        if version != self._seen_outside or self.bulk.failed:
+            self.state.absorb(ledger)
+            self._seen_outside = version
+
+    def behind(self) -> list[str]:
+        """Threads whose files have not been followed yet as they are now."""
+        self._absorb_outside()
+        marks = self.state.known_marks()
+        changes, _ = self._changes(None)
+        return [
+            change.conversation_id
+            for change in changes
+            if change.mark is None
+            or not change.mark.same_content(marks.get(change.conversation_id))
+        ]
+
+    def _changes(self, conversation_id: str | None) -> tuple[list[Change], list[Change]]:
+        """What differs from the files now, and what of the overlay could be written now."""
+        state, follower = self.state, self.follower
+        keys = dict.fromkeys(follower.differing(state.known_marks(), conversation_id))
+        noted = {key for key in self._noted if conversation_id in (None, key)}
+        self._noted -= noted
+        keys.update((key, None) for key in sorted(noted) if key in state.marks)
+        indexed = Indexed(lambda mark: self.opened().digests(mark.code), state.speakers_of)
+        changes = []
+        for key in keys:
+            # Against the file, not the overlay: the overlay gives way to the whole difference.
+            change = follower.change(key, state.marks.get(key), indexed, noted=key in noted)
+            if change is not None:
+                changes.append(change)
+            else:
+                state.drop(key)
+        done = {change.conversation_id for change in changes}
+        return changes, [c for key, c in state.overlay.items() if key not in done]
+
+    def _write(self, changes: list[Change]) -> bool:
+        """Write changes, or keep them in memory; False where they have to be found again."""
+        ledger, state = self.opened(), self.state
+        # Threads that were not looked at yet have to be found again by whoever opens the index.
+        notes = None if self._noted else self._notes_seen
+        groups = _transactions(changes)
+        while groups:
+            try:
+                written = ledger.apply(groups[0], notes)
+            except LedgerBusy as error:
+                state.absorb(ledger)
+                state.keep([change for group in groups for change in group])
+                self.unwritable = str(error)
+                return True
+            if not written:
+                state.absorb(ledger)
+                return False
+            groups.pop(0)
+        with suppress(LedgerBusy):
+            self._save_vectors()
+        state.absorb(ledger)
+        assert state.point is not None
+        if any(change.dropped for change in changes):
+            # What was forgotten must not stay on disk, not even for a moment.
+            if not state.point.words.generation:
+                self.home.remove_words_but("")
+            self.home.remove_bulk_but(ledger.bulk_embedders())
+        if ledger.on_disk:
+            self.unwritable = ""
+        return True
+
+    def view(self) -> TurnView:
+        """Everything that is known now, as of the last `catch_up`."""
+
+        def now() -> TurnView:
+            return self.state.view()
+
+        return self.with_index(now)
+
+    def missing(self) -> list[bytes]:
+        """Hashes of texts without a vector that are worth another attempt, oldest turn first."""
+
+        def find() -> list[bytes]:
+            view, failures = self.state.view(), self.state.failures
+            if view.embedded.all():
+                return []
+            rows = np.flatnonzero(~view.embedded).tolist()
+            keys = dict.fromkeys(view.hashes[row] for row in rows)
+            return [key for key in keys if failures.get(key, (0, ""))[0] < MAX_ATTEMPTS]
+
+        return self.with_index(find)
+
+    def keep_vectors(self, vectors: dict[bytes, bytes], failed: dict[bytes, str]) -> None:
+        """Answer with new vectors, count failed attempts, and save both if that is possible."""
+        state = self.state
+        state.add_vectors(vectors)
+        for key, reason in failed.items():
+            state.failures[key] = (state.failures.get(key, (0, ""))[0] + 1, reason)
+        with suppress(LedgerBusy):
+            self._save_vectors()
+            if failed:
+                self.opened().save_failures(failed.items())
+
+    def _save_vectors(self) -> None:
+        state = self.state
+        if state.unsaved:
+            self.opened().save_vectors(state.unsaved.items())
+            # The file takes vectors of its own texts only: the overlay's wait for theirs.
+            waiting = state.overlay_texts()
+            state.unsaved = {key: v for key, v in state.unsaved.items() if key in waiting}
+
+    def texts(self, keys: Sequence[bytes]) -> dict[bytes, str]:
+        """Texts by hash; without those that were forgotten since somebody asked for them."""
+        overlay = self.state.overlay_texts() if self.state.overlay else {}
+        found = {key: overlay[key] for key in keys if key in overlay}
+        found.update(self.opened().texts([key for key in keys if key not in found]))
+        missing = [key for key in keys if key not in found]
+        if missing and not set(missing).isdisjoint(self.state.view().hashes):
+            raise IndexLost("texts are missing")
+        return found
+
+    def words_due(self, limit: int = TAIL_LIMIT) -> bool:
+        """Whether words should be written to disk: more than `limit` rows lie in memory alone."""
+        ledger, state = self.ledger, self.state
+        if ledger is None or not ledger.on_disk:
+            return False
+        return state.tail.count > limit or state.words_wanting
+
+    def commit_words_once(self) -> bool:
+        """One attempt; False where the rows changed meanwhile."""
+
+        def begin() -> tuple[WordsMeta, WordsMeta, int, list[tuple[int, int, str]]]:
+            ledger, state = self.opened(), self.state
+            state.absorb(ledger)
+            assert state.point is not None
+            words = state.point.words
+            seen = words if self.home.words_are(words) else WordsMeta()
+            rows = ledger.tokens(seen.upto)
+            if not rows and not words.generation:
+                state.drop_main(ledger)
+            return words, seen, state.point.epoch, rows
+
+        def end() -> bool:
+            ledger = self.opened()
+            try:
+                if not ledger.set_words(written, seen=words, epoch=epoch):
+                    return False
+            except LedgerBusy:
+                return False
+            self.home.remove_words_but(written.generation)
+            self.state.absorb(ledger)
+            return True
+
+        words, seen, epoch, rows = self.with_index(begin)
+        if not rows:
+            return True
+        found = self.home.write_words(seen, rows)
+        if found is None:
+            return True
+        written = found
+        done = self.with_index(end)
+        if not done:
+            self.home.remove_words_but("")
+        return done
+
+
+def _transactions(changes: list[Change]) -> list[list[Change]]:
+    """Changes in groups: what is killed loses little, and others get their turn."""
+    groups: list[list[Change]] = [[]]
+    size = 0
+    for change in changes:
+        if size > _TRANSACTION:
+            groups.append([])
+            size = 0
+        groups[-1].append(change)
+        size += len(change.records) + 1
+    return groups

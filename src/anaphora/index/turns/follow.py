@@ -1,0 +1,301 @@
+"""Following thread files: which have changed, and what of them is new.
+
+In: the marks of what is indexed, and the store's directory. Out: one `Change` a thread that
+differs. An unchanged file is never opened; a file that only grew, and was read here before, is
+parsed from where it grew. Never writes anything, and never trusts a time stamp that is too fresh
+to tell two writes apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from anaphora.errors import InvalidId, StoreError
+from anaphora.index.turns.records import (
+    Change,
+    Identity,
+    Indexed,
+    Mark,
+    chain_of,
+    digest_of,
+    first_difference,
+    record_of,
+)
+from anaphora.store.disk import identity_of, translate
+from anaphora.store.hashing import turn_hash
+from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
+from anaphora.store.threads.gojson import NotAThread, parse
+from anaphora.values import Degraded, Turn
+
+if TYPE_CHECKING:
+    from anaphora.store.threads.sidecar import Sidecar
+    from anaphora.store.threads.store import ConversationStore
+
+__all__ = ["Follower"]
+
+# File systems stamp times with the tick of a kernel clock (1 to 10 ms): within it, two writes of
+# the same size could look like one.
+RACY_NS = 50_000_000
+_REMEMBERED = 64
+# Looking at a file takes 2.5 microseconds. With more files than this, an unchanged directory (every
+# write that renames a file into place changes it) is believed for a while; an edit in place is then
+# seen that much later.
+_MANY_FILES = 256
+_BELIEVED_NS = 2_000_000_000
+_OPENING = b'{"turns":['
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A thread file as it was read; of its turns only those from `start` on were parsed."""
+
+    identity: Identity
+    digests: list[bytes]
+    start: int
+    turns: list[Turn]
+
+
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    """A file's beginning, up to where its list of turns ended, hashed so far."""
+
+    offset: int
+    hashed: hashlib.blake2b
+    digests: list[bytes]
+
+
+class Follower:
+    """Follows the thread files of one store."""
+
+    def __init__(
+        self,
+        store: ConversationStore,
+        sidecar: Sidecar | None,
+        wall_ns: Callable[[], int] = time.time_ns,
+        sealer: IndexSealer = CLEAR_INDEX,
+    ) -> None:
+        self._store = store
+        self._sidecar = sidecar
+        self._wall_ns = wall_ns
+        self._sealer = sealer
+        self._names: dict[str, str | None] = {}
+        self._scanned: tuple[int, int, dict[str, Identity]] = (0, 0, {})
+        self._remembered: OrderedDict[str, _Remembered] = OrderedDict()
+        self.problems: list[Degraded] = []
+
+    def notes_version(self) -> int:
+        """The sidecar's version, -1 without one."""
+        return -1 if self._sidecar is None else self._sidecar.version()
+
+    def noted_since(self, version: int) -> frozenset[str]:
+        """Conversations whose notes changed after that version."""
+        return frozenset() if self._sidecar is None else self._sidecar.changed_since(version)
+
+    def differing(self, marks: Mapping[str, Mark], only: str | None) -> list[str]:
+        """Conversations whose file is not, or not surely, the one that was marked."""
+        if only is not None:
+            found = self._stat(only)
+            return [] if self._trusted(marks.get(only), found) else [only]
+        files = self._files()
+        differing = [
+            key for key, found in files.items() if not self._trusted(marks.get(key), found)
+        ]
+        return differing + [key for key in marks if key not in files]
+
+    def change(
+        self, conversation_id: str, mark: Mark | None, indexed: Indexed, *, noted: bool = False
+    ) -> Change | None:
+        """What brings the index from `mark` to the file as it is now; None for nothing.
+
+        `noted` asks to compare the speakers of turns that are indexed already.
+        """
+        seen = self._wall_ns()
+        try:
+            read = self._read(conversation_id)
+        except (OSError, StoreError) as error:
+            self.problems.append(Degraded("conversations", f"{conversation_id}: {error}"))
+            return None
+        if read is None:
+            gone = Change(conversation_id, mark, 0, (), None)
+            return gone if mark is not None else None
+        new_mark = Mark(read.identity, seen, len(read.digests), chain_of(read.digests))
+        start = first_difference(mark, read.digests, indexed)
+        if noted and mark is not None:
+            start = min(start, self._first_new_speaker(conversation_id, mark, read, indexed))
+        if start < read.start:
+            # Only the end was parsed, and turns before it are wanted.
+            self._remembered.pop(conversation_id, None)
+            return self.change(conversation_id, mark, indexed, noted=noted)
+        if mark is not None and new_mark.same_content(mark) and start == mark.count:
+            return self._refreshed(conversation_id, mark, new_mark)
+        names = self._speakers(conversation_id, read, start)
+        records = tuple(
+            record_of(turn, start + i, names.get(start + i), read.digests[start + i], self._sealer)
+            for i, turn in enumerate(read.turns[start - read.start :])
+        )
+        return Change(conversation_id, mark, start, records, new_mark)
+
+    def _refreshed(self, conversation_id: str, mark: Mark, now: Mark) -> Change | None:
+        """The same content, looked at later: worth a note only if the time stamp is sure now."""
+        if self._fresh(mark) and not self._fresh(now):
+            return Change(conversation_id, mark, mark.count, (), replace(now, code=mark.code))
+        return None
+
+    def _trusted(self, mark: Mark | None, found: Identity | None) -> bool:
+        if mark is None or found is None:
+            return mark is None and found is None
+        return mark.identity == found and not self._fresh(mark)
+
+    @staticmethod
+    def _fresh(mark: Mark) -> bool:
+        return mark.seen_ns - max(mark.identity[2:]) < RACY_NS
+
+    def _stat(self, conversation_id: str) -> Identity | None:
+        try:
+            return identity_of(os.stat(self._store.path(conversation_id)))  # noqa: PTH116
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, InvalidId, StoreError):
+            return None
+
+    def _files(self) -> dict[str, Identity]:
+        """Every conversation's file identity, as of now or of a moment ago where that is sure."""
+        changed = self._directory_changed()
+        now = self._wall_ns()
+        was, at, files = self._scanned
+        fresh = at - changed < RACY_NS
+        if len(files) > _MANY_FILES and was == changed and not fresh and now - at < _BELIEVED_NS:
+            return files
+        files = self._scan()
+        self._scanned = (changed, now, files)
+        return files
+
+    def _directory_changed(self) -> int:
+        directory = self._store.directory
+        if directory is None:
+            return 0
+        try:
+            return directory.stat().st_mtime_ns
+        except OSError:
+            return 0
+
+    def _scan(self) -> dict[str, Identity]:
+        """Every conversation's file identity, by one look at the directory."""
+        directory = self._store.directory
+        if directory is None:
+            return {}
+        found: dict[str, Identity] = {}
+        try:
+            with os.scandir(directory) as entries:
+                for entry in entries:
+                    name = entry.name
+                    if name.endswith(self._store.suffix) and name[0] != ".":
+                        found[name] = identity_of(entry.stat())
+        except FileNotFoundError:
+            # Nothing was written yet, or a file went while it was looked at: look again below.
+            if not directory.is_dir():
+                return {}
+            return self._scan()
+        except OSError as error:
+            raise translate(error, "read", directory) from error
+        if found.keys() != self._names.keys():
+            named = {path.name: key for key, path in self._store.files()}
+            self._names = {name: named.get(name) for name in found}
+        names = self._names
+        return {key: identity for name, identity in found.items() if (key := names[name])}
+
+    def _read(self, conversation_id: str) -> _Read | None:
+        try:
+            data, identity = self._store.read_file(conversation_id)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except NotAThread as error:
+            self._report(conversation_id, error)
+            return None
+        read = self._read_end(conversation_id, data, identity)
+        if read is not None:
+            return read
+        try:
+            document = parse(data)
+        except NotAThread as error:
+            self._report(conversation_id, error)
+            return None
+        digests = [digest_of(turn, self._sealer.hash_key) for turn in document.turns]
+        if document.splice is not None:
+            offset = document.splice[0]
+            self._remember(conversation_id, offset, _hashed(data, offset), digests)
+        return _Read(identity, digests, 0, document.turns)
+
+    def _report(self, conversation_id: str, error: NotAThread) -> None:
+        # The store sets it aside and says so, in its own way.
+        self.problems.append(Degraded("conversations", f"{conversation_id}: {error}"))
+        self._store.get(conversation_id)
+
+    def _read_end(self, conversation_id: str, data: bytes, identity: Identity) -> _Read | None:
+        """Parse only what was added since this file was read last, if that is all that changed."""
+        known = self._remembered.get(conversation_id)
+        if known is None or len(data) < known.offset:
+            return None
+        hashed = _hashed(data, known.offset)
+        if hashed.digest() != known.hashed.digest():
+            return None
+        rest = data[known.offset :]
+        added = rest.lstrip(b", \t\r\n")
+        try:
+            document = parse(_OPENING + added)
+        except NotAThread:
+            return None
+        if document.splice is None:
+            return None
+        digests = known.digests + [
+            digest_of(turn, self._sealer.hash_key) for turn in document.turns
+        ]
+        offset = known.offset + len(rest) - len(added) + document.splice[0] - len(_OPENING)
+        hashed.update(memoryview(data)[known.offset : offset])
+        self._remember(conversation_id, offset, hashed, digests)
+        return _Read(identity, digests, len(known.digests), document.turns)
+
+    def _remember(
+        self, conversation_id: str, offset: int, hashed: hashlib.blake2b, digests: list[bytes]
+    ) -> None:
+        self._remembered[conversation_id] = _Remembered(offset, hashed, digests)
+        self._remembered.move_to_end(conversation_id)
+        while len(self._remembered) > _REMEMBERED:
+            self._remembered.popitem(last=False)
+
+    def _first_new_speaker(
+        self, conversation_id: str, mark: Mark, read: _Read, indexed: Indexed
+    ) -> int:
+        if read.start:
+            read = _Read(read.identity, read.digests, 0, self._all_turns(conversation_id))
+        names = self._speakers(conversation_id, read, 0)
+        old = indexed.speakers(mark)
+        changed = (i for i, name in enumerate(old) if names.get(i) != name)
+        return next(changed, mark.count)
+
+    def _all_turns(self, conversation_id: str) -> list[Turn]:
+        thread = self._store.get(conversation_id)
+        return [] if thread is None else list(thread.turns)
+
+    def _speakers(self, conversation_id: str, read: _Read, start: int) -> dict[int, str]:
+        if self._sidecar is None or start >= len(read.digests):
+            return {}
+        turns, first = read.turns, read.start
+        # A note without its turn is void: the turn was changed, or never came to be written.
+        return {
+            index: note.speaker
+            for index, note in self._sidecar.turn_notes(conversation_id, start).items()
+            if note.speaker is not None
+            and first <= index < first + len(turns)
+            and note.turn_hash == turn_hash(turns[index - first].role, turns[index - first].text)
+        }
+
+
+def _hashed(data: bytes, end: int) -> hashlib.blake2b:
+    return hashlib.blake2b(memoryview(data)[:end], digest_size=16)

@@ -1,0 +1,153 @@
+"""Where an index lies on disk: its file, made anew when torn, and the bulk of words.
+
+In: a directory. Out: an open `Ledger`, always: where the directory cannot be written, one that is
+only read or lies in memory. Never raises for what is wrong with the index itself.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from anaphora.index.one_writer import only_one
+from anaphora.index.turns.bulk import bulk_folder
+from anaphora.index.turns.ledger import Ledger, LedgerBusy
+from anaphora.index.turns.records import IndexLost
+from anaphora.index.turns.words import WORD_INDEX_ERRORS, WordsMeta, extend_main, signature
+from anaphora.store.disk import make_directory
+from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
+
+__all__ = ["IndexHome"]
+
+_FILE = "turns.sqlite"
+_ATTEMPTS = 6
+_COMPANIONS = ("", "-wal", "-shm", "-journal")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexHome:
+    """The directory of one namespace's index of turns."""
+
+    directory: Path
+    sealer: IndexSealer = CLEAR_INDEX
+
+    @property
+    def words(self) -> Path:
+        """The folder of the word index, with one folder a generation."""
+        return self.directory / "words"
+
+    @property
+    def bulk(self) -> Path:
+        """The folder of vectors that memory should not hold, with one folder an embedder."""
+        return self.directory / "ann"
+
+    def open(self, embedder: str) -> tuple[Ledger, str]:
+        """Open the index file, made anew where it is torn; and why it cannot be written, or ""."""
+        reason = ""
+        for attempt in range(_ATTEMPTS):
+            try:
+                make_directory(self.directory)
+                return Ledger(self.directory / _FILE, embedder, sealer=self.sealer), ""
+            except IndexLost as error:
+                reason = str(error)
+                self.discard()
+            except LedgerBusy as error:
+                # Another process is making the file: it takes it some milliseconds.
+                reason = str(error)
+                time.sleep(0.01 * attempt)
+            except OSError as error:
+                reason = str(error)
+                break
+        with suppress(IndexLost, LedgerBusy):
+            if (self.directory / _FILE).is_file():
+                return self._read_only(embedder), reason
+        return self.in_memory(embedder), reason
+
+    def in_memory(self, embedder: str) -> Ledger:
+        """An index file that lies in memory."""
+        return Ledger(None, embedder, sealer=self.sealer)
+
+    def _read_only(self, embedder: str) -> Ledger:
+        place = self.directory / _FILE
+        return Ledger(place, embedder, read_only=True, sealer=self.sealer)
+
+    def discard(self) -> bool:
+        """Remove all that is on disk; False where another process is at it."""
+        with only_one(self.directory, "index.lock") as held:
+            if not held:
+                return False
+            with suppress(OSError):
+                for companion in _COMPANIONS:
+                    (self.directory / (_FILE + companion)).unlink(missing_ok=True)
+            shutil.rmtree(self.words, ignore_errors=True)
+            shutil.rmtree(self.bulk, ignore_errors=True)
+            return True
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        total = 0
+        with suppress(OSError):
+            total = sum(p.stat().st_size for p in self.directory.rglob("*") if p.is_file())
+        return total
+
+    def remove_words_but(self, generation: str) -> None:
+        """Remove what is left of other generations: they can hold words that were forgotten."""
+        _remove_all_but(self.words, {generation})
+
+    def remove_bulk_but(self, embedders: Iterable[str]) -> None:
+        """Remove the vectors of others: they can be of texts that were forgotten."""
+        _remove_all_but(self.bulk, {bulk_folder(one) for one in embedders})
+
+    @contextmanager
+    def writing_words(self) -> Iterator[bool]:
+        """Hold the right to write words if nobody else does; say whether."""
+        with only_one(self.directory, "words.lock") as held:
+            yield held
+
+    @contextmanager
+    def writing_bulk(self) -> Iterator[bool]:
+        """Hold the right to write the bulk of vectors if nobody else does; say whether."""
+        with only_one(self.directory, "ann.lock") as held:
+            yield held
+
+    def write_words(self, seen: WordsMeta, rows: list[tuple[int, int, str]]) -> WordsMeta | None:
+        """Write rows behind `seen`, or all rows into a new generation when `seen` has none.
+
+        None where it cannot be written. The new state counts once the ledger says so.
+        """
+        generation = seen.generation or uuid.uuid4().hex
+        folder = self.words / generation
+        try:
+            extend_main(folder, rows)
+            tokens = sum(len(text.split()) for _, _, text in rows)
+            return WordsMeta(
+                generation,
+                rows[-1][0],
+                seen.count + len(rows),
+                seen.tokens + tokens,
+                signature(folder),
+            )
+        except WORD_INDEX_ERRORS:
+            shutil.rmtree(folder, ignore_errors=True)
+            return None
+
+    def words_are(self, meta: WordsMeta) -> bool:
+        """Whether the words on disk are those that were finished as `meta`."""
+        try:
+            return bool(meta.generation) and signature(self.words / meta.generation) == (
+                meta.signature
+            )
+        except OSError:
+            return False
+
+
+def _remove_all_but(folder: Path, names: set[str]) -> None:
+    with suppress(OSError):
+        for one in list(folder.iterdir()):
+            if one.name not in names:
+                shutil.rmtree(one, ignore_errors=True)

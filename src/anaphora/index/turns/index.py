@@ -1,0 +1,346 @@
+"""The index of turns: follows the thread files, embeds what is new, answers for words and vectors.
+
+In: a directory for the index, the store whose threads it follows, an embedder. Out: views of N
+turns with their table, BM25 scores and cosines. It never writes truth; its directory can vanish,
+be torn, or be written by another process at any time, and the next answer is right.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.errors import EmbeddingError
+from anaphora.index.nearest import halves
+from anaphora.index.turns.bulk import DEFAULT_CAP, STEP, STEP_AT_CLOSE
+from anaphora.index.turns.core import IndexCore
+from anaphora.index.turns.follow import Follower
+from anaphora.index.turns.follow_rows import RowFollower
+from anaphora.index.turns.home import IndexHome
+from anaphora.index.turns.records import Followed, IndexCheck, ThreadFollower
+from anaphora.index.turns.view import TurnView
+from anaphora.rank.table import TurnTable
+from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
+from anaphora.store.threads.sql_store import SqlConversationStore
+from anaphora.values import Degraded
+
+if TYPE_CHECKING:
+    from anaphora.embed.service import EmbedderService
+    from anaphora.store.threads.sidecar import Sidecar
+    from anaphora.store.threads.store import ConversationStore
+
+__all__ = ["INLINE_BACKLOG", "TurnIndex"]
+
+INLINE_BACKLOG = 64
+"""Texts that `follow` embeds before it answers; more of them come in the background."""
+
+# A handful of rows is read back faster than a segment is written for them.
+_TAIL_AT_CLOSE = 50
+_BATCH = 256
+
+EmbedMode = Literal["inline", "all", "none"]
+Progress = Callable[[int, int], None]
+
+
+class TurnIndex:
+    """The turns of one namespace. Cheap to make: it opens with its first use.
+
+    Safe to use from several threads; any number of processes may share `directory`. `embed` modes
+    of `follow`: "inline" embeds a backlog of up to INLINE_BACKLOG texts and leaves a larger one to
+    a background thread, "all" embeds everything before it returns, "none" nothing. `cap` is how
+    many parts of texts are scanned in memory before LanceDB holds the bulk on disk (0: always,
+    None: never; a sealed home never has one, since it lies there in the clear).
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        store: ConversationStore | SqlConversationStore,
+        sidecar: Sidecar | None,
+        embedder: EmbedderService,
+        *,
+        clock: Callable[[], datetime] | None = None,
+        sealer: IndexSealer = CLEAR_INDEX,
+        cap: int | None = DEFAULT_CAP,
+    ) -> None:
+        # Time decides nothing here yet: turns bring their own.
+        del clock
+        self._embedder = embedder
+        self._core = IndexCore(
+            IndexHome(Path(directory), sealer),
+            _follower(store, sidecar, sealer),
+            (embedder.name, embedder.dimensions),
+            cap,
+        )
+        self._outage: EmbeddingError | None = None
+        self._embedding = threading.Lock()
+        self._worker: threading.Thread | None = None
+        self._stopping = threading.Event()
+        self._closed = False
+
+    def follow(
+        self,
+        conversation_id: str | None = None,
+        *,
+        embed: EmbedMode = "inline",
+        progress: Progress | None = None,
+    ) -> Followed:
+        """Catch up with the files of one thread, or of all. What was written before is seen.
+
+        A text that cannot be embedded hides no other: it is tried again by later calls, three
+        times in all. `progress` is called with (texts embedded, texts to embed).
+        """
+        added = self._core.with_index(lambda: self._core.catch_up(conversation_id))
+        embedded = 0
+        if embed == "all":
+            embedded = self._embed_all(progress)
+            self.commit_words()
+            self._commit_due_vectors(STEP_AT_CLOSE)
+        elif embed == "inline":
+            embedded = self._embed_inline()
+            if self._core.words_due() or self._core.care.due(STEP):
+                self._work_in_background()
+        pending = len(self._core.missing())
+        return Followed(added, embedded, pending, self._degraded(pending))
+
+    def view(self) -> TurnView:
+        """Everything that is known now, as of the last `follow`: parts that belong together."""
+        return self._core.view()
+
+    def table(self) -> TurnTable:
+        """The indexed turns as columns; the same object until something changes."""
+        return self.view().table
+
+    def rows(self, conversation_id: str) -> NDArray[np.int64]:
+        """Rows of a conversation's turns in their order."""
+        return self.view().rows(conversation_id)
+
+    def words(
+        self, terms: Sequence[str], conversation: int | None = None, limit: int = 1000
+    ) -> NDArray[np.float32]:
+        """BM25 of each turn, shape (N,): see `TurnView.words`."""
+        return self.view().words(terms, conversation, limit)
+
+    def cosine(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Cosine of each turn's best part, shape (N,), 0 without a vector: `TurnView.cosine`."""
+        return self.view().cosine(vector)
+
+    def idf(self, terms: Sequence[str]) -> NDArray[np.float32]:
+        """Inverse document frequency of each term, 0 for an unknown one."""
+        return self.view().idf(terms)
+
+    def texts(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
+        """Texts of rows of the current view, verbatim."""
+        return self.texts_of(self.view(), rows)
+
+    def texts_of(self, view: TurnView, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
+        """Texts of rows of a view, verbatim; "" for a turn that was forgotten meanwhile."""
+        hashes = [view.hashes[int(row)] for row in rows]
+        found = self._core.with_index(lambda: self._core.texts(hashes))
+        return [found.get(key, "") for key in hashes]
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the background to end; False when `timeout` seconds did not suffice."""
+        worker = self._worker
+        if worker is not None:
+            worker.join(timeout)
+        return worker is None or not worker.is_alive()
+
+    def lag(self) -> int:
+        """How many texts still wait for a vector."""
+        return len(self._core.missing())
+
+    def close(self) -> None:
+        """Stop the background after its present batch, write what is worth writing, let go."""
+        if self._closed:
+            return
+        self._end_work()
+        self._closed = True
+        self._core.close()
+
+    def release(self) -> None:
+        """Let go of files and memory until the next use: somebody else needs the room."""
+        self._end_work()
+        with self._core.lock:
+            self._core.let_go()
+        self._stopping.clear()
+
+    def _end_work(self) -> None:
+        self._stopping.set()
+        self.wait()
+        if self._core.words_due(_TAIL_AT_CLOSE):
+            self.commit_words()
+        self._commit_due_vectors(STEP_AT_CLOSE)
+
+    def rebuild(self) -> None:
+        """Throw the index away, vectors included, and read every thread again."""
+        with self._core.lock:
+            self._core.let_go()
+            self._core.home.discard()
+            self._core.state.unsaved.clear()
+        self.follow(embed="none")
+        self.commit_words()
+
+    def check(self) -> IndexCheck:
+        """Look at everything there is, and compare it with the thread files."""
+        problems: list[str] = []
+        self._core.follower.problems.clear()
+        behind = self._core.with_index(self._core.behind)
+        if behind:
+            problems.append(f"{len(behind)} threads changed since they were indexed")
+        if self._core.unwritable:
+            problems.append(f"the index cannot be written: {self._core.unwritable}")
+        view = self.view()
+        with self._core.lock:
+            state = self._core.state
+            problems += self._core.opened().problems()
+            if state.words_lost:
+                problems.append("the word index was lost; it will be made again")
+            problems += [str(problem) for problem in self._core.follower.problems]
+            indexed = state.main.meta.count if state.main is not None else 0
+            return IndexCheck(
+                conversations=len(view.table.conversations),
+                turns=len(view),
+                vectors=state.vectors,
+                pending=len(self._core.missing()),
+                failed=len(state.failures),
+                words_indexed=indexed,
+                words_in_memory=len(view) - min(indexed, len(view)),
+                size=self._core.home.size(),
+                problems=tuple(problems),
+            )
+
+    def commit_words(self) -> bool:
+        """Write the words that are only in memory; False where another process is writing them."""
+        if not self._core.with_index(lambda: self._core.opened().on_disk):
+            return False
+        with self._core.home.writing_words() as held:
+            return held and any(self._core.commit_words_once() for _ in range(2))
+
+    def commit_vectors(self) -> bool:
+        """Write the vectors that are only in memory to the bulk on disk, whatever the cap is.
+
+        False where another process is writing it, where nothing may be written, or without LanceDB.
+        """
+        on_disk = self._core.with_index(lambda: self._core.opened().on_disk)
+        if not on_disk or not self._core.bulk.writable():
+            return False
+        with self._core.home.writing_bulk() as held:
+            return held and self._core.care.commit()
+
+    def _commit_due_vectors(self, limit: int) -> None:
+        if self._core.care.due(limit):
+            self.commit_vectors()
+
+    # Vectors.
+
+    def _embed_inline(self) -> int:
+        if self._worker is not None and self._worker.is_alive():
+            return 0
+        with self._embedding:
+            missing = self._core.missing()
+            if len(missing) <= INLINE_BACKLOG:
+                return self._embed(missing)
+        self._work_in_background()
+        return 0
+
+    def _embed_all(self, progress: Progress | None) -> int:
+        done = 0
+        with self._embedding:
+            missing = self._core.missing()
+            for start in range(0, len(missing), _BATCH):
+                done += self._embed(missing[start : start + _BATCH])
+                if progress is not None:
+                    progress(min(start + _BATCH, len(missing)), len(missing))
+                if self._outage is not None:
+                    break
+        return done
+
+    def _embed(self, keys: list[bytes]) -> int:
+        """Embed texts by hash, outside the lock; how many got their vectors."""
+        texts = self._core.with_index(lambda: self._core.texts(keys))
+        keys = [key for key in keys if key in texts]
+        if not keys:
+            return 0
+        try:
+            found = self._embedder.embed([texts[key] for key in keys])
+            vectors = {
+                key: halves(got)
+                for key, got in zip(keys, found, strict=True)
+                if not isinstance(got, EmbeddingError)
+            }
+            if not vectors:
+                self._raise_if_out_of_order()
+        except EmbeddingError as error:
+            self._outage = error
+            return 0
+        self._outage = None
+        failed = {
+            key: str(got)
+            for key, got in zip(keys, found, strict=True)
+            if isinstance(got, EmbeddingError)
+        }
+        self._core.with_index(lambda: self._core.keep_vectors(vectors, failed))
+        return len(vectors)
+
+    def _raise_if_out_of_order(self) -> None:
+        """Tell texts that cannot be embedded from an embedder that embeds nothing at all."""
+        found = self._embedder.embed(["hello"])[0]
+        if isinstance(found, EmbeddingError):
+            raise found
+
+    def _degraded(self, pending: int) -> tuple[Degraded, ...]:
+        parts = list(self._core.follower.problems)
+        failed = len(self._core.state.failures)
+        ledger = self._core.ledger
+        if ledger is not None and not ledger.on_disk:
+            parts.append(Degraded("index", f"it cannot be written: {self._core.unwritable}"))
+        if self._outage is not None:
+            parts.append(Degraded("vectors", str(self._outage)))
+        elif pending:
+            parts.append(Degraded("vectors", f"{pending} texts have no vector yet"))
+        if failed:
+            reason = next(iter(self._core.state.failures.values()))[1]
+            parts.append(Degraded("vectors", f"{failed} texts could not be embedded: {reason}"))
+        scanned = self._core.state.parts
+        if self._core.bulk.beyond(scanned):
+            reason = "pip install 'anaphora[large]' searches them faster"
+            parts.append(Degraded("vectors", f"{scanned:,} are scanned one by one: {reason}"))
+        return tuple(parts)
+
+    # The background.
+
+    def _work_in_background(self) -> None:
+        with self._core.lock:
+            if self._stopping.is_set() or (self._worker is not None and self._worker.is_alive()):
+                return
+            self._worker = threading.Thread(target=self._work, name="anaphora-index", daemon=True)
+            self._worker.start()
+
+    def _work(self) -> None:
+        tried: set[bytes] = set()
+        while not self._stopping.is_set():
+            with self._embedding:
+                missing = [key for key in self._core.missing() if key not in tried][:INLINE_BACKLOG]
+                tried.update(missing)
+                self._embed(missing)
+            if not missing or self._outage is not None:
+                break
+        if self._core.words_due():
+            self.commit_words()
+        if not self._stopping.is_set():
+            self._commit_due_vectors(STEP)
+
+
+def _follower(
+    store: ConversationStore | SqlConversationStore, sidecar: Sidecar | None, sealer: IndexSealer
+) -> ThreadFollower:
+    if isinstance(store, SqlConversationStore):
+        return RowFollower(store, sidecar, sealer)
+    return Follower(store, sidecar, sealer=sealer)

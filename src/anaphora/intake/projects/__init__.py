@@ -1,0 +1,1 @@
+"""A project comes in: its files, sections, entities and history, and what ties them."""

@@ -1,0 +1,1 @@
+"""Ranking of a project's sections, files and notes for a focus."""

@@ -1,0 +1,1 @@
+"""Whether two texts state one fact, or two that only look alike."""

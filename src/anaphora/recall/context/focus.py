@@ -1,0 +1,244 @@
+"""Reads focus statements: what to look up, how much each word counts, what the task needs.
+
+In: one or several statements in natural language: a task line, a question, a whole bug report with
+code and tracebacks. Out: a `Reading`: the terms with their weights, what is named (paths, dotted
+names, symbols in back-ticks, the frames of tracebacks, error classes), intents, and the words that
+say most for an embedder. A focus without useful terms gives an empty reading, never a guess.
+It takes any string (FTS operators, quotes, 50 KB, any script), in time linear in its length, and
+knows no project, no index and no clock.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from anaphora.context_values import Focus, Intent
+from anaphora.recall.context.focus_parts import Part, parts_of
+from anaphora.text import STOP_WORDS, analyse, fold
+
+__all__ = ["Mention", "MentionKind", "Reading", "read_focus", "strongest"]
+
+MentionKind = Literal["path", "dotted", "symbol", "frame", "error"]
+
+MOST_CHARACTERS: Final = 65_536
+"""Of a longer focus the rest is not read: a pasted log says in its first pages what it is about."""
+
+MOST_TERMS: Final = 256
+"""Terms of a reading; the index keeps the weightiest of them once it knows how rare each is."""
+
+MOST_MENTIONS: Final = 64
+
+LEAD_CHARACTERS: Final = 1_200
+"""What is embedded: about the 256 tokens that the bundled model reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """Something that the focus calls by its name, and how surely it is meant (0 … 1)."""
+
+    text: str
+    kind: MentionKind
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A focus as it was read.
+
+    `weights` has each term of `focus.terms` (tokens of the index's analyser) with how much it
+    counts before its rarity is known; `lead` is what to embed, "" where there is nothing; `log` is
+    True where a change log is asked for.
+    """
+
+    focus: Focus
+    weights: Mapping[str, float]
+    mentions: tuple[Mention, ...] = ()
+    lead: str = ""
+    log: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.weights)
+
+
+def read_focus(statements: str | Iterable[str]) -> Reading:
+    """Read one statement or several; blank ones count for nothing."""
+    given = (statements,) if isinstance(statements, str) else tuple(statements)
+    given = tuple(statement for statement in given if statement.strip())
+    left, parts, leads = MOST_CHARACTERS, list[Part](), list[str]()
+    for statement in given:
+        found = parts_of(statement[:left])
+        parts.extend(found)
+        leads.append(_lead(found))
+        left -= len(statement)
+        if left <= 0:
+            break
+    mentions = _mentions(parts)
+    weights = _weights(parts)
+    terms = sorted(weights, key=lambda term: -weights[term])[:MOST_TERMS]
+    # In the order of appearance: a reader of the package recognises the focus in it.
+    kept = set(terms)
+    weights = {term: weight for term, weight in weights.items() if term in kept}
+    return Reading(
+        focus=Focus(
+            statements=given,
+            terms=tuple(weights),
+            names=_names(mentions) if weights else (),
+            intents=_intents(parts) if weights else (),
+        ),
+        weights=weights,
+        mentions=mentions if weights else (),
+        lead="\n".join(leads)[:LEAD_CHARACTERS].strip() if weights else "",
+        log=_LOG.search("\n".join(leads)) is not None,
+    )
+
+
+def strongest(weights: Mapping[str, float], limit: int) -> dict[str, float]:
+    """The `limit` weightiest terms, ties by term; in the order in which they came."""
+    kept = set(sorted(weights, key=lambda term: (-weights[term], term))[: max(0, limit)])
+    return {term: weight for term, weight in weights.items() if term in kept}
+
+
+REPEATED: Final = 0.25
+"""What the second and the fourth time that a term comes add to its weight: a report's theme is what
+it repeats. No more than that: in a pasted log everything comes a thousand times."""
+
+
+def _weights(parts: Sequence[Part]) -> dict[str, float]:
+    """Each useful term's weight: that of the best part that holds it, raised by repetition."""
+    best: dict[str, float] = {}
+    count: dict[str, int] = {}
+    for part in parts:
+        if part.weight <= 0.0:
+            continue
+        for term in analyse(part.text, keep_stop_words=False):
+            if not _useful(term):
+                continue
+            best[term] = max(best.get(term, 0.0), part.weight)
+            count[term] = count.get(term, 0) + 1
+    found = {}
+    for term, weight in best.items():
+        raised = weight * (1.0 + REPEATED * min(2, count[term].bit_length() - 1))
+        # Nothing that is repeated further below outgrows the first line.
+        found[term] = raised if weight >= 1.0 else min(1.0, raised)
+    return found
+
+
+def _useful(term: str) -> bool:
+    # A digit or a letter alone, "0x7f…" or a bare small number is on every line of a log.
+    if len(term) < 2 and term.isascii():
+        return False
+    return not (term.isdecimal() and len(term) < 3) and term not in STOP_WORDS
+
+
+def _lead(parts: Sequence[Part]) -> str:
+    """The first line, then the prose, then what else there is."""
+    prose = [part.text for part in parts if part.kind in ("first", "prose", "error")]
+    return "\n".join(text for text in prose if text)
+
+
+_PATH: Final = re.compile(
+    r"""(?<![\w/.-])(?:[\w.@~+-]+[/\\])+[\w@+.-]+          # folders and a last component
+        |(?<![\w/.-])\.?[\w@+-]+(?:\.[\w+-]+)+            # a lone file name
+    """,
+    re.VERBOSE,
+)
+_FILE: Final = re.compile(
+    r"\.(?:py[iwx]?|ipynb|[cm]?[jt]sx?|vue|svelte|go|rs|java|kts?|scala|cc?|cpp|cxx|hh?|hpp|cs|fs|rb|php"
+    r"|swift|m|mm|lua|pl|pm|r|jl|hs|exs?|erl|clj|dart|zig|sh|bash|zsh|fish|ps1|bat|sql|proto|graphql"
+    r"|md|mdx|rst|txt|adoc|org|tex|html?|css|scss|less|xml|svg|json[5c]?|ya?ml|toml|ini|cfg|conf|env"
+    r"|lock|csv|tsv|mk|cmake|gradle|tf|dockerfile|properties|in|j2|jinja|tpl|tmpl)$",
+    re.IGNORECASE,
+)
+_DOTTED: Final = re.compile(r"(?<![\w/.])[A-Za-z_]\w+(?:(?:\.|::|#)[A-Za-z_]\w*)+(?![\w/])")
+_TICKED: Final = re.compile(r"`{1,2}([^`\n]{1,120})`{1,2}")
+_SYMBOL: Final = re.compile(r"[A-Za-z_][\w.:#-]*")
+_CALL: Final = re.compile(r"(?<![\w.])([A-Za-z_]\w{2,})\(")
+_SHAPED: Final = re.compile(r"(?<![\w.])(?:[A-Za-z]+_\w+|_+[A-Za-z]\w+|[A-Za-z]*[a-z][A-Z]\w*)")
+_ERROR: Final = re.compile(r"\b[A-Z]\w*(?:Error|Exception|Warning|Failure)\b")
+
+UNTICKED: Final = 0.8
+"""A word that is only shaped like a symbol, beside one that stands in back-ticks."""
+
+OF_FRAME: Final = 0.5
+"""The function of a traceback's frame, beside its file."""
+
+
+def _mentions(parts: Sequence[Part]) -> tuple[Mention, ...]:
+    """What is named, once each with its greatest weight, in order of appearance."""
+    found: dict[tuple[str, MentionKind], float] = {}
+    for part in parts:
+        for text, kind, weight in _of_frame(part) if part.kind == "frame" else _of_part(part):
+            # Of a frame that comes again the place counts: the last one is where it was raised.
+            key = (text, kind)
+            before = found.pop(key, 0.0) if kind == "frame" else found.get(key, 0.0)
+            found[key] = min(1.0, max(before, weight))
+    chosen = set(sorted(found, key=lambda key: -found[key])[:MOST_MENTIONS])
+    return tuple(Mention(*key, weight) for key, weight in found.items() if key in chosen)
+
+
+def _of_frame(part: Part) -> Iterator[tuple[str, MentionKind, float]]:
+    yield part.place, "frame", part.weight
+    if part.symbol:
+        yield part.symbol, "symbol", OF_FRAME * part.weight
+
+
+def _of_part(part: Part) -> Iterator[tuple[str, MentionKind, float]]:
+    for one in _PATH.finditer(part.text):
+        path = one.group().replace("\\", "/")
+        if "/" in path or _FILE.search(path):
+            yield path.rstrip("./").removeprefix("./"), "path", part.weight
+    for one in _DOTTED.finditer(part.text):
+        if not _FILE.search(one.group()):
+            yield one.group(), "dotted", part.weight
+    for one in _TICKED.finditer(part.text):
+        symbol = _SYMBOL.search(one.group(1))
+        if symbol is not None:
+            yield symbol.group(), "symbol", part.weight
+    for one in _CALL.finditer(part.text):
+        yield one.group(1), "symbol", UNTICKED * part.weight
+    for one in _SHAPED.finditer(part.text):
+        yield one.group(), "symbol", UNTICKED * part.weight
+    for one in _ERROR.finditer(part.text):
+        yield one.group(), "error", part.weight
+
+
+def _names(mentions: Sequence[Mention]) -> tuple[str, ...]:
+    kinds = ("path", "dotted", "frame")
+    return tuple(dict.fromkeys(m.text for m in mentions if m.kind in kinds))
+
+
+_LOG: Final = re.compile(
+    r"\bchange ?log|\brelease notes?\b|\bCHANGES\b|\bnews file\b", re.IGNORECASE
+)
+
+_INTENT_LINES: Final[Mapping[Intent, str]] = {
+    "docs": "doc docs document documentation documented docstring readme guide tutorial changelog"
+    " typo spelling wording grammar explain manual howto example sphinx",
+    "setup": "install installation setup dependency dependencies package packaging pyproject build"
+    " release version pin ci workflow pipeline lint linter upgrade bump configure docker"
+    " environment venv pip npm",
+    "implementation": "implement implementation fix fixed fixes add added support refactor bug"
+    " error raise raises crash crashes function class method parameter option argument code handler"
+    " allow remove rename api endpoint exception feature",
+    "tests": "test tests testing tested coverage pytest unittest fixture spec",
+    "decisions": "why decision decisions decide decided chose choose chosen rationale adr reason"
+    " tradeoff trade-off alternative alternatives constraint policy",
+    # The seed's list of what asks for the past, and the ways in which it is asked for otherwise.
+    "history": "history historical previous previously prior old before changed why superseded"
+    " invalidated replaced replace migration migrated attempt tried rollback continue resume"
+    " blocked earlier formerly decision used",
+}
+_INTENT_WORDS: Final = {intent: frozenset(line.split()) for intent, line in _INTENT_LINES.items()}
+_WORDS: Final = re.compile(r"[a-z]+(?:-[a-z]+)*")
+
+
+def _intents(parts: Sequence[Part]) -> tuple[Intent, ...]:
+    """What the first line and the prose ask for, in the order of how often they say so."""
+    told = " ".join(part.text for part in parts if part.kind in ("first", "prose"))[:4_000]
+    words = _WORDS.findall(fold(told))
+    said = {intent: sum(word in known for word in words) for intent, known in _INTENT_WORDS.items()}
+    order = sorted((i for i in said if said[i]), key=lambda intent: -said[intent])
+    return tuple(order)

@@ -1,0 +1,119 @@
+"""A project as a picture can show it: its folders, or the files of one, and what imports what.
+
+In: the graph of a project in truth. Out: a `ProjectMap`. Imports between files are counted up to
+their folders. It draws nothing, reads no file and never shows what is no longer there.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from anaphora.context_values import EntityType, MapLink, MapNode, Project, ProjectMap
+from anaphora.errors import NotFound
+from anaphora.values import Degraded
+
+if TYPE_CHECKING:
+    from anaphora.store.projects.graph import EntityRow, Graph
+
+__all__ = ["SHOWN", "project_map"]
+
+SHOWN: Final = 150
+"""Nodes that a map shows at most: more cannot be told apart in a picture."""
+
+_FILES: Final[tuple[EntityType, ...]] = ("file", "doc", "config")
+
+
+def project_map(
+    graph: Graph, project: Project, within: str | None = None, shown: int = SHOWN
+) -> ProjectMap:
+    """The folders of `project` that hold files, or with `within` the files right in that folder.
+
+    Where more than `shown` were found, the most linked ones stay, and `degraded` says so. Raises
+    `NotFound` for a folder that the project does not have.
+    """
+    entities = graph.of_project(project.id, ("module", *_FILES))
+    files = {row.id: row for row in entities if row.kind != "module"}
+    modules = {row.name: row for row in entities if row.kind == "module"}
+    if within is not None and within not in modules:
+        raise NotFound("folder", within)
+    imports = graph.links_of_project(project.id, "imports")
+    paths = {row.id: row.name for row in entities}
+    kinds = {row.id: row.kind for row in entities}
+    place = _place_of(within)
+    links: Counter[tuple[str, str]] = Counter()
+    for subject, target in imports:
+        if subject not in paths or target not in paths:
+            continue
+        ends = (
+            place(paths[subject], kinds[subject]),
+            place(paths[target], kinds[target]),
+        )
+        if ends[0] is not None and ends[1] is not None and ends[0] != ends[1]:
+            links[(ends[0], ends[1])] += 1
+    if within is None:
+        nodes = _folders(files.values(), modules)
+    else:
+        nodes = [
+            MapNode(row.name, row.kind, row.summary)
+            for row in files.values()
+            if _folder(row.name) == within
+        ]
+    return _bounded(project, within, nodes, links, shown)
+
+
+def _place_of(within: str | None) -> Callable[[str, EntityType], str | None]:
+    """Which node of the map an entity belongs to, by its path and kind."""
+
+    def folder(path: str, kind: EntityType) -> str | None:
+        return path if kind == "module" else _folder(path)
+
+    def file(path: str, kind: EntityType) -> str | None:
+        return path if kind != "module" and _folder(path) == within else None
+
+    return folder if within is None else file
+
+
+def _folder(path: str) -> str:
+    return posixpath.dirname(path) or "."
+
+
+def _folders(files: Iterable[EntityRow], modules: Mapping[str, EntityRow]) -> list[MapNode]:
+    counted = Counter(_folder(row.name) for row in files)
+    return [
+        MapNode(path, "module", row.summary, counted[path])
+        for path, row in modules.items()
+        if counted[path]
+    ]
+
+
+def _bounded(
+    project: Project,
+    within: str | None,
+    nodes: list[MapNode],
+    links: Counter[tuple[str, str]],
+    shown: int,
+) -> ProjectMap:
+    weight: Counter[str] = Counter()
+    for (subject, target), count in links.items():
+        weight[subject] += count
+        weight[target] += count
+    nodes.sort(key=lambda node: (-weight[node.path], -node.files, node.path))
+    kept = sorted(nodes[:shown], key=lambda node: node.path)
+    names = {node.path for node in kept}
+    degraded: tuple[Degraded, ...] = ()
+    if len(nodes) > shown:
+        degraded = (Degraded("map", f"the {shown} most linked of {len(nodes)} are shown"),)
+    return ProjectMap(
+        project=project,
+        within=within,
+        nodes=tuple(kept),
+        links=tuple(
+            MapLink(subject, target, count)
+            for (subject, target), count in sorted(links.items())
+            if subject in names and target in names
+        ),
+        degraded=degraded,
+    )

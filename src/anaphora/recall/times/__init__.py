@@ -1,0 +1,1 @@
+"""Reading the times that a question names, from the calendar alone."""

@@ -1,0 +1,313 @@
+"""Times that a question names by name or number: "March 5", "2026-03", "Q1 2026", "Christmas".
+
+In: the words of a question and a place among them; `stated` says that a time is expected there
+("since …"). Out: a `Match`, the naive span and the place after it, or None. A word that is more
+often something else (may, march, fall, Sun, June as a name) needs a sign that a time is meant:
+a preposition, a day or a year. A date that does not exist raises ValueError.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from anaphora.recall.times import calendar
+from anaphora.recall.times.calendar import Days
+from anaphora.recall.times.words import (
+    LEADS,
+    OFFSETS,
+    RANGE,
+    VERBS,
+    Match,
+    Words,
+    nearest,
+    part_of_day,
+    year_at,
+)
+
+__all__ = [
+    "day_month_at",
+    "holiday_at",
+    "in_year",
+    "month_at",
+    "numeric_at",
+    "plain_year_at",
+    "quarter_at",
+    "season_at",
+    "weekday_at",
+]
+
+_YEAR_LEADS = frozenset(LEADS - {"on", "around", "of"})
+_ORDINAL_LEADS = frozenset(RANGE | {"on", "from"})
+_HOLIDAY_LEADS = frozenset(RANGE | {"at", "over", "around", "during", "on", "about"})
+_OWNERS = frozenset({"the", "our", "my", "your", "their", "his", "her", "its"})
+# "after 2048 tokens" counts; it names no year.
+_COUNTED = frozenset(
+    {"bits", "bytes", "dollars", "euros", "files", "items", "jobs", "lines", "messages", "ms"}
+    | {
+        "parcels",
+        "people",
+        "points",
+        "records",
+        "requests",
+        "rows",
+        "steps",
+        "times",
+        "tokens",
+        "users",
+        "words",
+    }
+)
+_NOT_WEEKDAY = frozenset({"every", "each", "any", "most", "black", "good", "cyber", "ash", "palm"})
+_AMBIGUOUS = frozenset({"april", "may", "june", "august", "march"})
+_ISO = re.compile(r"(\d{4})([-/])(\d{1,2})\2(\d{1,2})(?:t[\d:.]+z?)?", re.ASCII)
+_ISO_MONTH = re.compile(r"(\d{4})-(\d{2})", re.ASCII)
+_SLASHES = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})", re.ASCII)
+_DOTS = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", re.ASCII)
+_DAYS = re.compile(r"(\d{1,2})[-–](\d{1,2})", re.ASCII)
+_DAY_NUMBER = re.compile(r"(\d{1,2})(st|nd|rd|th)?", re.ASCII)
+_LONGEST = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_QUARTER = re.compile(r"q([1-4])", re.ASCII)
+
+
+def numeric_at(words: Words, index: int) -> Match | None:
+    """A date in digits that reads one way only: 2026-03-05, 2026-03, 5.3.2026, 25/3/2026, …"""
+    text = words.at(index)
+    if iso := _ISO.fullmatch(text):
+        return _one_day(words, int(iso[1]), int(iso[3]), int(iso[4]), index + 1)
+    if iso := _ISO_MONTH.fullmatch(text):
+        if not 1990 <= int(iso[1]) <= 2099:
+            return None
+        return Match(*calendar.month_of(int(iso[1]), int(iso[2])), index + 1)
+    # With dots the day stands first wherever they are in use. 1.2.2024 may be a version, too: one
+    # that is a day of our time is taken for it.
+    if (dots := _DOTS.fullmatch(text)) and 1990 <= int(dots[3]) <= 2099:
+        return _one_day(words, int(dots[3]), int(dots[2]), int(dots[1]), index + 1)
+    if days := _DAYS.fullmatch(text):
+        month = _month_number(words, index + 1)
+        return None if month is None else _some_days(words, month, days, index + 2)
+    if slashes := _SLASHES.fullmatch(text):
+        low, high = sorted((int(slashes[1]), int(slashes[2])))
+        # 5/3/2026 is March in one country and May in another: only what reads one way is read.
+        if high > 12 or low == high:
+            return _one_day(words, int(slashes[3]), low, high, index + 1)
+    return None
+
+
+def _some_days(words: Words, month: int, days: re.Match[str], after: int) -> Match | None:
+    last = in_year(words, month, int(days[2]), after)
+    if last is None or int(days[1]) >= int(days[2]):
+        return None
+    return Match(last.start.replace(day=int(days[1])), last.end, last.next)
+
+
+def _one_day(words: Words, year: int, month: int, day: int, after: int) -> Match:
+    start = calendar.month_of(year, month)[0].replace(day=day)
+    return part_of_day(words, Match(*calendar.day_of(start), after))
+
+
+def _day_number(words: Words, index: int) -> int | None:
+    found = _DAY_NUMBER.fullmatch(words.at(index))
+    return int(found[1]) if found and 1 <= int(found[1]) <= 31 else None
+
+
+def day_month_at(words: Words, index: int, stated: bool) -> Match | None:
+    """ "5 March", "5th of March 2026", "the 14th" after a preposition."""
+    day = _day_number(words, index)
+    if day is None:
+        return None
+    after = index + 2 if words.at(index + 1) == "of" else index + 1
+    month = _month_number(words, after)
+    if month is not None and (words.at(after) not in VERBS or _dated(words, index, after)):
+        return in_year(words, month, day, after + 1)
+    ordinal = words.at(index)[-1].isalpha() and words.at(index - 1) == "the"
+    if ordinal and (stated or words.stated(index, _ORDINAL_LEADS)) and words.ends(index + 1):
+        return _day_of_month(words, day, index + 1)
+    return None
+
+
+def _dated(words: Words, index: int, after: int) -> bool:
+    """Whether "5 may" or "5 march" is a date: by its capital, its ordinal or its year."""
+    ordinal = words.at(index)[-1].isalpha()
+    return words.capital(after) or ordinal or year_at(words, after + 1) is not None
+
+
+def _day_of_month(words: Words, day: int, after: int) -> Match:
+    step = 1 if words.forward else -1
+    for count in range(13):
+        first = calendar.unit_of(words.now, "month", step * count)[0]
+        start, end = calendar.day_of(first, day - 1)
+        passed = start > words.now if words.forward else start <= words.now
+        if start.month == first.month and passed:
+            return part_of_day(words, Match(start, end, after))
+    raise ValueError(day)
+
+
+def _month_number(words: Words, index: int) -> int | None:
+    name = words.at(index)
+    if name in calendar.MONTH_SHORT and not words.capital(index) and not year_at(words, index + 1):
+        return None
+    return calendar.MONTHS.get(name) or calendar.MONTH_SHORT.get(name)
+
+
+def month_at(words: Words, index: int, stated: bool) -> Match | None:
+    """ "March", "March 5", "March 5th, 2026"."""
+    month = _month_number(words, index)
+    if month is None:
+        return None
+    if days := _DAYS.fullmatch(words.at(index + 1)):
+        return _some_days(words, month, days, index + 2)
+    day = _day_number(words, index + 1)
+    verb = words.at(index) in VERBS and not words.capital(index)
+    led = stated or words.stated(index, LEADS)
+    if day is not None and (led or not verb) and _is_day(words, index):
+        return in_year(words, month, day, index + 2)
+    if led or _is_name_of_month(words, index) or _year_after(words, index + 1) is not None:
+        return in_year(words, month, None, index + 1)
+    return None
+
+
+def _is_day(words: Words, index: int) -> bool:
+    """Whether the number after a month is its day: "in March 5 people left" has none."""
+    if words.at(index + 1)[-1].isalpha() or words.at(index - 1) != "in":
+        return True
+    return words.ends(index + 2) or year_at(words, index + 2) is not None
+
+
+def _is_name_of_month(words: Words, index: int) -> bool:
+    name = words.at(index)
+    if name in calendar.MONTH_SHORT:
+        return False
+    if name in _AMBIGUOUS:
+        listed = (
+            words.at(index - 1) in {"and", "or", ","} and words.at(index - 2) in calendar.MONTHS
+        )
+        return words.capital(index) and (listed or words.at(index - 1) in _OWNERS)
+    return True
+
+
+def _year_after(words: Words, index: int) -> tuple[int, int] | None:
+    """The year written here ("2026", ", 2026", "of 2026", "last year") and the place after."""
+    if words.at(index + 1) == "year" and words.at(index) in OFFSETS:
+        return words.now.year + OFFSETS[words.at(index)], index + 2
+    joined = index + 1 if words.at(index) in {",", "of"} else index
+    year = year_at(words, joined)
+    return None if year is None else (year, joined + 1)
+
+
+def in_year(words: Words, month: int, day: int | None, after: int) -> Match | None:
+    """The month or day in the year written after it, or else in the nearest year that has it."""
+
+    def place(year: int) -> Days:
+        if day is None:
+            return calendar.month_of(year, month)
+        return calendar.day_of(calendar.month_of(year, month)[0].replace(day=day))
+
+    if day is not None and day > _LONGEST[month - 1]:
+        return None
+    written = _year_after(words, after)
+    if written is not None:
+        span, after = place(written[0]), written[1]
+    else:
+        span = nearest(words, place)
+    match = Match(*span, after)
+    return match if day is None else part_of_day(words, match)
+
+
+def plain_year_at(words: Words, index: int, stated: bool) -> Match | None:
+    """A year after a preposition, or "2026 Q1"."""
+    year = year_at(words, index)
+    quarter = _QUARTER.fullmatch(words.at(index + 1))
+    if year is not None and quarter:
+        return Match(*calendar.month_of(year, int(quarter[1]) * 3 - 2, 3), index + 2)
+    led = stated or words.stated(index, _YEAR_LEADS)
+    if year is None or not led or words.at(index + 1) in _COUNTED:
+        return None
+    return Match(*calendar.month_of(year, 1, 12), index + 1)
+
+
+def quarter_at(words: Words, index: int, stated: bool) -> Match | None:
+    """ "Q1 2026", and "Q1" after a preposition."""
+    quarter = _QUARTER.fullmatch(words.at(index))
+    if quarter is None:
+        return None
+    first = int(quarter[1]) * 3 - 2
+    written = _year_after(words, index + 1)
+    if written is not None:
+        return Match(*calendar.month_of(written[0], first, 3), written[1])
+    if stated or words.stated(index, LEADS):
+        return Match(*nearest(words, lambda year: calendar.month_of(year, first, 3)), index + 1)
+    return None
+
+
+def season_at(words: Words, index: int, stated: bool) -> Match | None:
+    """ "spring 2026", and "summer" or "winter" after a preposition."""
+    name = words.at(index)
+    written = _year_after(words, index + 1)
+    if written is not None:
+        return Match(*calendar.season_of(written[0], name), written[1])
+    # "in Spring" is a framework and "in the fall of" a drop as often as a season.
+    plain = name in {"summer", "winter", "autumn"}
+    if plain and (stated or words.stated(index, LEADS)):
+        return Match(*nearest(words, lambda year: calendar.season_of(year, name)), index + 1)
+    return None
+
+
+def holiday_at(words: Words, index: int, stated: bool) -> Match | None:
+    """ "around Christmas", "New Year's Eve 2025"; three days to either side unless "on"."""
+    named = _holiday_name(words, index)
+    if named is None:
+        return None
+    name, after = named
+    written = _year_after(words, after)
+    if written is not None:
+        return _about_holiday(words, calendar.holiday(written[0], name), index, written[1])
+    if not stated and not words.stated(index, _HOLIDAY_LEADS):
+        return None
+    day, _ = nearest(words, lambda year: calendar.day_of(calendar.holiday(year, name)))
+    return _about_holiday(words, day, index, after)
+
+
+def _holiday_name(words: Words, index: int) -> tuple[str, int] | None:
+    name, after = words.at(index), index + 1
+    if name == "new":
+        name, after = f"new {words.at(after)}", after + 1
+        if words.at(after) in {"eve", "day"}:
+            name, after = f"{name} {words.at(after)}", after + 1
+    elif words.at(after) == "day":
+        after += 1
+    return (name, after) if name in calendar.HOLIDAYS and words.capital(index) else None
+
+
+def _about_holiday(words: Words, day: datetime, index: int, after: int) -> Match:
+    if words.stated(index, frozenset({"at", "over", "around", "during", "about"})):
+        return Match(calendar.day_of(day, -3)[0], calendar.day_of(day, 3)[1], after)
+    return Match(*calendar.day_of(day), after)
+
+
+def weekday_at(words: Words, index: int, stated: bool) -> Match | None:
+    """ "Tuesday", "Tuesday morning", "Tuesday last week", "Tuesday, March 5"."""
+    name = words.at(index)
+    short = name in calendar.WEEKDAY_SHORT
+    led = stated or words.at(index - 1) == "on"
+    if (short and not (led and words.capital(index))) or words.at(index - 1) in _NOT_WEEKDAY:
+        return None
+    number = calendar.WEEKDAY_SHORT[name] if short else calendar.WEEKDAYS[name]
+    after = index + 1
+    while words.at(after) in {",", "the"}:
+        after += 1
+    # "Tuesday, March 5" is one day, and the date says which.
+    dated = month_at(words, after, False) or day_month_at(words, after, True)
+    if dated is not None and (dated.end - dated.start).days <= 1:
+        return dated
+    after = index + 2 if words.at(index + 1) == "of" else index + 1
+    if words.at(after) in OFFSETS and words.at(after + 1) == "week":
+        monday = calendar.unit_of(words.now, "week", OFFSETS[words.at(after)])[0]
+        return Match(*calendar.day_of(monday, number), after + 2)
+    return part_of_day(words, Match(*_near_weekday(words, number), index + 1))
+
+
+def _near_weekday(words: Words, number: int) -> Days:
+    if words.forward:
+        return calendar.day_of(words.now, (number - words.now.weekday() - 1) % 7 + 1)
+    return calendar.day_of(words.now, -((words.now.weekday() - number - 1) % 7 + 1))

@@ -1,0 +1,242 @@
+"""Reading the times that a question names.
+
+In: a question and the moment it is asked. Out: the spans of time it names, as `TimeSpan` values in
+the asker's time zone, in the order of the text. Pure: no clock, no disk. It reads English and is
+conservative: a wrong span costs more than a missed one, so what is not surely a time gives nothing.
+Rules that a caller may rely on are stated on `read_times`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from anaphora.errors import InvalidInput
+from anaphora.recall.times import calendar
+from anaphora.recall.times.calendar import Days
+from anaphora.recall.times.names import (
+    day_month_at,
+    holiday_at,
+    month_at,
+    numeric_at,
+    plain_year_at,
+    quarter_at,
+    season_at,
+    weekday_at,
+)
+from anaphora.recall.times.relative import BY_WORD, ago
+from anaphora.recall.times.words import Match, Matcher, Words, split
+from anaphora.values import TimeSpan
+
+__all__ = ["MAX_SPANS", "OPEN_END", "OPEN_START", "read_times"]
+
+# A pasted log names thousands of times; a question names few.
+MAX_SPANS = 16
+# The open ends of "before" and "since", naive. 1970 keeps turns without a time (year 1) out.
+OPEN_START = datetime(1970, 1, 1)  # noqa: DTZ001 - wall clock; the zone is the asker's
+OPEN_END = datetime(2200, 1, 1)  # noqa: DTZ001
+
+
+def read_times(question: str, now: datetime) -> tuple[TimeSpan, ...]:
+    """The spans of time that `question`, asked at `now`, names; at most `MAX_SPANS`.
+
+    Spans are half-open and in the zone of `now`; days are whole days there, weeks begin on Monday.
+    What returns (a weekday, a month, a day of the month, a holiday) is the most recent one that has
+    begun (a weekday: before today), or the next one where the question speaks of the future
+    ("will", "planned"). "Since X" and "after X" end at `OPEN_END`, "before X" and "until X" begin
+    at `OPEN_START`. Raises InvalidInput when `now` has no zone.
+    """
+    if now.tzinfo is None:
+        raise InvalidInput("now", now, "a time with a zone")
+    words = split(question, now.replace(tzinfo=None, fold=0))
+    spans: list[TimeSpan] = []
+    index = 0
+    while index < len(words.words) and len(spans) < MAX_SPANS:
+        match = _try(words, index) if _may_begin(words, index) else None
+        if match is not None and match.start < match.end:
+            spans.append(_span(question, words, index, match, now))
+        index = index + 1 if match is None else match.next
+    return tuple(spans)
+
+
+def _may_begin(words: Words, index: int) -> bool:
+    # Nearly every word ends here, which is what keeps a long text cheap.
+    word = words.words[index].lower
+    if word[0].isdigit():
+        return len(word) > 3 or not word.isdigit() or words.at(index + 1) in _AFTER_NUMBER
+    return word in _FIRST or word[0] == "q"
+
+
+def _span(question: str, words: Words, index: int, match: Match, now: datetime) -> TimeSpan:
+    first, last = words.words[index], words.words[match.next - 1]
+    return TimeSpan(
+        start=match.start.replace(tzinfo=now.tzinfo),
+        end=match.end.replace(tzinfo=now.tzinfo),
+        text=question[first.start : last.end],
+        start_char=first.start,
+        end_char=last.end,
+    )
+
+
+def _try(words: Words, index: int) -> Match | None:
+    try:
+        return _phrase(words, index)
+    except (ValueError, OverflowError):
+        # 30 February, or 9999 years ago: words in the form of a time that is none.
+        return None
+
+
+def _phrase(words: Words, index: int) -> Match | None:
+    relation = _RELATIONS.get(words.at(index))
+    match = relation(words, index) if relation else None
+    return match or _moment(words, index)
+
+
+def _moment(words: Words, index: int, stated: bool = False) -> Match | None:
+    """The longest time named at exactly this index. `stated`: a time is expected here."""
+    first = words.at(index)
+    if not first:
+        return None
+    if first[0].isdigit():
+        return _from_digits(words, index, stated)
+    matcher = BY_WORD.get(first)
+    if matcher is not None:
+        return matcher(words, index)
+    if first in calendar.MONTHS or first in calendar.MONTH_SHORT:
+        return month_at(words, index, stated)
+    if first in calendar.WEEKDAYS or first in calendar.WEEKDAY_SHORT:
+        return weekday_at(words, index, stated)
+    if first in calendar.SEASONS:
+        return season_at(words, index, stated)
+    if first in calendar.NUMBERS or first in calendar.VAGUE:
+        return ago(words, index)
+    if first in calendar.HOLIDAYS or first == "new":
+        return holiday_at(words, index, stated)
+    return quarter_at(words, index, stated) if first[0] == "q" else None
+
+
+def _from_digits(words: Words, index: int, stated: bool) -> Match | None:
+    text = words.at(index)
+    if not text.isalnum():
+        return numeric_at(words, index)
+    if text[-1].isalpha() or words.at(index + 1) in _AFTER_NUMBER:
+        return day_month_at(words, index, stated) or ago(words, index)
+    return plain_year_at(words, index, stated) if len(text) == 4 else None
+
+
+def _target(words: Words, index: int) -> Match | None:
+    """The time after a preposition that asks for one, past "the" and "about"."""
+    for _ in range(2):
+        index += words.at(index) in {"the", "about", "around", "in"}
+    inner = _INNER.get(words.at(index))
+    match = inner(words, index) if inner else None
+    return match or _moment(words, index, stated=True)
+
+
+def _open(words: Words, index: int) -> Match | None:
+    """Since, before, after and until: one side is open."""
+    match = _target(words, index + 1)
+    if match is None:
+        return None
+    start, end = {
+        "since": (match.start, OPEN_END),
+        "after": (match.end, OPEN_END),
+        "before": (OPEN_START, match.start),
+    }.get(words.at(index), (OPEN_START, match.end))
+    return Match(start, end, match.next)
+
+
+def _between(words: Words, index: int) -> Match | None:
+    """Between X and Y, from X to Y: from the start of X to the end of Y."""
+    first = _target(words, index + 1)
+    joints = {"and"} if words.at(index) == "between" else {"to", "until", "till", "through"}
+    if first is None or words.at(first.next) not in joints:
+        return None
+    second = _target(words, first.next + 1) or _same_month(words, first, first.next + 1)
+    if second is None:
+        return None
+    if first.start >= second.start:
+        # "from November to February", "between Friday and Monday": the X before that Y.
+        asked_then = Words(words.words, second.start, forward=False)
+        first = _target(asked_then, index + 1) or first
+    return Match(first.start, second.end, second.next) if first.start < second.end else None
+
+
+def _same_month(words: Words, first: Match, index: int) -> Match | None:
+    """The bare day in "between March 5 and 8"."""
+    day = words.at(index).rstrip("thndrs")
+    if (first.end - first.start).days != 1 or not (day.isascii() and day.isdigit()) or len(day) > 2:
+        return None
+    return Match(*calendar.day_of(first.start.replace(day=int(day))), index + 1)
+
+
+def _part(words: Words, index: int) -> Match | None:
+    """Early, mid and late, the start, middle and end of: a third of what follows."""
+    after = index + 1
+    if words.at(index) in {"beginning", "start", "middle", "end"}:
+        if words.at(after) != "of":
+            return None
+        after += 1
+    if words.at(after) == "the" and words.at(after + 1) in {"week", "month", "quarter", "year"}:
+        whole = Match(*calendar.unit_of(words.now, words.at(after + 1), 0), after + 2)
+        if words.at(after + 2) == "of":
+            return None
+    else:
+        found = _moment(words, after + (words.at(after) == "in"), stated=True)
+        if found is None:
+            return None
+        whole = found
+    third = calendar.third_of((whole.start, whole.end), _THIRDS[words.at(index)])
+    return Match(*third, whole.next)
+
+
+def _unit(words: Words, index: int) -> Match | None:
+    """The day before X, the week after X, the week of X, the month before last."""
+    unit, relation = words.at(index), words.at(index + 1)
+    if words.at(index - 1) != "the":
+        return None
+    if relation == "of" and unit == "week":
+        day = _moment(words, index + 2 + (words.at(index + 2) == "the"), stated=True)
+        if day is None or (day.end - day.start).days > 1:
+            return None
+        return Match(*calendar.unit_of(day.start, "week", 0), day.next)
+    if relation == "before" and words.at(index + 2) == "last" and words.ends(index + 3):
+        return Match(*calendar.unit_of(words.now, unit, -2), index + 3)
+    return _beside(words, index) if relation in {"before", "after"} else None
+
+
+def _beside(words: Words, index: int) -> Match | None:
+    unit = words.at(index)
+    # Not `_target`: "the day before the day before …" must not go deeper with the text.
+    match = _moment(words, index + 2 + (words.at(index + 2) == "the"), stated=True)
+    if match is None or unit == "weekend":
+        return None
+    if words.at(index + 1) == "before":
+        span: Days = (calendar.back(match.start, unit, 1), match.start)
+    else:
+        span = (match.end, calendar.back(match.end, unit, -1))
+    return Match(*span, match.next)
+
+
+_THIRDS = {"early": 0, "beginning": 0, "start": 0, "mid": 1, "middle": 1, "late": 2, "end": 2}
+_PARTS: dict[str, Matcher] = dict.fromkeys(_THIRDS, _part)
+_INNER: dict[str, Matcher] = _PARTS | dict.fromkeys(
+    ("day", "week", "weekend", "month", "quarter", "year"), _unit
+)
+_RELATIONS: dict[str, Matcher] = (
+    _INNER
+    | dict.fromkeys(("since", "before", "after", "until", "till"), _open)
+    | dict.fromkeys(("between", "from"), _between)
+)
+_NAMES = (
+    calendar.MONTHS.keys()
+    | calendar.MONTH_SHORT.keys()
+    | calendar.WEEKDAYS.keys()
+    | calendar.WEEKDAY_SHORT.keys()
+    | calendar.SEASONS.keys()
+    | calendar.HOLIDAYS.keys()
+)
+_COUNTS = calendar.NUMBERS.keys() | calendar.VAGUE.keys()
+_FIRST = frozenset(_NAMES | _COUNTS | _RELATIONS.keys() | BY_WORD.keys() | {"new"})
+_AFTER_NUMBER = frozenset(
+    calendar.MONTHS.keys() | calendar.MONTH_SHORT.keys() | calendar.UNITS.keys() | {"of"}
+)

@@ -1,0 +1,210 @@
+"""Rows of the graph, the values that they stand for, and how names are compared.
+
+In: rows, names, values. Out: the other. Nothing here reads a database, and nothing imports
+SQLAlchemy.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from anaphora.context_values import EntityType, Predicate, RelationStatus
+from anaphora.store.projects.rows import digest, moment
+
+__all__ = [
+    "ENTITY_COLUMNS",
+    "HISTORY_SOURCE",
+    "RELATION_COLUMNS",
+    "EntityDraft",
+    "EntityRow",
+    "Neighbour",
+    "NoteLink",
+    "RelationDraft",
+    "RelationRow",
+    "alias_of",
+    "entity_key",
+    "entity_of",
+    "note_key",
+    "relation_of",
+]
+
+ENTITY_COLUMNS = (
+    "entity_id", "project_id", "seq", "kind", "name", "entity_key", "summary", "file_id",
+    "record_id", "start_line", "end_line", "gone_at",
+)  # fmt: skip
+RELATION_COLUMNS = (
+    "relation_id", "project_id", "seq", "subject_id", "predicate", "object_id", "source_id",
+    "status", "strength", "valid_from", "valid_until", "supersedes", "detail",
+)  # fmt: skip
+
+HISTORY_SOURCE = "history"
+"""The `source_id` of relations that the past of a project states."""
+
+# "fooBar", "HTTPServer": a capital begins a word after a small letter, or before one.
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_GAPS = re.compile(r"[_\-\s]+")
+# The kinds of entity that are files; which one a file is may change, and it stays the same entity.
+_FILES = frozenset({"file", "doc", "config"})
+
+
+@dataclass(frozen=True, slots=True)
+class EntityRow:
+    """Something that files and notes speak of; a note itself has `record` and no project.
+
+    `name` is a path, a qualified name, or the beginning of a note. `gone_at` is when it was seen
+    to be there no longer.
+    """
+
+    id: str
+    kind: EntityType
+    name: str
+    project: str | None = None
+    summary: str | None = None
+    file: str | None = None
+    record: str | None = None
+    start_line: int | None = None
+    end_line: int | None = None
+    gone_at: datetime | None = None
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RelationRow:
+    """What `subject` is to `object` (ids of entities), as `source` states it.
+
+    `source` is a file's id, a note's, "" for the shape of a project, or `HISTORY_SOURCE`. It held
+    from `valid_from` to before `valid_to`. `supersedes` is the relation whose place it took.
+    """
+
+    id: str
+    subject: str
+    predicate: Predicate
+    object: str
+    source: str
+    status: RelationStatus
+    strength: float
+    valid_from: datetime
+    valid_to: datetime | None = None
+    project: str | None = None
+    supersedes: str | None = None
+    detail: str | None = None
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A relation that was reached in `depth` steps; `entity` is its end that is farther away."""
+
+    relation: RelationRow
+    entity: str
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class EntityDraft:
+    """An entity that a project has, or had until `gone_at`; `key` is what it is known by.
+
+    `aliases` are names as they are written, each with its kind.
+    """
+
+    key: str
+    kind: EntityType
+    name: str
+    aliases: tuple[tuple[str, str], ...] = ()
+    summary: str | None = None
+    file: str | None = None
+    start_line: int | None = None
+    end_line: int | None = None
+    gone_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RelationDraft:
+    """A relation between entities that are named by their keys."""
+
+    subject: str
+    predicate: Predicate
+    object: str
+    source: str
+    strength: float = 1.0
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NoteLink:
+    """What a note concerns: an entity, how (`predicate`), how surely (0 to 1), by which words."""
+
+    entity: str
+    predicate: Predicate
+    strength: float
+    detail: str = ""
+
+
+def alias_of(name: str) -> str:
+    """The form in which names are compared.
+
+    Trimmed, back-slashes to slashes, camel case split, lower-case, underscores and hyphens to
+    spaces (the rules of the seed's own graph).
+    """
+    split = _CAMEL.sub(" ", name.strip().replace("\\", "/"))
+    return _GAPS.sub(" ", split).strip().lower()
+
+
+def entity_key(project: str, kind: EntityType, name: str) -> str:
+    """What tells one entity of a project from another."""
+    return digest("entity", project, "file" if kind in _FILES else kind, name)
+
+
+def note_key(record_id: str) -> str:
+    """The key of the entity that a note is."""
+    return digest("entity", "note", record_id)
+
+
+def entity_of(row: Sequence[Any]) -> EntityRow:
+    """The entity that a row of `ENTITY_COLUMNS` stands for."""
+    (
+        entity_id, project, seq, kind, name, _, summary, file_id,
+        record_id, start_line, end_line, gone_at,
+    ) = row  # fmt: skip
+    return EntityRow(
+        id=entity_id,
+        kind=cast("EntityType", kind),
+        name=name,
+        project=project,
+        summary=summary,
+        file=file_id,
+        record=record_id,
+        start_line=start_line,
+        end_line=end_line,
+        gone_at=None if gone_at is None else moment(gone_at),
+        seq=seq,
+    )
+
+
+def relation_of(row: Sequence[Any]) -> RelationRow:
+    """The relation that a row of `RELATION_COLUMNS` stands for."""
+    (
+        relation_id, project, seq, subject, predicate, object_, source,
+        status, strength, valid_from, valid_until, supersedes, detail,
+    ) = row  # fmt: skip
+    return RelationRow(
+        id=relation_id,
+        subject=subject,
+        predicate=cast("Predicate", predicate),
+        object=object_,
+        source=source,
+        status=cast("RelationStatus", status),
+        strength=strength,
+        valid_from=moment(valid_from),
+        valid_to=None if valid_until is None else moment(valid_until),
+        project=project,
+        supersedes=supersedes,
+        detail=detail,
+        seq=seq,
+    )

@@ -1,0 +1,334 @@
+"""Projects in truth: their files, sections, vectors and history, and how a change to them begins.
+
+In: ids, paths, numbers. Out: frozen values. A section that changes, moves or gets another path gets
+the next number of its namespace, and one that goes leaves a tombstone, so that an index follows
+truth by `sections_since` and `gone_since`. Vectors belong to a text, not to a section: what was
+moved is not embedded again. Reads are plain SQL that both databases know, without SQLAlchemy on
+SQLite. It never reads a file of a project, a clock, and it never embeds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from anaphora.context_values import Project
+from anaphora.errors import NotFound
+from anaphora.store.projects.rows import (
+    FILE_COLUMNS,
+    PROJECT_COLUMNS,
+    SECTION,
+    SECTION_COLUMNS,
+    FileRow,
+    HistoryRow,
+    ProjectRow,
+    SectionBatch,
+    SectionRow,
+    SectionVector,
+    digest,
+    file_of,
+    moment,
+    project_of,
+    section_of,
+)
+from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
+from anaphora.store.sealing.forms import refuse_another_form
+from anaphora.store.sql.in_lists import ids_named
+
+if TYPE_CHECKING:
+    from anaphora.store.projects.work import ProjectWork
+    from anaphora.store.sql.engine import Truth
+
+__all__ = ["HistoryRow", "Projects", "SectionBatch", "SectionRow", "SectionVector"]
+
+_PROJECTS = (
+    f"SELECT {', '.join(PROJECT_COLUMNS)} FROM project "  # noqa: S608 - names of ours
+    "WHERE namespace = :namespace "
+)
+_FILES = (
+    f"SELECT {', '.join(FILE_COLUMNS)} FROM source_file "  # noqa: S608 - names of ours
+    "WHERE namespace = :namespace "
+)
+_KNOWN = _FILES.replace(", facts", ", NULL")
+_SECTIONS = (
+    f"SELECT {', '.join('s.' + name for name in SECTION_COLUMNS)}, "  # noqa: S608 - names of ours
+    "f.path, f.role, f.language FROM section s JOIN source_file f "
+    "ON f.namespace = s.namespace AND f.file_id = s.file_id WHERE s.namespace = :namespace "
+)
+_GONE = (
+    f"SELECT seq, owner_id FROM tombstone WHERE namespace = :namespace AND kind = '{SECTION}' "  # noqa: S608
+    "AND seq > :since ORDER BY seq LIMIT :limit"
+)
+_VECTORS = (
+    "SELECT text_hash, part, data, seq FROM section_vector WHERE namespace = :namespace "
+    "AND embedder = :embedder AND seq > :since ORDER BY seq LIMIT :limit"
+)
+_MISSING = (
+    "FROM section s WHERE s.namespace = :namespace AND s.text_hash > :after AND NOT EXISTS ("
+    "SELECT 1 FROM section_vector v WHERE v.namespace = s.namespace "
+    "AND v.text_hash = s.text_hash AND v.embedder = :embedder) "
+)
+_WITHOUT = "SELECT MIN(s.section_id) " + _MISSING + "{only}GROUP BY s.text_hash "
+_PENDING = "SELECT COUNT(*) " + _MISSING
+_HISTORY = (
+    "SELECT item_id, project_id, kind, at, text, commit_name, paths, seq FROM history_item "
+    "WHERE namespace = :namespace AND project_id = :project "
+)
+_HISTORY_COLUMNS = ("item_id", "project_id", "kind", "at", "text", "commit_name", "paths", "seq")
+_OF_PATHS = (
+    _HISTORY + "AND item_id IN (SELECT item_id FROM history_path "  # noqa: S608 - names of ours
+    "WHERE namespace = :namespace AND path_key IN ({names})) "
+    "ORDER BY at DESC, item_id LIMIT :limit"
+)
+_COUNTS = (
+    "SELECT p.project_id, "
+    "(SELECT COUNT(*) FROM source_file f WHERE f.namespace = p.namespace "
+    "AND f.project_id = p.project_id AND f.skipped IS NULL), "
+    "(SELECT COUNT(*) FROM section s WHERE s.namespace = p.namespace "
+    "AND s.project_id = p.project_id) FROM project p WHERE p.namespace = :namespace"
+)
+_LAST_FILE = (
+    "SELECT COALESCE(MAX(seq), 0), COUNT(*) FROM source_file "
+    "WHERE namespace = :namespace AND project_id = :project"
+)
+_STEP = 512
+
+
+class Projects:
+    """The projects of one namespace. Every read sees every write acknowledged by any process."""
+
+    def __init__(self, truth: Truth, namespace: str, sealer: Sealer = CLEAR) -> None:
+        self.truth = truth
+        self.namespace = namespace
+        self.sealer = sealer
+        self._known_form = False
+        # Every project as of a number of truth: each question of all projects asks for them.
+        self._all: tuple[int, tuple[ProjectRow, ...]] = (-1, ())
+
+    @contextmanager
+    def change(self) -> Iterator[ProjectWork]:
+        """One write transaction: what was done to the given `ProjectWork` is kept whole or not.
+
+        `ReadOnly`, `DiskFull` or `StoreError` when the database refuses; `SealChanged` where the
+        home was sealed or opened up meanwhile.
+        """
+        from anaphora.store.projects.work import ProjectWork
+
+        if not self._known_form:
+            refuse_another_form(self.truth, self.sealer)
+            self._known_form = True
+        with self.truth.write(self.namespace) as write:
+            self.sealer.check()
+            work = ProjectWork(write, self.sealer)
+            yield work
+            work.flush()
+
+    def version(self) -> int:
+        """The number of the last committed change in the namespace, of whatever kind."""
+        return self.truth.version(self.namespace)
+
+    def rows(self) -> tuple[ProjectRow, ...]:
+        """Every project as truth has it, in order of their ids."""
+        self.sealer.check()
+        version = self.version()
+        if not version or self._all[0] != version:
+            self._all = (version, self._projects("ORDER BY project_id"))
+        return self._all[1]
+
+    def row(self, project_id: str) -> ProjectRow:
+        """The project of this id. `NotFound` when there is none (any more)."""
+        found = self._projects("AND project_id = :id", id=project_id)
+        if not found:
+            raise NotFound("project", project_id)
+        return found[0]
+
+    def list(self) -> tuple[Project, ...]:
+        """The projects that were indexed, by name; one that is being indexed first is among them.
+
+        `files` counts those that were read, not those that were skipped.
+        """
+        counts = {row[0]: (row[1], row[2]) for row in self._rows(_COUNTS)}
+        found = [
+            Project(
+                id=row.id,
+                name=row.name,
+                root=row.root,
+                files=counts.get(row.id, (0, 0))[0],
+                sections=counts.get(row.id, (0, 0))[1],
+                indexed_at=row.indexed_at or row.made_at,
+            )
+            for row in self.rows()
+        ]
+        return tuple(sorted(found, key=lambda one: (one.name, one.id)))
+
+    def find(self, project: str) -> ProjectRow:
+        """The project of this id, name or root folder. `NotFound` when there is none."""
+        rows = self.rows()
+        for attribute in ("id", "name", "root"):
+            for row in rows:
+                if getattr(row, attribute) == project:
+                    return row
+        raise NotFound("project", project)
+
+    def with_root(self, root: str) -> ProjectRow | None:
+        """The project of this root folder, if it is known."""
+        key = self.sealer.lookup("root_key", self.namespace, digest("root", root))
+        found = self._projects("AND root_key = :key", key=key)
+        return found[0] if found else None
+
+    def remove(self, project_id: str) -> int:
+        """Delete a project with all that was made of it; return how many sections that were.
+
+        Followers learn of it by tombstones; its notes stay. `NotFound` when there is none.
+        """
+        with self.change() as work:
+            return work.remove_project(project_id)
+
+    def files(self, project_id: str, *, facts: bool = False) -> dict[str, FileRow]:
+        """The files of a project by path, those that were skipped too; `facts` only if asked."""
+        statement = (_FILES if facts else _KNOWN) + "AND project_id = :id"
+        return {row.path: row for row in self._files(statement, id=project_id)}
+
+    def last_file(self, project_id: str) -> tuple[int, int]:
+        """(number of the last change to a file of a project, files): equal when nothing changed."""
+        rows = self._rows(_LAST_FILE, project=project_id)
+        return (int(rows[0][0]), int(rows[0][1])) if rows else (0, 0)
+
+    def sections_since(self, since: int, limit: int = _STEP) -> tuple[SectionRow, ...]:
+        """Sections that changed after number `since`, in order of their numbers."""
+        statement = _SECTIONS + "AND s.seq > :since ORDER BY s.seq LIMIT :limit"
+        return tuple(self._sections(statement, since=since, limit=limit))
+
+    def sections(self, section_ids: Iterable[str]) -> dict[str, SectionRow]:
+        """The sections of these ids that exist, by id."""
+        found: dict[str, SectionRow] = {}
+        for some, names in ids_named(section_ids):
+            for row in self._sections(_SECTIONS + f"AND s.section_id IN ({names})", **some):
+                found[row.id] = row
+        return found
+
+    def sections_of(self, project_id: str, path: str) -> tuple[SectionRow, ...]:
+        """The sections of a file, in their order."""
+        key = self.path_key(project_id, path)
+        statement = _SECTIONS + "AND f.project_id = :id AND f.path_key = :key ORDER BY s.position"
+        return tuple(self._sections(statement, id=project_id, key=key))
+
+    def gone_since(self, since: int, limit: int = 2**62) -> tuple[tuple[int, str], ...]:
+        """(number, id) of sections that were deleted after number `since`."""
+        return tuple((row[0], row[1]) for row in self._rows(_GONE, since=since, limit=limit))
+
+    def vectors(self, embedder: str, since: int = 0, batch: int = 8192) -> Iterator[SectionBatch]:
+        """All vectors of an embedder with numbers above `since`, in batches, in their order."""
+        opener = self.sealer.opener("section_vector", "data", self.namespace)
+        while rows := self._rows(_VECTORS, embedder=embedder, since=since, limit=batch):
+            stored, parts, data, numbers = zip(*rows, strict=True)
+            since = numbers[-1]
+            if self.sealer.sealed:
+                keys = zip(stored, parts, data, strict=True)
+                data = tuple(opener((one, embedder, part), blob) for one, part, blob in keys)
+            hashes = tuple(self.sealer.found("text_hash", self.namespace, one) for one in stored)
+            yield SectionBatch(hashes, parts, b"".join(data), since)
+
+    def put_vectors(self, embedder: str, rows: Iterable[SectionVector]) -> int:
+        """Keep vectors of texts that sections still have; return how many texts got theirs."""
+        given = list(rows)
+        if not given:
+            return 0
+        with self.change() as work:
+            return work.put_vectors(embedder, given)
+
+    def without_vector(
+        self, embedder: str, *, project: str | None = None, limit: int = _STEP, after: str = ""
+    ) -> tuple[SectionRow, ...]:
+        """Sections whose text has no vector of this embedder, one for each text.
+
+        In order of the stored form of `text_hash`, from `after` on: `cursor_of` gives it.
+        """
+        only = "" if project is None else "AND s.project_id = :project "
+        statement = _WITHOUT.format(only=only) + "ORDER BY s.text_hash LIMIT :limit"
+        given: dict[str, str | int | None] = {
+            "embedder": embedder, "after": after, "limit": limit,
+        }  # fmt: skip
+        if project is not None:
+            given["project"] = project
+        ids = [row[0] for row in self._rows(statement, **given)]
+        found = self.sections(ids)
+        return tuple(found[one] for one in ids if one in found)
+
+    def cursor_of(self, text_hash: str) -> str:
+        """Where `without_vector` goes on after a text."""
+        return self.sealer.lookup("text_hash", self.namespace, text_hash)
+
+    def pending(self, embedder: str, project: str | None = None) -> int:
+        """How many sections have no vector of this embedder yet."""
+        only = "" if project is None else "AND s.project_id = :project"
+        given: dict[str, str | int | None] = {"embedder": embedder, "after": ""}
+        if project is not None:
+            given["project"] = project
+        return sum(int(row[0]) for row in self._rows(_PENDING + only, **given))
+
+    def history(
+        self, project_id: str, since: int = 0, limit: int = _STEP
+    ) -> tuple[HistoryRow, ...]:
+        """Items of a project's history with numbers above `since`, in order of their numbers."""
+        statement = _HISTORY + "AND seq > :since ORDER BY seq LIMIT :limit"
+        return self._history(statement, project=project_id, since=since, limit=limit)
+
+    def history_of(
+        self, project_id: str, paths: Iterable[str], limit: int = 20
+    ) -> tuple[HistoryRow, ...]:
+        """What touched any of these paths, the latest first."""
+        found: dict[str, HistoryRow] = {}
+        keys = [self.path_key(project_id, path) for path in paths]
+        for some, names in ids_named(keys):
+            statement = _OF_PATHS.format(names=names)
+            for row in self._history(statement, project=project_id, limit=limit, **some):
+                found[row.id] = row
+        return tuple(sorted(found.values(), key=lambda row: (-row.at.timestamp(), row.id))[:limit])
+
+    def path_key(self, project_id: str, path: str) -> str:
+        """What `path_key` columns hold for a path of a project."""
+        return self.sealer.lookup("path_key", self.namespace, digest("file", project_id, path))
+
+    def _projects(self, where: str, **values: str | int | None) -> tuple[ProjectRow, ...]:
+        rows = self._rows(_PROJECTS + where, **values)
+        opened = open_rows(self.sealer, "project", PROJECT_COLUMNS, self.namespace, rows)
+        return tuple(project_of(row) for row in opened)
+
+    def _files(self, statement: str, **values: str | int | None) -> Iterator[FileRow]:
+        rows = self._rows(statement, **values)
+        opened = open_rows(self.sealer, "source_file", FILE_COLUMNS, self.namespace, rows)
+        return map(file_of, opened)
+
+    def _sections(self, statement: str, **values: str | int | None) -> Iterator[SectionRow]:
+        rows = self._rows(statement, **values)
+        width, of = len(SECTION_COLUMNS), SECTION_COLUMNS.index("file_id")
+        own = [row[:width] for row in rows]
+        opened = open_rows(self.sealer, "section", SECTION_COLUMNS, self.namespace, own)
+        open_path = self.sealer.opener("source_file", "path", self.namespace)
+        for row, whole in zip(opened, rows, strict=True):
+            path, role, language = whole[width:]
+            yield section_of(row, open_path((row[of],), path), role, language)
+
+    def _history(self, statement: str, **values: str | int | None) -> tuple[HistoryRow, ...]:
+        rows = self._rows(statement, **values)
+        opened = open_rows(self.sealer, "history_item", _HISTORY_COLUMNS, self.namespace, rows)
+        return tuple(
+            HistoryRow(
+                id=row[0],
+                project=row[1],
+                kind=row[2],
+                at=moment(row[3]),
+                text=row[4],
+                commit=row[5] or "",
+                paths=tuple(json.loads(row[6])) if row[6] else (),
+                seq=row[7],
+            )
+            for row in opened
+        )
+
+    def _rows(self, statement: str, **values: str | int | None) -> Sequence[tuple[Any, ...]]:
+        self.sealer.check()
+        return self.truth.rows(statement, {"namespace": self.namespace, **values})

@@ -1,0 +1,112 @@
+"""What forgetting takes with it, and what it leaves: the rules, on one `RecordWork`.
+
+In: ids. Out: what is gone, with its words and origins, so that the caller can look for what still
+holds them.
+
+- A memory that stands is forgotten with its whole history: the versions that it superseded.
+- A past version is forgotten alone, and its neighbours are joined.
+- What was derived from a forgotten memory (`parent`) goes with it.
+- Hard: rows, events, links and vectors are deleted; a tombstone keeps id and number.
+- Soft: the records are marked; they leave recall, and history keeps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from anaphora.memory_values import MemoryRecord
+from anaphora.store.records.rows import RecordEvent
+from anaphora.store.records.work import RecordWork
+
+__all__ = ["Gone", "forget_for_good", "forget_softly"]
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """What was forgotten: ids, words (each once), and the turns they came from."""
+
+    ids: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    turns: tuple[tuple[str, int], ...] = ()
+
+
+def forget_for_good(work: RecordWork, record_ids: Iterable[str]) -> Gone:
+    """Delete these memories and what goes with them."""
+    taken = _with_what_follows(work, record_ids)
+    gone = _gone(work, taken)
+    for record in taken.values():
+        _join_around(work, record, taken)
+    work.erase(taken)
+    return gone
+
+
+def forget_softly(work: RecordWork, record_ids: Iterable[str], now: datetime) -> Gone:
+    """Mark these memories and what goes with them; those marked already do not count again."""
+    taken = _with_what_follows(work, record_ids)
+    fresh = {one: record for one, record in taken.items() if not record.forgotten}
+    gone = _gone(work, fresh)
+    for one in fresh:
+        work.hide(one, now)
+        work.tell(RecordEvent(one, "forgotten", now))
+    return gone
+
+
+def _with_what_follows(work: RecordWork, record_ids: Iterable[str]) -> dict[str, MemoryRecord]:
+    """The records, their histories where they stand, and what was derived from any of them."""
+    waiting = list(dict.fromkeys(record_ids))
+    work.load(ids=waiting)
+    taken: dict[str, MemoryRecord] = {}
+    while waiting:
+        fresh: dict[str, MemoryRecord] = {}
+        for one in waiting:
+            record = work.find(one)
+            if record is not None and one not in taken:
+                fresh[one] = record
+        taken |= fresh
+        stands = [one for one, record in fresh.items() if record.valid_to is None]
+        waiting = [*_history(work, stands), *sorted(work.children(fresh))]
+    return taken
+
+
+def _history(work: RecordWork, record_ids: Iterable[str]) -> list[str]:
+    """Every version that one of these has superseded, and those before it."""
+    found: dict[str, None] = {}
+    waiting = list(record_ids)
+    while waiting:
+        record_id = waiting.pop()
+        for other in work.neighbours(record_id):
+            if other.superseded_by == record_id and other.id not in found:
+                found[other.id] = None
+                waiting.append(other.id)
+    return list(found)
+
+
+def _join_around(work: RecordWork, gone: MemoryRecord, taken: dict[str, MemoryRecord]) -> None:
+    """Let what stays on either side of `gone` point over it."""
+    later, earlier = gone.superseded_by, gone.supersedes
+    while later in taken:
+        later = taken[later].superseded_by
+    while earlier in taken:
+        earlier = taken[earlier].supersedes
+    for other in work.neighbours(gone.id):
+        if other.id in taken:
+            continue
+        if other.superseded_by == gone.id:
+            work.change(other.id, superseded_by=later)
+        if other.supersedes == gone.id:
+            work.change(other.id, supersedes=earlier)
+
+
+def _gone(work: RecordWork, taken: dict[str, MemoryRecord]) -> Gone:
+    texts: dict[str, None] = {}
+    turns: dict[tuple[str, int], None] = {}
+    for record in taken.values():
+        texts[record.text] = None
+        for event in work.events(record.id):
+            if event.text is not None:
+                texts[event.text] = None
+            if event.conversation_id is not None and event.turn_index is not None:
+                turns[event.conversation_id, event.turn_index] = None
+    return Gone(tuple(taken), tuple(texts), tuple(turns))

@@ -1,0 +1,354 @@
+"""What restating, superseding and changing mean for memories: the rules, on one `RecordWork`.
+
+In: checked and redacted `NewMemory` values, the time, ids. Out: changed records in the work.
+
+- The same memory (type, path, payload, NFC text) said again reinforces the one that is there.
+- A path has one value at a time. The versions of a path are a line of intervals
+  [valid_from, valid_to) that do not overlap, in the order of the times that were given, whatever
+  the order in which they arrive: a value from before the present one goes into history, two equal
+  neighbours are one version, and a version that was said again after such a value is split by it.
+- A value that comes back is a new version: A, B, A are three.
+
+It never embeds and never compares meanings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal
+
+from anaphora.errors import InvalidInput, NotFound
+from anaphora.memory_values import MemoryRecord, NewMemory
+from anaphora.store.records.rows import (
+    STANDS_ALONE,
+    EventKind,
+    RecordEvent,
+    same_key_of,
+)
+from anaphora.store.records.work import RecordWork
+
+__all__ = [
+    "Drafted",
+    "Put",
+    "change_in_place",
+    "drafted",
+    "put",
+    "put_all",
+    "refuse_superseded",
+    "replacement",
+]
+
+NewId = Callable[[], str]
+
+CLOCKS_APART: Final = timedelta(minutes=5)
+"""How far the clocks of servers that share a database may differ: what is said now comes after what
+another one has noted within this time to come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """What became of a memory that was put."""
+
+    id: str
+    action: Literal["added", "reinforced", "superseded"]
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """A memory as it would be if nothing like it were there, and its identity.
+
+    `is_now` says that its time is this machine's, not one that somebody gave.
+    """
+
+    record: MemoryRecord
+    same_key: str
+    replaces: str | None = None
+    is_now: bool = False
+
+    @property
+    def at(self) -> datetime:
+        """When it was said."""
+        return self.record.valid_from
+
+
+def drafted(new: NewMemory, now: datetime, record_id: str) -> Drafted:
+    """The record that `new` asks for, said at its `created_at` or `now`."""
+    at = new.created_at or now
+    record = MemoryRecord(
+        id=record_id,
+        text=new.text,
+        type=new.type,
+        created_at=at,
+        last_reinforced=at,
+        valid_from=at,
+        seq=0,
+        path=new.path,
+        payload=new.payload,
+        tags=tuple(dict.fromkeys(new.tags)),
+        category=new.category,
+        sources=() if new.source is None else (new.source,),
+        conversation_id=new.conversation_id,
+        turn_index=new.turn_index,
+        parent=new.parent,
+        expires_at=new.expires_at,
+    )
+    key = same_key_of(record) if new.dedupe else STANDS_ALONE
+    return Drafted(record, key, new.supersedes, new.created_at is None)
+
+
+def put_all(work: RecordWork, drafts: Sequence[Drafted], new_id: NewId) -> list[Put]:
+    """`put` for many, with what they need read in few statements."""
+    work.load(
+        ids=[one.replaces for one in drafts if one.replaces is not None],
+        same_keys=[one.same_key for one in drafts if one.same_key and not one.record.path],
+        paths=[one.record.path for one in drafts if one.record.path is not None],
+    )
+    return [put(work, one, new_id) for one in drafts]
+
+
+def put(work: RecordWork, draft: Drafted, new_id: NewId) -> Put:
+    """Add, reinforce or supersede. `NotFound` when what it supersedes is not there.
+
+    A memory that supersedes one with a path and names no path has that path. What was superseded
+    already is followed to the version that stands now. `new_id` is asked when a version must be
+    split.
+    """
+    replaced = None if draft.replaces is None else _standing(work, draft.replaces)
+    if replaced is not None and draft.record.path is None and replaced.path is not None:
+        record = replace(draft.record, path=replaced.path)
+        draft = replace(draft, record=record, same_key=draft.same_key and same_key_of(record))
+    if draft.record.path is None:
+        done = _put_without_path(work, draft)
+    else:
+        done = _put_at_path(work, draft, draft.record.path, new_id)
+    if replaced is None or replaced.id == done.id:
+        return done
+    return _superseding(work, replaced.id, done, draft.at)
+
+
+def replacement(record: MemoryRecord, changes: Mapping[str, Any], *, dedupe: bool) -> NewMemory:
+    """What to put in the place of `record` when its value changes."""
+    kept = {
+        name: getattr(record, name)
+        for name in ("text", "type", "path", "payload", "tags", "category", "parent", "expires_at")
+    }
+    return NewMemory(**(kept | dict(changes)), supersedes=record.id, dedupe=dedupe)
+
+
+def change_in_place(
+    work: RecordWork, record_id: str, changes: Mapping[str, Any], now: datetime
+) -> None:
+    """Change what is no value (and words that differ in Unicode form alone); the event keeps it."""
+    old = work.find(record_id)
+    if old is None or old.forgotten:
+        raise NotFound("memory", record_id)
+    was = {name: getattr(old, name) for name in changes if getattr(old, name) != changes[name]}
+    if not was:
+        return
+    new = replace(old, **changes)
+    key = same_key_of(new) if work.same_key(record_id) else STANDS_ALONE
+    work.change(record_id, same_key=key, **changes)
+    tags = was.pop("tags", ())
+    shown = {
+        name: value.isoformat() if isinstance(value, datetime) else value
+        for name, value in was.items()
+    }
+    work.tell(RecordEvent(record_id, "updated", now, tags=tags, details={"was": shown}))
+
+
+def _standing(work: RecordWork, record_id: str) -> MemoryRecord:
+    """The version that stands now where `record_id` stood."""
+    record = work.find(record_id)
+    if record is None or record.forgotten:
+        raise NotFound("memory", record_id)
+    while record.superseded_by is not None:
+        later = work.find(record.superseded_by)
+        if later is None or later.forgotten:
+            break
+        record = later
+    return record
+
+
+def _superseding(work: RecordWork, replaced: str, done: Put, at: datetime) -> Put:
+    """Close the replaced record, unless the path's own line has decided about it already."""
+    old, by = work.find(replaced), work.find(done.id)
+    assert old is not None
+    assert by is not None
+    in_line = old.path is not None and old.path == by.path
+    if in_line or old.valid_to is not None or by.valid_to is not None:
+        return done
+    work.change(replaced, valid_to=max(at, old.valid_from), superseded_by=by.id)
+    if by.supersedes is None:
+        work.change(by.id, supersedes=replaced)
+    return Put(by.id, "superseded")
+
+
+def _put_without_path(work: RecordWork, draft: Drafted) -> Put:
+    known = work.having(draft.same_key) if draft.same_key != STANDS_ALONE else ()
+    draft = _after(draft, known)
+    said = [one for one in known if _stands(one, draft.at)]
+    if said:
+        return _reinforce(work, said[-1], draft)
+    return _add(work, draft)
+
+
+def _after(draft: Drafted, known: Iterable[MemoryRecord]) -> Drafted:
+    """What is said now comes after what is known, by whichever server's clock that was noted.
+
+    Otherwise a value from a machine whose clock is a little late would go into history, unseen.
+    """
+    if not draft.is_now:
+        return draft
+    noted = (t for one in known for t in (one.valid_from, one.last_reinforced, one.valid_to) if t)
+    at = max((t for t in noted if t <= draft.at + CLOCKS_APART), default=draft.at)
+    if at <= draft.at:
+        return draft
+    moved = replace(draft.record, created_at=at, last_reinforced=at, valid_from=at)
+    return replace(draft, record=moved)
+
+
+def _stands(record: MemoryRecord, at: datetime) -> bool:
+    """Whether what is said at `at` can be the same as this record: not ended, not expired."""
+    ended = record.valid_to is not None and record.valid_to <= at
+    return not ended and not _expired(record, at)
+
+
+def _put_at_path(work: RecordWork, draft: Drafted, path: str, new_id: NewId) -> Put:
+    line = work.versions(path)
+    draft = _after(draft, line)
+    before = next((v for v in reversed(line) if v.valid_from <= draft.at), None)
+    if before is not None and _is_same(work, before, draft) and _stands(before, draft.at):
+        return _reinforce(work, before, draft)
+    if before is not None and before.last_reinforced > draft.at:
+        _split(work, before, draft.at, new_id)
+        line = work.versions(path)
+    after = next((v for v in line if v.valid_from > draft.at), None)
+    if after is not None and _is_same(work, after, draft):
+        if before is not None:
+            _end(work, before.id, draft.at, after.id)
+        work.change(after.id, valid_from=draft.at)
+        return _reinforce(work, after, draft)
+    record = replace(
+        draft.record,
+        valid_to=after.valid_from if after else None,
+        superseded_by=after.id if after else None,
+        supersedes=before.id if before else None,
+    )
+    done = _add(work, replace(draft, record=record))
+    if after is not None:
+        work.change(after.id, supersedes=done.id)
+    if before is None:
+        return done
+    _end(work, before.id, draft.at, done.id)
+    # A value that was past when it came replaced nothing that anybody could still recall.
+    return done if after is not None else Put(done.id, "superseded")
+
+
+def _is_same(work: RecordWork, record: MemoryRecord, draft: Drafted) -> bool:
+    return draft.same_key != STANDS_ALONE and work.same_key(record.id) == draft.same_key
+
+
+def _end(work: RecordWork, record_id: str, at: datetime, by: str) -> None:
+    """Let a version end at `at`, or earlier where it did already (what followed was forgotten)."""
+    old = work.find(record_id)
+    assert old is not None
+    end = at if old.valid_to is None else min(at, old.valid_to)
+    work.change(record_id, valid_to=end, superseded_by=by)
+
+
+def _split(work: RecordWork, record: MemoryRecord, at: datetime, new_id: NewId) -> None:
+    """Make a version of its own of the times after `at` at which this one was said again."""
+    events = [e for e in work.events(record.id) if e.kind in ("added", "restated")]
+    later = [event for event in events if event.at > at]
+    if not later:
+        return
+    tail = replace(
+        record,
+        id=new_id(),
+        created_at=later[0].at,
+        valid_from=later[0].at,
+        last_reinforced=later[-1].at,
+        reinforce_count=len(later) - 1,
+        tags=_joined(event.tags for event in later),
+        sources=_joined((e.source,) for e in later if e.source is not None),
+        conversation_id=later[0].conversation_id,
+        turn_index=later[0].turn_index,
+        supersedes=record.id,
+    )
+    work.add(tail, work.same_key(record.id))
+    if record.superseded_by is not None and work.find(record.superseded_by) is not None:
+        work.change(record.superseded_by, supersedes=tail.id)
+    earlier = [event for event in events if event.at <= at]
+    work.change(
+        record.id,
+        valid_to=tail.valid_from,
+        superseded_by=tail.id,
+        reinforce_count=record.reinforce_count - len(later),
+        last_reinforced=max((e.at for e in earlier), default=record.created_at),
+    )
+    work.move_events(later, tail.id)
+
+
+def _add(work: RecordWork, draft: Drafted) -> Put:
+    work.add(draft.record, draft.same_key)
+    work.tell(_said(draft, "added", draft.record))
+    return Put(draft.record.id, "added")
+
+
+def _reinforce(work: RecordWork, record: MemoryRecord, draft: Drafted) -> Put:
+    """One more occurrence: tags and sources joined, the longest life, the earliest beginning."""
+    new = draft.record
+    begun = min(record.valid_from, draft.at) if record.supersedes is None else record.valid_from
+    work.change(
+        record.id,
+        reinforce_count=record.reinforce_count + 1,
+        last_reinforced=max(record.last_reinforced, draft.at),
+        created_at=min(record.created_at, draft.at),
+        tags=_joined((record.tags, new.tags)),
+        sources=_joined((record.sources, new.sources)),
+        category=new.category if record.category is None else record.category,
+        parent=new.parent if record.parent is None else record.parent,
+        expires_at=_longest(record.expires_at, new.expires_at),
+        valid_from=min(begun, draft.at) if record.path is not None else begun,
+    )
+    work.tell(_said(draft, "restated", record))
+    return Put(record.id, "reinforced")
+
+
+def _said(draft: Drafted, kind: EventKind, record: MemoryRecord) -> RecordEvent:
+    new = draft.record
+    details: dict[str, Any] = {}
+    if new.category is not None and new.category != record.category:
+        details["category"] = new.category
+    return RecordEvent(
+        record.id,
+        kind,
+        draft.at,
+        tags=new.tags,
+        source=new.sources[0] if new.sources else None,
+        conversation_id=new.conversation_id,
+        turn_index=new.turn_index,
+        text=new.text if new.text != record.text else None,
+        details=details,
+    )
+
+
+def _expired(record: MemoryRecord, at: datetime) -> bool:
+    return record.expires_at is not None and record.expires_at <= at
+
+
+def _longest(one: datetime | None, other: datetime | None) -> datetime | None:
+    return None if one is None or other is None else max(one, other)
+
+
+def _joined(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(item for group in groups for item in group))
+
+
+def refuse_superseded(record: MemoryRecord) -> None:
+    """`InvalidInput` for a version that is not the present one: only that one's value changes."""
+    if record.valid_to is not None:
+        reason = f"it was superseded by {record.superseded_by}: change that one"
+        raise InvalidInput("id", record.id, reason)

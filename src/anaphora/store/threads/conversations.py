@@ -1,0 +1,158 @@
+"""What every store of conversations does, wherever it keeps them.
+
+Two keep this contract, held to it by one class of tests: `ConversationStore` (a Go file for each
+conversation) and `SqlConversationStore` (rows of the database of a home). The methods are told in
+`anaphora.store.threads.store`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from anaphora.store.disk import Identity
+from anaphora.values import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
+
+if TYPE_CHECKING:
+    from anaphora.store.sealing.home import Sealing
+    from anaphora.store.sql.engine import Truth
+    from anaphora.store.threads.sidecar import Sidecar
+    from anaphora.store.threads.sql_store import SqlConversationStore
+    from anaphora.store.threads.store import ConversationStore
+
+__all__ = ["DEFAULT_RECENT", "Conversations", "open_conversations"]
+
+DEFAULT_RECENT = 16
+
+
+class Conversations(Protocol):
+    """A store of conversations."""
+
+    @property
+    def directory(self) -> Path | None:
+        """The folder of the thread files; None where there are none."""
+        ...
+
+    @property
+    def enabled(self) -> bool:
+        """Whether it keeps anything."""
+        ...
+
+    @property
+    def failures(self) -> int:
+        """How often it only logged what the disk refused."""
+        ...
+
+    @property
+    def suffix(self) -> str:
+        """What the names of thread files end in."""
+        ...
+
+    def append(
+        self,
+        conversation_id: str,
+        role: str,
+        text: str,
+        *,
+        intent_id: str = "",
+        ts: datetime | None = None,
+        speaker: str | None = None,
+    ) -> bool:
+        """Keep one turn."""
+        ...
+
+    def append_user(self, conversation_id: str, text: str) -> bool:
+        """Keep what the user said."""
+        ...
+
+    def append_assistant(self, conversation_id: str, text: str, *, intent_id: str = "") -> bool:
+        """Keep what the assistant answered."""
+        ...
+
+    def extend(self, conversation_id: str, turns: Sequence[NewTurn], *, title: str = "") -> range:
+        """Keep several turns, all or none."""
+        ...
+
+    def recent(self, conversation_id: str, n: int = DEFAULT_RECENT) -> tuple[Turn, ...]:
+        """The last turns, oldest first."""
+        ...
+
+    def get(self, conversation_id: str) -> Thread | None:
+        """The whole conversation."""
+        ...
+
+    def list(self) -> tuple[ThreadSummary, ...]:
+        """Every conversation, newest first."""
+        ...
+
+    def delete(self, conversation_id: str) -> bool:
+        """Remove a conversation."""
+        ...
+
+    def redact(self, conversation_id: str, index: int) -> bool:
+        """Take the words of a turn out."""
+        ...
+
+    def set_title(self, conversation_id: str, title: str) -> bool:
+        """Give a conversation a title."""
+        ...
+
+    def problems(self) -> tuple[ThreadProblem, ...]:
+        """What could not be read."""
+        ...
+
+    def path(self, conversation_id: str) -> Path:
+        """The file of a conversation."""
+        ...
+
+    def read_file(self, conversation_id: str) -> tuple[bytes, Identity]:
+        """A conversation as the bytes of a Go file, and what tells this state of it apart."""
+        ...
+
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """Every conversation's id and file."""
+        ...
+
+
+def open_conversations(
+    truth: Truth,
+    sidecar: Sidecar,
+    sealing: Sealing,
+    folder: Path | None,
+    *,
+    clock: Callable[[], datetime] | None = None,
+    on_removed: Callable[[str], object] | None = None,
+) -> ConversationStore | SqlConversationStore:
+    """The conversations of the sidecar's namespace: files in `folder`, or rows of `truth`. Strict.
+
+    `folder` is None where truth is a server, from which other machines must see them too. A home
+    that was restored from such a server's backup has them in its own database, and keeps them.
+    """
+    if folder is None or _has_rows(truth, sidecar.namespace):
+        from anaphora.store.threads.sql_store import SqlConversationStore
+
+        return SqlConversationStore(
+            truth,
+            sidecar.namespace,
+            clock=clock,
+            sidecar=sidecar,
+            on_removed=on_removed,
+            sealer=sealing.rows,
+        )
+    from anaphora.store.threads.store import ConversationStore
+
+    return ConversationStore(
+        folder,
+        clock=clock,
+        strict=True,
+        sidecar=sidecar,
+        on_removed=on_removed,
+        form=sealing.threads(sidecar.namespace),
+    )
+
+
+def _has_rows(truth: Truth, namespace: str) -> bool:
+    statement = "SELECT 1 FROM thread WHERE namespace = :namespace LIMIT 1"
+    return bool(truth.rows(statement, {"namespace": namespace}))
