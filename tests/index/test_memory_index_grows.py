@@ -52,14 +52,14 @@ def test_a_lost_index_of_many_is_written_before_the_first_answer(
 ) -> None:
     """Where nothing of many memories is on the disk, the first question leaves all of it there."""
     with Memory.open(tmp_path, embedder="hashing") as memory:
-        memory.remember_many(_texts(90))
+        memory.remember_many(_texts(130))
     shutil.rmtree(tmp_path / "index")
     monkeypatch.setattr(memories, "MUCH", 40)
     with Memory.open(tmp_path, embedder="hashing") as memory:
         found = memory.recall("number 77", mode="words", top_k=1)
         assert found[0].text == "number 77 about vienna"
         written = _manifest(tmp_path).read_bytes()
-        assert all(one.id.encode() in written for one in memory.list(limit=90))
+        assert all(one.id.encode() in written for one in memory.list(limit=130))
     with Memory.open(tmp_path, embedder="hashing") as memory:
         assert memory.recall("violin", mode="words", top_k=20)
         assert _manifest(tmp_path).read_bytes() == written

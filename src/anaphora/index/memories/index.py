@@ -53,7 +53,7 @@ TAIL_SHARE: Final = 64
 MUCH: Final = 20_000
 """Texts that are written before the first answer: by word, a million of them fill gigabytes."""
 
-_TAIL_AT_CLOSE = 50
+_TAIL_AT_CLOSE = 100
 _STEP = 4096
 _ROUNDS = 3
 ResultT = TypeVar("ResultT")
