@@ -106,7 +106,8 @@ class ProjectParts:
     def close(self) -> None:
         """Finish what is under way and let go for good."""
         self._closing.set()
-        worker = self._worker
+        with self._lock:
+            worker = self._worker
         if worker is not None:
             worker.join()
         self.sections.close()

@@ -6,6 +6,7 @@ import shutil
 import threading
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -125,3 +126,44 @@ def test_a_rewrite_that_began_before_brings_no_forgotten_word_back(
         assert memory.ready(30)
     assert not [one for one in written_after if second.encode() in one]
     assert second.encode() not in _manifest(tmp_path).read_bytes()
+
+
+def test_forgetting_beside_a_rewrite_that_is_just_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call that has to wait for the background never meets a thread that has not begun."""
+    monkeypatch.setattr(memories, "TAIL_LIMIT", 1)
+    begun, failed = threading.Event(), []
+
+    class Slow(threading.Thread):
+        def start(self) -> None:
+            begun.set()
+            threading.Event().wait(0.3)
+            super().start()
+
+    with Memory.open(tmp_path, embedder="hashing") as memory:
+        memory.remember_many(_texts(20))
+        gone = memory.remember("the safe opens with xylograph").id
+        assert memory.ready(60)
+
+        def ask() -> None:
+            memory.remember_many(_texts(5, 50))
+            memory.recall("number 3")
+
+        asking = threading.Thread(target=ask)
+
+        def forget() -> None:
+            try:
+                memory.forget(gone)
+            except RuntimeError as error:
+                failed.append(error)
+
+        forgetting = threading.Thread(target=forget)
+        monkeypatch.setattr(memories, "threading", SimpleNamespace(Thread=Slow))
+        asking.start()
+        assert begun.wait(30)
+        forgetting.start()
+        forgetting.join(30)
+        asking.join(30)
+        assert not failed
+        assert not memory.recall("xylograph", mode="words").hits

@@ -147,7 +147,9 @@ class TurnIndex:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the background to end; False when `timeout` seconds did not suffice."""
-        worker = self._worker
+        with self._core.lock:
+            # Whoever begins one holds this lock: it is never seen before it has begun.
+            worker = self._worker
         if worker is not None:
             worker.join(timeout)
         return worker is None or not worker.is_alive()
