@@ -163,6 +163,35 @@ def test_a_write_that_was_in_the_way_of_another_is_begun_again(
     truth.close()
 
 
+@pytest.mark.promise("servers.conflicts")
+def test_a_write_is_begun_again_however_often_it_is_refused(
+    postgresql_url: str, truth_on: OpenOn
+) -> None:
+    """A writer that loses against others a hundred times in a row succeeds all the same."""
+    truth = truth_on(postgresql_url)
+    with truth.write("one") as write:
+        write.take()
+        # A sequence counts on even where the transaction that counted is undone.
+        for statement in (
+            "CREATE SEQUENCE refused",
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+            " IF nextval('refused') <= 100 THEN RAISE EXCEPTION 'in the way'"
+            " USING ERRCODE = '40001'; END IF; RETURN NEW; END $$",
+        ):
+            write.connection.execute(text(statement))
+    with truth.write("one") as write:
+        write.connection.execute(
+            text(
+                "CREATE TRIGGER refusing BEFORE INSERT ON head"
+                " FOR EACH ROW EXECUTE FUNCTION refuse()"
+            )
+        )
+    with truth.write("one") as write:
+        assert write.connection.execute(text("SELECT last_value FROM refused")).scalar() == 101
+        assert list(write.take()) == [2]
+    assert truth.version("one") == 2
+
+
 @pytest.mark.promise("servers.waiting")
 def test_no_write_waits_for_ever_for_a_machine_that_is_gone(
     postgresql_url: str, truth_on: OpenOn

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -30,8 +31,6 @@ __all__ = ["Truth", "Write", "open_truth"]
 
 _POSTGRES = re.compile(r"postgres(ql)?(\+psycopg)?://", re.IGNORECASE)
 _FILE_URL = "sqlite:///"
-# Each beginning that fails has seen another write of the namespace succeed.
-_BEGINNINGS = 20
 # Connections that a parent process opened. They must be neither used nor closed after a fork.
 _inherited: list[object] = []
 
@@ -162,11 +161,14 @@ class Truth:
         """A write that has its namespace's head, begun again where another one was in the way.
 
         A database that knows no READ COMMITTED refuses who has waited for the head (40001). By
-        then nothing was done, so nothing is done twice.
+        then nothing was done, so nothing is done twice. Such waiting is in no order, and one
+        writer of several may lose any number of times: only time ends it, as it ends a wait for
+        a lock.
         """
         from anaphora.store.sql import heads
 
-        for left in reversed(range(_BEGINNINGS)):
+        until = time.monotonic() + BUSY_SECONDS
+        while True:
             try:
                 with ExitStack() as begun:
                     transaction = self._transaction("write", anaphora_begin="BEGIN IMMEDIATE")
@@ -175,9 +177,8 @@ class Truth:
                     stack.enter_context(begun.pop_all())
                     return change
             except StoreError as error:
-                if not (left and was_in_the_way(error)):
+                if not was_in_the_way(error) or time.monotonic() > until:
                     raise
-        raise AssertionError("the last beginning raises or returns")
 
     def _plain_rows(
         self, statement: str, parameters: Mapping[str, str | int | None]
