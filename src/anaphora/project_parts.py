@@ -6,7 +6,6 @@ opened with its first use. It holds no logic of recall or storage.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from anaphora.context_values import IndexReport
 from anaphora.errors import EmbeddingError, NotFound, StoreError
+from anaphora.index.background import Background
 from anaphora.memory_values import Forgotten
 from anaphora.values import Check, Degraded
 
@@ -49,9 +49,7 @@ class ProjectParts:
     taking: NoteTaking
     recall: ContextRecall
     warming: WarmUpRecall
-    _worker: threading.Thread | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _closing: threading.Event = field(default_factory=threading.Event)
+    _worker: Background = field(default_factory=lambda: Background("anaphora-sections"))
 
     def index(
         self, root: str | Path, name: str | None, progress: Progress | None, *, embed: bool
@@ -66,7 +64,7 @@ class ProjectParts:
 
     def fill_vectors(self) -> None:
         """Embed what has no vector yet, of sections and notes. Waits for the model."""
-        while not self._closing.is_set():
+        while not self._worker.stopping.is_set():
             if not self.indexing.fill_vectors(limit=256):
                 break
         self.taking.fill_vectors()
@@ -88,13 +86,7 @@ class ProjectParts:
 
     def catch_up(self) -> None:
         """The same in the background, one at a time."""
-        with self._lock:
-            if self._closing.is_set() or (self._worker is not None and self._worker.is_alive()):
-                return
-            self._worker = threading.Thread(
-                target=self._fill_quietly, name="anaphora-sections", daemon=True
-            )
-            self._worker.start()
+        self._worker.begin(self._fill_quietly)
 
     def _fill_quietly(self) -> None:
         try:
@@ -105,11 +97,7 @@ class ProjectParts:
 
     def close(self) -> None:
         """Finish what is under way and let go for good."""
-        self._closing.set()
-        with self._lock:
-            worker = self._worker
-        if worker is not None:
-            worker.join()
+        self._worker.stop()
         self.sections.close()
 
 

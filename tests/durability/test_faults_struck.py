@@ -6,6 +6,7 @@ bench/syscall_faults.py does the same at every one of them.
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from tests.durability.campaign import FAULTS, Campaign, Tally, chosen
@@ -46,61 +47,36 @@ def test_the_groups_are_everything() -> None:
     assert {*KILLS, *FULL, *BROKEN, *SYNCS, *REFUSED} == set(FAULTS)
 
 
+def under(what: str, faults: tuple[str, ...], comes_of_it: str, mark: pytest.MarkDecorator) -> Any:
+    """A row of the test below: these faults, and what at least one of the runs must come to."""
+    return pytest.param(faults, comes_of_it, id=what, marks=mark)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.promise("durable.killed")
 @pytest.mark.parametrize("works", [THREADS, MEMORIES, NOTES, COPIES, (*SEALED, *IN_SEALED)])
-def test_killed_before_a_call_or_in_the_middle_of_a_write(
-    campaign: Campaign, works: tuple[str, ...]
+@pytest.mark.parametrize(
+    ("faults", "comes_of_it"),
+    [
+        # It opens with all that was acknowledged, each thing whole or not there.
+        under("killed", KILLS, "killed", pytest.mark.promise("durable.killed")),
+        # No room, a quota, a limit on sizes: all is as it was, and a retry works.
+        under("full disk", FULL, "refused", pytest.mark.promise("durable.refused")),
+        # A write, a name or a read fails once, and the next try does it.
+        under("fails once", BROKEN, "refused", pytest.mark.promise("durable.refused")),
+        # What was not synced is not acknowledged.
+        under("sync fails", SYNCS, "refused", pytest.mark.promise("durable.refused")),
+        # Read-only from some call on, rights lost, no descriptor left: all is kept.
+        under("not writable", REFUSED, "refused", pytest.mark.promise("durable.refused")),
+    ],
+)
+def test_a_fault_at_some_of_the_calls(
+    campaign: Campaign, works: tuple[str, ...], faults: tuple[str, ...], comes_of_it: str
 ) -> None:
-    """Killed there, a home opens with all that was acknowledged, each thing whole or not there."""
-    tally = struck(campaign, works, KILLS)
+    """Killed there or refused with an error of ours, a home keeps all that was acknowledged."""
+    tally = struck(campaign, works, faults)
     assert tally.flaws == []
-    assert tally.killed > 0
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-@pytest.mark.promise("durable.refused")
-@pytest.mark.parametrize("works", [THREADS, MEMORIES, NOTES, COPIES, (*SEALED, *IN_SEALED)])
-def test_a_full_disk_from_some_call_on(campaign: Campaign, works: tuple[str, ...]) -> None:
-    """No room, a quota, a limit on sizes: an error of ours, all as it was, and a retry works."""
-    tally = struck(campaign, works, FULL)
-    assert tally.flaws == []
-    assert tally.refused > 0
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-@pytest.mark.promise("durable.refused")
-@pytest.mark.parametrize("works", [THREADS, MEMORIES, NOTES, COPIES, (*SEALED, *IN_SEALED)])
-def test_a_disk_that_fails_once(campaign: Campaign, works: tuple[str, ...]) -> None:
-    """A write, a name or a read that fails gives an error of ours, and the next try does it."""
-    tally = struck(campaign, works, BROKEN)
-    assert tally.flaws == []
-    assert tally.refused > 0
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-@pytest.mark.promise("durable.refused")
-@pytest.mark.parametrize("works", [THREADS, MEMORIES, NOTES, COPIES, (*SEALED, *IN_SEALED)])
-def test_a_sync_that_fails(campaign: Campaign, works: tuple[str, ...]) -> None:
-    """What was not synced is not acknowledged: the call raises an error of ours."""
-    tally = struck(campaign, works, SYNCS)
-    assert tally.flaws == []
-    assert tally.refused > 0
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-@pytest.mark.promise("durable.refused")
-@pytest.mark.parametrize("works", [THREADS, MEMORIES, NOTES, COPIES, (*SEALED, *IN_SEALED)])
-def test_a_place_that_may_not_be_written(campaign: Campaign, works: tuple[str, ...]) -> None:
-    """Read-only from some call on, rights lost, no descriptor left: an error of ours, all kept."""
-    tally = struck(campaign, works, REFUSED)
-    assert tally.flaws == []
-    assert tally.refused > 0
+    assert getattr(tally, comes_of_it) > 0
 
 
 @pytest.mark.promise("durable.refused")

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from anaphora import Memory
+from anaphora.index import background
 from anaphora.index.memories import index as memories
 from anaphora.index.memories.word_files import write_bulk
 from anaphora.memory_values import NewMemory
@@ -159,7 +160,7 @@ def test_forgetting_beside_a_rewrite_that_is_just_beginning(
                 failed.append(error)
 
         forgetting = threading.Thread(target=forget)
-        monkeypatch.setattr(memories, "threading", SimpleNamespace(Thread=Slow))
+        monkeypatch.setattr(background, "threading", SimpleNamespace(Thread=Slow))
         asking.start()
         assert begun.wait(30)
         forgetting.start()

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from anaphora.index.memories import scan as memory_scan
 from anaphora.index.memories import sketch as memory_sketch
+from anaphora.index.memories.best import best_of
 from anaphora.index.memories.outline import Outline
 from anaphora.index.memories.scan import Scan
-from anaphora.index.memories.vectors import best_of
 from anaphora.index.nearest import Matrix, halves
 
 WIDTH = 48
@@ -43,7 +43,7 @@ def _small_is_big(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_scan, "BIG", 32)
     monkeypatch.setattr(memory_scan, "NEWER", 16)
     monkeypatch.setattr(memory_scan, "PATIENCE", 0)
-    monkeypatch.setattr(memory_scan, "STEP", 64)
+    monkeypatch.setattr(memory_scan, "_STEP", 64)
     monkeypatch.setattr(memory_scan, "FRESH", 8)
     monkeypatch.setattr(memory_sketch, "LEADING", 12)
     monkeypatch.setattr(memory_sketch, "_STEP", 64)
@@ -62,7 +62,7 @@ def test_the_best_are_those_of_a_whole_scan(
     """However alike the vectors, the best of any subset and their cosines are exact, ties too."""
     rng = np.random.default_rng(seed)
     matrix = _matrix(rng, texts, spread, parts)
-    scan = Scan(matrix, WIDTH)
+    scan = Scan(matrix, background=False)
     scan.warm()
     for step in range(2):
         vector = _units(rng, 2, spread)[1] if step else matrix.view().parts[0].copy()
@@ -87,7 +87,7 @@ def test_all_that_is_close_to_several_vectors_is_found(
     """However the vectors lie, every close pair is found, with its cosine, and none that is not."""
     rng = np.random.default_rng(seed)
     matrix = _matrix(rng, texts, spread, parts)
-    scan = Scan(matrix, WIDTH)
+    scan = Scan(matrix, background=False)
     for _ in range(2):
         vectors = np.concatenate((_units(rng, 3, spread), matrix.view().parts[:2]))
         found: dict[tuple[int, int], float] = {}
@@ -112,8 +112,8 @@ def test_no_rough_cosine_is_further_off_than_it_says(seed: int, count: int, spre
     rng = np.random.default_rng(seed)
     parts = _units(rng, count, spread)
     outline = Outline(WIDTH)
-    for upto in (count // 2, count):
-        outline.extend(parts[:upto])
+    outline.add(parts[: count // 2])
+    outline.add(parts[count // 2 :])
     assert len(outline) == count
     for vector in (*_units(rng, 3, spread), parts[-1], np.eye(1, WIDTH, dtype=np.float32)[0]):
         rough = outline.rough(vector)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from anaphora.errors import AnaphoraError, Closed, SealChanged
 from anaphora.index.ann import ANN_ERRORS
+from anaphora.index.background import Background
 from anaphora.index.memories.filters import MemoryFilters
 from anaphora.index.memories.rows import NEVER, MemoryRows, Moment
 from anaphora.index.memories.state import Candidates, MemoryState, Wanted
@@ -92,10 +93,12 @@ class MemoryIndex:
             MemoryRows(),
             MemoryFilters(),
             MemoryWords(self._words_folder, self._term, sealer.mark),
-            MemoryVectors(self._directory / "ann", records, vectors, embedder, cap),
+            MemoryVectors(
+                self._directory / "ann", records, vectors, embedder, cap, background=background
+            ),
         )
         self._seq = -1
-        self._worker: threading.Thread | None = None
+        self._worker = Background("anaphora-memory-index", self._lock)
         self._purging = threading.Lock()
         self._cut_short = threading.Event()
         self._closed = False
@@ -117,7 +120,7 @@ class MemoryIndex:
             if opening and self._background and self._state.words.waiting > MUCH:
                 self._write_words()
             if self._background and (self._words_due() or self._state.vectors.due()):
-                self._work_in_background()
+                self._worker.begin(self._settle_in_background)
             return changed
 
     def _open(self) -> int:
@@ -133,7 +136,7 @@ class MemoryIndex:
         for record in self._changed_since(bulk.upto if good else -1):
             row = state.rows.row(record.id)
             if row >= 0:
-                state.words.put(row, record.id, record.text)
+                state.words.put(row, self._document(record))
         state.words.purge()
         state.vectors.load(state.rows)
         return len(state.rows)
@@ -144,7 +147,7 @@ class MemoryIndex:
             changed += 1
             (row,) = state.rows.put([record])
             state.filters.changed(state.rows, [record])
-            state.words.put(row, record.id, record.text)
+            state.words.put(row, self._document(record))
         for seq, record_id in self._records.tombstones_since(self._seq):
             row = state.rows.delete(record_id, seq)
             if row >= 0:
@@ -236,24 +239,20 @@ class MemoryIndex:
         with self._purging:
             self._cut_short.set()
             try:
-                self.wait()
+                self._worker.wait()
             finally:
                 self._cut_short.clear()
             self.follow()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the background to end; False when `timeout` seconds did not suffice."""
-        with self._lock:
-            # Whoever begins one holds this lock: it is never seen before it has begun.
-            worker = self._worker
-        if worker is not None:
-            worker.join(timeout)
-        return worker is None or not worker.is_alive()
+        """Wait for the background to end; False when something took longer than `timeout` s."""
+        return self._worker.wait(timeout) and self._state.vectors.wait(timeout)
 
     def close(self) -> None:
         """End the background, write what is worth writing, let go. Safe to call twice."""
-        self.wait()
+        self._worker.stop()
         with self._lock:
+            self._state.vectors.close()
             if self._closed:
                 return
             worth = self._state.words.waiting > _TAIL_AT_CLOSE or self._state.words.stale
@@ -266,14 +265,6 @@ class MemoryIndex:
         words = self._state.words
         room = max(TAIL_LIMIT, words.bulk.meta.count // TAIL_SHARE)
         return words.waiting > room or words.stale
-
-    def _work_in_background(self) -> None:
-        if self._worker is not None and self._worker.is_alive():
-            return
-        self._worker = threading.Thread(
-            target=self._settle_in_background, name="anaphora-memory-index", daemon=True
-        )
-        self._worker.start()
 
     def _settle_in_background(self) -> None:
         # What cannot be written stays in memory and answers from there; a later change tries again.
@@ -330,8 +321,11 @@ class MemoryIndex:
         for record in self._changed_since(-1):
             if self._cut_short.is_set():
                 raise CutShort
-            found.append(document_of(record.id, record.text, self._term))
+            found.append(self._document(record))
         return found
+
+    def _document(self, record: MemoryRecord) -> Document:
+        return document_of(record.id, record.text, self._term)
 
     def _write_vectors(self) -> bool:
         with only_one(self._directory, "ann.lock") as held:

@@ -46,7 +46,7 @@ class Rough:
 
 
 class Outline:
-    """Codes of a growing number of parts. One thread at a time."""
+    """Codes of a growing number of parts. One thread adds to it, others may ask meanwhile."""
 
     def __init__(self, dimensions: int) -> None:
         self._codes = np.empty((0, dimensions), np.uint8)
@@ -58,31 +58,33 @@ class Outline:
     def __len__(self) -> int:
         return self._count
 
-    def extend(self, parts: Floats) -> None:
-        """Take in the parts (all of them, unit vectors) beyond those that are here."""
-        self._reserve(len(parts))
-        for start in range(self._count, len(parts), _STEP):
+    def add(self, parts: Floats) -> None:
+        """Take in more parts (unit vectors), behind those that are here."""
+        self._reserve(self._count + len(parts))
+        for start in range(0, len(parts), _STEP):
             some = parts[start : start + _STEP]
             scales = np.maximum(np.abs(some).max(axis=1), np.float32(1e-12)) / _PART_MOST
             codes = np.rint(some / scales[:, None])
             back = codes * scales[:, None]
             self._longest = max(self._longest, _longest(back))
             self._error = max(self._error, _longest(some - back))
-            end = start + len(some)
-            self._codes[start:end] = (codes + _MIDDLE).astype(np.uint8)
-            self._scales[start:end] = scales
-        self._count = max(self._count, len(parts))
+            end = self._count + len(some)
+            self._codes[self._count : end] = (codes + _MIDDLE).astype(np.uint8)
+            self._scales[self._count : end] = scales
+            # Last: who asks in another thread looks at so many.
+            self._count = end
 
     def rough(self, vector: Floats) -> Rough:
         """The approximate cosine of each part with a unit vector; the product, for any other."""
+        count = self._count
         scale = np.float32(max(float(np.abs(vector).max()), 1e-12) / _QUERY_MOST)
         code = np.rint(vector / scale)
         apart = float(np.linalg.norm(vector - code * scale))
         query = code.astype(np.int8)[:, None]
-        sums = _whole_product(self._codes[: self._count], query)[:, 0]
+        sums = _whole_product(self._codes[:count], query)[:, 0]
         sums -= _MIDDLE * int(code.sum())
         cosines = sums.astype(np.float32)
-        cosines *= self._scales[: self._count]
+        cosines *= self._scales[:count]
         cosines *= scale
         error = self._error * float(np.linalg.norm(vector)) + self._longest * apart + _ROUNDING
         return Rough(cosines, error)

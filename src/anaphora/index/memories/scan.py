@@ -2,7 +2,7 @@
 
 In: a matrix, unit queries. Out: cosines as an exact scan of all would give them, to the bit. Of a
 large matrix an outline is asked first: what it leaves could be among the best, and is computed. It
-never approximates.
+is made in the background; until it is there, everything is scanned. It never approximates.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.index.background import Background
 from anaphora.index.memories.outline import Outline, Rough
 from anaphora.index.memories.sketch import Sketch
 from anaphora.index.nearest import Matrix, MatrixView
@@ -23,49 +24,58 @@ BIG: Final = 8_192
 """From so many parts on an outline saves more than it costs to make."""
 
 NEWER: Final = 2_048
-"""Parts that the outline may lack: they are scanned as they are."""
+"""Parts that the outline may lack before it takes them in: they are scanned as they are."""
 
 PATIENCE: Final = 8
-"""Single questions for what is close that the outline answers before a sketch is begun for them."""
-
-STEP: Final = 8_192
-"""Parts that the sketch grows by with one of them: 20 ms."""
+"""Single questions for what is close that the outline answers before a sketch is made for them."""
 
 FRESH: Final = 256
-"""Parts that the sketch may lack: they are scanned as they are."""
+"""Parts that the sketch may lack before it takes them in: they are scanned as they are."""
 
+_STEP: Final = 8_192
 _LAST_DIGIT: Final = 1e-5
 
 Floats = NDArray[np.float32]
 
 
 class Scan:
-    """Answers from one matrix as it grows. One thread at a time."""
+    """Answers from one matrix as it grows. One thread at a time asks; its background is its own."""
 
-    def __init__(self, matrix: Matrix, dimensions: int) -> None:
+    def __init__(self, matrix: Matrix, *, background: bool = True) -> None:
         self._matrix = matrix
-        self._outline = Outline(dimensions)
-        self._sketch = Sketch()
+        self._background = background
+        self._worker = Background("anaphora-memory-scan")
+        self._outline: Outline | None = None
+        self._sketch: Sketch | None = None
         self._asked = 0
         # One question asks more than once for the same: (vector, parts, texts' cosines, error).
         self._last: tuple[Floats, int, Floats, float] | None = None
 
     def warm(self) -> None:
-        """Make the outline now rather than with the first question."""
-        view = self._matrix.view()
-        if len(view.parts) >= BIG:
-            self._outline.extend(view.parts)
+        """Begin the outline now rather than with the first question."""
+        self._keep_up(self._matrix.view())
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the background to end; False when `timeout` seconds did not suffice."""
+        return self._worker.wait(timeout)
+
+    def close(self) -> None:
+        """Begin no more in the background; what is under way ends soon."""
+        self._worker.stopping.set()
 
     def could_lead(
-        self, vector: Floats, texts: NDArray[np.int64], limit: int
+        self, vector: Floats, texts: NDArray[np.int64], limit: int, *, every: bool = False
     ) -> NDArray[np.intp] | slice:
-        """Which of `texts` could be among the best `limit` of them: places, or a slice of all."""
+        """Which of `texts` could be among the best `limit` of them: places, or a slice of all.
+
+        `every`: these are all that there are, in order.
+        """
         if not 0 < limit < len(texts):
             return slice(None)
         found, error = self._found(vector)
         if not error:
             return slice(None)
-        rough = found[texts]
+        rough = found if every else found[texts]
         cut = len(rough) - limit
         # Whoever is among the best is at least as near as the last of `limit`, less its error.
         least = np.partition(rough, cut)[cut] - 2.0 * error
@@ -74,8 +84,9 @@ class Scan:
     def exact(self, vector: Floats, texts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The cosine of the best part of each of `texts`."""
         view = self._matrix.view()
-        if self._last is not None and self._fits(vector, view) and not self._last[3]:
-            return self._last[2][texts].astype(np.float64)
+        last = self._last
+        if last is not None and self._fits(vector, view) and not last[3]:
+            return last[2][texts].astype(np.float64)
         if len(view.parts) < BIG and len(texts) > len(view.starts) // 8:
             return self._found(vector)[0][texts].astype(np.float64)
         return view.some(vector, texts).astype(np.float64)
@@ -110,13 +121,13 @@ class Scan:
     ) -> NDArray[np.int64] | None:
         """The parts that could be so close, by the sketch; None while the outline is quicker."""
         self._asked += 1
-        if self._asked > PATIENCE and len(view.parts) - len(self._sketch) > FRESH:
-            # Some of it with each question: all at once would keep one of them waiting.
-            self._sketch.extend(view.parts, STEP)
-        known = len(self._sketch)
-        if len(view.parts) - known > NEWER:
+        self._keep_up(view)
+        sketch = self._sketch
+        if sketch is None or len(view.parts) - len(sketch) > NEWER:
             return None
-        found = self._sketch.could_be(vector, closer)
+        # Looked at once: the background may add to it meanwhile.
+        known = len(sketch)
+        found = sketch.could_be(vector, closer, known)
         if found is None:
             return None
         # Another sum than that of the exact scan, which decides: it differs in the last digit.
@@ -128,8 +139,10 @@ class Scan:
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Places of all pairs that could be so close: (among `vectors`, among the parts)."""
         if len(view.parts) >= BIG:
-            self._sketch.extend(view.parts)
-            yield from self._sketch.pairs(vectors, view.parts, closer)
+            # Whoever asks begins the background, so none begins while this is waited for.
+            self._worker.wait()
+            sketch = self._sketched(view, len(view.parts))
+            yield from sketch.pairs(vectors, view.parts, closer)
         elif len(view.parts):
             # The bound of the sketch is not needed for few; their rounding may differ from below.
             near = (vectors @ view.parts.T).ravel() >= closer - 1e-4
@@ -144,20 +157,63 @@ class Scan:
         """Cosines of all texts, and how far they can be from the exact ones (0: these are)."""
         view = self._matrix.view()
         if self._last is None or not self._fits(vector, view):
-            if len(view.parts) < BIG:
+            self._keep_up(view)
+            outline = self._outline
+            if outline is None:
                 found, error = view.best(vector), 0.0
             else:
-                rough = self._rough(vector, view)
+                rough = _rough(outline, vector, view)
                 found, error = view.best_parts(rough.cosines), rough.error
             self._last = (vector, len(view.parts), found, error)
         return self._last[2], self._last[3]
 
-    def _rough(self, vector: Floats, view: MatrixView) -> Rough:
-        if len(view.parts) - len(self._outline) > NEWER:
-            self._outline.extend(view.parts)
-        rough = self._outline.rough(vector)
-        newer = view.parts[len(self._outline) :]
-        if not len(newer):
-            return rough
-        exact = np.einsum("ij,j->i", newer, vector)
-        return Rough(np.concatenate((rough.cosines, exact)), rough.error)
+    # What is made in the background.
+
+    def _keep_up(self, view: MatrixView) -> None:
+        if not self._due(view):
+            return
+        if self._background:
+            self._worker.begin(lambda: self._catch_up(view))
+        else:
+            self._catch_up(view)
+
+    def _due(self, view: MatrixView) -> bool:
+        count = len(view.parts)
+        if count < BIG:
+            return False
+        if self._outline is None or count - len(self._outline) > NEWER:
+            return True
+        sketched = 0 if self._sketch is None else len(self._sketch)
+        return self._asked > PATIENCE and count - sketched > FRESH
+
+    def _catch_up(self, view: MatrixView) -> None:
+        """Take in what is newer, some of it at a time: whoever closes does not wait for long."""
+        count = len(view.parts)
+        outline = Outline(view.parts.shape[1]) if self._outline is None else self._outline
+        for start in range(len(outline), count, _STEP):
+            if self._worker.stopping.is_set():
+                return
+            outline.add(view.parts[start : start + _STEP])
+        self._outline = outline
+        if self._asked > PATIENCE:
+            for end in range(0 if self._sketch is None else self._sketch.taken, count, _STEP):
+                if self._worker.stopping.is_set():
+                    return
+                self._sketched(view, min(count, end + _STEP))
+            self._sketched(view, count).encode()
+
+    def _sketched(self, view: MatrixView, upto: int) -> Sketch:
+        if self._sketch is None:
+            self._sketch = Sketch(view.parts)
+        self._sketch.extend(view.parts, upto)
+        return self._sketch
+
+
+def _rough(outline: Outline, vector: Floats, view: MatrixView) -> Rough:
+    rough = outline.rough(vector)
+    # The outline may have grown since: it says itself how many it looked at.
+    newer = view.parts[len(rough.cosines) :]
+    if not len(newer):
+        return Rough(rough.cosines[: len(view.parts)], rough.error)
+    exact = np.einsum("ij,j->i", newer, vector)
+    return Rough(np.concatenate((rough.cosines, exact)), rough.error)

@@ -38,44 +38,49 @@ Places = NDArray[np.int64]
 
 
 class Sketch:
-    """Short forms of a growing number of parts. One thread at a time."""
+    """Short forms of a growing number of parts. One thread adds to it, others may ask meanwhile."""
 
-    def __init__(self) -> None:
-        self._axes: Floats | None = None
-        self._rows = np.empty((0, LEADING + 1), np.float32)
+    def __init__(self, parts: Floats) -> None:
+        # The directions of these serve all that come: should they fit badly, the bound is looser.
+        self._axes = _leading(parts)
+        self._rows = np.empty((0, self._axes.shape[1] + 1), np.float32)
+        self._codes = Outline(self._rows.shape[1])
         self._count = 0
-        self._codes: Outline | None = None
 
     def __len__(self) -> int:
+        """How many parts it has: all that a single question needs of them."""
+        return len(self._codes)
+
+    @property
+    def taken(self) -> int:
+        """How many it has for `pairs`."""
         return self._count
 
-    def extend(self, parts: Floats, most: int | None = None) -> None:
-        """Take in the parts (all of them) beyond those that are here, at most so many of those."""
-        end = len(parts) if most is None else min(len(parts), self._count + most)
-        if self._axes is None:
-            self._axes = _leading(parts)
-            self._rows = np.empty((0, self._axes.shape[1] + 1), np.float32)
-        if len(parts) > len(self._rows):
+    def extend(self, parts: Floats, upto: int) -> None:
+        """Take in the first `upto` of the parts, but for those that are here, for `pairs`."""
+        if upto > len(self._rows):
             room = len(parts) + min(len(parts) // 2, _STEP) * bool(self._count)
             rows = np.empty((room, self._rows.shape[1]), np.float32)
             rows[: self._count] = self._rows[: self._count]
             self._rows = rows
-        for start in range(self._count, end, _STEP):
-            some = parts[start : min(start + _STEP, end)]
+        for start in range(self._count, upto, _STEP):
+            some = parts[start : min(start + _STEP, upto)]
             self._rows[start : start + len(some)] = _short(some, self._axes)
-        self._count = end
+            self._count = start + len(some)
 
-    def could_be(self, vector: Floats, closer: float) -> Places | None:
-        """Places of the parts that could be so close to one vector, None where that is too many."""
-        if self._axes is None:
-            return np.empty(0, np.int64)
-        if self._codes is None:
-            self._codes = Outline(self._rows.shape[1])
+    def encode(self) -> None:
+        """Make what was taken in ready for `could_be`."""
         # One question reads all rows once: the fewer bytes they have the better.
-        self._codes.extend(self._rows[: self._count])
+        self._codes.add(self._rows[len(self._codes) : self._count])
+
+    def could_be(self, vector: Floats, closer: float, upto: int) -> Places | None:
+        """Places of the parts that could be so close to one vector, None where that is too many.
+
+        Of the first `upto`, which is no more than `len`.
+        """
         rough = self._codes.rough(_short(vector[None], self._axes)[0])
-        found = np.flatnonzero(rough.cosines >= closer - _ROUNDING - rough.error)
-        return None if len(found) > _TOO_MANY * self._count else found
+        found = np.flatnonzero(rough.cosines[:upto] >= closer - _ROUNDING - rough.error)
+        return None if len(found) > _TOO_MANY * upto else found
 
     def pairs(
         self, vectors: Floats, parts: Floats, closer: float
@@ -84,7 +89,6 @@ class Sketch:
 
         `parts` are those that were taken in, all of them.
         """
-        assert self._axes is not None
         short = _short(vectors, self._axes)
         for start in range(0, self._count, _STEP):
             end = min(start + _STEP, self._count)

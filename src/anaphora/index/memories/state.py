@@ -15,9 +15,10 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.index.memories.best import Nearest
 from anaphora.index.memories.filters import MemoryFilters
 from anaphora.index.memories.rows import NEVER, MemoryRows, Moment
-from anaphora.index.memories.vectors import MemoryVectors, Nearest
+from anaphora.index.memories.vectors import MemoryVectors
 from anaphora.index.memories.words import MemoryWords
 from anaphora.rank.memories import MemoryCandidates
 from anaphora.store.filters import Filter

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from anaphora.index.ann import AnnMeta, AnnStore, Batch, available
 from anaphora.index.memories.batches import starts_of, whole_records
+from anaphora.index.memories.best import Nearest, best_of, best_part
 from anaphora.index.memories.rows import MemoryRows
 from anaphora.index.memories.scan import Scan
 from anaphora.index.nearest import Growing, Matrix, wholes
@@ -26,7 +27,7 @@ from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorBatch
 from anaphora.store.sql.in_lists import ids_named
 
-__all__ = ["DEFAULT_CAP", "MemoryVectors", "Nearest", "best_of"]
+__all__ = ["DEFAULT_CAP", "MemoryVectors"]
 
 DEFAULT_CAP: Final = 150_000
 """Parts that are scanned in memory; beyond, LanceDB holds the bulk. 0 means always LanceDB."""
@@ -62,15 +63,6 @@ Cosines: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Nearest:
-    """The nearest rows with their cosines, best first; `exact` is False for an approximation."""
-
-    rows: NDArray[np.int64]
-    cosines: NDArray[np.float64]
-    exact: bool = True
-
-
-@dataclass(frozen=True, slots=True)
 class _Kept:
     """The rows of a mask with vectors in memory, and their places there; how many are elsewhere."""
 
@@ -79,6 +71,8 @@ class _Kept:
     texts: NDArray[np.int64]
     far: int
     lacking: int
+    # Whether these are all texts of the matrix, in their order: nothing need be picked from it.
+    every: bool
 
 
 class MemoryVectors:
@@ -91,8 +85,11 @@ class MemoryVectors:
         vectors: RecordVectors,
         embedder: tuple[str, int],
         cap: int | None = DEFAULT_CAP,
+        *,
+        background: bool = True,
     ) -> None:
         self._records = records
+        self._background = background
         self._vectors = vectors
         self._embedder, self._dimensions = embedder
         # None: never on disk (a sealed home, whose vectors must not lie there in the clear).
@@ -106,7 +103,7 @@ class MemoryVectors:
         self.lost = ""
         self._ids: Sequence[str] = ()
         self._matrix = Matrix(self._dimensions)
-        self._scan = Scan(self._matrix, self._dimensions)
+        self._scan = Scan(self._matrix, background=self._background)
         self._entries = Growing()
         # The row that each text of the matrix came for; another text may have taken its place.
         self._row_of = Growing()
@@ -148,6 +145,7 @@ class MemoryVectors:
 
     def load(self, rows: MemoryRows) -> None:
         """Take in every vector there is."""
+        self.close()
         self.reset()
         if self._cap is not None and available():
             self._take_bulk(self.ann.open(), rows)
@@ -168,6 +166,14 @@ class MemoryVectors:
         self._fit(len(rows))
         self._in_bulk[:] = False
         self._in_bulk[self._bulk_rows[self._bulk_rows >= 0]] = True
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for what is made in the background to be there; False when it took longer."""
+        return self._scan.wait(timeout)
+
+    def close(self) -> None:
+        """Make nothing more in the background."""
+        self._scan.close()
 
     def follow(self, rows: MemoryRows) -> None:
         """Take in vectors that are newer than `upto`."""
@@ -234,7 +240,9 @@ class MemoryVectors:
             rows = np.flatnonzero(keep & (entry >= 0))
             far = int((keep & self._in_bulk[: len(keep)]).sum())
             lacking = int(keep.sum()) - len(rows) - far
-            self._kept = _Kept(keep, rows, entry[rows], far, lacking)
+            texts = entry[rows]
+            every = np.array_equal(texts, np.arange(len(self._matrix)))
+            self._kept = _Kept(keep, rows, texts, far, lacking, every)
         return self._kept
 
     # Answers.
@@ -242,7 +250,7 @@ class MemoryVectors:
     def nearest(self, vector: NDArray[np.float32], keep: NDArray[np.bool_], limit: int) -> Nearest:
         """The `limit` rows of `keep` (N,) that are nearest to a unit vector."""
         kept = self._of(keep)
-        lead = self._scan.could_lead(vector, kept.texts, limit)
+        lead = self._scan.could_lead(vector, kept.texts, limit, every=kept.every)
         near = best_of(kept.rows[lead], self._scan.exact(vector, kept.texts[lead]), limit)
         if not kept.far:
             return near
@@ -321,7 +329,7 @@ class MemoryVectors:
             rows = self._rows_of(keys)
             good = rows >= 0
             good[good] = keep[rows[good]]
-            found = best_of(*_best_part(rows[good], cosines[good]), limit)
+            found = best_of(*best_part(rows[good], cosines[good]), limit)
             everything = len(keys) < asked
             if len(found.rows) >= wanted or (everything and exact):
                 return Nearest(found.rows, found.cosines, exact)
@@ -340,7 +348,7 @@ class MemoryVectors:
             found_rows.append(rows[good])
             found_cosines.append((vectors[good] @ vector).astype(np.float32))
         rows, cosines = np.concatenate(found_rows), np.concatenate(found_cosines)
-        return best_of(*_best_part(rows, cosines), limit)
+        return best_of(*best_part(rows, cosines), limit)
 
     def _rows_of(self, seqs: NDArray[np.int64]) -> NDArray[np.int64]:
         """Rows by the numbers of their vectors; -1 for those that are gone or replaced."""
@@ -379,22 +387,3 @@ class MemoryVectors:
     def _ask(self, statement: str, **values: str | int | None) -> list[tuple[Any, ...]]:
         named = {"namespace": self._records.namespace, "embedder": self._embedder}
         return self._records.truth.rows(statement, {**named, **values})
-
-
-def best_of(rows: NDArray[np.int64], cosines: NDArray[np.float64], limit: int) -> Nearest:
-    """The best `limit`, and what ties with the last of them: a cut must not decide a tie."""
-    if 0 < limit < len(rows):
-        cut = len(rows) - limit
-        keep = cosines >= np.partition(cosines, cut)[cut]
-        rows, cosines = rows[keep], cosines[keep]
-    order = np.argsort(-cosines, kind="stable")
-    return Nearest(rows[order], cosines[order])
-
-
-def _best_part(
-    rows: NDArray[np.int64], cosines: NDArray[np.float32]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    own, where = np.unique(rows, return_inverse=True)
-    best = np.full(len(own), -np.inf)
-    np.maximum.at(best, where, cosines)
-    return own, best

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.memories.word_files import Bulk, Document, document_of, remove
-from anaphora.index.turns.words import WORD_INDEX_ERRORS, MainWords, Tail, idf, tail_scores
+from anaphora.index.memories.word_files import FILES, Bulk, Document
+from anaphora.index.turns.words import MainWords, Tail, idf, tail_scores
+from anaphora.index.word_rows import WordRows
 
 if TYPE_CHECKING:
     import tantivy
@@ -57,90 +58,17 @@ class _Found(MainWords):
         return Query.boolean_query([(Occur.Should, Query.const_score_query(n, 0.0)) for n in named])
 
 
-class MemoryWords:
+class MemoryWords(WordRows[Bulk, Document, _Found, Tail]):
     """The words of one namespace's memories, by row. One thread at a time."""
 
     def __init__(
         self, folder: Path, term: Callable[[str], str] | None = None, mark: str = ""
     ) -> None:
-        self.folder = folder
-        self._mark = mark
-        self.bulk = Bulk()
-        self.stale = False
-        self._term = term
-        self._main: _Found | None = None
-        self._row_of = np.full(1, -1, np.int64)
-        self._doc_of: dict[int, int] = {}
-        self._waiting: dict[int, Document] = {}
-        # Made with the first question: whole texts are quicker to write down than to keep by word.
-        self._tail: Tail | None = None
+        super().__init__(folder, FILES, term, mark)
         self._lengths = np.zeros(0, np.int32)
 
-    def open(self, bulk: Bulk, row_of: Callable[[str], int], known_upto: int) -> bool:
-        """Answer from `bulk`, whose files lie in the folder; False where they do not fit it.
-
-        What waits in the tail stays there unless the bulk has it. `stale` is set where the bulk
-        holds memories that are gone as of `known_upto`.
-        """
-        if not bulk.meta.generation:
-            return False
-        try:
-            main = _Found(self.folder / bulk.meta.generation, bulk.meta)
-        except WORD_INDEX_ERRORS:
-            return False
-        rows = np.fromiter((row_of(one) for one in bulk.ids), np.int64, len(bulk.ids))
-        self.stale = bool((rows < 0).any()) and bulk.upto <= known_upto
-        self._main, self.bulk = main, bulk
-        self._row_of = np.concatenate((np.full(1, -1, np.int64), rows))
-        self._doc_of = {row: doc for doc, row in enumerate(rows.tolist(), 1) if row >= 0}
-        waiting, self._waiting, self._tail = self._waiting, {}, None
-        for row, document in waiting.items():
-            self._put(row, document)
-        return True
-
-    def purge(self) -> None:
-        """Take what was forgotten off the disk at once; what is open here goes on answering."""
-        if self.stale and self.bulk.meta.generation:
-            remove(self.folder, self.bulk.meta.generation, self._mark)
-
-    @property
-    def waiting(self) -> int:
-        """How many texts are in memory alone."""
-        return len(self._waiting)
-
-    def documents(self) -> list[Document]:
-        """What waits to be written, oldest first."""
-        return list(self._waiting.values())
-
-    def put(self, row: int, record_id: str, text: str) -> None:
-        """Take in the text of a memory, new or as it was."""
-        self._put(row, document_of(record_id, text, self._term))
-
-    def _put(self, row: int, document: Document) -> None:
-        doc = self._doc_of.get(row, 0)
-        if doc and self.bulk.digests[doc - 1] == document.digest:
-            self._take_back(row)
-            return
-        self._drop_from_bulk(row)
-        if self._waiting.get(row) != document:
-            self._take_back(row)
-            self._waiting[row] = document
-            self._add([(row, document)])
-
-    def drop(self, row: int) -> None:
-        """A memory was deleted: its words count no more, and must leave the disk (`stale`)."""
-        self._drop_from_bulk(row)
-        self._take_back(row)
-
-    def _drop_from_bulk(self, row: int) -> None:
-        doc = self._doc_of.pop(row, 0)
-        if doc:
-            self._row_of[doc] = -1
-            self.stale = True
-
-    def _take_back(self, row: int) -> None:
-        if self._waiting.pop(row, None) is not None:
-            self._tail = None
+    def _opened(self, place: Path, bulk: Bulk) -> _Found:
+        return _Found(place, bulk.meta)
 
     def weights(self, terms: Sequence[str]) -> dict[str, float]:
         """The IDF of each distinct term, of those too that no memory holds: they are the rarest."""
@@ -216,7 +144,8 @@ class MemoryWords:
         return self._tail
 
     def _add(self, documents: Iterable[tuple[int, Document]]) -> None:
-        if self._tail is None:
+        tail = self._tail
+        if tail is None:
             return
         for row, document in documents:
             if row >= len(self._lengths):
@@ -224,7 +153,7 @@ class MemoryWords:
                 grown[: len(self._lengths)] = self._lengths
                 self._lengths = grown
             self._lengths[row] = document.length
-            self._tail.add([(row, document.tokens)])
+            tail.add([(row, document.tokens)])
 
 
 def _share(scores: NDArray[np.float64], weights: Mapping[str, float]) -> NDArray[np.float64]:

@@ -1,18 +1,13 @@
 """The bulk of the sections' words on disk: tantivy, one field each for path, title and body.
 
-In: documents, weighted terms. Out: BM25 scores by document number; a manifest of what is there.
+In: documents, weighted terms. Out: BM25 scores by document number; what lies there.
 It never knows rows, and nothing of it is truth: a folder that does not fit its manifest is made
 again. Only one process may write at a time.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import shutil
-import uuid
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -20,15 +15,17 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.index.generations import WordBulk, WordFiles, digest_of, length_of, tokens_of
 from anaphora.index.sections.forward import lines_of, load_lines, save_lines
 from anaphora.index.turns.words import WORD_INDEX_ERRORS, signature
-from anaphora.text import ANALYSER, analyse
+from anaphora.text import ANALYSER
 
 if TYPE_CHECKING:
     import tantivy
 
 __all__ = [
     "FIELDS",
+    "FILES",
     "FoundSections",
     "SectionBulk",
     "SectionDocument",
@@ -43,9 +40,7 @@ __all__ = [
 
 FIELDS: Final = ("path", "title", "body")
 
-_MANIFEST: Final = "sections.json"
 _FORM: Final = "2"
-_DIGITS: Final = 16
 _HEAP: Final = 32_000_000
 
 
@@ -67,7 +62,7 @@ class SectionDocument:
     @property
     def lengths(self) -> tuple[int, ...]:
         """How many tokens each field has."""
-        return tuple(text.count(" ") + 1 if text else 0 for text in self.texts)
+        return tuple(map(length_of, self.texts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +76,22 @@ class SectionMeta:
 
 
 @dataclass(frozen=True, slots=True)
-class SectionBulk:
-    """What is on disk: document n (from 1) is `ids[n - 1]` with tokens of that digest.
-
-    `upto` is the number of truth that it was written at: what changed later may differ.
-    """
+class SectionBulk(WordBulk[SectionMeta]):
+    """What is on disk: document n (from 1) is section or note `ids[n - 1]`."""
 
     meta: SectionMeta = field(default_factory=SectionMeta)
-    upto: int = -1
-    ids: tuple[str, ...] = ()
-    digests: tuple[str, ...] = ()
+
+
+def _meta(generation: str, count: int, tokens: Sequence[int], signed: int) -> SectionMeta:
+    if len(tokens) != len(FIELDS):
+        raise ValueError("words of other fields")
+    return SectionMeta(generation, count, tuple(tokens), signed)
+
+
+FILES: Final = WordFiles("sections.json", ("form", f"{_FORM}/{ANALYSER}"), SectionBulk, _meta)
+read_bulk = FILES.read
+remove = FILES.remove
+remove_foreign = FILES.remove_foreign
 
 
 def document_of(
@@ -101,34 +102,8 @@ def document_of(
     `path` is a file's path or a note's source, `title` a heading path or qualified symbol.
     """
 
-    def tokens(text: str) -> str:
-        found = analyse(text)
-        return " ".join(found if term is None else [term(token) for token in found])
-
-    texts = (tokens(path), tokens(title), tokens(body))
-    joined = "\n".join(texts).encode("utf-8", "surrogatepass")
-    digest = hashlib.blake2b(joined, digest_size=_DIGITS // 2)
-    return SectionDocument(key, *texts, digest.hexdigest())
-
-
-def read_bulk(folder: Path, mark: str = "") -> SectionBulk:
-    """What the manifest in `folder` says; an empty bulk where there is none that can be read.
-
-    `mark` tells words of one key from those of another, and from clear ones ("").
-    """
-    try:
-        found = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
-        if found["form"] != _form(mark):
-            return SectionBulk()
-        generation, count, tokens, signed = found["meta"]
-        digests = found["digests"]
-        cut = tuple(digests[at : at + _DIGITS] for at in range(0, len(digests), _DIGITS))
-        meta = SectionMeta(generation, count, tuple(tokens), signed)
-        bulk = SectionBulk(meta, found["upto"], tuple(found["ids"]), cut)
-    except (OSError, ValueError, KeyError, TypeError):
-        return SectionBulk()
-    whole = meta.count == len(bulk.ids) == len(cut) and len(meta.tokens) == len(FIELDS)
-    return bulk if whole else SectionBulk()
+    texts = (tokens_of(path, term), tokens_of(title, term), tokens_of(body, term))
+    return SectionDocument(key, *texts, digest_of("\n".join(texts)))
 
 
 def look_at(folder: Path, mark: str = "") -> tuple[int, str | None]:
@@ -144,12 +119,6 @@ def look_at(folder: Path, mark: str = "") -> tuple[int, str | None]:
     return bulk.meta.count, None
 
 
-def remove_foreign(folder: Path, mark: str) -> None:
-    """Remove words that a home of another key, or a clear one, has left in a sealed home."""
-    if mark and (folder / _MANIFEST).exists() and not read_bulk(folder, mark).meta.generation:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def write_bulk(
     folder: Path,
     seen: SectionBulk,
@@ -162,37 +131,15 @@ def write_bulk(
     A document that replaces one of `seen` is written behind it under the same key: the later one
     counts. None where the disk refuses. Only one process may be in here at a time.
     """
-    meta = seen.meta
-    if meta.generation and _signature(folder / meta.generation) != meta.signature:
-        return None
-    generation = meta.generation or uuid.uuid4().hex
-    place = folder / generation
-    lengths = np.array([d.lengths for d in documents], np.int64).reshape(-1, len(FIELDS))
-    tokens = tuple((np.array(meta.tokens, np.int64) + lengths.sum(axis=0)).tolist())
-    try:
-        _extend(place, meta.count + 1, documents)
-        save_lines(place, meta.count + 1, [lines_of(one.texts) for one in documents])
-        count = meta.count + len(documents)
-        bulk = SectionBulk(
-            SectionMeta(generation, count, tokens, signature(place)),
-            upto,
-            (*seen.ids, *(d.key for d in documents)),
-            (*seen.digests, *(d.digest for d in documents)),
-        )
-        _write_manifest(folder, bulk, mark)
-    except WORD_INDEX_ERRORS:
-        shutil.rmtree(place, ignore_errors=True)
-        return None
-    _remove_all_but(folder, generation)
-    return bulk
 
+    def extend(place: Path) -> SectionMeta:
+        lengths = np.array([d.lengths for d in documents], np.int64).reshape(-1, len(FIELDS))
+        tokens = tuple((np.array(seen.meta.tokens, np.int64) + lengths.sum(axis=0)).tolist())
+        _extend(place, seen.meta.count + 1, documents)
+        save_lines(place, seen.meta.count + 1, [lines_of(one.texts) for one in documents])
+        return SectionMeta(place.name, seen.meta.count + len(documents), tokens, signature(place))
 
-def remove(folder: Path, generation: str, mark: str = "") -> None:
-    """Remove one generation, and the manifest if it is about that one."""
-    if read_bulk(folder, mark).meta.generation == generation:
-        with suppress(OSError):
-            (folder / _MANIFEST).unlink(missing_ok=True)
-    shutil.rmtree(folder / generation, ignore_errors=True)
+    return FILES.write(folder, seen, upto, documents, mark, extend)
 
 
 class FoundSections:
@@ -252,39 +199,6 @@ class FoundSections:
 
 
 _NOTHING: Final = (np.empty(0, np.int64), np.empty(0))
-
-
-def _form(mark: str) -> str:
-    return f"{_FORM}/{ANALYSER}{mark}"
-
-
-def _write_manifest(folder: Path, bulk: SectionBulk, mark: str) -> None:
-    meta = bulk.meta
-    value = {
-        "form": _form(mark),
-        "meta": [meta.generation, meta.count, meta.tokens, meta.signature],
-        "upto": bulk.upto,
-        "ids": bulk.ids,
-        "digests": "".join(bulk.digests),
-    }
-    fresh = folder / f"{_MANIFEST}.new"
-    fresh.write_text(json.dumps(value), encoding="utf-8")
-    fresh.replace(folder / _MANIFEST)
-
-
-def _remove_all_but(folder: Path, generation: str) -> None:
-    """Remove other generations: they can hold words that were forgotten."""
-    with suppress(OSError):
-        for place in list(folder.iterdir()):
-            if place.is_dir() and place.name != generation:
-                shutil.rmtree(place, ignore_errors=True)
-
-
-def _signature(folder: Path) -> int:
-    try:
-        return signature(folder)
-    except OSError:
-        return -1
 
 
 def _extend(folder: Path, first: int, documents: Sequence[SectionDocument]) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.errors import AnaphoraError, Closed, SealChanged
+from anaphora.index.background import Background
 from anaphora.index.one_writer import only_one
 from anaphora.index.sections.follow import Changed, SectionFollower
 from anaphora.index.sections.rows import SectionRows
@@ -88,7 +89,7 @@ class SectionIndex:
         self._seq = -1
         # Whether the words on disk were removed, or are not those that answer here.
         self._purged = False
-        self._worker: threading.Thread | None = None
+        self._worker = Background("anaphora-section-index", self._lock)
         self._closed = False
 
     # Following.
@@ -124,7 +125,7 @@ class SectionIndex:
             if changed.forgotten:
                 self._forget_words()
             if self._background and self._due():
-                self._work_in_background()
+                self._worker.begin(self._settle_in_background)
             return len(self._state.rows) if since < 0 else count + done
 
     def _empty(self) -> SectionState:
@@ -291,16 +292,11 @@ class SectionIndex:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the background to end; False when `timeout` seconds did not suffice."""
-        with self._lock:
-            # Whoever begins one holds this lock: it is never seen before it has begun.
-            worker = self._worker
-        if worker is not None:
-            worker.join(timeout)
-        return worker is None or not worker.is_alive()
+        return self._worker.wait(timeout)
 
     def close(self) -> None:
         """End the background, write what is worth writing, let go. Safe to call twice."""
-        self.wait()
+        self._worker.stop()
         with self._lock:
             if self._closed:
                 return
@@ -365,14 +361,6 @@ class SectionIndex:
         if self._state.words.stale and self._state.words.bulk.meta.generation:
             self._state.words.purge()
             self._purged = True
-
-    def _work_in_background(self) -> None:
-        if self._worker is not None and self._worker.is_alive():
-            return
-        self._worker = threading.Thread(
-            target=self._settle_in_background, name="anaphora-section-index", daemon=True
-        )
-        self._worker.start()
 
     def _settle_in_background(self) -> None:
         # What cannot be written stays in memory and answers from there; a later change tries again.

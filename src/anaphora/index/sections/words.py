@@ -4,9 +4,6 @@ In: documents by row (tokens of our analyser), weighted terms. Out: for rows, th
 and the share of the terms' mass that a row holds anywhere. The bulk lies in tantivy on disk, what
 is newer in a tail in memory; one IDF counts over both. A folder that is torn, foreign or gone is
 made again from truth. It never reads truth itself, and never analyses a query.
-
-Beside each generation of the bulk lies a manifest: which row each document is, a digest of its
-tokens, and up to which number of truth it speaks.
 """
 
 from __future__ import annotations
@@ -20,6 +17,7 @@ from numpy.typing import NDArray
 
 from anaphora.index.sections.bulk import (
     FIELDS,
+    FILES,
     FoundSections,
     SectionBulk,
     SectionDocument,
@@ -38,7 +36,8 @@ from anaphora.index.sections.forward import (
     lines_of,
     score_lines,
 )
-from anaphora.index.turns.words import WORD_INDEX_ERRORS, Tail, idf, tail_scores
+from anaphora.index.turns.words import Tail, idf, tail_scores
+from anaphora.index.word_rows import WordRows
 
 __all__ = [
     "FIELDS",
@@ -61,97 +60,23 @@ FIRST: Final = {"path": 2.0, "title": 2.0, "body": 1.0}
 """How fields weigh when candidates are looked for: a name says more than a mention."""
 
 
-class SectionWords:
+class SectionWords(WordRows[SectionBulk, SectionDocument, FoundSections, dict[str, Tail]]):
     """The words of one namespace's sections and notes, by row. One thread at a time."""
 
     def __init__(
         self, folder: Path, term: Callable[[str], str] | None = None, mark: str = ""
     ) -> None:
-        """`term` replaces each token and `mark` tells one key's words from another's (sealing)."""
-        self.folder = folder
-        self.bulk = SectionBulk()
-        self.stale = False
-        self._mark = mark
-        self._term = term
-        self._main: FoundSections | None = None
-        self._row_of = np.full(1, -1, np.int64)
-        self._doc_of: dict[int, int] = {}
-        self._waiting: dict[int, SectionDocument] = {}
-        self._tail: dict[str, Tail] | None = None
+        super().__init__(folder, FILES, term, mark)
         self._tail_lines: dict[int, Lines] = {}
         self._lengths = np.zeros((len(FIELDS), 0), np.int32)
 
-    def open(self, bulk: SectionBulk, row_of: Callable[[str], int], known_upto: int) -> bool:
-        """Answer from `bulk`, whose files lie in the folder; False where they do not fit it.
-
-        `row_of` gives a key's row, -1 for a key that is gone. What waits in the tail stays there
-        unless the bulk has it. `stale` is set where the bulk holds what is gone as of `known_upto`.
-        """
-        if not bulk.meta.generation:
-            return False
-        try:
-            main = FoundSections(self.folder / bulk.meta.generation, bulk.meta)
-        except WORD_INDEX_ERRORS:
-            return False
-        rows = np.fromiter((row_of(one) for one in bulk.ids), np.int64, len(bulk.ids))
-        self._main, self.bulk = main, bulk
-        # Of two documents of one row, the later one counts.
-        self._doc_of = {row: doc for doc, row in enumerate(rows.tolist(), 1) if row >= 0}
-        self._row_of = np.full(len(rows) + 1, -1, np.int64)
-        for row, doc in self._doc_of.items():
-            self._row_of[doc] = row
-        self.stale = bool((rows < 0).any()) and bulk.upto <= known_upto
-        waiting, self._waiting, self._tail = self._waiting, {}, None
-        for row, document in waiting.items():
-            self.put(row, document)
-        return True
-
-    def purge(self) -> None:
-        """Take what was forgotten off the disk at once; what is open here goes on answering."""
-        if self.stale and self.bulk.meta.generation:
-            remove(self.folder, self.bulk.meta.generation, self._mark)
-
-    @property
-    def waiting(self) -> int:
-        """How many documents are in memory alone."""
-        return len(self._waiting)
+    def _opened(self, place: Path, bulk: SectionBulk) -> FoundSections:
+        return FoundSections(place, bulk.meta)
 
     @property
     def gone(self) -> int:
         """How many documents of the bulk count no more: with many, it is worth writing anew."""
         return len(self.bulk.ids) - len(self._doc_of)
-
-    def documents(self) -> list[SectionDocument]:
-        """What waits to be written, oldest first."""
-        return list(self._waiting.values())
-
-    def put(self, row: int, document: SectionDocument) -> None:
-        """Take in a document (made by `document_of` with this index's `term`), new or as it was."""
-        doc = self._doc_of.get(row, 0)
-        if doc and self.bulk.digests[doc - 1] == document.digest:
-            self._take_back(row)
-            return
-        self._drop_from_bulk(row)
-        if self._waiting.get(row) != document:
-            self._take_back(row)
-            self._waiting[row] = document
-            if self._tail is not None:
-                self._add([(row, document)])
-
-    def drop(self, row: int) -> None:
-        """A row was deleted: its words count no more, and must leave the disk (`stale`)."""
-        self._drop_from_bulk(row)
-        self._take_back(row)
-
-    def _drop_from_bulk(self, row: int) -> None:
-        doc = self._doc_of.pop(row, 0)
-        if doc:
-            self._row_of[doc] = -1
-            self.stale = True
-
-    def _take_back(self, row: int) -> None:
-        if self._waiting.pop(row, None) is not None:
-            self._tail = None
 
     def weights(self, terms: Mapping[str, float]) -> dict[str, float]:
         """Each term's weight times its IDF: of those too that no row holds, which are the rarest.

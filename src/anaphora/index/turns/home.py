@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from anaphora.index.generations import remove_all_but
 from anaphora.index.one_writer import only_one
 from anaphora.index.turns.bulk import bulk_folder
 from anaphora.index.turns.ledger import Ledger, LedgerBusy
@@ -97,11 +98,11 @@ class IndexHome:
 
     def remove_words_but(self, generation: str) -> None:
         """Remove what is left of other generations: they can hold words that were forgotten."""
-        _remove_all_but(self.words, {generation})
+        remove_all_but(self.words, {generation})
 
     def remove_bulk_but(self, embedders: Iterable[str]) -> None:
         """Remove the vectors of others: they can be of texts that were forgotten."""
-        _remove_all_but(self.bulk, {bulk_folder(one) for one in embedders})
+        remove_all_but(self.bulk, {bulk_folder(one) for one in embedders})
 
     @contextmanager
     def writing_words(self) -> Iterator[bool]:
@@ -144,10 +145,3 @@ class IndexHome:
             )
         except OSError:
             return False
-
-
-def _remove_all_but(folder: Path, names: set[str]) -> None:
-    with suppress(OSError):
-        for one in list(folder.iterdir()):
-            if one.name not in names:
-                shutil.rmtree(one, ignore_errors=True)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.errors import EmbeddingError
+from anaphora.index.background import Background
 from anaphora.index.nearest import halves
 from anaphora.index.turns.bulk import DEFAULT_CAP, STEP, STEP_AT_CLOSE
 from anaphora.index.turns.core import IndexCore
@@ -80,8 +81,7 @@ class TurnIndex:
         )
         self._outage: EmbeddingError | None = None
         self._embedding = threading.Lock()
-        self._worker: threading.Thread | None = None
-        self._stopping = threading.Event()
+        self._worker = Background("anaphora-index", self._core.lock)
         self._closed = False
 
     def follow(
@@ -105,7 +105,7 @@ class TurnIndex:
         elif embed == "inline":
             embedded = self._embed_inline()
             if self._core.words_due() or self._core.care.due(STEP):
-                self._work_in_background()
+                self._worker.begin(self._work)
         pending = len(self._core.missing())
         return Followed(added, embedded, pending, self._degraded(pending))
 
@@ -147,12 +147,7 @@ class TurnIndex:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the background to end; False when `timeout` seconds did not suffice."""
-        with self._core.lock:
-            # Whoever begins one holds this lock: it is never seen before it has begun.
-            worker = self._worker
-        if worker is not None:
-            worker.join(timeout)
-        return worker is None or not worker.is_alive()
+        return self._worker.wait(timeout)
 
     def lag(self) -> int:
         """How many texts still wait for a vector."""
@@ -171,11 +166,10 @@ class TurnIndex:
         self._end_work()
         with self._core.lock:
             self._core.let_go()
-        self._stopping.clear()
+        self._worker.stopping.clear()
 
     def _end_work(self) -> None:
-        self._stopping.set()
-        self.wait()
+        self._worker.stop()
         if self._core.words_due(_TAIL_AT_CLOSE):
             self.commit_words()
         self._commit_due_vectors(STEP_AT_CLOSE)
@@ -243,13 +237,13 @@ class TurnIndex:
     # Vectors.
 
     def _embed_inline(self) -> int:
-        if self._worker is not None and self._worker.is_alive():
+        if self._worker.running:
             return 0
         with self._embedding:
             missing = self._core.missing()
             if len(missing) <= INLINE_BACKLOG:
                 return self._embed(missing)
-        self._work_in_background()
+        self._worker.begin(self._work)
         return 0
 
     def _embed_all(self, progress: Progress | None) -> int:
@@ -318,16 +312,9 @@ class TurnIndex:
 
     # The background.
 
-    def _work_in_background(self) -> None:
-        with self._core.lock:
-            if self._stopping.is_set() or (self._worker is not None and self._worker.is_alive()):
-                return
-            self._worker = threading.Thread(target=self._work, name="anaphora-index", daemon=True)
-            self._worker.start()
-
     def _work(self) -> None:
         tried: set[bytes] = set()
-        while not self._stopping.is_set():
+        while not self._worker.stopping.is_set():
             with self._embedding:
                 missing = [key for key in self._core.missing() if key not in tried][:INLINE_BACKLOG]
                 tried.update(missing)
@@ -336,7 +323,7 @@ class TurnIndex:
                 break
         if self._core.words_due():
             self.commit_words()
-        if not self._stopping.is_set():
+        if not self._worker.stopping.is_set():
             self._commit_due_vectors(STEP)
 
 

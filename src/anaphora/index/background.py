@@ -1,0 +1,58 @@
+"""Work behind the calls: one thread at a time, that can be waited for and told to stop.
+
+In: what to do. Out: whether it has ended. It never does two works at once, never restarts one that
+failed, and does not look into what the work raises.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+__all__ = ["Background"]
+
+
+class Background:
+    """The background of one owner. Safe to use from several threads; the work may not wait for it.
+
+    `lock` is the owner's, where it begins works while holding one (a reentrant one): who waits then
+    lets those finish first who may be about to begin one. `stopping` is for the work to look at: it
+    is set while nothing more should be done.
+    """
+
+    def __init__(self, name: str, lock: AbstractContextManager[object] | None = None) -> None:
+        self.stopping = threading.Event()
+        self._name = name
+        self._lock = threading.Lock() if lock is None else lock
+        self._thread: threading.Thread | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether a work is under way."""
+        thread = self._thread
+        return thread is not None and thread.is_alive()
+
+    def begin(self, work: Callable[[], None]) -> None:
+        """Do `work` in a thread, unless one is under way or it is stopping."""
+        with self._lock:
+            if self.stopping.is_set() or self.running:
+                return
+            thread = threading.Thread(target=work, name=self._name, daemon=True)
+            thread.start()
+            # Not before: a thread that has not begun, or could not, must not be waited for.
+            self._thread = thread
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the work to end; False when `timeout` seconds did not suffice."""
+        with self._lock:
+            # Whoever is beginning one holds this lock: it is not missed.
+            thread = self._thread
+        if thread is not None:
+            thread.join(timeout)
+        return thread is None or not thread.is_alive()
+
+    def stop(self) -> None:
+        """Begin nothing more, and wait for what is under way; clear `stopping` to go on."""
+        self.stopping.set()
+        self.wait()
