@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from anaphora.errors import EmbeddingError, InvalidInput
 from anaphora.memory_values import HalfLives, MemoryHit, MemoryRecord, Rejected
 from anaphora.rank.memories import MemoryScores, rank_memories
-from anaphora.store.filters import parse
+from anaphora.store.filters import Filter, parse
 from anaphora.store.records.rows import to_micros
 from anaphora.text import query_terms
 from anaphora.values import Degraded, Recall, RecallMode
@@ -83,8 +83,7 @@ class MemoryRecall:
         if not query.strip():
             return Recall((), (Degraded("query", "it is blank: there is nothing to look for"),))
         degraded: list[Degraded] = []
-        wanted = self._wanted(query, mode, OVERFETCH * top_k, degraded)
-        wanted = replace(wanted, moment=as_of or self.clock(), past=as_of is not None, keep=keep)
+        wanted = self._wanted(query, mode, OVERFETCH * top_k, (as_of, keep), degraded)
         found = self.index.candidates(wanted)
         if found.pending and wanted.vector is not None and self._filled():
             found = self.index.candidates(wanted)
@@ -106,9 +105,17 @@ class MemoryRecall:
             self.fill(FEW)
         return True
 
-    def _wanted(self, query: str, mode: str, limit: int, degraded: list[Degraded]) -> Wanted:
+    def _wanted(
+        self,
+        query: str,
+        mode: str,
+        limit: int,
+        allowed: tuple[datetime | None, Filter],
+        degraded: list[Degraded],
+    ) -> Wanted:
         from anaphora.index.memories.state import Wanted
 
+        as_of, keep = allowed
         vector = None
         if mode != "words":
             try:
@@ -117,7 +124,9 @@ class MemoryRecall:
                 degraded.append(Degraded("embeddings", f"words answered alone: {error}"))
         bare = mode == "vector" and vector is not None
         return Wanted(
-            moment=self.clock(),
+            moment=as_of or self.clock(),
+            past=as_of is not None,
+            keep=keep,
             limit=limit,
             vector=vector,
             terms=() if bare else query_terms(query),
@@ -163,11 +172,10 @@ class _Answer:
             record = records.get(ids[place])
             # Forgotten between the search and now: it must not come back.
             if record is not None and not record.forgotten:
-                hit = _hit(record, scores, place)
                 others = tuple(i for i in links.others(record.id, "related") if i in related)
                 twins = [i for i in links.others(record.id, _SAME) if i in related]
                 shown_once = tuple(dict.fromkeys((*same.get(record.id, ()), *twins)))
-                hits.append(replace(hit, related=others, same_as=shown_once))
+                hits.append(_hit(record, scores, place, others, shown_once))
         return tuple(hits)
 
     def rejected(self, found: Candidates) -> tuple[Rejected, ...]:
@@ -242,7 +250,13 @@ class _Links:
                 self._known[one].append((other, kind))
 
 
-def _hit(record: MemoryRecord, scores: MemoryScores, place: int) -> MemoryHit:
+def _hit(
+    record: MemoryRecord,
+    scores: MemoryScores,
+    place: int,
+    related: tuple[str, ...] = (),
+    same_as: tuple[str, ...] = (),
+) -> MemoryHit:
     return MemoryHit(
         id=record.id,
         text=record.text,
@@ -256,6 +270,8 @@ def _hit(record: MemoryRecord, scores: MemoryScores, place: int) -> MemoryHit:
         payload=record.payload,
         tags=record.tags,
         category=record.category,
+        related=related,
+        same_as=same_as,
         factors=scores.explain(place),
     )
 
