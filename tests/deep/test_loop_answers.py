@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
 from anaphora import Memory
@@ -49,6 +52,25 @@ def test_an_answer_in_steps(ferrywell: Memory) -> None:
     assert result.cost.iterations == 2
     assert result.cost.code.calls == 2
     assert result.cost.input_tokens == result.cost.code.input > 1000
+
+
+def children() -> set[str]:
+    """The processes that this one has, as the system lists them."""
+    tasks = Path("/proc/self/task").iterdir()
+    return {pid for task in tasks for pid in (task / "children").read_text("ascii").split()}
+
+
+@pytest.mark.promise("deep.loop")
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's list of processes is read")
+@pytest.mark.parametrize("first", [ModelError("scripted", "it is down"), "No code is needed."])
+def test_a_sandbox_that_no_code_came_for_is_ended(ferrywell: Memory, first: Scripted) -> None:
+    """The sandbox begun beside the model's first call does not outlive a question without code."""
+    before = children()
+    budget = Budget(iterations=1)
+    loop = loop_over(ferrywell, [first, "There is nothing to say."])
+    result = loop.run(QUESTION, scope="all_sessions", budget=budget)
+    assert not any(step.code for step in result.steps)
+    assert children() <= before
 
 
 @pytest.mark.promise("deep.loop")
