@@ -24,12 +24,13 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import Figure, exactly, keep, percentile
+from bench.postgresql import database
 from bench.several.asking import Client, Lost, NoServer, Tally
 from bench.several.checking import Found, check
 from bench.several.ledger import Ledger, Words
 from bench.several.load import SHARES, Watcher, Worker
 from bench.several.room import room
-from bench.several.servers import Server, cpu_seconds, database, fleet, megabytes
+from bench.several.servers import Server, cpu_seconds, fleet, megabytes
 
 __all__ = ["Load", "Outcome", "main", "measure"]
 
@@ -87,6 +88,7 @@ class Outcome:
     staleness: list[float] = field(default_factory=list)
     looks: int = 0
     late: int = 0
+    told: list[str] = field(default_factory=list)
     stray: int = 0
     tracebacks: int = 0
     exits: list[int] = field(default_factory=list)
@@ -167,6 +169,7 @@ def _run(seen: Outcome, servers: list[Server], names: tuple[str, ...], words: Wo
     seen.stray = sum(n for number, n in seen.tally.lost.items() if number not in victims)
     seen.took = time.monotonic() - begun
     seen.staleness, seen.looks, seen.late = watcher.seconds, watcher.looks, watcher.late
+    seen.told = watcher.told
 
 
 def _workers(
@@ -257,7 +260,7 @@ def _calm(
 
 
 def _complaints(seen: Outcome) -> list[str]:
-    told = [*seen.tally.failed, *seen.tally.wrong, *seen.ledger.twice]
+    told = [*seen.tally.failed, *seen.tally.wrong, *seen.ledger.twice, *seen.told[:20]]
     for number, one in enumerate(seen.found):
         for _, kind in WRONG:
             told += [f"server {number}, {kind}: {words}" for words in getattr(one, kind)[:20]]

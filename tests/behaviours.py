@@ -87,6 +87,7 @@ PROMISES: dict[str, str] = {
     "recall.stop_words": "Q A query of stop words alone has a clear outcome.",
     "recall.degrades": "S0 Without embeddings words answer alone, and the result says so.",
     "recall.hides_nothing": "D A turn that cannot be embedded hides no later one.",
+    "recall.own_words": "Q A turn that waits for its vector is recalled by its own words.",
     "recall.stable": "S0 Ties keep thread order.",
     "recall.vector": "S0 mode='vector' is plain cosine over all turns.",
     "recall.one_or_all": "D One thread or all threads of the namespace are searched.",

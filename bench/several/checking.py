@@ -1,11 +1,14 @@
 """After the load: whether a server has what was acknowledged, once, in order, and nothing more.
 
 In: a client that asks one server, and the ledger. Out: `Found`, the sentences about what is wrong
-by kind. Every acknowledged memory and turn is fetched and recalled by its own words.
+by kind. Every acknowledged memory and turn is fetched and recalled by its own words. What is not
+recalled counts at once, however the server excuses itself; the sentence tells what it excused
+itself with, where the thing stood, and whether it was recalled a moment later.
 """
 
 from __future__ import annotations
 
+import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +20,9 @@ from bench.several.ledger import Fact, Ledger, Place, Said
 __all__ = ["Found", "check"]
 
 _PAGE = 1_000
+# A thing that was not recalled is asked for again, after a while, and as one of many.
+_AGAIN_SECONDS = 1.0
+_MANY = 50
 
 
 @dataclass(slots=True)
@@ -101,8 +107,10 @@ class _Check:
         status, seen = self.ask(fact.namespace, "GET", f"/v1/memories/{fact.id}")
         if status != 200 or seen["text"] != fact.text or fact.id not in standing:
             self.found.lost.append(f"{fact}: {status}")
-        if fact.id not in self._recalled(fact):
-            self.found.not_recalled.append(str(fact))
+        seen = self._recall(fact)
+        if fact.id not in [hit["id"] for hit in seen["hits"]]:
+            body = _question(fact)
+            self._missed(str(fact), (fact.namespace, "/v1/recall", body), seen, ("id", fact.id))
 
     def _either(self, fact: Fact, standing: dict[str, Any]) -> None:
         """A lost change: either the old words or the new ones stand; a lost forgetting: any."""
@@ -122,12 +130,14 @@ class _Check:
             self.found.revived.append(f"forgotten, and there: {fact}")
 
     def _recalled(self, fact: Fact) -> list[str]:
-        body = {"query": fact.text, "top_k": 3}
-        _, seen = self.ask(fact.namespace, "POST", "/v1/recall", body)
+        return [hit["id"] for hit in self._recall(fact)["hits"]]
+
+    def _recall(self, fact: Fact) -> Any:
+        _, seen = self.ask(fact.namespace, "POST", "/v1/recall", _question(fact))
         ids = [hit["id"] for hit in seen["hits"]]
         if len(set(ids)) < len(ids):
             self.found.twice.append(f"recalled twice: {fact}")
-        return ids
+        return seen
 
     def conversation(self, place: Place, acknowledged: dict[int, Said]) -> None:
         """Turns: each at the place that was told, the unknown ones at most once, in order."""
@@ -166,10 +176,33 @@ class _Check:
                 self.found.revived.append(f"nobody acknowledged turn {index} of {place}: {text}")
 
     def _turn_recalled(self, place: Place, index: int, turn: Said) -> None:
+        path = "/v1/conversations/recall"
         body = {"query": turn.text, "conversation_id": place[1]}
-        _, seen = self.ask(place[0], "POST", "/v1/conversations/recall", body)
+        _, seen = self.ask(place[0], "POST", path, body)
         if index not in [hit["index"] for hit in seen["hits"]]:
-            self.found.not_recalled.append(f"turn {index} of {place}: {turn}")
+            what = f"turn {index} of {place}: {turn}"
+            self._missed(what, (place[0], path, body), seen, ("index", index))
+
+    def _missed(
+        self, what: str, question: tuple[str, str, Any], seen: Any, wanted: tuple[str, object]
+    ) -> None:
+        """Note what an answer (`seen`) lacked, and all that tells why."""
+        namespace, path, body = question
+        key, value = wanted
+        _, wide = self.ask(namespace, "POST", path, body | {"top_k": _MANY})
+        standing = [hit for hit in wide["hits"] if hit[key] == value]
+        time.sleep(_AGAIN_SECONDS)
+        _, later = self.ask(namespace, "POST", path, body)
+        self.found.not_recalled.append(
+            f"{what}; it said {seen['degraded']}, its best was {seen['hits'][:1]}; "
+            f"among {_MANY} {standing or 'it was not either'}; a second later "
+            f"{'recalled' if value in [hit[key] for hit in later['hits']] else 'not either'}, "
+            f"and it said {later['degraded']}"
+        )
+
+
+def _question(fact: Fact) -> dict[str, object]:
+    return {"query": fact.text, "top_k": 3}
 
 
 def check(client: Client, server: int, ledger: Ledger, namespaces: tuple[str, ...]) -> Found:

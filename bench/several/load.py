@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.several.asking import Client, Lost, NoServer, Tally
+from bench.several.asking import Answer, Client, Lost, NoServer, Tally
 from bench.several.ledger import Fact, Ledger, Place, Said, Words
 
 __all__ = ["Watcher", "Worker"]
@@ -239,7 +239,7 @@ class Watcher:
     """Writes on one server and looks for it on the others, at once and until it is seen.
 
     `seconds` are from the acknowledgement to the end of the first answer that has it, `late` how
-    many answers did not have it yet.
+    many answers did not have it yet, and `told` what such an answer was and said of itself.
     """
 
     client: Client
@@ -253,6 +253,7 @@ class Watcher:
     seconds: list[float] = field(default_factory=list)
     looks: int = 0
     late: int = 0
+    told: list[str] = field(default_factory=list)
     _serial: int = 0
 
     def run(self, stop: threading.Event) -> None:
@@ -304,7 +305,7 @@ class Watcher:
         def is_there(other: int) -> bool:
             body = {"query": text, "top_k": 3}
             seen = self.client.ask("recall", namespace, "POST", "/v1/recall", body, server=other)
-            return seen.good and fact.id in [hit["id"] for hit in seen.body["hits"]]
+            return self._has(seen, "id", fact.id, text)
 
         return is_there, given.done
 
@@ -334,6 +335,12 @@ class Watcher:
                 asked,
                 server=other,
             )
-            return seen.good and index in [hit["index"] for hit in seen.body["hits"]]
+            return self._has(seen, "index", index, turn.text)
 
         return is_there, given.done
+
+    def _has(self, seen: Answer, key: str, value: object, text: str) -> bool:
+        there = seen.good and value in [hit[key] for hit in seen.body["hits"]]
+        if not there:
+            self.told.append(f"server {seen.server} did not have {text} yet: {seen.body}")
+        return there

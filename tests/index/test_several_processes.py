@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import pysqlite3
 import pytest
 
+from anaphora.index.turns.ledger import Ledger
 from anaphora.values import NewTurn
 
 from .conftest import Bench, facts
@@ -58,6 +60,33 @@ def test_a_locked_file_changes_no_answer(bench: Bench) -> None:
     assert facts(index, QUERIES) == facts(bench.fresh(), QUERIES)
     index.close()
     assert bench.index().follow().embedded == 0
+
+
+@pytest.mark.promise("index.shared")
+def test_a_turn_that_another_writes_while_words_are_read_counts_once(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes into the file between its rows and its words is taken in with the next rows."""
+    first, second = bench.index(), bench.index()
+    bench.store.extend("a", [NewTurn("user", f"number {n}") for n in range(9)])
+    first.follow()
+    read = Ledger.tokens
+    between: list[Callable[[], object]] = [
+        lambda: bench.store.append("a", "user", "number 9 came late"),
+        second.follow,
+    ]
+
+    def after_another(self: Ledger, *span: int) -> list[tuple[int, int, str]]:
+        while between:
+            between.pop(0)()
+        return read(self, *span)
+
+    bench.store.append("a", "user", "words of thread a")
+    monkeypatch.setattr(Ledger, "tokens", after_another)
+    first.follow()
+    first.follow()
+    assert between == []
+    assert facts(first, QUERIES) == facts(bench.fresh(), QUERIES)
 
 
 def test_words_that_another_process_writes_are_not_waited_for(bench: Bench) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
+from anaphora.index.turns.words import Tail, tail_scores
 from anaphora.text import analyse, query_terms
 from anaphora.values import NewTurn
 
@@ -49,6 +51,48 @@ def plain_bm25(texts: list[str], terms: tuple[str, ...]) -> list[float]:
 def by_text(index: TurnIndex, scores: np.ndarray, texts: list[str]) -> list[float]:
     found = dict(zip(index.texts(range(len(scores))), scores.tolist(), strict=True))
     return [found[text] for text in texts]
+
+
+def test_a_tail_that_grows_while_it_is_read_answers_as_it_was() -> None:
+    """A posting that comes while scores are computed neither fails them nor shifts them."""
+
+    class Growing(list[tuple[int, int]]):
+        def __iter__(self) -> Iterator[tuple[int, int]]:
+            yield from super().__iter__()
+            self.append((2, 1))
+
+    tail, lengths = Tail(), np.array([2, 1], np.int32)
+    tail.add([(0, "oak elm"), (1, "oak")])
+    keys, scores = tail_scores(tail, {"oak": 1.0, "elm": 2.0}, 2.0, lengths)
+    tail.postings["oak"] = Growing(tail.postings["oak"])
+    again, same = tail_scores(tail, {"oak": 1.0, "elm": 2.0}, 2.0, lengths)
+    assert (again.tolist(), same.tolist()) == (keys.tolist(), scores.tolist())
+
+
+@pytest.mark.promise("recall.own_words")
+@pytest.mark.parametrize("where", ["memory", "disk", "both"])
+def test_a_text_is_wholly_alike_to_itself(bench: Bench, where: str) -> None:
+    """By words no turn is more alike to a question than the turn itself, and no other one is."""
+    texts = filled(bench)
+    index = bench.index()
+    if where == "both":
+        index.follow("a")
+        index.commit_words()
+    index.follow(embed="none")
+    if where == "disk":
+        index.commit_words()
+    view = index.view()
+    for text in dict.fromkeys(texts):
+        terms = query_terms(text)
+        words = view.words(terms)
+        found = view.alike(terms, words, len(analyse(text)))
+        own = by_text(index, found, texts)[texts.index(text)]
+        assert own == pytest.approx(found.max()) == pytest.approx(1.0, abs=0.02)
+        assert found.min() >= 0
+        assert not found[words == 0].any()
+    longer = view.alike(terms, words, 100)
+    assert (longer < found)[words > 0].all()
+    assert not view.alike(("unheard",), np.zeros(len(view), np.float32), 1).any()
 
 
 @pytest.mark.promise("index.tail")

@@ -174,6 +174,23 @@ def test_a_turn_that_cannot_be_embedded_hides_no_other(tmp_path: Path) -> None:
     assert found.degraded != ()
 
 
+@pytest.mark.promise("recall.own_words")
+@pytest.mark.parametrize("only", ["lotuposi", ""], ids=["it has none yet", "none has one"])
+def test_a_turn_without_a_vector_is_recalled_by_its_own_words(tmp_path: Path, only: str) -> None:
+    """Turns that have vectors and resemble the question do not keep the very turn out."""
+    things = ("lake", "tram", "bread", "bicycle", "garden", "sister", "holiday", "teacher", "lamp")
+    with Memory.open(tmp_path, embedder=Behind(only)) as memory:
+        talk(memory, "chat", [f"Silly me, I forgot about my {thing} today." for thing in things])
+        memory.recall_conversation("chat", "salt")
+        own = "Silly me (about lotuposi fepipadi)"
+        memory.conversations.append_assistant("chat", own)
+        in_one = memory.recall_conversation("chat", own)
+        in_all = memory.recall_conversation(None, own)
+    assert in_one[0].text == in_all[0].text == own
+    assert "meaning" not in in_one[0].factors
+    assert "vectors" in {part.part for part in in_one.degraded}
+
+
 @pytest.mark.promise("recall.stable")
 @pytest.mark.parametrize("mode", ["hybrid", "words", "vector"])
 def test_ties_keep_thread_order(memory: Memory, mode: str) -> None:
@@ -347,6 +364,17 @@ class Counting(WordHashingEmbedder):
 
     def embed_query(self, text: str) -> Vector:
         return WordHashingEmbedder().embed_query(text)
+
+
+class Behind(WordHashingEmbedder):
+    """Embeds every question, but no turn that holds the word `only`."""
+
+    def __init__(self, only: str) -> None:
+        super().__init__()
+        self._failing = Failing(only)
+
+    def embed(self, texts: Sequence[str]) -> list[Vectors]:
+        return self._failing.embed(texts)
 
 
 class Failing(WordHashingEmbedder):

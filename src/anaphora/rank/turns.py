@@ -5,6 +5,8 @@ turn and the parts that add up to it. Never: a text, a clock, a disk, a model.
 
     total = (words + meaning + context + speaker + personal + substance + time + standing) / scale
 
+Where a turn has no vector, what its words tell of its meaning counts for it, with the words.
+
 The parts are added, not multiplied: each is evidence for the same thing, like log-odds. The scale
 is a constant, so that scores of different questions can be compared: 0 is nothing at all, 1 is out
 of reach, a good hit has 0.4 to 0.6. Nothing is normalised by the best hit of the question: a
@@ -118,15 +120,19 @@ def score_turns(
     weights: Weights = DEFAULT_WEIGHTS,
     *,
     rows: Rows | None = None,
+    alike: NDArray[np.floating] | None = None,
 ) -> TurnScores:
     """Score the turns of `table` (N rows), or only its `rows` (M), for what was read of a question.
 
     `words` (N,) is BM25, 0 where it is not known; `cosine` (N,) the best part's cosine to the
     question, None when vectors cannot be had: then words speak alone, on the same scale. Raising
     one turn's words or cosine never lowers its place, since a neighbour gains only a share of it.
+    `alike` (N,) is how alike a turn and the question are by their words (0 … 1), 0 for a turn whose
+    cosine is known; it counts like a cosine. Without it, a turn that waits for its vector stands
+    behind every turn that has one and resembles the question a little.
     """
-    if len(words) != len(table) or (cosine is not None and len(cosine) != len(table)):
-        raise ValueError(f"words and cosine must have one value for each of {len(table)} turns")
+    if any(s is not None and len(s) != len(table) for s in (words, cosine, alike)):
+        raise ValueError(f"every signal must have one value for each of {len(table)} turns")
     # Single precision throughout: at 100,000 turns, memory is what takes the time.
     w, unit = weights, np.float32(1.0 / weights.scale)
     scored = np.arange(len(table)) if rows is None else np.asarray(rows, dtype=np.intp)
@@ -135,6 +141,8 @@ def score_turns(
     at: Rows | slice = slice(None) if whole else scored
     near_words = _saturated(words, w.words_half)
     near_words *= unit * np.float32(w.words)
+    if alike is not None:
+        near_words += np.asarray(alike, np.float32) * (unit * np.float32(w.meaning))
     # Below zero there is nothing to tell apart: unrelated is unrelated.
     near = np.zeros(len(table), np.float32)
     if cosine is not None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.errors import EmbeddingError, InvalidInput
-from anaphora.rank.question import read_question, speakers_present
+from anaphora.rank.question import QuestionReading, read_question, speakers_present
 from anaphora.rank.select import fill, token_cost
 from anaphora.rank.table import ROLE_ASSISTANT, ROLE_USER, TurnTable
 from anaphora.rank.turns import (
@@ -32,7 +32,7 @@ from anaphora.recall.nicknames import Nicknames
 from anaphora.recall.repeated import Repeated
 from anaphora.recall.times.reading import read_times
 from anaphora.store.threads.ids import check_id
-from anaphora.text import query_terms
+from anaphora.text import analyse, query_terms
 from anaphora.values import Degraded, Recall, RecallMode, TurnHit
 
 if TYPE_CHECKING:
@@ -194,7 +194,10 @@ class ConversationRecall:
         cosine = (
             None if mode == "vector" else self._cosine(view, rows, reading.meaning, degraded, words)
         )
-        scores = score_turns(view.table, reading, words, cosine, self.weights, rows=rows)
+        alike = _alike(view, reading, words, lacking=cosine is None)
+        scores = score_turns(
+            view.table, reading, words, cosine, self.weights, rows=rows, alike=alike
+        )
         return None if cosine is None else reading.meaning, scores
 
     def _present(self, view: TurnView, rows: Rows, only: int | None) -> dict[int, str]:
@@ -285,6 +288,18 @@ def _rows(view: TurnView, conversation_id: str | None) -> Rows:
     if conversation_id is None:
         return np.arange(len(view), dtype=np.intp)
     return view.rows(conversation_id)
+
+
+def _alike(
+    view: TurnView, reading: QuestionReading, words: NDArray[np.float32], *, lacking: bool
+) -> NDArray[np.float32] | None:
+    """What words tell of the meaning of turns without a vector, or of all when it is `lacking`."""
+    if not lacking and view.embedded.all():
+        return None
+    found = view.alike(reading.terms, words, len(analyse(reading.meaning)))
+    if not lacking:
+        found[view.embedded] = 0.0
+    return found
 
 
 def _reach(view: TurnView, rows: Rows) -> tuple[int | None, int]:

@@ -194,13 +194,13 @@ class Ledger:
                     found[key] = text
         return found
 
-    def tokens(self, after: int) -> list[tuple[int, int, str]]:
-        """Row id, thread's code and tokens of the rows after one row id, in order."""
+    def tokens(self, after: int, upto: int = _ALL) -> list[tuple[int, int, str]]:
+        """Row id, thread's code and tokens of the rows after one row id up to another, in order."""
         with self._guarded(), _decoding():
             found = self._db.execute(
                 "SELECT t.id, t.thread, x.tokens, x.checked FROM turns t"
-                " JOIN texts x ON x.hash = t.text_hash WHERE t.id > ? ORDER BY t.id",
-                (after,),
+                " JOIN texts x ON x.hash = t.text_hash WHERE t.id > ? AND t.id <= ? ORDER BY t.id",
+                (after, upto),
             ).fetchall()
             if any(zlib.crc32(row[2].encode()) != row[3] for row in found):
                 raise IndexLost("tokens are not the ones that were written")

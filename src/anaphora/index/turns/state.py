@@ -116,12 +116,16 @@ class State:
         if renewed or (self.main is None and not before):
             self.tail = Tail()
             before = upto
-        self.tail.add((key, tokens) for key, _, tokens in ledger.tokens(max(before, upto)))
+        # Not beyond the rows that were read: another process may have written more since, whose
+        # words come with their rows.
+        rows = ledger.tokens(max(before, upto), delta.last_row)
+        self.tail.add((key, tokens) for key, _, tokens in rows)
 
     def drop_main(self, ledger: Ledger) -> None:
         """Answer without the bulk of words: nothing of it is left."""
         self.main, self.words_lost, self.tail = None, False, Tail()
-        self.tail.add((key, tokens) for key, _, tokens in ledger.tokens(0))
+        last = self.point.last_row if self.point is not None else 0
+        self.tail.add((key, tokens) for key, _, tokens in ledger.tokens(0, last))
         self._changed()
 
     def keep(self, changes: Sequence[Change]) -> None:

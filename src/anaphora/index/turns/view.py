@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from anaphora.index.nearest import MatrixView
 from anaphora.index.turns.bulk import BulkView
-from anaphora.index.turns.words import MainWords, Tail, idf, tail_scores, unique_terms
+from anaphora.index.turns.words import (
+    MainWords,
+    Tail,
+    full_score,
+    idf,
+    tail_scores,
+    unique_terms,
+)
 from anaphora.rank.table import TurnTable
 
 __all__ = ["TurnView", "Words"]
@@ -142,6 +149,27 @@ class TurnView:
         if conversation is not None:
             scores[self.table.conversation != conversation] = 0.0
         return scores
+
+    def alike(
+        self, terms: Sequence[str], words: NDArray[np.float32], length: int
+    ) -> NDArray[np.float32]:
+        """How alike each turn is to a question by its words, 0 … 1, shape (N,).
+
+        Like the cosine of two bags of words: the share of the question's IDF mass that the turn
+        holds, times the root of the shorter text's length over the longer one's. `words` are the
+        scores of `terms`, `length` the number of the question's tokens. The share is the score over
+        that of a turn as long which holds every term once.
+        """
+        found = np.zeros(len(self), np.float32)
+        mass = sum(self._idf(unique_terms(self._kept_as(terms))).values())
+        rows = np.flatnonzero(words)
+        if not mass or not len(rows):
+            return found
+        lengths = np.maximum(self.table.length[rows], 1)
+        held = words[rows] / full_score(mass, lengths, self._average())
+        shorter = np.minimum(lengths, length) / np.maximum(lengths, length)
+        found[rows] = np.minimum(held, 1.0) * np.sqrt(shorter)
+        return found
 
     def idf(self, terms: Sequence[str]) -> NDArray[np.float32]:
         """Inverse document frequency of each term, 0 for one that no turn holds."""

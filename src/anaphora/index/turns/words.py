@@ -22,7 +22,15 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import tantivy
 
-__all__ = ["MainWords", "Tail", "WordsMeta", "extend_main", "idf", "tail_scores"]
+__all__ = [
+    "MainWords",
+    "Tail",
+    "WordsMeta",
+    "extend_main",
+    "full_score",
+    "idf",
+    "tail_scores",
+]
 
 _K1, _B = 1.2, 0.75
 _HEAP = 32_000_000
@@ -60,6 +68,13 @@ class WordsMeta:
 def idf(documents: int, holding: int) -> float:
     """Inverse document frequency of a term that `holding` of `documents` texts hold."""
     return math.log(1.0 + (documents - holding + 0.5) / (holding + 0.5))
+
+
+def full_score(mass: float, lengths: NDArray[np.int32], average: float) -> NDArray[np.float64]:
+    """BM25 of texts with these lengths that hold each term once; `mass` is the sum of their idf."""
+    norm = 1.0 - _B + _B * lengths.astype(np.float64) / average
+    full: NDArray[np.float64] = mass * (_K1 + 1.0) / (1.0 + _K1 * norm)
+    return full
 
 
 class Tail:
@@ -168,12 +183,13 @@ def tail_scores(
 
     `terms` gives each term's idf; `lengths` is indexed by key.
     """
-    found = [(term, tail.postings[term]) for term in terms if term in tail.postings]
+    # Copies: the tail grows while an older view still reads it, and these are walked twice.
+    found = [(term, list(tail.postings[term])) for term in terms if term in tail.postings]
     if not found:
         return np.empty(0, np.int64), np.empty(0, np.float32)
     pairs = np.array([pair for _, postings in found for pair in postings], np.int64)
     weights = np.repeat([terms[term] for term, _ in found], [len(p) for _, p in found])
-    # A tail grows while an older view still reads it: that view's rows end where its lengths end.
+    # What the tail got since the view was taken: that view's rows end where its lengths end.
     inside = pairs[:, 0] < len(lengths)
     pairs, weights = pairs[inside], weights[inside]
     known = _NORMS[np.searchsorted(_NORMS, lengths[pairs[:, 0]], side="right") - 1]
