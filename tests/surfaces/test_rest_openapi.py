@@ -80,6 +80,26 @@ def test_the_document_is_what_the_server_does(memory: Memory, lane: str) -> None
     assert checked["response_schema_conformance"] > 20
 
 
+@pytest.mark.promise("rest.openapi")
+def test_every_parameter_and_field_of_a_request_says_what_it_means(memory: Memory) -> None:
+    """A newcomer finds a sentence beside each thing that a request can hold."""
+    document = create_app(memory, settings=OPTIONS).openapi()
+    schemas = document["components"]["schemas"]
+    lacking, seen = [], set()
+    for path, item in document["paths"].items():
+        for verb, operation in item.items():
+            for one in operation["parameters"]:
+                seen.add(one["name"])
+                lacking += [] if one.get("description") else [f"{verb} {path}: {one['name']}"]
+            for content in operation.get("requestBody", {}).get("content", {}).values():
+                name = content["schema"].get("$ref", "/").rsplit("/", 1)[1]
+                for field, schema in schemas.get(name, {}).get("properties", {}).items():
+                    seen.add(field)
+                    lacking += [] if schema.get("description") else [f"{name}.{field}"]
+    assert not lacking
+    assert {"memory_id", "filters", "budget", "focus", "turns"} <= seen
+
+
 def _told(recorder: Any, case_id: str, check: Any) -> str:
     case, done = recorder.cases[case_id].value, recorder.interactions.get(case_id)
     answer = done.response.text[:200] if done is not None and done.response else ""

@@ -11,6 +11,7 @@ from typing import Any, Final
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from anaphora.surfaces.rest.meanings import meaning
 from anaphora.surfaces.rest.problems import MEDIA_TYPE, TITLES
 from anaphora.surfaces.rest.shapes import ProblemShape
 
@@ -51,6 +52,8 @@ def document(app: FastAPI) -> dict[str, Any]:
             for method, operation in item.items():
                 if method in _METHODS:
                     _complete(path, operation)
+        for name in _asked(made["paths"]):
+            _explain(name, schemas)
         app.openapi_schema = _with_filters(made)
     return app.openapi_schema
 
@@ -58,6 +61,9 @@ def document(app: FastAPI) -> dict[str, Any]:
 def _complete(path: str, operation: dict[str, Any]) -> None:
     parameters = operation.setdefault("parameters", [])
     for parameter in parameters:
+        said = meaning(parameter["name"], path)
+        if said:
+            parameter.setdefault("description", said)
         if parameter["name"] == "filters":
             # A JSON text in the URL: the one way in which OpenAPI can say so.
             parameter.pop("schema")
@@ -85,6 +91,37 @@ def _complete(path: str, operation: dict[str, Any]) -> None:
             }
 
 
+def _asked(paths: dict[str, Any]) -> set[str]:
+    """The names of the schemas that bodies of requests have."""
+    bodies = (
+        content.get("schema", {}).get("$ref", "")
+        for item in paths.values()
+        for operation in item.values()
+        for content in operation.get("requestBody", {}).get("content", {}).values()
+    )
+    return {reference.rsplit("/", 1)[1] for reference in bodies if reference}
+
+
+def _explain(name: str, schemas: dict[str, Any]) -> None:
+    """Say what the fields of a request's schema mean, and those of the schemas in it."""
+    for field, schema in schemas[name].get("properties", {}).items():
+        said = meaning(field, name)
+        # Beside a reference nothing else counts in OpenAPI's older readers, so it goes around it.
+        if said and "$ref" not in schema:
+            schema.setdefault("description", said)
+        for inner in _references(schema):
+            _explain(inner, schemas)
+
+
+def _references(part: Any) -> set[str]:
+    if isinstance(part, list):
+        return set().union(*map(_references, part))
+    if not isinstance(part, dict):
+        return set()
+    own = {part["$ref"].rsplit("/", 1)[1]} if "$ref" in part else set()
+    return own.union(*map(_references, part.values()))
+
+
 def _with_filters(part: Any) -> Any:
     """The same, where a body has a filter with the language of filters."""
     if isinstance(part, list):
@@ -92,7 +129,8 @@ def _with_filters(part: Any) -> Any:
     if not isinstance(part, dict):
         return part
     if "x-filter" in part:
-        return {"anyOf": [{"$ref": "#/components/schemas/Filter"}, {"type": "null"}]}
+        kinds = [{"$ref": "#/components/schemas/Filter"}, {"type": "null"}]
+        return {"description": part.get("description", ""), "anyOf": kinds}
     return {name: _with_filters(one) for name, one in part.items()}
 
 
