@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
+from tests.processes import children
 
 from anaphora import Memory
 from anaphora.deep.models.scripted import Scripted, ScriptedModel
@@ -52,12 +52,6 @@ def test_an_answer_in_steps(ferrywell: Memory) -> None:
     assert result.cost.iterations == 2
     assert result.cost.code.calls == 2
     assert result.cost.input_tokens == result.cost.code.input > 1000
-
-
-def children() -> set[str]:
-    """The processes that this one has, as the system lists them."""
-    tasks = Path("/proc/self/task").iterdir()
-    return {pid for task in tasks for pid in (task / "children").read_text("ascii").split()}
 
 
 @pytest.mark.promise("deep.loop")

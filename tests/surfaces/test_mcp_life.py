@@ -16,6 +16,7 @@ import pytest
 from mcp.client.client import Client
 from mcp_types import CallToolResult
 from tests.mcp_client import call, connected, refusal, server, text_of
+from tests.processes import children
 
 from anaphora import Memory
 from anaphora.deep.models.scripted import ScriptedModel
@@ -173,9 +174,9 @@ def test_a_thousand_calls_take_no_memory(home: Path) -> None:
     """After warming up, the server's resident memory stays where it is."""
 
     async def scenario() -> None:
-        before = _children()
+        before = children()
         async with connected(home, "--tools", "all") as session:
-            (pid,) = _children() - before
+            (pid,) = children() - before
             for number in range(20):
                 await call(session, "store_memory", content=f"Topic {number} is about birds.")
 
@@ -250,12 +251,6 @@ def test_the_short_road_is_only_for_plain_words() -> None:
         assert not short_road(words), words
     with pytest.raises(InvalidInput, match="tools"):
         short_road(["--home=x", "--namespace", "n", "mcp", "--tools=most"])
-
-
-def _children() -> set[int]:
-    own = Path("/proc/self/task")
-    found = " ".join((task / "children").read_text() for task in own.iterdir())
-    return {int(pid) for pid in found.split()}
 
 
 def _resident(pid: int) -> int:
