@@ -186,7 +186,7 @@ def _chat(haystack: Haystack, model: MiniLM, cache: Path | None) -> Chat:
         now = question.now or turns[-1].ts
         named = read_times(question.text, now) if now else ()
         spans = [(span.start.timestamp(), span.end.timestamp()) for span in named]
-        called = _called(question.text, present, table, texts, bm25)
+        called = nicknames_in(question.text, present, table, texts, bm25)
         reading = read_question(question.text, present, spans, called)
         formal = read_question(question.text, present, spans)
         plain = read_question(question.text, {}, spans)
@@ -230,7 +230,7 @@ def _parts(question: str) -> list[str]:
     return parts if len(parts) > 1 else []
 
 
-def _called(
+def nicknames_in(
     question: str, present: dict[int, str], table: TurnTable, texts: Sequence[str], bm25: Words
 ) -> dict[str, int]:
     """What `recall.nicknames` finds in an index."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import select
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["children"]
+__all__ = ["children", "end"]
 
 
 def children() -> set[int]:
@@ -15,3 +18,21 @@ def children() -> set[int]:
         with suppress(FileNotFoundError, ProcessLookupError):
             found.update(map(int, (task / "children").read_text("ascii").split()))
     return found
+
+
+def end(processes: Iterable[int], seconds: float = 20.0) -> bool:
+    """Whether all of these end, each within so many seconds of being waited for (Linux)."""
+    return all(_ends(process, seconds) for process in processes)
+
+
+def _ends(process: int, seconds: float) -> bool:
+    try:
+        watched = os.pidfd_open(process)
+    except ProcessLookupError:
+        return True
+    try:
+        poll = select.poll()
+        poll.register(watched, select.POLLIN)
+        return bool(poll.poll(1000 * seconds))
+    finally:
+        os.close(watched)

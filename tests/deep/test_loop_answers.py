@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from tests.processes import children
+from tests.processes import children, end
 
 from anaphora import Memory
 from anaphora.deep.models.scripted import Scripted, ScriptedModel
@@ -64,7 +64,8 @@ def test_a_sandbox_that_no_code_came_for_is_ended(ferrywell: Memory, first: Scri
     loop = loop_over(ferrywell, [first, "There is nothing to say."])
     result = loop.run(QUESTION, scope="all_sessions", budget=budget)
     assert not any(step.code for step in result.steps)
-    assert children() <= before
+    # Ending it means that it was told to: the kernel takes its time.
+    assert end(children() - before)
 
 
 @pytest.mark.promise("deep.loop")
@@ -389,7 +390,6 @@ def test_a_model_that_fails_is_told_in_the_result(ferrywell: Memory) -> None:
 def test_the_sandbox_ends_with_the_question(ferrywell: Memory) -> None:
     """Whatever ends a loop, every session of the sandbox is closed."""
     from anaphora.deep.sandbox.base import Engine, JsonValue, Limits, Session, Wall
-    from anaphora.deep.sandbox.monty import MontyEngine
 
     class Watched:
         def __init__(self) -> None:
