@@ -390,6 +390,7 @@ def test_a_model_that_fails_is_told_in_the_result(ferrywell: Memory) -> None:
 def test_the_sandbox_ends_with_the_question(ferrywell: Memory) -> None:
     """Whatever ends a loop, every session of the sandbox is closed."""
     from anaphora.deep.sandbox.base import Engine, JsonValue, Limits, Session, Wall
+    from anaphora.deep.sandbox.monty import MontyEngine
 
     class Watched:
         def __init__(self) -> None:
