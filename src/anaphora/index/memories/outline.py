@@ -23,7 +23,9 @@ from anaphora.embed.onnx import onnx_runtime
 
 __all__ = ["Outline", "Rough"]
 
-_STEP: Final = 8192
+# Parts at a time: what is needed to make their codes takes 15 MB of 384 dimensions.
+_STEP: Final = 2048
+_ROOM: Final = 8192
 _MIDDLE: Final = 128
 _PART_MOST: Final = 127
 # Products of processors without VNNI are added in pairs in 16 bits: 2 · 255 · 64 fits there.
@@ -60,7 +62,7 @@ class Outline:
 
     def add(self, parts: Floats) -> None:
         """Take in more parts (unit vectors), behind those that are here."""
-        self._reserve(self._count + len(parts))
+        self.reserve(self._count + len(parts))
         for start in range(0, len(parts), _STEP):
             some = parts[start : start + _STEP]
             scales = np.maximum(np.abs(some).max(axis=1), np.float32(1e-12)) / _PART_MOST
@@ -89,10 +91,11 @@ class Outline:
         error = self._error * float(np.linalg.norm(vector)) + self._longest * apart + _ROUNDING
         return Rough(cosines, error)
 
-    def _reserve(self, needed: int) -> None:
+    def reserve(self, needed: int) -> None:
+        """Make room for so many parts in all."""
         if needed <= len(self._codes):
             return
-        capacity = needed if not self._count else needed + min(needed // 2, _STEP)
+        capacity = needed if not self._count else needed + min(needed // 2, _ROOM)
         codes = np.empty((capacity, self._codes.shape[1]), np.uint8)
         codes[: self._count] = self._codes[: self._count]
         scales = np.empty(capacity, np.float32)

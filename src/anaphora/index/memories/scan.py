@@ -32,7 +32,7 @@ PATIENCE: Final = 8
 FRESH: Final = 256
 """Parts that the sketch may lack before it takes them in: they are scanned as they are."""
 
-_STEP: Final = 8_192
+_STEP: Final = 4_096
 _LAST_DIGIT: Final = 1e-5
 
 Floats = NDArray[np.float32]
@@ -190,6 +190,7 @@ class Scan:
         """Take in what is newer, some of it at a time: whoever closes does not wait for long."""
         count = len(view.parts)
         outline = Outline(view.parts.shape[1]) if self._outline is None else self._outline
+        outline.reserve(count)
         for start in range(len(outline), count, _STEP):
             if self._worker.stopping.is_set():
                 return
