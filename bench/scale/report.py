@@ -32,6 +32,7 @@ _ROWS: Final = (
     ("recall after a write, p99", "recall_after_write_p99_ms", "ms"),
     ("forget for good, the first", "forget_ms", "ms"),
     ("forget for good, the next", "second_forget_ms", "ms"),
+    ("closing after them", "close_ms", "ms"),
     ("recall@10 against exact, mode vector", "vector_same_of_10", ""),
     ("the same of ten hits, mode hybrid", "hybrid_same_of_10", ""),
 )
