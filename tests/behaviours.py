@@ -41,6 +41,7 @@ PROMISES: dict[str, str] = {
     "servers.keys": "D The namespace leads every key: it can distribute every table.",
     "servers.roles": "D A role without rights on the schema can serve.",
     "threads.bad_input": "Q Every string of BLNS works as text, and as id or raises InvalidId.",
+    "seeds.conformance": "Q Each statement of the seeds is tried; what differs is documented.",
     # What lasts (docs/durability.md has every line of it)
     "durable.document": "Q Every line of docs/durability.md names tests that are there, and all are named.",
     "durable.killed": "Q Killed at any call of any work, a home opens with all that was acknowledged.",

@@ -1,0 +1,1 @@
+"""What the seeds say, row by row, against the product: `python -m tests.conformance` prints it."""
