@@ -145,6 +145,8 @@ PROMISES: dict[str, str] = {
     "care.import_twice": "D Importing an export twice adds nothing.",
     "care.import_forgotten": "D What was forgotten here does not come back by an export.",
     "care.repair": "D `doctor --repair` mends what can be mended and touches no word.",
+    "truth.times": "Q A time that cannot be kept is refused at every way in, with its name.",
+    "truth.rows": "Q A row that makes no sense takes no other along; doctor names it and mends it.",
     "care.lanes": "D Doctor and stats look at projects, notes, gaps, models and the sandbox's walls.",
     "async.parity": "D AsyncMemory mirrors Memory method by method.",
     "async.cancelled": "D A cancelled call leaves nothing half-done.",

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.errors import EmbeddingError, InvalidInput
+from anaphora.moments import EARLIEST, from_epoch
 from anaphora.rank.question import QuestionReading, read_question, speakers_present
 from anaphora.rank.select import fill, token_cost
 from anaphora.rank.table import ROLE_ASSISTANT, ROLE_USER, TurnTable
@@ -317,11 +318,7 @@ def _reach(view: TurnView, rows: Rows) -> tuple[int | None, int]:
 
 def _when(epoch: float) -> datetime:
     # A turn without a known time keeps Go's zero time, as its file has it.
-    return (
-        datetime.fromtimestamp(epoch, UTC)
-        if np.isfinite(epoch)
-        else datetime.min.replace(tzinfo=UTC)
-    )
+    return from_epoch(epoch) if np.isfinite(epoch) else EARLIEST
 
 
 def _check(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from anaphora.errors import EmbeddingError, InvalidInput
 from anaphora.memory_values import HalfLives, MemoryHit, MemoryRecord, Rejected
+from anaphora.moments import checked_moment
 from anaphora.rank.memories import MemoryScores, rank_memories
 from anaphora.store.filters import Filter, parse
 from anaphora.store.records.rows import to_micros
@@ -93,6 +94,10 @@ class MemoryRecall:
             degraded.append(Degraded("embeddings", reason))
         work = _Answer(self, wanted, hybrid=not _is_bare(mode, wanted))
         hits = work.hits(found, top_k, -math.inf if min_score is None else min_score)
+        if damaged := self.records.unreadable():
+            names = ", ".join(damaged[:5]) + (", …" if len(damaged) > 5 else "")
+            reason = f"{len(damaged)} cannot be read ({names}): doctor --repair mends them"
+            degraded.append(Degraded("memories", reason))
         rejected = work.rejected(found) if explain else ()
         return Recall(hits, tuple(degraded), rejected)
 
@@ -290,6 +295,5 @@ def _check(query: object, top_k: object, min_score: object, mode: object, as_of:
         raise InvalidInput("min_score", min_score, "expected a number")
     if mode not in MODES:
         raise InvalidInput("mode", mode, f"expected one of {', '.join(MODES)}")
-    aware = isinstance(as_of, datetime) and as_of.utcoffset() is not None
-    if as_of is not None and not aware:
-        raise InvalidInput("as_of", as_of, "expected an aware datetime")
+    if as_of is not None:
+        checked_moment("as_of", as_of)
