@@ -75,16 +75,20 @@ class MemoryRecall:
     ) -> Recall[MemoryHit]:
         """The `top_k` best memories for `query`, in descending order of score.
 
-        `min_score` leaves out hits of a lower score. `filters` are applied before anything is cut.
+        `min_score` leaves out hits of a lower score; without one, and without filters, what has
+        nothing in common with the question is left out. `filters` are applied before anything is
+        cut, and what they let through comes, in the order of scores.
         `as_of` (aware) asks what was true then. `explain` fills `Recall.rejected`. Raises
         `InvalidInput` for bad arguments and `FilterError` for a bad filter.
         """
         _check(query, top_k, min_score, mode, as_of)
         keep = parse(filters)
+        # Who names what counts, or a score of nothing, is not asking whether there is anything.
+        every = bool(keep.fields) or (min_score is not None and min_score <= 0.0)
         if not query.strip():
             return Recall((), (Degraded("query", "it is blank: there is nothing to look for"),))
         degraded: list[Degraded] = []
-        wanted = self._wanted(query, mode, OVERFETCH * top_k, (as_of, keep), degraded)
+        wanted = self._wanted(query, mode, OVERFETCH * top_k, (as_of, keep, every), degraded)
         found = self.index.candidates(wanted)
         if found.pending and wanted.vector is not None and self._filled():
             found = self.index.candidates(wanted)
@@ -115,12 +119,12 @@ class MemoryRecall:
         query: str,
         mode: str,
         limit: int,
-        allowed: tuple[datetime | None, Filter],
+        allowed: tuple[datetime | None, Filter, bool],
         degraded: list[Degraded],
     ) -> Wanted:
         from anaphora.index.memories.state import Wanted
 
-        as_of, keep = allowed
+        as_of, keep, every = allowed
         vector = None
         if mode != "words":
             try:
@@ -136,6 +140,7 @@ class MemoryRecall:
             vector=vector,
             terms=() if bare else query_terms(query),
             all_words=vector is None,
+            every=every,
         )
 
 
@@ -146,6 +151,7 @@ class _Answer:
         self._lane = lane
         self._wanted = wanted
         self._hybrid = hybrid
+        self._silent = hybrid and not wanted.every
         self._rejected: list[tuple[int, str]] = []
         self._scores: MemoryScores | None = None
         self._shown: set[str] = set()
@@ -165,7 +171,7 @@ class _Answer:
             elif twin := self._hybrid and links.shown_twin(ids[place], (ids[p] for p in taken)):
                 same.setdefault(twin, []).append(ids[place])
                 self._rejected.append((place, f"same_as {twin}"))
-            elif self._hybrid and scores.similarity[place] <= 0.0:
+            elif self._silent and scores.similarity[place] <= 0.0:
                 self._rejected.append((place, "nothing_in_common"))
             else:
                 taken.append(place)
