@@ -30,6 +30,7 @@ from anaphora.rank.turns import (
     score_turns,
 )
 from anaphora.recall.nicknames import Nicknames
+from anaphora.recall.question import read_of
 from anaphora.recall.repeated import Repeated
 from anaphora.recall.times.reading import read_times
 from anaphora.store.threads.ids import check_id
@@ -121,9 +122,10 @@ class ConversationRecall:
         _check(conversation_id, query, top_k, budget, mode)
         if not query.strip():
             return Recall((), (Degraded("query", "it is blank: there is nothing to look for"),))
+        query, cut = read_of(query)
         followed = self.index.follow(conversation_id)
         view = self.index.view()
-        degraded = list(followed.degraded)
+        degraded = [*cut, *followed.degraded]
         rows = _rows(view, conversation_id)
         if not len(rows):
             return Recall((), tuple(degraded))
@@ -144,9 +146,10 @@ class ConversationRecall:
         What the caller chose is cut before anything is ranked, so a narrow choice never starves.
         No budget of tokens: the caller bounds what it shows.
         """
-        degraded: list[Degraded] = []
         if not query.strip() or not len(rows):
             return Recall()
+        query, cut = read_of(query)
+        degraded = list(cut)
         spans = self._spans(query)
         _, scores = self._score(view, rows, query, "hybrid", spans, degraded)
         return Recall(self._fill(view, scores, _Room(top_k, NO_BUDGET, frozenset())), (*degraded,))

@@ -18,6 +18,7 @@ from anaphora.errors import EmbeddingError, InvalidInput
 from anaphora.memory_values import HalfLives, MemoryHit, MemoryRecord, Rejected
 from anaphora.moments import checked_moment
 from anaphora.rank.memories import MemoryScores, rank_memories
+from anaphora.recall.question import read_of
 from anaphora.store.filters import Filter, parse
 from anaphora.store.records.rows import to_micros
 from anaphora.text import query_terms
@@ -87,7 +88,8 @@ class MemoryRecall:
         every = bool(keep.fields) or (min_score is not None and min_score <= 0.0)
         if not query.strip():
             return Recall((), (Degraded("query", "it is blank: there is nothing to look for"),))
-        degraded: list[Degraded] = []
+        query, cut = read_of(query)
+        degraded = list(cut)
         wanted = self._wanted(query, mode, OVERFETCH * top_k, (as_of, keep, every), degraded)
         found = self.index.candidates(wanted)
         if found.pending and wanted.vector is not None and self._filled():
