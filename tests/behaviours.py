@@ -154,6 +154,7 @@ PROMISES: dict[str, str] = {
     "recall.formula": "S3 mode='vector' is similarity × decay × reinforcement to the letter.",
     "recall.exact_first": "D Restated memories come near an exact answer in score, never past it.",
     "recall.filters": "D Filters apply before the cut and agree with brute force.",
+    "docs.figures": "Q Formulas and figures in the documents are those of the code and of the results.",
     "recall.length": "Q A question of any length costs no more than its two ends, and says so.",
     "recall.every": "D What a filter or a least score of 0 lets through comes, however far it is.",
     "filters.language": "D A bad filter names its place.",
