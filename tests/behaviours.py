@@ -146,6 +146,8 @@ PROMISES: dict[str, str] = {
     "care.import_twice": "D Importing an export twice adds nothing.",
     "care.import_forgotten": "D What was forgotten here does not come back by an export.",
     "care.repair": "D `doctor --repair` mends what can be mended and touches no word.",
+    "truth.times": "Q A time that cannot be kept is refused at every way in, with its name.",
+    "truth.rows": "Q A row that makes no sense takes no other along; doctor names it and mends it.",
     "care.lanes": "D Doctor and stats look at projects, notes, gaps, models and the sandbox's walls.",
     "async.parity": "D AsyncMemory mirrors Memory method by method.",
     "async.cancelled": "D A cancelled call leaves nothing half-done.",
@@ -153,6 +155,9 @@ PROMISES: dict[str, str] = {
     "recall.formula": "S3 mode='vector' is similarity × decay × reinforcement to the letter.",
     "recall.exact_first": "D Restated memories come near an exact answer in score, never past it.",
     "recall.filters": "D Filters apply before the cut and agree with brute force.",
+    "docs.figures": "Q Formulas and figures in the documents are those of the code and of the results.",
+    "recall.length": "Q A question of any length costs no more than its two ends, and says so.",
+    "recall.every": "D What a filter or a least score of 0 lets through comes, however far it is.",
     "filters.language": "D A bad filter names its place.",
     "secrets.ordinary": "D Ordinary text passes the redaction of secrets untouched.",
     # Encryption at rest

@@ -13,7 +13,8 @@ AnaphoraError
 │   ├── CorruptThread                   a thread file that does not parse; it was kept
 │   ├── NotEmpty                        a place that must be empty holds something
 │   ├── DamagedBackup                   a backup or export that is not what was written
-│   └── SchemaTooNew                    a home that a newer version wrote
+│   ├── SchemaTooNew                    a home that a newer version wrote
+│   └── Unreadable                      a row that makes no sense; it takes no other along
 ├── EmbeddingError                      a text could not be turned into a vector
 │   ├── ModelIntegrityError             the model file is not the one that was shipped
 │   └── EmbedderNotReady                the model is still loading
@@ -66,6 +67,7 @@ __all__ = [
     "StoreError",
     "Tampered",
     "UnknownFormat",
+    "Unreadable",
     "WrongKey",
 ]
 
@@ -151,6 +153,18 @@ class SchemaTooNew(StoreError):
     def __init__(self, path: Path | str, found: str) -> None:
         self.found = found
         super().__init__("open", path, f"schema revision {found} is newer than this program")
+
+
+class Unreadable(StoreError):
+    """A row of truth that makes no sense: its `table` and `id`. All others can be read.
+
+    `doctor` names it, and `doctor --repair` mends it.
+    """
+
+    def __init__(self, table: str, id: str, reason: str) -> None:  # noqa: A002 - the field's name
+        self.table = table
+        self.id = id
+        super().__init__("read", f"{table} {id}", f"{reason}; doctor --repair mends it")
 
 
 class NotEmpty(StoreError):

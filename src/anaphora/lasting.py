@@ -106,9 +106,11 @@ class LastingMemories:
         """The memories that matter for `query`: score = similarity × decay × reinforcement.
 
         `mode="vector"` is the seed's formula to the letter. `filters` (see docs/filters.md) apply
-        before anything is cut; `min_score` to the score; `as_of` answers for a past moment;
-        `explain` also returns the rejected candidates with the reason. Raises `InvalidInput` and
-        `FilterError` naming the place.
+        before anything is cut, and what they let through comes, however far it is from the
+        question. `min_score` leaves out lower scores; 0 shows what has nothing in common with the
+        question, too, which without it and without filters is left out. `as_of` answers for a past
+        moment; `explain` also returns the rejected candidates with the reason. Raises
+        `InvalidInput` and `FilterError` naming the place.
         """
         with span("recall", mode=mode, top_k=top_k):
             found = self._parts().recall_memories.recall(

@@ -126,7 +126,11 @@ class MemoryHit:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A candidate that did not come back, and why: below_floor, below_min_score, filtered, …"""
+    """A candidate that did not come back, and why.
+
+    below_min_score, beyond_top_k, nothing_in_common, same_as (with the id of the hit that says the
+    same), filtered, superseded, expired, forgotten, or not_yet_known at a past moment.
+    """
 
     hit: MemoryHit
     reason: str

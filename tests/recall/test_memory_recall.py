@@ -217,7 +217,7 @@ def test_hybrid_under_a_filter(home: MemoryHome) -> None:
     lane = home.lane()
     filters = {"AND": [{"category": "dev"}, {"tags": {"contains": "1"}}]}
     for query in ("red cat", "tea vienna lock"):
-        every = lane.recall(query, top_k=40)
+        every = lane.recall(query, top_k=40, min_score=0)
         some = lane.recall(query, top_k=5, filters=filters, explain=True)
         right = [h for h in every if h.category == "dev" and "1" in h.tags]
         assert [h.id for h in some] == [h.id for h in right[:5]]

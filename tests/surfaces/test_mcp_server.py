@@ -78,9 +78,23 @@ def test_all_tools_are_listed_with_schemas_and_hints(home: Path) -> None:
     run(scenario)
 
 
-def test_the_default_floor_is_the_published_one() -> None:
-    """Without `minScore` the published floor applies."""
-    assert TOOLS["recall_memory"].parameters["minScore"]["default"] == FLOOR
+def test_the_default_floor_is_the_published_one(home: Path) -> None:
+    """Without `minScore` the published floor applies, but not to what filters let through."""
+    assert f"{FLOOR:g} where it is not given" in str(TOOLS["recall_memory"].parameters["minScore"])
+
+    async def scenario() -> None:
+        async with connected(home) as session:
+            for text in ("Ada drinks tea in the evening", "Bob drinks coffee"):
+                await call(session, "store_memory", content=text, category="drinks")
+            far = "tea, or the migration of zebras in Kenya, or the roofs of Ghent, or walnuts?"
+            assert (await call(session, "recall_memory", query=far))["data"] == []
+            for more in ({"minScore": 0}, {"filters": {"category": "drinks"}}):
+                found = (await call(session, "recall_memory", query=far, **more))["data"]
+                assert [hit["text"][:3] for hit in found] == ["Ada", "Bob"]
+                assert 0 < found[0]["score"] < FLOOR
+                assert found[1]["score"] == 0
+
+    run(scenario)
 
 
 @pytest.mark.promise("mcp.recall")

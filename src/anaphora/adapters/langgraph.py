@@ -210,7 +210,7 @@ class AnaphoraStore(BaseStore):
         expires = None
         if op.ttl is not None:
             tags.append(f"{_TTL}{op.ttl!r}")
-            expires = self._clock() + timedelta(minutes=op.ttl)
+            expires = _after(self._clock(), op.ttl)
         return NewMemory(
             text="\n\n".join(searched) or op.key or "(no key)",
             path=_path(op.namespace, op.key),
@@ -239,7 +239,7 @@ class AnaphoraStore(BaseStore):
         for record in records:
             minutes = next((t[len(_TTL) :] for t in record.tags if t.startswith(_TTL)), None)
             if minutes is not None:
-                self._memory.update(record.id, expires_at=now + timedelta(minutes=float(minutes)))
+                self._memory.update(record.id, expires_at=_after(now, float(minutes)))
 
 
 def _path(namespace: Sequence[str], key: str) -> str:
@@ -278,3 +278,11 @@ def _lines(value: Any, name: str = "") -> Iterator[str]:
             yield from _lines(inner, name)
     elif value is not None:
         yield f"{name}: {value}" if name else str(value)
+
+
+def _after(now: datetime, minutes: float) -> datetime:
+    """The moment so many minutes later. Raises `InvalidInput` where there is none."""
+    try:
+        return now + timedelta(minutes=minutes)
+    except (OverflowError, ValueError):
+        raise InvalidInput("ttl", minutes, "minutes that end before the year 10000") from None

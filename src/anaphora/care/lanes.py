@@ -1,7 +1,8 @@
 """What a namespace holds of projects, notes and deep recall, and whether all of it is well.
 
 In: the stores of a namespace and the index of its sections. Out: counts and `Check` values. It
-starts no model and no sandbox, and changes nothing but the index, which catches up with truth.
+starts no model and no sandbox, and changes nothing but the index, which catches up with truth;
+`mend_rows` alone changes truth, and no word of it.
 """
 
 from __future__ import annotations
@@ -12,19 +13,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anaphora.errors import AnaphoraError
+from anaphora.store.threads.store import ConversationStore
 from anaphora.values import Check
 
 if TYPE_CHECKING:
     from anaphora.care.namespaces import Lane
     from anaphora.index.sections.index import SectionIndex
 
-__all__ = ["LaneCounts", "counted", "lane_checks", "repair_sections"]
+__all__ = ["LaneCounts", "counted", "lane_checks", "mend_rows", "repair_sections"]
 
 _NOTES = (
     "SELECT kind, COUNT(*), SUM(CASE WHEN valid_until IS NULL AND forgotten_at IS NULL "
     "THEN 1 ELSE 0 END) FROM record WHERE namespace = :namespace "
     "AND kind IN ('observation', 'diary') GROUP BY kind"
 )
+
+
+# Named in a finding; the rest are counted.
+_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +79,11 @@ def lane_checks(
 
     Nothing raises: a part that fails is a finding.
     """
+    rows = _rows(lane)
     try:
         counts = counted(lane, embedder)
     except AnaphoraError as error:
-        return (Check("projects", ok=False, detail=str(error)),)
+        return (*rows, Check("projects", ok=False, detail=str(error)))
     notes = f"{counts.observations:,} observations, {counts.diary:,} diary entries"
     if counts.past_notes:
         notes += f", {counts.past_notes:,} of the past"
@@ -85,11 +92,27 @@ def lane_checks(
         f"{counts.traces:,} traces"
     )
     return (
+        *rows,
         *_projects(lane, counts),
         Check("project notes", ok=True, detail=notes),
         _sections(sections),
         Check("deep recall", ok=True, detail=deep),
     )
+
+
+def mend_rows(lane: Lane) -> Check:
+    """Mend rows that make no sense, and times that nothing can keep; every word stays."""
+    from anaphora.store.records.mending import mend_records
+    from anaphora.store.sql.misdated import mend, misdated
+
+    truth, sealer = lane.notes.truth, lane.notes.sealer
+    records = mend_records(truth, lane.namespace, sealer)
+    times = mend(truth, sealer, misdated(truth))
+    turns = 0
+    if not isinstance(lane.conversations, ConversationStore):
+        turns = lane.conversations.mend_times()
+    detail = f"{records:,} records, {times:,} rows with impossible times, {turns:,} turns mended"
+    return Check("rows", ok=True, detail=detail)
 
 
 def repair_sections(sections: SectionIndex, fill_vectors: Callable[[], object]) -> Check:
@@ -123,6 +146,25 @@ def _projects(lane: Lane, counts: LaneCounts) -> Iterator[Check]:
             )
         elif row.indexed_at is None or row.stale:
             yield Check("projects", ok=True, detail=f"{row.name}: not finished; index it again")
+
+
+def _rows(lane: Lane) -> tuple[Check, ...]:
+    """Rows that make no sense, the first of them by name."""
+    from anaphora.store.records.mending import unreadable_records
+    from anaphora.store.sql.misdated import misdated
+
+    truth = lane.notes.truth
+    try:
+        records = unreadable_records(truth, lane.namespace, lane.notes.sealer)
+        found = [f"{kind} {one} cannot be read" for kind, ids in records.items() for one in ids]
+        found += [f"impossible times in {one}" for one in misdated(truth)]
+    except AnaphoraError as error:
+        return (Check("rows", ok=False, detail=str(error)),)
+    if not found:
+        return (Check("rows", ok=True, detail="every row can be read"),)
+    more = f", and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
+    detail = f"{'; '.join(found[:_NAMED])}{more}; doctor --repair mends them and keeps the words"
+    return (Check("rows", ok=False, detail=detail),)
 
 
 def _sections(sections: Callable[[], SectionIndex]) -> Check:

@@ -16,6 +16,7 @@ from typing import Any, get_args
 
 from anaphora.errors import InvalidInput
 from anaphora.memory_values import MemoryRecord, MemoryType
+from anaphora.moments import has_utc
 from anaphora.store.escaping import escape, unescape
 from anaphora.store.nesting import is_too_deep
 from anaphora.store.records.rows import EventKind, RecordEvent, RecordLink
@@ -239,10 +240,9 @@ def time_in(found: Mapping[str, Any], name: str) -> datetime | None:
     moment = datetime.fromisoformat(written)
     if moment.utcoffset() is None:
         raise ValueError(f'"{name}" has no offset')
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        raise ValueError(f'"{name}" lies beyond the years that there are') from None
+    if not has_utc(moment):
+        raise ValueError(f'"{name}" lies beyond the years that there are')
+    return moment.astimezone(UTC)
 
 
 def text_in(found: Mapping[str, Any], name: str) -> str | None:

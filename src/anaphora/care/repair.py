@@ -2,8 +2,9 @@
 
 In: the parts of a home. Out: a `Check` for each thing that was looked at, which says what was done;
 `ok` is False where something stays wrong. It makes derived things again, removes what interrupted
-writes left, and gives notes of the sidecar back to the turns that they were written for. Threads
-and memories are never changed, and what is damaged in truth is only reported.
+writes left, gives notes of the sidecar back to the turns that they were written for, and makes rows
+readable that make no sense. No word of a thread or a memory is ever changed, and a database that is
+damaged is only reported.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anaphora.care import staging
+from anaphora.care.lanes import mend_rows
 from anaphora.errors import AnaphoraError
 from anaphora.store.disk import temporary_key
 from anaphora.store.hashing import turn_hash
@@ -52,6 +54,7 @@ def repair(
         ("temporary files", lambda: _sweep(parts, lane)),
         ("notes", lambda: _reseat(lane)),
         ("truth", lambda: _truth(parts)),
+        ("rows", lambda: mend_rows(lane)),
         ("index", lambda: _index(index, progress)),
         ("vectors", lambda: _vectors(fill_vectors)),
     ]

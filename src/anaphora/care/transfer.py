@@ -23,6 +23,7 @@ from anaphora.care.project_notes import project_note_line
 from anaphora.errors import EncryptionError, InvalidInput, NotFound
 from anaphora.memory_values import MemoryRecord
 from anaphora.store.hashing import turn_hash
+from anaphora.store.records.mending import unreadable_records
 from anaphora.store.records.rows import STANDS_ALONE
 from anaphora.store.threads.gojson import NotAThread, decode
 from anaphora.store.threads.ids import check_id
@@ -104,6 +105,10 @@ def _chosen(parts: Parts, namespaces: Iterable[str] | None) -> tuple[str, ...]:
         if name not in known:
             raise NotFound("namespace", name)
     return chosen
+
+
+def _left_out(kind: str, record_id: str) -> ImportProblem:
+    return ImportProblem(kind, record_id, "it cannot be read; doctor --repair mends it")
 
 
 class _Writing:
@@ -249,6 +254,9 @@ class _Writing:
             ids += [record.id for record in found]
             after = found[-1].seq
             self._tell("memories", self._memories, self._memories)
+        left = unreadable_records(lane.notes.truth, lane.namespace, lane.notes.sealer)
+        for kind, damaged in left.items():
+            self._problems += [_left_out(kind, one) for one in damaged]
         for start in range(0, len(ids), _STEP):
             some = ids[start : start + _STEP]
             first = set(some)

@@ -10,10 +10,12 @@ import re
 from datetime import datetime, timedelta
 
 from anaphora.errors import InvalidInput
+from anaphora.moments import has_utc
 from anaphora.recall.times.reading import read_times
 
 __all__ = ["moment", "shown"]
 
+_YEARS = "expected a time between the years 1 and 9999"
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 
 
@@ -35,7 +37,9 @@ def moment(what: str, text: str | None, now: datetime, *, end: bool = False) -> 
         if end and _DAY.match(given):
             found += timedelta(days=1)
     except OverflowError:
-        raise InvalidInput(what, text, "expected a time between the years 1 and 9999") from None
+        raise InvalidInput(what, text, _YEARS) from None
+    if not has_utc(found):
+        raise InvalidInput(what, text, _YEARS)
     return found
 
 

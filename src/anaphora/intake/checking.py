@@ -10,12 +10,12 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
 from typing import Any, Final, get_args
 
 from anaphora.errors import InvalidInput
 from anaphora.intake.secrets.redacting import redact, redact_value
 from anaphora.memory_values import MemoryType, NewMemory
+from anaphora.moments import checked_moment
 
 __all__ = ["CHANGEABLE", "MAX_PATH", "checked", "checked_changes", "without_secrets"]
 
@@ -153,12 +153,8 @@ def _tags(value: object) -> tuple[str, ...]:
 
 
 def _time(name: str, value: object) -> None:
-    if value is None:
-        return
-    if not isinstance(value, datetime):
-        raise InvalidInput(name, value, "must be a datetime")
-    if value.utcoffset() is None:
-        raise InvalidInput(name, value, "must have a time zone")
+    if value is not None:
+        checked_moment(name, value)
 
 
 def _turn(value: object) -> None:

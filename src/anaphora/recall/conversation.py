@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.errors import EmbeddingError, InvalidInput
+from anaphora.moments import EARLIEST, from_epoch
 from anaphora.rank.question import QuestionReading, read_question, speakers_present
 from anaphora.rank.select import fill, token_cost
 from anaphora.rank.table import ROLE_ASSISTANT, ROLE_USER, TurnTable
@@ -29,6 +30,7 @@ from anaphora.rank.turns import (
     score_turns,
 )
 from anaphora.recall.nicknames import Nicknames
+from anaphora.recall.question import read_of
 from anaphora.recall.repeated import Repeated
 from anaphora.recall.times.reading import read_times
 from anaphora.store.threads.ids import check_id
@@ -120,9 +122,10 @@ class ConversationRecall:
         _check(conversation_id, query, top_k, budget, mode)
         if not query.strip():
             return Recall((), (Degraded("query", "it is blank: there is nothing to look for"),))
+        query, cut = read_of(query)
         followed = self.index.follow(conversation_id)
         view = self.index.view()
-        degraded = list(followed.degraded)
+        degraded = [*cut, *followed.degraded]
         rows = _rows(view, conversation_id)
         if not len(rows):
             return Recall((), tuple(degraded))
@@ -143,9 +146,10 @@ class ConversationRecall:
         What the caller chose is cut before anything is ranked, so a narrow choice never starves.
         No budget of tokens: the caller bounds what it shows.
         """
-        degraded: list[Degraded] = []
         if not query.strip() or not len(rows):
             return Recall()
+        query, cut = read_of(query)
+        degraded = list(cut)
         spans = self._spans(query)
         _, scores = self._score(view, rows, query, "hybrid", spans, degraded)
         return Recall(self._fill(view, scores, _Room(top_k, NO_BUDGET, frozenset())), (*degraded,))
@@ -317,11 +321,7 @@ def _reach(view: TurnView, rows: Rows) -> tuple[int | None, int]:
 
 def _when(epoch: float) -> datetime:
     # A turn without a known time keeps Go's zero time, as its file has it.
-    return (
-        datetime.fromtimestamp(epoch, UTC)
-        if np.isfinite(epoch)
-        else datetime.min.replace(tzinfo=UTC)
-    )
+    return from_epoch(epoch) if np.isfinite(epoch) else EARLIEST
 
 
 def _check(

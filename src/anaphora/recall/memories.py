@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from anaphora.errors import EmbeddingError, InvalidInput
 from anaphora.memory_values import HalfLives, MemoryHit, MemoryRecord, Rejected
+from anaphora.moments import checked_moment
 from anaphora.rank.memories import MemoryScores, rank_memories
+from anaphora.recall.question import read_of
 from anaphora.store.filters import Filter, parse
 from anaphora.store.records.rows import to_micros
 from anaphora.text import query_terms
@@ -74,16 +76,21 @@ class MemoryRecall:
     ) -> Recall[MemoryHit]:
         """The `top_k` best memories for `query`, in descending order of score.
 
-        `min_score` leaves out hits of a lower score. `filters` are applied before anything is cut.
+        `min_score` leaves out hits of a lower score; without one, and without filters, what has
+        nothing in common with the question is left out. `filters` are applied before anything is
+        cut, and what they let through comes, in the order of scores.
         `as_of` (aware) asks what was true then. `explain` fills `Recall.rejected`. Raises
         `InvalidInput` for bad arguments and `FilterError` for a bad filter.
         """
         _check(query, top_k, min_score, mode, as_of)
         keep = parse(filters)
+        # Who names what counts, or a score of nothing, is not asking whether there is anything.
+        every = bool(keep.fields) or (min_score is not None and min_score <= 0.0)
         if not query.strip():
             return Recall((), (Degraded("query", "it is blank: there is nothing to look for"),))
-        degraded: list[Degraded] = []
-        wanted = self._wanted(query, mode, OVERFETCH * top_k, (as_of, keep), degraded)
+        query, cut = read_of(query)
+        degraded = list(cut)
+        wanted = self._wanted(query, mode, OVERFETCH * top_k, (as_of, keep, every), degraded)
         found = self.index.candidates(wanted)
         if found.pending and wanted.vector is not None and self._filled():
             found = self.index.candidates(wanted)
@@ -93,6 +100,10 @@ class MemoryRecall:
             degraded.append(Degraded("embeddings", reason))
         work = _Answer(self, wanted, hybrid=not _is_bare(mode, wanted))
         hits = work.hits(found, top_k, -math.inf if min_score is None else min_score)
+        if damaged := self.records.unreadable():
+            names = ", ".join(damaged[:5]) + (", …" if len(damaged) > 5 else "")
+            reason = f"{len(damaged)} cannot be read ({names}): doctor --repair mends them"
+            degraded.append(Degraded("memories", reason))
         rejected = work.rejected(found) if explain else ()
         return Recall(hits, tuple(degraded), rejected)
 
@@ -110,12 +121,12 @@ class MemoryRecall:
         query: str,
         mode: str,
         limit: int,
-        allowed: tuple[datetime | None, Filter],
+        allowed: tuple[datetime | None, Filter, bool],
         degraded: list[Degraded],
     ) -> Wanted:
         from anaphora.index.memories.state import Wanted
 
-        as_of, keep = allowed
+        as_of, keep, every = allowed
         vector = None
         if mode != "words":
             try:
@@ -131,6 +142,7 @@ class MemoryRecall:
             vector=vector,
             terms=() if bare else query_terms(query),
             all_words=vector is None,
+            every=every,
         )
 
 
@@ -141,6 +153,7 @@ class _Answer:
         self._lane = lane
         self._wanted = wanted
         self._hybrid = hybrid
+        self._silent = hybrid and not wanted.every
         self._rejected: list[tuple[int, str]] = []
         self._scores: MemoryScores | None = None
         self._shown: set[str] = set()
@@ -160,7 +173,7 @@ class _Answer:
             elif twin := self._hybrid and links.shown_twin(ids[place], (ids[p] for p in taken)):
                 same.setdefault(twin, []).append(ids[place])
                 self._rejected.append((place, f"same_as {twin}"))
-            elif self._hybrid and scores.similarity[place] <= 0.0:
+            elif self._silent and scores.similarity[place] <= 0.0:
                 self._rejected.append((place, "nothing_in_common"))
             else:
                 taken.append(place)
@@ -290,6 +303,5 @@ def _check(query: object, top_k: object, min_score: object, mode: object, as_of:
         raise InvalidInput("min_score", min_score, "expected a number")
     if mode not in MODES:
         raise InvalidInput("mode", mode, f"expected one of {', '.join(MODES)}")
-    aware = isinstance(as_of, datetime) and as_of.utcoffset() is not None
-    if as_of is not None and not aware:
-        raise InvalidInput("as_of", as_of, "expected an aware datetime")
+    if as_of is not None:
+        checked_moment("as_of", as_of)

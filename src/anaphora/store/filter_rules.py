@@ -11,11 +11,13 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from operator import ge, gt, le, lt
 from typing import Any
 
 from anaphora.errors import FilterError
+from anaphora.moments import has_utc
 from anaphora.store.threads.gotime import read_time
 
 __all__ = ["RULES", "Holds", "Read", "Rules", "fault", "read_flag"]
@@ -56,13 +58,12 @@ def _number(value: object, place: str) -> int | float:
 
 
 def _time(value: object, place: str) -> datetime:
+    found = value if isinstance(value, datetime) else None
     if isinstance(value, str):
-        try:
-            return read_time(value)
-        except ValueError:
-            pass
-    elif isinstance(value, datetime) and value.utcoffset() is not None:
-        return value
+        with suppress(ValueError):
+            found = read_time(value)
+    if found is not None and found.utcoffset() is not None and has_utc(found):
+        return found
     wanted = "a time with an offset, such as 2026-04-30T12:00:00Z"
     raise fault(place, value, _expected(wanted, value))
 

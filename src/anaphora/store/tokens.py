@@ -12,12 +12,14 @@ import hashlib
 import json
 import logging
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.errors import InvalidInput, NotFound, StoreError
+from anaphora.errors import InvalidInput, NotFound, StoreError, Unreadable
+from anaphora.moments import checked_moment
+from anaphora.store.readable import DAMAGE, parsed, readable
 from anaphora.store.records.rows import from_micros, to_micros
 from anaphora.store.sealing.columns import CLEAR, Sealer
 from anaphora.store.threads.ids import check_id
@@ -109,6 +111,8 @@ class Tokens:
     ) -> NewToken:
         """Make a token for these namespaces ("*": all). Raises `InvalidInput`, `StoreError`."""
         now = self._clock()
+        if expires_at is not None:
+            checked_moment("expires_at", expires_at)
         token = Token(
             self._ids(), _checked_name(name), _checked(namespaces), read_only, now, expires_at
         )
@@ -120,7 +124,7 @@ class Tokens:
 
     def list(self) -> tuple[Token, ...]:
         """Every token that was ever made, the oldest first."""
-        return tuple(self._token(row) for row in self._rows(_LIST))
+        return tuple(readable(self._rows(_LIST), self._token))
 
     def any(self) -> bool:
         """Whether any token opens anything now."""
@@ -145,7 +149,7 @@ class Tokens:
     def check(self, secret: str) -> Token | None:
         """The token behind a secret, while it is alive; None for anything else."""
         found = self._rows(_BY_HASH, token_hash=self._lookup(secret))
-        token = self._token(found[0]) if found else None
+        token = next(readable(found[:1], self._token), None)
         now = self._clock()
         if token is None or not token.alive(now):
             return None
@@ -201,21 +205,29 @@ class Tokens:
     def _token(self, row: tuple[Any, ...]) -> Token:
         given = dict(zip(_COLUMNS, row, strict=True), namespace=_HOME)
         opened = self._sealer.open_row("token", given)
-        created = from_micros(opened["created_at"])
-        assert created is not None
-        return Token(
-            id=opened["token_id"],
-            name=opened["name"],
-            namespaces=tuple(json.loads(opened["scopes"])),
-            read_only=bool(opened["read_only"]),
-            created_at=created,
-            expires_at=from_micros(opened["expires_at"]),
-            last_used=from_micros(opened["last_used"]),
-            revoked_at=from_micros(opened["revoked_at"]),
-        )
+        try:
+            return _token_of(opened)
+        except DAMAGE as error:
+            reason = f"it makes no sense ({error}) and opens nothing"
+            raise Unreadable("token", str(opened["token_id"]), reason) from error
 
     def _lookup(self, secret: str) -> str:
         return self._sealer.lookup("token_hash", _HOME, _digest(secret))
+
+
+def _token_of(opened: Mapping[str, Any]) -> Token:
+    created = from_micros(opened["created_at"])
+    assert created is not None
+    return Token(
+        id=opened["token_id"],
+        name=opened["name"],
+        namespaces=tuple(parsed(opened["scopes"], list)),
+        read_only=bool(opened["read_only"]),
+        created_at=created,
+        expires_at=from_micros(opened["expires_at"]),
+        last_used=from_micros(opened["last_used"]),
+        revoked_at=from_micros(opened["revoked_at"]),
+    )
 
 
 def _digest(secret: str) -> str:

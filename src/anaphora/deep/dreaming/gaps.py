@@ -17,7 +17,9 @@ from anaphora.deep.evidence.snapshot import Snapshot
 from anaphora.deep.kept.saved import as_json, from_json
 from anaphora.deep.reading import folded
 from anaphora.deep_values import Gap, GapStatus, Scope
+from anaphora.errors import Unreadable
 from anaphora.store.deep_rows import DeepRows, DeepWork, Row
+from anaphora.store.readable import DAMAGE, readable
 from anaphora.store.records.rows import from_micros, to_micros
 
 if TYPE_CHECKING:
@@ -73,14 +75,14 @@ class Gaps:
     def known(self) -> tuple[KnownGap, ...]:
         """Every gap, with what a dream needs. One whose time is over counts as expired."""
         now = self._clock()
-        return tuple(_due(_gap_of(row), now) for row in self._rows.find("gap"))
+        return tuple(_due(one, now) for one in readable(self._rows.find("gap"), _gap_of))
 
     def register(self, work: DeepWork, asked: Asked, then: Snapshot | None) -> Gap:
         """Note that a question has no useful answer; the one gap of it, asked once more."""
         now = self._clock()
         key = question_key(asked.question)
         rows = work.find("gap", {"question_key": key})
-        same = [_due(_gap_of(row), now) for row in rows]
+        same = [_due(one, now) for one in readable(rows, _gap_of)]
         gap = next((one.gap for one in same if one.gap.status == "open"), None)
         if gap is None:
             gap = Gap(self._ids(), asked.question, now, now + LIFE, KIND, PRIORITY)
@@ -96,8 +98,8 @@ class Gaps:
     def close_question(self, work: DeepWork, question: str, by: Sequence[str]) -> None:
         """A useful answer came: close the gap of this question, if there is one."""
         rows = work.find("gap", {"question_key": question_key(question), "status": "open"})
-        for row in rows:
-            self.close(work, _gap_of(row), by)
+        for known in readable(rows, _gap_of):
+            self.close(work, known, by)
 
     def close(self, work: DeepWork, known: KnownGap, by: Iterable[str]) -> Gap:
         """Close a gap: `by` are the sources that answer it."""
@@ -111,8 +113,7 @@ class Gaps:
         """Mark the open gaps whose time is over; which they were."""
         now = self._clock()
         over = []
-        for row in work.find("gap", {"status": "open"}):
-            known = _gap_of(row)
+        for known in readable(work.find("gap", {"status": "open"}), _gap_of):
             due = _due(known, now)
             if due is not known:
                 work.put("gap", [_row(due)])
@@ -127,7 +128,7 @@ class Gaps:
 
     def stored(self, work: DeepWork) -> Iterator[KnownGap]:
         """Every gap as it stands in a change, whether or not its time is over."""
-        return map(_gap_of, work.find("gap"))
+        return readable(work.find("gap"), _gap_of)
 
     def put(self, work: DeepWork, known: KnownGap) -> None:
         """Write a gap as it is given: one that comes from another home."""
@@ -153,6 +154,14 @@ def _due(known: KnownGap, now: datetime) -> KnownGap:
 
 
 def _gap_of(row: Row) -> KnownGap:
+    try:
+        return _known(row)
+    except DAMAGE as error:
+        reason = f"it makes no sense ({error})"
+        raise Unreadable("gap", str(row["gap_id"]), reason) from error
+
+
+def _known(row: Row) -> KnownGap:
     details: dict[str, Any] = from_json(row["details"])
     then = details.get("then")
     gap = Gap(

@@ -5,7 +5,7 @@ In: a view of the index, hits. Out: rows, ids and sources. Pure.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from anaphora.deep.moments import shown
 from anaphora.deep_values import DeepSource
+from anaphora.moments import from_epoch
 from anaphora.text import fold
 
 if TYPE_CHECKING:
@@ -134,4 +135,4 @@ def line_of(turn: DeepSource) -> str:
 
 def when_of(epoch: float) -> datetime | None:
     """The time of an epoch, None where there is none."""
-    return datetime.fromtimestamp(epoch, UTC) if np.isfinite(epoch) else None
+    return from_epoch(epoch) if np.isfinite(epoch) else None

@@ -17,6 +17,7 @@ from anaphora.deep.evidence.snapshot import Snapshot, all_stand, news
 from anaphora.deep.kept.saved import answer_from, as_json, from_json
 from anaphora.deep.reading import folded
 from anaphora.deep_values import CostSnapshot, DeepAnswer, DeepStep
+from anaphora.store.readable import DAMAGE
 from anaphora.store.records.rows import to_micros
 
 if TYPE_CHECKING:
@@ -75,8 +76,12 @@ class AnswerCache:
         # A clock that was put back must not make an answer live longer.
         if not found or not found[0]["made_at"] <= now < found[0]["expires_at"]:
             return None
-        answer = answer_from(found[0]["body"])
-        then = Snapshot.of(from_json(found[0]["evidence"]))
+        try:
+            answer = answer_from(found[0]["body"])
+            then = Snapshot.of(from_json(found[0]["evidence"]))
+        except DAMAGE:
+            # An answer that cannot be read is found anew, and takes this one's place.
+            return None
         ids = dict.fromkeys([*(one.id for one in answer.sources), *then.ids])
         if not all_stand(self._lane, scoped, ids):
             return None

@@ -14,12 +14,12 @@ from anaphora.deep.dreaming.gaps import question_key
 from anaphora.deep.evidence.origins import from_memories, from_turns, turn_hash
 from anaphora.deep.evidence.scoped import MEMORY
 from anaphora.deep.evidence.watched import Seen
-from anaphora.deep.kept.saved import from_json
 from anaphora.deep.kept.traces import Traces
 from anaphora.deep.reading import folded
+from anaphora.store.readable import DAMAGE, parsed
 
 if TYPE_CHECKING:
-    from anaphora.store.deep_rows import DeepRows, DeepWork
+    from anaphora.store.deep_rows import DeepRows, DeepWork, Row
     from anaphora.store.records.forgetting import Gone
     from anaphora.store.records.store import Records
     from anaphora.store.records.work import RecordWork
@@ -129,7 +129,8 @@ def _has_seen_gone(seen: Seen, conversation_id: str, turns: Sequence[Turn]) -> b
 def _drop_gaps(deep: DeepWork, sources: set[str], texts: Iterable[str]) -> None:
     keys = {question_key(text) for text in texts}
     for row in deep.find("gap"):
-        if sources & set(from_json(row["closed_by"])) or row["question_key"] in keys:
+        closed_by = _closed_by(row)
+        if closed_by is None or sources & set(closed_by) or row["question_key"] in keys:
             deep.drop("gap", {"gap_id": row["gap_id"]})
 
 
@@ -139,9 +140,19 @@ def _drop_asked_there(deep: DeepWork, conversation_id: str, turns: Sequence[Turn
     for row in deep.find("gap"):
         asked_there = row["conversation_id"] == conversation_id
         lost = asked_there and (not turns or _was_said(row["question"], said))
-        closed_by = from_json(row["closed_by"])
-        if lost or any(_is_gone(one, conversation_id, turns) for one in closed_by):
+        closed_by = _closed_by(row)
+        lost = lost or closed_by is None
+        if lost or any(_is_gone(one, conversation_id, turns) for one in closed_by or ()):
             deep.drop("gap", {"gap_id": row["gap_id"]})
+
+
+def _closed_by(row: Row) -> list[str] | None:
+    """What closed a gap; None where that cannot be read: it may be what is forgotten."""
+    try:
+        found: list[str] = parsed(row["closed_by"], list)
+    except DAMAGE:
+        return None
+    return found
 
 
 def _was_said(question: str, said: set[str]) -> bool:

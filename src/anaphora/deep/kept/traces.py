@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Final
 from anaphora.deep.evidence.watched import Seen
 from anaphora.deep.kept.saved import answer_from, as_json, from_json
 from anaphora.deep_values import DeepAnswer, DeepStep, SubCall, TraceSummary
-from anaphora.errors import NotFound
+from anaphora.errors import NotFound, Unreadable
+from anaphora.store.readable import DAMAGE
 from anaphora.store.records.rows import from_micros, to_micros
 
 if TYPE_CHECKING:
-    from anaphora.store.deep_rows import DeepRows, DeepWork
+    from anaphora.store.deep_rows import DeepRows, DeepWork, Row
 
 __all__ = ["MOST", "Traces"]
 
@@ -44,11 +45,14 @@ class Traces:
         )
 
     def get(self, trace_id: str) -> DeepAnswer:
-        """The answer with its steps. Raises `NotFound`."""
+        """The answer with its steps. Raises `NotFound`, `Unreadable`."""
         rows = self._rows.find("trace", {"trace_id": trace_id})
         if not rows:
             raise NotFound("trace", trace_id)
-        return answer_from(rows[0]["body"])
+        try:
+            return answer_from(rows[0]["body"])
+        except DAMAGE as error:
+            raise Unreadable("trace", trace_id, f"it makes no sense ({error})") from error
 
     def put(self, work: DeepWork, answer: DeepAnswer, seen: Seen) -> None:
         """Keep the trace of an answer, which has its id."""
@@ -77,9 +81,18 @@ class Traces:
         """Delete the traces that have seen what is gone; how many."""
         dropped = 0
         for row in work.find("trace"):
-            if gone(Seen.of(from_json(row["seen"]))):
+            if _has_seen(row, gone):
                 dropped += work.drop("trace", {"trace_id": row["trace_id"]})
         return dropped
+
+
+def _has_seen(row: Row, gone: Callable[[Seen], bool]) -> bool:
+    try:
+        seen = Seen.of(from_json(row["seen"]))
+    except DAMAGE:
+        # What it has seen cannot be told: it may be what is gone.
+        return True
+    return gone(seen)
 
 
 def _bounded(answer: DeepAnswer, most: int) -> DeepAnswer:

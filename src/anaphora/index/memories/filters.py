@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from anaphora.index.memories.rows import MemoryRows
 from anaphora.memory_values import MemoryRecord
 from anaphora.store.filters import Filter
+from anaphora.store.readable import DAMAGE, parsed
 from anaphora.store.records.rows import as_mapping, from_micros
 from anaphora.store.records.store import Records
 
@@ -30,15 +31,15 @@ _PAYLOAD: Final = "payload"
 
 
 def _tags(stored: str | None) -> tuple[str, ...]:
-    return tuple(json.loads(stored)) if stored else ()
+    return tuple(parsed(stored, list))
 
 
 def _payload(stored: str | None) -> Any:
-    return json.loads(stored) if stored else None
+    return parsed(stored, dict) if stored else None
 
 
 def _source(stored: str | None) -> str | None:
-    sources = json.loads(stored).get("sources", ()) if stored else ()
+    sources = parsed(stored, dict).get("sources", ())
     return sources[0] if sources else None
 
 
@@ -90,7 +91,7 @@ class _Values:
         known: dict[Any, int] = {}
         codes = [known.setdefault(cell, len(known)) for cell in stored]
         places = []
-        for value in map(read, known):
+        for value in (_value(read, cell) for cell in known):
             key = _key(value)
             place = self._known.setdefault(key, len(self.values))
             if place == len(self.values):
@@ -179,6 +180,14 @@ def _read(name: str, rows: MemoryRows, records: Records) -> _Values:
     at = rows.rows([one for one, _ in found])
     values.fill(at, (cell for _, cell in found), read, len(rows))
     return values
+
+
+def _value(read: Callable[[Any], Any], stored: Any) -> Any:
+    """What a cell holds; None where it makes no sense: its record cannot be read either."""
+    try:
+        return read(stored)
+    except DAMAGE:
+        return None
 
 
 def _key(value: Any) -> Any:

@@ -15,7 +15,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.errors import Unreadable
 from anaphora.memory_values import MemoryRecord
+from anaphora.store.readable import DAMAGE, readable
 from anaphora.store.records.rows import MEMORY, to_micros
 from anaphora.store.records.store import Records
 
@@ -26,6 +28,8 @@ NEVER: Final = 2**62
 """Stands for a time that does not come: no end, no expiry."""
 
 _CODES = {name: code for code, name in enumerate(TYPES)}
+# A type that no program of ours has written ages as most memories do.
+_USUAL = _CODES["semantic"]
 _SHORT = (
     "SELECT record_id, seq, type, created_at, last_reinforced, reinforced, valid_from, "
     "valid_until, expires_at, forgotten_at FROM record "
@@ -85,13 +89,19 @@ class MemoryRows:
     def load(self, records: Records) -> None:
         """Take in every memory of the namespace, without texts: the way to open."""
         found = records.truth.rows(_SHORT, {"namespace": records.namespace, "kind": MEMORY})
+        try:
+            self._load(found)
+        except DAMAGE:
+            self._load(list(readable(found, _sound)))
+
+    def _load(self, found: Sequence[tuple[Any, ...]]) -> None:
         if not found:
             return
         ids, seq, types, *rest = zip(*found, strict=True)
         forgotten = rest.pop()
         columns = np.empty((len(_NUMBERS), len(ids)), np.int64)
         columns[0] = seq
-        columns[1] = [_CODES[name] for name in types]
+        columns[1] = [_CODES.get(name, _USUAL) for name in types]
         for at, values in enumerate(rest, 2):
             columns[at] = values if at < 6 else [NEVER if v is None else v for v in values]
         columns[8] = [int(value is None) for value in forgotten]
@@ -158,10 +168,17 @@ class MemoryRows:
             self._columns = grown
 
 
+def _sound(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A row of `_SHORT` whose numbers are numbers. Raises `Unreadable`."""
+    if not all(isinstance(number, int) for number in row[3:] if number is not None):
+        raise Unreadable("record", str(row[0]), "its numbers make no sense")
+    return row
+
+
 def _numbers(record: MemoryRecord) -> tuple[Any, ...]:
     return (
         record.seq,
-        _CODES[record.type],
+        _CODES.get(record.type, _USUAL),
         to_micros(record.created_at),
         to_micros(record.last_reinforced),
         record.reinforce_count,

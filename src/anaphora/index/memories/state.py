@@ -36,13 +36,14 @@ FEW: Final = 1_000
 _MOST_MATCHES: Final = 4_096
 _KEPT: Final = 512
 
-_Asked: TypeAlias = tuple[bytes, tuple[str, ...], Filter, int, datetime | None, bool]
+_Asked: TypeAlias = tuple[bytes, tuple[str, ...], Filter, int, datetime | None, bool, bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What is looked for: a unit vector, terms, or both; what may be shown; how many of each.
 
+    `every` brings what has nothing in common with it as well, the newest, where there is room.
     `past` asks for what was valid at `moment`. `all_words` brings every memory that matches a
     word, however many tie: where words answer alone.
     """
@@ -54,6 +55,7 @@ class Wanted:
     keep: Filter = field(default_factory=Filter)
     past: bool = False
     all_words: bool = False
+    every: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,8 @@ class _Present:
 def _asked(wanted: Wanted) -> _Asked:
     vector = b"" if wanted.vector is None else wanted.vector.tobytes()
     moment = wanted.moment if wanted.past else None
-    return (vector, tuple(wanted.terms), wanted.keep, wanted.limit, moment, wanted.all_words)
+    terms, every = tuple(wanted.terms), wanted.every
+    return (vector, terms, wanted.keep, wanted.limit, moment, wanted.all_words, every)
 
 
 @dataclass(slots=True)
@@ -168,8 +171,16 @@ class MemoryState:
             seen = set(near.rows.tolist())
             others = [row for row in rows.tolist() if row not in seen]
             rows = np.concatenate((near.rows, np.array(others, np.int64)))
+        if wanted.every and len(rows) < wanted.limit:
+            rows = np.concatenate((rows, self._newest(keep, rows, wanted.limit - len(rows))))
         columns = self._columns(rows, wanted, near, self._shares(weights, rows, known))
         return Candidates(columns, ("",) * len(rows), self._lacking(near), pending)
+
+    def _newest(self, keep: NDArray[np.bool_], but: Rows, count: int) -> Rows:
+        """The newest rows of `keep` that are not among `but`."""
+        rest = np.setdiff1d(np.flatnonzero(keep), but)
+        order = np.argsort(-self.rows.column("created")[rest], kind="stable")
+        return rest[order[:count]].astype(np.int64)
 
     def _matching(
         self, weights: dict[str, float], keep: NDArray[np.bool_], wanted: Wanted

@@ -4,8 +4,8 @@ In: one or several statements in natural language: a task line, a question, a wh
 code and tracebacks. Out: a `Reading`: the terms with their weights, what is named (paths, dotted
 names, symbols in back-ticks, the frames of tracebacks, error classes), intents, and the words that
 say most for an embedder. A focus without useful terms gives an empty reading, never a guess.
-It takes any string (FTS operators, quotes, 50 KB, any script), in time linear in its length, and
-knows no project, no index and no clock.
+It takes any string (FTS operators, quotes, any script) of any length, of which it reads what
+`anaphora.recall.question` says, and knows no project, no index and no clock.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from typing import Final, Literal
 
 from anaphora.context_values import Focus, Intent
 from anaphora.recall.context.focus_parts import Part, parts_of
+from anaphora.recall.question import read_of_all
 from anaphora.text import STOP_WORDS, analyse, fold
+from anaphora.values import Degraded
 
 __all__ = ["Mention", "MentionKind", "Reading", "read_focus", "strongest"]
 
 MentionKind = Literal["path", "dotted", "symbol", "frame", "error"]
-
-MOST_CHARACTERS: Final = 65_536
-"""Of a longer focus the rest is not read: a pasted log says in its first pages what it is about."""
 
 MOST_TERMS: Final = 256
 """Terms of a reading; the index keeps the weightiest of them once it knows how rare each is."""
@@ -50,7 +49,7 @@ class Reading:
 
     `weights` has each term of `focus.terms` (tokens of the index's analyser) with how much it
     counts before its rarity is known; `lead` is what to embed, "" where there is nothing; `log` is
-    True where a change log is asked for.
+    True where a change log is asked for; `degraded` says what of a long focus was not read.
     """
 
     focus: Focus
@@ -58,6 +57,7 @@ class Reading:
     mentions: tuple[Mention, ...] = ()
     lead: str = ""
     log: bool = False
+    degraded: tuple[Degraded, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.weights)
@@ -66,15 +66,12 @@ class Reading:
 def read_focus(statements: str | Iterable[str]) -> Reading:
     """Read one statement or several; blank ones count for nothing."""
     given = (statements,) if isinstance(statements, str) else tuple(statements)
-    given = tuple(statement for statement in given if statement.strip())
-    left, parts, leads = MOST_CHARACTERS, list[Part](), list[str]()
+    given, cut = read_of_all([statement for statement in given if statement.strip()])
+    parts, leads = list[Part](), list[str]()
     for statement in given:
-        found = parts_of(statement[:left])
+        found = parts_of(statement)
         parts.extend(found)
         leads.append(_lead(found))
-        left -= len(statement)
-        if left <= 0:
-            break
     mentions = _mentions(parts)
     weights = _weights(parts)
     terms = sorted(weights, key=lambda term: -weights[term])[:MOST_TERMS]
@@ -92,6 +89,7 @@ def read_focus(statements: str | Iterable[str]) -> Reading:
         mentions=mentions if weights else (),
         lead="\n".join(leads)[:LEAD_CHARACTERS].strip() if weights else "",
         log=_LOG.search("\n".join(leads)) is not None,
+        degraded=cut,
     )
 
 

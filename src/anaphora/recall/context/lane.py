@@ -71,6 +71,7 @@ class ContextRecall:
         statements = _statements(focus)
         names, degraded = self._scope(project)
         reading = read_focus(statements)
+        degraded.extend(reading.degraded)
         if not reading:
             return _empty(reading, budget, names, degraded, _NO_TERMS)
         asked, wanted = self._asked(reading, names, degraded, sources=include_sources)

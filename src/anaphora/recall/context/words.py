@@ -16,7 +16,6 @@ __all__ = ["FocusWords", "listed"]
 
 _WRITTEN: Final = re.compile(r"[^\s,;:!?()\[\]{}<>\"'`|]+")
 _JOINT: Final = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
-_MOST_CHARACTERS: Final = 20_000
 _LONGEST: Final = 60
 
 
@@ -26,8 +25,7 @@ class FocusWords:
     def __init__(self, statements: Iterable[str], weights: Mapping[str, float]) -> None:
         self._weights = weights
         self._written: dict[str, str] = {}
-        text = " ".join(statements)[:_MOST_CHARACTERS]
-        for match in _WRITTEN.finditer(text):
+        for match in _WRITTEN.finditer(" ".join(statements)):
             word = match.group().strip(".-/\\*#=_")
             if not word or len(word) > _LONGEST:
                 continue

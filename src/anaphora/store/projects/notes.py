@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from anaphora.context_values import NOTE_KINDS, DiaryEntry, NoteKind, Observation
-from anaphora.errors import NotFound
+from anaphora.errors import NotFound, Unreadable
 from anaphora.memory_values import MemoryRecord
+from anaphora.store.readable import readable
 from anaphora.store.records.rows import (
     COLUMNS,
     EVENT_COLUMNS,
@@ -168,11 +169,14 @@ class Notes:
             work.flush()
 
     def note(self, note_id: str) -> NoteRow:
-        """The note of this id, also one that was superseded or softly forgotten. `NotFound`."""
-        found = self._notes(_NOTES + "AND record_id = :id", id=note_id)
+        """The note of this id, also one that was superseded or softly forgotten.
+
+        Raises `NotFound`, `Unreadable`.
+        """
+        found = self._opened(_NOTES + "AND record_id = :id", id=note_id)
         if not found:
             raise NotFound("note", note_id)
-        return found[0]
+        return _note_of(found[0])
 
     def many(self, note_ids: Iterable[str]) -> dict[str, NoteRow]:
         """The notes of these ids that exist, by id."""
@@ -190,7 +194,11 @@ class Notes:
 
     def notes_since(self, since: int, limit: int = _STEP) -> tuple[NoteRow, ...]:
         """Notes that changed after number `since`, in order of their numbers, past ones too."""
-        return tuple(self._notes(_SINCE, since=since, limit=limit))
+        while rows := self._opened(_SINCE, since=since, limit=limit):
+            if found := tuple(readable(rows, _note_of)):
+                return found
+            since = rows[-1][1 + COLUMNS.index("seq")]
+        return ()
 
     def gone_since(self, since: int, limit: int = 2**62) -> tuple[tuple[int, str], ...]:
         """(number, id) of notes that were deleted for good after number `since`."""
@@ -216,11 +224,11 @@ class Notes:
         given = {"kind": kind} if kind else {}
         found: list[NoteRow] = []
         before = _ABOVE
-        while rows := self._notes(statement, before=before, limit=_STEP, **given):
-            before = rows[-1].record.id
+        while rows := self._opened(statement, before=before, limit=_STEP, **given):
+            before = rows[-1][1]
             found += [
                 row
-                for row in rows
+                for row in readable(rows, _note_of)
                 if (project is None or row.project in (None, project))
                 and (wanted is None or row.type in wanted)
             ]
@@ -250,16 +258,26 @@ class Notes:
         """Every time that a note was said or changed, in order of time."""
         rows = self._rows(_EVENTS, id=note_id)
         opened = open_rows(self.sealer, "record_event", EVENT_COLUMNS, self.namespace, rows)
-        return tuple(event_of(row) for row in opened)
+        return tuple(readable(opened, event_of))
 
     def _notes(self, statement: str, **values: str | int | None) -> Sequence[NoteRow]:
+        return list(readable(self._opened(statement, **values), _note_of))
+
+    def _opened(self, statement: str, **values: str | int | None) -> Sequence[tuple[Any, ...]]:
+        """Rows of (kind, *COLUMNS)."""
         rows = self._rows(statement, **values)
         own = [row[1:] for row in rows]
         opened = open_rows(self.sealer, "record", COLUMNS, self.namespace, own)
-        return [
-            NoteRow(row[0], record_of(record)) for row, record in zip(rows, opened, strict=True)
-        ]
+        return [(row[0], *record) for row, record in zip(rows, opened, strict=True)]
 
     def _rows(self, statement: str, **values: str | int | None) -> Sequence[tuple[Any, ...]]:
         self.sealer.check()
         return self.truth.rows(statement, {"namespace": self.namespace, **values})
+
+
+def _note_of(row: Sequence[Any]) -> NoteRow:
+    note = NoteRow(row[0], record_of(row[1:]))
+    importance = (note.record.payload or {}).get("importance", DEFAULT_IMPORTANCE)
+    if not isinstance(importance, int):
+        raise Unreadable("record", note.record.id, f"its importance is {importance!r}")
+    return note

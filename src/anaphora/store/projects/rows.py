@@ -11,11 +11,11 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, cast
 
 from anaphora.context_values import SourceRole
-from anaphora.store.records.rows import to_micros
+from anaphora.store.records.rows import from_micros, to_micros
 
 __all__ = [
     "FILE_COLUMNS",
@@ -56,8 +56,6 @@ SECTION_COLUMNS = (
     "section_id", "project_id", "file_id", "seq", "position", "kind", "title", "heading", "symbol",
     "text", "start_line", "end_line", "changed_at", "text_hash",
 )  # fmt: skip
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +177,10 @@ def as_json(value: object) -> str:
 
 
 def moment(micros: int) -> datetime:
-    """The time of microseconds since 1970 UTC."""
-    return _EPOCH + timedelta(microseconds=micros)
+    """The time of microseconds since 1970 UTC, or the nearest that there is."""
+    found = from_micros(micros)
+    assert found is not None
+    return found
 
 
 def project_of(row: Sequence[Any]) -> ProjectRow:

@@ -2,20 +2,27 @@
 
 In: rows, or values. Out: the other. Times are microseconds since 1970 UTC; tags, payload and
 origin are JSON that keeps every character, lone surrogates too (the column's escaping takes care
-of them). Nothing here reads a database, and nothing imports SQLAlchemy.
+of them). A time beyond the years that datetimes have is read as the nearest one that they have; a
+row that makes no sense is `Unreadable`. Nothing here reads a database, and nothing imports
+SQLAlchemy.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Literal
 
+from anaphora.errors import Unreadable
 from anaphora.memory_values import MemoryRecord
+from anaphora.moments import EARLIEST, LATEST
+from anaphora.store.readable import DAMAGE, parsed
 
 __all__ = [
     "COLUMNS",
@@ -58,6 +65,7 @@ EVENT_COLUMNS = ("record_id", "seq", "kind", "at", "tags", "origin")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_log = logging.getLogger("anaphora")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +109,24 @@ def to_micros(time: datetime | None) -> int | None:
 
 
 def from_micros(micros: int | None) -> datetime | None:
-    """The inverse of `to_micros`, in UTC."""
-    return None if micros is None else _EPOCH + timedelta(microseconds=micros)
+    """The inverse of `to_micros`, in UTC; the nearest time that there is, where it is beyond."""
+    if micros is None:
+        return None
+    try:
+        return _EPOCH + timedelta(microseconds=micros)
+    except OverflowError:
+        return _nearest(micros)
+
+
+@lru_cache(maxsize=64)
+def _nearest(micros: int) -> datetime:
+    # Once each: whoever lists many memories must not fill the log.
+    found = LATEST if micros > 0 else EARLIEST
+    _log.warning(
+        "a stored time (%d microseconds from 1970) lies outside the years 1 to 9999 and is read "
+        "as %s; doctor --repair mends it", micros, found.isoformat(),
+    )  # fmt: skip
+    return found
 
 
 def same_key_of(record: MemoryRecord) -> str:
@@ -118,24 +142,40 @@ def path_key_of(path: str | None) -> str | None:
 
 
 def record_of(row: Sequence[Any]) -> MemoryRecord:
-    """The record that a row of `COLUMNS` stands for."""
+    """The record that a row of `COLUMNS` stands for. Raises `Unreadable`."""
+    try:
+        return _record_of(row)
+    except DAMAGE as error:
+        raise Unreadable("record", str(row[0]), f"it makes no sense ({error})") from error
+
+
+def _moment(micros: int) -> datetime:
+    found = from_micros(micros)
+    if found is None:
+        raise ValueError("a time is missing")
+    return found
+
+
+def _record_of(row: Sequence[Any]) -> MemoryRecord:
     (
         record_id, seq, kind, text, path, category, tags, payload, origin,
         parent, supersedes, superseded_by, created_at, valid_from, valid_until,
         expires_at, forgotten_at, reinforced, last_reinforced, _,
     ) = row  # fmt: skip
-    came = json.loads(origin) if origin else {}
+    came = parsed(origin, dict)
+    if not isinstance(text, str):
+        raise ValueError("its words are no text")
     return MemoryRecord(
         id=record_id,
         text=text,
         type=kind,
-        created_at=_EPOCH + timedelta(microseconds=created_at),
-        last_reinforced=_EPOCH + timedelta(microseconds=last_reinforced),
-        valid_from=_EPOCH + timedelta(microseconds=valid_from),
+        created_at=_moment(created_at),
+        last_reinforced=_moment(last_reinforced),
+        valid_from=_moment(valid_from),
         seq=seq,
         path=path,
-        payload=json.loads(payload) if payload else None,
-        tags=tuple(json.loads(tags)) if tags else (),
+        payload=parsed(payload, dict) if payload else None,
+        tags=tuple(parsed(tags, list)),
         category=category,
         sources=tuple(came.get("sources", ())),
         conversation_id=came.get("conversation_id"),
@@ -185,15 +225,23 @@ def record_row(
 
 
 def event_of(row: Sequence[Any]) -> RecordEvent:
-    """The event that a row of `EVENT_COLUMNS` stands for."""
+    """The event that a row of `EVENT_COLUMNS` stands for. Raises `Unreadable`."""
+    try:
+        return _event_of(row)
+    except DAMAGE as error:
+        reason = f"it makes no sense ({error})"
+        raise Unreadable("record_event", f"{row[0]} {row[1]}", reason) from error
+
+
+def _event_of(row: Sequence[Any]) -> RecordEvent:
     record_id, seq, kind, at, tags, origin = row
-    came = json.loads(origin) if origin else {}
+    came = parsed(origin, dict)
     return RecordEvent(
         record_id=record_id,
         kind=kind,
-        at=_EPOCH + timedelta(microseconds=at),
+        at=_moment(at),
         seq=seq,
-        tags=tuple(json.loads(tags)) if tags else (),
+        tags=tuple(parsed(tags, list)),
         source=came.get("source"),
         conversation_id=came.get("conversation_id"),
         turn_index=came.get("turn_index"),

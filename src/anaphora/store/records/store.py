@@ -16,9 +16,10 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from anaphora.errors import InvalidInput, NotFound
+from anaphora.errors import InvalidInput, NotFound, Unreadable
 from anaphora.memory_values import MemoryRecord, Page
 from anaphora.store.filters import Filter
+from anaphora.store.readable import readable
 from anaphora.store.records.rows import (
     COLUMNS,
     EVENT_COLUMNS,
@@ -82,6 +83,7 @@ _AS_LONG = _SAME_TEXT.replace("text = :text", "LENGTH(text) = :length")
 # Rows taken at once where all are looked at, and ids named in one statement.
 _STEP = 512
 _NO_LIMIT = 2**62
+_SEQ = COLUMNS.index("seq")
 
 
 class Records:
@@ -92,6 +94,7 @@ class Records:
         self.namespace = namespace
         self._sealer = sealer
         self._known_form = False
+        self._passed: set[str] = set()
 
     def check(self) -> None:
         """Raise `SealChanged` when the home was sealed, opened up or given other keys meanwhile."""
@@ -127,11 +130,11 @@ class Records:
         return self.truth.version(self.namespace)
 
     def get(self, record_id: str) -> MemoryRecord:
-        """The record, superseded and softly forgotten ones too. `NotFound` when there is none."""
-        found = self._records(_BY_ID, id=record_id)
+        """The record, superseded and softly forgotten ones too. `NotFound`, or `Unreadable`."""
+        found = self._opened(_BY_ID, id=record_id)
         if not found:
             raise NotFound("memory", record_id)
-        return found[0]
+        return record_of(found[0])
 
     def many(self, record_ids: Iterable[str]) -> dict[str, MemoryRecord]:
         """The records of these ids that exist, by id."""
@@ -140,6 +143,18 @@ class Records:
             for record in self._records(_RECORDS + f"AND record_id IN ({names})", **some):
                 found[record.id] = record
         return found
+
+    def unreadable(self) -> tuple[str, ...]:
+        """The ids of rows that were passed over, and still cannot be read."""
+        waiting = tuple(self._passed)
+        if waiting:
+            self._passed -= self.many(waiting).keys()
+            there: set[str] = set()
+            for some, names in ids_named(waiting):
+                asked = _RECORDS + f"AND record_id IN ({names})"
+                there |= {row[0] for row in self._rows(asked, **some)}
+            self._passed &= there
+        return tuple(sorted(self._passed))
 
     def by_identity(self, record: MemoryRecord) -> MemoryRecord | None:
         """The current memory of the same type, path, payload and NFC text, if there is one."""
@@ -164,9 +179,9 @@ class Records:
     def valid_at(self, moment: datetime) -> Iterator[MemoryRecord]:
         """What was true at `moment`: one value for each path, nothing expired or forgotten."""
         after, at = "", to_micros(moment)
-        while found := self._records(_VALID, moment=at, after=after, limit=_STEP):
-            yield from found
-            after = found[-1].id
+        while found := self._opened(_VALID, moment=at, after=after, limit=_STEP):
+            yield from readable(found, self._record)
+            after = found[-1][0]
 
     def list(
         self,
@@ -199,7 +214,7 @@ class Records:
         """Every time that the memory was said or changed, in order of time."""
         found = self._rows(_EVENTS, id=record_id)
         opened = open_rows(self._sealer, "record_event", EVENT_COLUMNS, self.namespace, found)
-        return tuple(event_of(row) for row in opened)
+        return tuple(readable(opened, event_of))
 
     def links(self, record_ids: Iterable[str]) -> tuple[RecordLink, ...]:
         """The links that have one of these ids at either end, each once, the closest first."""
@@ -221,8 +236,15 @@ class Records:
         return tuple(one for one, stored in found if opener((one,), stored) == text)
 
     def changed_since(self, since: int, limit: int = _STEP) -> tuple[MemoryRecord, ...]:
-        """Records that changed after number `since`, in order of their numbers, at most `limit`."""
-        return tuple(self._records(_CHANGED, since=since, limit=limit))
+        """Records that changed after number `since`, in order of their numbers, at most `limit`.
+
+        None only where there are no more: rows that cannot be read are passed over.
+        """
+        while rows := self._opened(_CHANGED, since=since, limit=limit):
+            if found := tuple(readable(rows, self._record)):
+                return found
+            since = rows[-1][_SEQ]
+        return ()
 
     def columns(self, *names: str) -> Sequence[tuple[Any, ...]]:
         """(record id, these of COLUMNS as they are stored) of every memory, in no order."""
@@ -240,14 +262,23 @@ class Records:
         step, statement = 64, _BACKWARDS
         if not history:
             statement = statement.replace(" ORDER BY", f" {_CURRENT}ORDER BY")
-        while found := self._records(statement, before=before, limit=step):
-            yield from found
-            before, step = found[-1].seq, _STEP
+        while found := self._opened(statement, before=before, limit=step):
+            yield from readable(found, self._record)
+            before, step = found[-1][_SEQ], _STEP
 
     def _records(self, statement: str, **values: str | int | None) -> Sequence[MemoryRecord]:
+        return list(readable(self._opened(statement, **values), self._record))
+
+    def _record(self, row: Sequence[Any]) -> MemoryRecord:
+        try:
+            return record_of(row)
+        except Unreadable as error:
+            self._passed.add(error.id)
+            raise
+
+    def _opened(self, statement: str, **values: str | int | None) -> Sequence[tuple[Any, ...]]:
         found = self._rows(statement, **values)
-        opened = open_rows(self._sealer, "record", COLUMNS, self.namespace, found)
-        return [record_of(row) for row in opened]
+        return open_rows(self._sealer, "record", COLUMNS, self.namespace, found)
 
     def _rows(self, statement: str, **values: str | int | None) -> Sequence[tuple[Any, ...]]:
         self._sealer.check()

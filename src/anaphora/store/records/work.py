@@ -16,7 +16,10 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, and_, bindparam, delete, or_, select, update
 
+from anaphora.errors import Unreadable
 from anaphora.memory_values import MemoryRecord
+from anaphora.store.readable import readable
+from anaphora.store.records.mending import mended_row
 from anaphora.store.records.rows import (
     COLUMNS,
     EVENT_COLUMNS,
@@ -32,7 +35,7 @@ from anaphora.store.records.rows import (
 )
 from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
 from anaphora.store.sql.engine import Write
-from anaphora.store.sql.schema import link, record, record_event, tombstone
+from anaphora.store.sql.schema import link, record, record_event, tombstone, vector
 
 __all__ = ["RecordWork"]
 
@@ -93,6 +96,7 @@ class RecordWork:
         self._known_same: set[str] = set()
         self._known_paths: set[str] = set()
         self._missing: set[str] = set()
+        self._mended: list[str] = []
         self.added: set[str] = set()
 
     def load(
@@ -161,7 +165,7 @@ class RecordWork:
         self.flush()
         found = self._select(_EVENT, record_event, record_event.c.record_id == record_id)
         opened = self._opened("record_event", EVENT_COLUMNS, found)
-        return sorted((event_of(row) for row in opened), key=lambda event: (event.at, event.seq))
+        return sorted(readable(opened, event_of), key=lambda event: (event.at, event.seq))
 
     def move_events(self, events: Iterable[RecordEvent], record_id: str) -> None:
         """Give events of another record, as `events` gave them, to this one."""
@@ -260,6 +264,18 @@ class RecordWork:
             self._update(old)
         self._insert(record_event, [_unnumbered(event) for event in self._events])
         self._events = []
+        self._show_vectors()
+
+    def _show_vectors(self) -> None:
+        """Who has passed a record over has passed its vectors over, too: they come once more."""
+        mended, self._mended = self._mended, []
+        key = [column for column in vector.primary_key.columns if column.name != "namespace"]
+        for record_id in mended:
+            here = vector.c.record_id == record_id
+            for values in self._select(key, vector, here):
+                own = (column == value for column, value in zip(key, values, strict=True))
+                statement = update(vector).where(vector.c.namespace == self.write.namespace, *own)
+                self.write.connection.execute(statement.values(seq=self.write.take()[0]))
 
     def _update(self, rows: Sequence[dict[str, Any]]) -> None:
         here = self.write.namespace
@@ -300,8 +316,21 @@ class RecordWork:
         for row in self._opened("record", COLUMNS, rows):
             # What the change has touched already is newer than what the table holds.
             if row[0] not in self._held:
-                forgotten_at = from_micros(row[COLUMNS.index("forgotten_at")])
-                self._held[row[0]] = _Held(record_of(row), row[-1], forgotten_at)
+                self._held[row[0]] = self._holding(row)
+
+    def _holding(self, row: Sequence[Any]) -> _Held:
+        """What a row stands for; one that makes no sense is mended by this change."""
+        was: dict[str, Any] = {}
+        try:
+            record = record_of(row)
+        except Unreadable:
+            row, was = mended_row(row)
+            self._mended.append(row[0])
+            record = record_of(row)
+            at = record.last_reinforced
+            self.tell(RecordEvent(record.id, "updated", at, details={"was": was}))
+        forgotten_at = from_micros(row[COLUMNS.index("forgotten_at")])
+        return _Held(record, row[-1], forgotten_at, dirty=bool(was))
 
     def _select(
         self, columns: Sequence[Any], table: Any, where: ColumnElement[bool]

@@ -87,6 +87,13 @@ def sealed(name: str, kind: Any = EscapedText, *, needed: bool = False) -> Colum
     return Column(name, kind, nullable=not needed, info={"at_rest": "sealed"})
 
 
+def moment(name: str, *, needed: bool = True) -> Column[Any]:
+    """Microseconds since 1970 UTC, readable in a sealed home as `clear` is."""
+    return Column(
+        name, BigInteger, nullable=not needed, info={"at_rest": "clear", "is_moment": True}
+    )
+
+
 def lookup(name: str, *, needed: bool = False) -> Column[Any]:
     """A digest or an id to find rows by: a sealed home keeps a keyed form, equal for equals."""
     return Column(name, EscapedText, nullable=not needed, info={"at_rest": "lookup"})
@@ -231,13 +238,13 @@ record = Table(
     clear("parent", needed=False),
     clear("supersedes", needed=False),
     clear("superseded_by", needed=False),
-    clear("created_at", BigInteger),
-    clear("valid_from", BigInteger),
-    clear("valid_until", BigInteger, needed=False),
-    clear("expires_at", BigInteger, needed=False),
-    clear("forgotten_at", BigInteger, needed=False),
+    moment("created_at"),
+    moment("valid_from"),
+    moment("valid_until", needed=False),
+    moment("expires_at", needed=False),
+    moment("forgotten_at", needed=False),
     clear("reinforced", Integer),
-    clear("last_reinforced", BigInteger),
+    moment("last_reinforced"),
     lookup("same_key", needed=True),
     lookup("path_key"),
     PrimaryKeyConstraint("namespace", "record_id", name="record_pk"),
@@ -257,7 +264,7 @@ record_event = Table(
     clear("record_id"),
     clear("seq", BigInteger),
     clear("kind"),
-    clear("at", BigInteger),
+    moment("at"),
     sealed("tags"),
     sealed("origin"),
     PrimaryKeyConstraint("namespace", "record_id", "seq", name="record_event_pk"),

@@ -16,7 +16,7 @@ from sqlalchemy import (
     Table,
 )
 
-from anaphora.store.sql.schema import clear, lookup, sealed
+from anaphora.store.sql.schema import clear, lookup, moment, sealed
 from anaphora.store.sql.schema_context import metadata
 
 __all__ = [
@@ -38,8 +38,8 @@ answer = Table(
     clear("namespace"),
     lookup("answer_key", needed=True),
     clear("seq", BigInteger),
-    clear("made_at", BigInteger),
-    clear("expires_at", BigInteger),
+    moment("made_at"),
+    moment("expires_at"),
     sealed("body", needed=True),
     sealed("evidence", needed=True),
     PrimaryKeyConstraint("namespace", "answer_key", name="answer_pk"),
@@ -61,9 +61,9 @@ gap = Table(
     clear("status"),
     clear("priority", Float),
     clear("asked", Integer),
-    clear("created_at", BigInteger),
-    clear("expires_at", BigInteger),
-    clear("closed_at", BigInteger, needed=False),
+    moment("created_at"),
+    moment("expires_at"),
+    moment("closed_at", needed=False),
     sealed("question", needed=True),
     sealed("details", needed=True),
     sealed("closed_by", needed=True),
@@ -80,7 +80,7 @@ trace = Table(
     clear("namespace"),
     clear("trace_id"),
     clear("seq", BigInteger),
-    clear("made_at", BigInteger),
+    moment("made_at"),
     sealed("question", needed=True),
     sealed("body", needed=True),
     sealed("seen", needed=True),
@@ -97,7 +97,7 @@ session_job = Table(
     clear("seq", BigInteger),
     lookup("conversation_id"),
     clear("kind"),
-    clear("made_at", BigInteger),
+    moment("made_at"),
     clear("attempts", Integer),
     PrimaryKeyConstraint("namespace", "job_id", name="session_job_pk"),
 )
@@ -109,7 +109,7 @@ extraction = Table(
     clear("namespace"),
     lookup("conversation_id", needed=True),
     clear("seq", BigInteger),
-    clear("made_at", BigInteger),
+    moment("made_at"),
     sealed("content_hash", needed=True),
     PrimaryKeyConstraint("namespace", "conversation_id", name="extraction_pk"),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Index, Integer, PrimaryKeyConstraint, Table
 
-from anaphora.store.sql.schema import clear, lookup, sealed
+from anaphora.store.sql.schema import clear, lookup, moment, sealed
 from anaphora.store.sql.schema_deep import metadata
 
 __all__ = ["metadata", "token"]
@@ -27,10 +27,10 @@ token = Table(
     lookup("token_hash", needed=True),
     sealed("scopes", needed=True),
     clear("read_only", Integer),
-    clear("created_at", BigInteger),
-    clear("expires_at", BigInteger, needed=False),
-    clear("last_used", BigInteger, needed=False),
-    clear("revoked_at", BigInteger, needed=False),
+    moment("created_at"),
+    moment("expires_at", needed=False),
+    moment("last_used", needed=False),
+    moment("revoked_at", needed=False),
     PrimaryKeyConstraint("namespace", "token_id", name="token_pk"),
     Index("token_hash_of", "namespace", "token_hash", unique=True),
 )

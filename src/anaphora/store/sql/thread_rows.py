@@ -18,7 +18,7 @@ from anaphora.store.sealing.columns import Sealer, open_rows
 from anaphora.store.sql.engine import Write
 from anaphora.store.sql.heads import insert_into
 from anaphora.store.sql.schema import thread, turn
-from anaphora.store.threads.gotime import read_time
+from anaphora.store.threads.gotime import read_time, sound_time
 from anaphora.values import Turn
 
 __all__ = [
@@ -57,7 +57,7 @@ def head_of(write: Write, sealer: Sealer, conversation_id: str) -> ThreadHead | 
         opened["turn_count"],
         opened["opening"],
         opened["title"],
-        opened["updated_text"],
+        sound_time(opened["updated_text"]),
         opened["stamp"],
     )
 
@@ -89,7 +89,7 @@ def turns_of(write: Write, sealer: Sealer, conversation_id: str) -> list[Turn]:
     found = write.connection.execute(select(*columns).where(here).order_by(turn.c.position))
     rows = open_rows(sealer, "turn", _TURN_COLUMNS, write.namespace, [tuple(r) for r in found])
     return [
-        Turn(role, text, read_time(ts_text), ts_text, intent_id)
+        Turn(role, text, read_time(sound_time(ts_text)), sound_time(ts_text), intent_id)
         for _, _, role, text, ts_text, intent_id in rows
     ]
 

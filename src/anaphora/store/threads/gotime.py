@@ -7,13 +7,25 @@ keeps the text, whoever compares uses `nanoseconds`. Never reads a clock.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
-__all__ = ["ZERO_TIME", "canonical_time", "format_time", "nanoseconds", "read_time", "utc_text"]
+from anaphora.moments import EARLIEST, LATEST, has_utc
+
+__all__ = [
+    "ZERO_TIME",
+    "canonical_time",
+    "format_time",
+    "nanoseconds",
+    "read_time",
+    "sound_time",
+    "utc_text",
+]
 
 ZERO_TIME = "0001-01-01T00:00:00Z"
 """What Go writes for a time that was never set."""
 
+_AT_THE_ENDS = ("0000-", "0001-01-", "9999-12-")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 # Go takes an hour of one digit and a comma before the fraction; it never writes them.
@@ -30,16 +42,29 @@ _CANONICAL = re.compile(
 def read_time(text: str) -> datetime:
     """The instant, with the offset of the text, cut to microseconds. ValueError if Go refuses it.
 
-    The year 0, which Go knows and Python does not, reads as the first instant that Python has.
+    The year 0, which Go knows and Python does not, reads as the first instant that Python has; so
+    does, or as the last one, what leaves the years 1 to 9999 in UTC.
     """
-    if _CANONICAL.match(text) and not text.startswith("0000-"):
+    if _CANONICAL.match(text) and not text.startswith(_AT_THE_ENDS):
         # Python cuts what is beyond microseconds.
         return datetime.fromisoformat(text)
     date, clock, fraction, zone = _parts(text)
     if date.startswith("0000-"):
         datetime.fromisoformat("0004" + date[4:])
-        return datetime.min.replace(tzinfo=UTC)
-    return datetime.fromisoformat(f"{date}T{clock}.{fraction[:6]}{zone}")
+        return EARLIEST
+    found = datetime.fromisoformat(f"{date}T{clock}.{fraction[:6]}{zone}")
+    if has_utc(found):
+        return found
+    return EARLIEST if date.startswith("0001-") else LATEST
+
+
+def sound_time(text: object) -> str:
+    """The text, if it is a time that `read_time` reads; else `ZERO_TIME`."""
+    if isinstance(text, str):
+        with suppress(ValueError):
+            read_time(text)
+            return text
+    return ZERO_TIME
 
 
 def nanoseconds(text: str) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from anaphora.errors import InvalidTurn
+from anaphora.moments import has_utc
 from anaphora.store.threads.gojson import Document
 from anaphora.store.threads.gotime import format_time, read_time
 from anaphora.values import NewTurn, ThreadSummary, Turn
@@ -87,10 +88,8 @@ def _check_role(role: object) -> None:
 def _time_text(instant: object) -> str:
     if not isinstance(instant, datetime) or instant.utcoffset() is None:
         raise InvalidTurn("ts", instant, "must be a datetime with an offset")
-    try:
-        instant.astimezone(UTC)
-    except OverflowError:
-        raise InvalidTurn("ts", instant, "must lie in the years 1 to 9999 in UTC") from None
+    if not has_utc(instant):
+        raise InvalidTurn("ts", instant, "must lie in the years 1 to 9999 in UTC")
     return format_time(instant)
 
 

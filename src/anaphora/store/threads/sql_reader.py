@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.store.sealing.columns import Sealer, open_rows
 from anaphora.store.threads.gojson import Document
-from anaphora.store.threads.gotime import nanoseconds, read_time
+from anaphora.store.threads.gotime import nanoseconds, read_time, sound_time
 from anaphora.store.threads.new_turn import summary_of
 from anaphora.values import Thread, ThreadSummary, Turn
 
@@ -57,6 +57,13 @@ SELECT t.conversation_id, t.seq, t.deleted, t.turn_count, t.title, t.updated_tex
        AND l.position = t.turn_count - 1
  WHERE t.namespace = :namespace AND t.seq >= :since
 """
+_TIMES = """
+SELECT conversation_id, position, ts_text FROM turn
+ WHERE namespace = :namespace
+   AND (conversation_id > :after OR (conversation_id = :after AND position > :place))
+ ORDER BY conversation_id, position LIMIT :limit
+"""
+_STEP = 4096
 _TURN = ("conversation_id", "position", "role", "text", "ts_text", "intent_id", "turn_hash")
 _NOTE = ("conversation_id", "position", "turn_hash", "speaker", "source")
 _IDS = "SELECT conversation_id FROM thread WHERE namespace = :namespace AND deleted = 0"
@@ -123,6 +130,18 @@ class SqlThreadReader:
             ordered = sorted(self._listed.values(), key=lambda f: (-f[0], f[1].conversation_id))
         return tuple(summary for _, summary in ordered)
 
+    def misdated(self) -> dict[str, tuple[int, ...]]:
+        """The places of turns whose times make no sense, by conversation. Reads every time."""
+        found: dict[str, list[int]] = {}
+        after, place = "", -1
+        while rows := self._rows(_TIMES, after=after, place=place, limit=_STEP):
+            for stored_id, position, ts_text in rows:
+                opened = self._opened("turn", stored_id, position=position, ts_text=ts_text)
+                if sound_time(opened["ts_text"]) != opened["ts_text"]:
+                    found.setdefault(self._found(stored_id), []).append(position)
+            after, place = rows[-1][:2]
+        return {key: tuple(places) for key, places in found.items()}
+
     def _read(self, statement: str, conversation_id: str, number: int) -> StoredThread | None:
         stored_id = self._sealer.lookup("conversation_id", self._namespace, conversation_id)
         rows = self._rows(statement, conversation_id=stored_id, number=number)
@@ -130,13 +149,14 @@ class SqlThreadReader:
             return None
         stamp, count, title, updated = rows[0][:4]
         head = self._opened("thread", stored_id, title=title, updated_text=updated)
+        updated_text = sound_time(head["updated_text"])
         rows = [row for row in rows if row[4] is not None]
         return StoredThread(
             Thread(
                 conversation_id=conversation_id,
                 turns=tuple(self._turns(stored_id, rows)),
-                updated=read_time(head["updated_text"]),
-                updated_text=head["updated_text"],
+                updated=read_time(updated_text),
+                updated_text=updated_text,
                 title=head["title"],
             ),
             start=rows[0][4] if rows else count,
@@ -153,6 +173,8 @@ class SqlThreadReader:
             note = told.get(place)
             # A note of another turn is void: its own turn is not here.
             speaker, source = note[1:] if note and note[0] == digest else (None, None)
+            # A time that makes no sense takes neither its words along nor those of others.
+            ts_text = sound_time(ts_text)
             yield Turn(role, text, read_time(ts_text), ts_text, intent_id, speaker, source)
 
     def _speakers(
@@ -167,14 +189,15 @@ class SqlThreadReader:
         _, _, _, count, title, updated, opening, first, last = row
         stored_id = row[0]
         head = self._opened("thread", stored_id, title=title, updated_text=updated)
-        when = read_time(head["updated_text"])
-        document = Document(conversation_id, head["title"], updated=head["updated_text"])
+        updated_text = sound_time(head["updated_text"])
+        when = read_time(updated_text)
+        document = Document(conversation_id, head["title"], updated=updated_text)
         for role, place, text in (("user", opening, first), ("", count - 1, last)):
             if text is not None:
                 words = self._opened("turn", stored_id, position=place, text=text)["text"]
-                document.turns.append(Turn(role, words, when, head["updated_text"]))
+                document.turns.append(Turn(role, words, when, updated_text))
         summary = replace(summary_of(conversation_id, document), turn_count=count)
-        return nanoseconds(head["updated_text"]), summary
+        return nanoseconds(updated_text), summary
 
     def _opened(self, table: str, stored_id: str, **columns: Any) -> dict[str, Any]:
         row = {"namespace": self._namespace, "conversation_id": stored_id, **columns}

@@ -227,8 +227,31 @@ class SqlConversationStore:
             return True
 
     def problems(self) -> tuple[ThreadProblem, ...]:
-        """Nothing: a row that cannot be read raises when it is asked for."""
-        return ()
+        """Turns whose times make no sense: they are read as never set. Looks at every turn."""
+        reason = "its time makes no sense and is read as never set; doctor --repair mends it"
+        return tuple(
+            ThreadProblem(key, f"{self._truth.location}, turn {place}", reason)
+            for key, places in self._reader.misdated().items()
+            for place in places
+        )
+
+    def mend_times(self) -> int:
+        """Set times of turns that make no sense to the one that was never set; how many."""
+        from anaphora.store.sql import thread_rows as table
+
+        done = 0
+        for key, places in self._reader.misdated().items():
+            with self._write() as write:
+                head = self._head(write, key)
+                # Reading has put the time in order already.
+                turns = table.turns_of(write, self._sealer, key)
+                changed = [(place, turns[place]) for place in places if place < len(turns)]
+                if head is not None and changed:
+                    stamp = self._stamp()
+                    table.change_turns(write, self._sealer, key, changed, stamp)
+                    table.put_head(write, self._sealer, key, replace(head, stamp=stamp))
+                    done += len(changed)
+        return done
 
     def path(self, conversation_id: str) -> Path:
         """Raises StoreError: there is no file. InvalidId for an id that no store would take."""

@@ -83,7 +83,9 @@ def recall(
     context: typer.Context,
     query: Annotated[str, typer.Argument(help="What to look for, in your own words.")],
     top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="At most this many.")] = 3,
-    min_score: Annotated[float | None, typer.Option(help="Leave out what scores less.")] = None,
+    min_score: Annotated[
+        float | None, typer.Option(help="Leave out what scores less; 0 shows the nearest.")
+    ] = None,
     filters: Filters = None,
     mode: Annotated[str, typer.Option(help="hybrid, words or vector.")] = "hybrid",
     as_of: Annotated[str | None, typer.Option(help="As it was then, RFC 3339.")] = None,

@@ -57,13 +57,12 @@ Given = Mapping[str, Any]
 
 def recall_memory(memory: Memory, given: Given, place: Place) -> Answer:
     """Lasting memories for a query."""
-    found = memory.recall(
-        given["query"],
-        top_k=given["topK"],
-        min_score=given["minScore"],
-        filters=given.get("filters"),
-    )
-    text = words.hits_text(found, given["minScore"])
+    from anaphora.recall.memories import FLOOR
+
+    filters = given.get("filters")
+    least = given.get("minScore", 0.0 if filters else FLOOR)
+    found = memory.recall(given["query"], top_k=given["topK"], min_score=least, filters=filters)
+    text = words.hits_text(found, least)
     return Answer([plain(hit) for hit in found], text, found.degraded)
 
 

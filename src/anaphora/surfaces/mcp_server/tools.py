@@ -91,9 +91,9 @@ _SPECS = (
             "topK": count("At most this many.", 1, 50, 3),
             "minScore": {
                 "type": "number",
-                "description": "Leave out what scores lower. 0 shows the nearest, however far.",
+                "description": "Leave out what scores lower: 0.5 where it is not given, and 0 "
+                "with filters. 0 shows the nearest, however far.",
                 "minimum": 0,
-                "default": 0.5,
             },
             "filters": {
                 "type": "object",

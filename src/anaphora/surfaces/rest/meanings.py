@@ -36,7 +36,8 @@ _EVERYWHERE: Final = {
     "kind": "What kind of note it is.",
     "limit": "At most this many.",
     "memory_id": "The memory.",
-    "min_score": "Leave out what scores lower.",
+    "min_score": "Leave out what scores lower. 0 shows also what has nothing in common with the "
+    "question; without it and without filters that is left out.",
     "mode": "`hybrid`: meaning and words; `words`: words alone; `vector`: bare cosine.",
     "model": "Whether a model may be asked; without one a cycle costs nothing.",
     "name": "What to call it; without one, the folder's name.",
