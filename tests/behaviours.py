@@ -7,6 +7,8 @@ bars. `test_behaviours.py` checks both directions: every promise has a test, eve
 from __future__ import annotations
 
 PROMISES: dict[str, str] = {
+    # Calls: what is passed, and what comes out
+    "calls.reading_writes_nothing": "D Reading writes nothing into a home that nothing was written to.",
     # Threads: the conversation store (S1)
     "threads.go_bytes": "S1 A thread file written by Go is read, and written back, byte for byte.",
     "threads.durable": "Q An acknowledged turn survives kill -9 at any instant.",
