@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from anaphora.arguments import checks_arguments
 from anaphora.errors import InvalidInput, NotFound, StoreError
 from anaphora.store.records.rows import from_micros, to_micros
 from anaphora.store.sealing.columns import CLEAR, Sealer
@@ -81,6 +82,7 @@ class NewToken:
     secret: str
 
 
+@checks_arguments
 class Tokens:
     """The tokens of a home. `clock` gives aware times, `ids` new ids, `random(n)` n bytes."""
 
@@ -108,6 +110,8 @@ class Tokens:
         expires_at: datetime | None = None,
     ) -> NewToken:
         """Make a token for these namespaces ("*": all). Raises `InvalidInput`, `StoreError`."""
+        if expires_at is not None and expires_at.utcoffset() is None:
+            raise InvalidInput("expires_at", expires_at, "expected a time with a time zone")
         now = self._clock()
         token = Token(
             self._ids(), _checked_name(name), _checked(namespaces), read_only, now, expires_at

@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 import typer
 from rich.text import Text
 
-from anaphora.errors import InvalidInput, NotFound
+from anaphora.errors import InvalidInput
 from anaphora.memory_values import MemoryHit, MemoryRecord, MemoryType
 from anaphora.surfaces.cli.output import (
     console,
@@ -226,8 +226,6 @@ def forget(
     """Forget one memory, or all that a filter finds, for real; say what still holds the words."""
     with opened(context) as memory:
         done = memory.forget(id_, filters=_object("filters", filters), soft=soft)
-    if id_ is not None and not done.count:
-        raise NotFound("memory", id_)
     if as_json:
         emit(done)
         return
