@@ -10,6 +10,7 @@ PROMISES: dict[str, str] = {
     # Calls: what is passed, and what comes out
     "calls.wrong_types": "Q A wrong type is InvalidInput that names it, for every public parameter.",
     "calls.not_found": "D An id that is not there is NotFound, on every surface alike.",
+    "calls.blank_places": "Q A blank place is refused by name; no folder nobody meant is used.",
     "calls.listeners": "D A listener that raises is logged and fails no call.",
     "calls.closing": "D `close` waits for calls under way, within a limit, and never for ever.",
     "calls.reading_writes_nothing": "D Reading writes nothing into a home that nothing was written to.",

@@ -20,7 +20,8 @@ from anaphora.surfaces.cli.output import (
     visible,
 )
 from anaphora.surfaces.cli.watching import watch
-from anaphora.surfaces.cli.where import opened
+from anaphora.surfaces.cli.where import opened, place
+from anaphora.surfaces.there import recalled_turns
 from anaphora.values import ImportReport, RecallMode
 
 __all__ = ["app"]
@@ -35,7 +36,9 @@ Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 @app.command("import")
 def import_(
     context: typer.Context,
-    paths: Annotated[list[Path], typer.Argument(help="Exports, transcripts or folders of them.")],
+    paths: Annotated[
+        list[Path], typer.Argument(parser=place, help="Exports, transcripts or folders of them.")
+    ],
     form: Annotated[
         str | None, typer.Option("--format", help="Do not guess the format.", show_default=False)
     ] = None,
@@ -45,7 +48,7 @@ def import_(
     as_json: Json = False,
 ) -> None:
     """Import chats from ChatGPT, Claude.ai, Claude Code, Codex, ShareGPT, Neo or plain JSONL."""
-    with opened(context, warm=True) as memory, tracker(quiet=as_json) as progress:
+    with opened(context, warm=True, begins=True) as memory, tracker(quiet=as_json) as progress:
         report = memory.import_(paths, format=form, again=again, progress=progress)
     if as_json:
         emit(report)
@@ -139,15 +142,16 @@ def recall(
     from typing import cast
 
     with opened(context, warm=mode != "words") as memory:
-        found = memory.recall_conversation(
-            conversation_id, query, top_k=top_k, budget=budget, mode=cast(RecallMode, mode)
+        found = recalled_turns(
+            memory, conversation_id, query, top_k=top_k, budget=budget, mode=cast(RecallMode, mode)
         )
     if as_json:
         emit(found)
     elif block:
         from anaphora.recall.render import render_recall
 
-        console().print(Text(visible(render_recall(found))))
+        said = render_recall(found, across=conversation_id is None)
+        console().print(Text(visible(said)))
         show_degraded(found.degraded)
     else:
         show_hits(found, why=why)

@@ -23,6 +23,7 @@ from anaphora.errors import InvalidInput
 from anaphora.surfaces.cli.output import console, emit, show_degraded, show_text, table, visible
 from anaphora.surfaces.cli.trace import show_step
 from anaphora.surfaces.cli.where import opened
+from anaphora.surfaces.there import refuse_unknown
 
 __all__ = ["register"]
 
@@ -77,6 +78,7 @@ def deep(
     }
     limits = {name: value for name, value in given.items() if value is not None}
     with opened(context, warm=True) as home:
+        refuse_unknown(home, conversation)
         found = home.deep_recall(
             question,
             scope=cast(Scope, scope),

@@ -12,7 +12,7 @@ from anaphora.errors import InvalidInput
 from anaphora.memory import Memory
 from anaphora.surfaces.cli.conversation import import_
 from anaphora.surfaces.cli.output import console, emit, tracker, visible
-from anaphora.surfaces.cli.where import Where, opened
+from anaphora.surfaces.cli.where import Where, opened, place
 
 __all__ = ["register"]
 
@@ -28,7 +28,9 @@ def register(app: typer.Typer) -> None:
 
 def export(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="The file to write; it must not exist.")],
+    path: Annotated[
+        Path, typer.Argument(parser=place, help="The file to write; it must not exist.")
+    ],
     as_json: Json = False,
 ) -> None:
     """Write this namespace as JSON Lines: threads, notes, memories with their history."""
@@ -42,11 +44,13 @@ def export(
 
 def backup(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="The file to write; it must not exist.")],
+    path: Annotated[
+        Path, typer.Argument(parser=place, help="The file to write; it must not exist.")
+    ],
     as_json: Json = False,
 ) -> None:
     """Copy the whole home to one file, while others go on writing."""
-    with opened(context) as memory, tracker(quiet=as_json) as progress:
+    with opened(context, begins=True) as memory, tracker(quiet=as_json) as progress:
         done = memory.backup(path, progress=progress)
     if as_json:
         emit(done)
@@ -61,7 +65,7 @@ def backup(
 
 def restore(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="The backup.")],
+    path: Annotated[Path, typer.Argument(parser=place, help="The backup.")],
     as_json: Json = False,
 ) -> None:
     """Make the home named by --home out of a backup; it must be new or empty."""

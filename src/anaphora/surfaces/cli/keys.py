@@ -16,7 +16,7 @@ from rich.text import Text
 from anaphora import keys
 from anaphora.errors import InvalidInput, StoreError
 from anaphora.surfaces.cli.output import EXIT_PARTLY, console, emit, tracker, visible
-from anaphora.surfaces.cli.where import Where
+from anaphora.surfaces.cli.where import Where, place
 
 __all__ = ["app", "register"]
 
@@ -32,7 +32,11 @@ KeptIn = Annotated[
 ]
 PassphraseFile = Annotated[
     Path | None,
-    typer.Option(help="Read the passphrase from the first line of a file (default: ask for it)."),
+    typer.Option(
+        parser=place,
+        metavar="PATH",
+        help="Read the passphrase from the first line of a file (default: ask for it).",
+    ),
 ]
 
 
@@ -102,7 +106,9 @@ def export(
 @app.command("import")
 def import_(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="What `key export` printed; - for stdin.")],
+    path: Annotated[
+        Path, typer.Argument(parser=place, help="What `key export` printed; - for stdin.")
+    ],
     passphrase_file: PassphraseFile = None,
     kept: KeptIn = None,
     as_json: Json = False,

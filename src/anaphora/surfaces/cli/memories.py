@@ -56,7 +56,7 @@ def remember(
     as_json: Json = False,
 ) -> None:
     """Remember a fact. Said again it is reinforced; a new value of a path supersedes the old."""
-    with opened(context, warm=True) as memory:
+    with opened(context, warm=True, begins=True) as memory:
         done = memory.remember(
             text,
             type=cast(MemoryType, type_),

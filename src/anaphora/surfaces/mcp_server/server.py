@@ -23,7 +23,7 @@ from mcp.shared.exceptions import MCPError
 from anaphora import __version__
 from anaphora.aio_workers import in_loop
 from anaphora.config import client_folders
-from anaphora.errors import AnaphoraError
+from anaphora.errors import AnaphoraError, InvalidInput
 from anaphora.surfaces.mcp_server.calls import CALLS, Answer, Place
 from anaphora.surfaces.mcp_server.checking import checked
 from anaphora.surfaces.mcp_server.desk import Desk
@@ -124,6 +124,8 @@ class Surface:
             place = self._place(memory, spec, arguments, folders, on_step)
             answer = CALLS[spec.name](memory, arguments, place)
         except AnaphoraError as error:
+            if isinstance(error, InvalidInput):
+                error = error.named(spec.argument(error.what))
             text = types.TextContent(text=_clean(str(error)))
             return types.CallToolResult(content=[text], is_error=True)
         return types.CallToolResult(
