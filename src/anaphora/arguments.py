@@ -62,15 +62,15 @@ def path_of(name: str, given: object) -> Path:
         raise InvalidInput(name, given, "expected a path of text, not of bytes")
     if not text.strip():
         # Path("") is the present folder, which nobody meant who passed a variable that is not set.
-        raise InvalidInput(name, given, "a path must not be blank")
+        raise InvalidInput(name, given, "must not be blank")
     if "\0" in text:
-        raise InvalidInput(name, given, "a path must have no NUL character")
+        raise InvalidInput(name, given, "must have no NUL character")
     try:
         place = Path(text).expanduser().absolute()
         os.fsencode(place)
         _refuse_too_long(name, place)
     except UnicodeEncodeError:
-        raise InvalidInput(name, given, "a path must be text that a file system takes") from None
+        raise InvalidInput(name, given, "must be text that a file system takes") from None
     except RuntimeError as error:
         raise InvalidInput(name, given, str(error)) from None
     return place
@@ -82,9 +82,7 @@ def _refuse_too_long(name: str, place: Path) -> None:
         place.lstat()
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            raise InvalidInput(
-                name, place, "a path must not be longer than the disk takes"
-            ) from None
+            raise InvalidInput(name, place, "must not be longer than the disk takes") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,7 +215,7 @@ def _database(given: str | None, env: Mapping[str, str]) -> str | None:
     url = given if given is not None else env.get(name)
     if url is not None and not url.strip():
         # Without a server truth would go to a file, unseen by those who ask the server.
-        raise InvalidInput(name, url, "a URL must not be blank")
+        raise InvalidInput(name, url, "must not be blank")
     return url
 
 
@@ -257,7 +257,7 @@ def _models(
 
 def _named(name: str, model: str | None) -> str | None:
     if model is not None and not model.strip():
-        raise InvalidInput(name, model, "the name of a model must not be blank")
+        raise InvalidInput(name, model, "must not be blank")
     return model
 
 

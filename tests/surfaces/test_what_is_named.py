@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -15,10 +16,13 @@ from tests.mcp_client import connected, refusal
 from tests.surfaces.rest_desk import served
 from typer.testing import CliRunner
 
+import anaphora
 from anaphora import Memory, keys, render_recall
 from anaphora.config import load_settings
 from anaphora.errors import InvalidInput, NotFound
+from anaphora.intake.importers import FORMATS
 from anaphora.surfaces.cli.app import app
+from anaphora.surfaces.cli.conversation import KNOWN_FORMATS
 from anaphora.surfaces.cli.output import exit_code
 from anaphora.surfaces.mcp_server.short_road import short_road
 from anaphora.surfaces.mcp_server.tools import TOOLS
@@ -267,6 +271,44 @@ def test_errors_of_tools_speak_of_their_own_arguments(somewhere: Path) -> None:
                 assert said.startswith(begins), said
 
     anyio.run(scenario)
+
+
+def test_the_formats_of_an_import_are_listed(somewhere: Path) -> None:
+    """Help and refusal name the formats that there are."""
+    assert set(KNOWN_FORMATS) == {*FORMATS, "anaphora"}
+    shown = " ".join(ran("import", "--help").output.replace("│", " ").split())
+    assert ", ".join(KNOWN_FORMATS) in shown
+    done = ran("--home", "home", "import", str(Path(__file__)), "--format", "whatsapp")
+    assert isinstance(done.exception, InvalidInput)
+    assert all(name in str(done.exception) for name in KNOWN_FORMATS)
+
+
+def test_messages_are_sentences(somewhere: Path) -> None:
+    """No message says "given None" of what was not given, or names a thing without a verb."""
+    assert str(InvalidInput("query", None, "is required")) == "query: is required"
+    assert str(InvalidInput("query", 5, "must be a text")) == "query: must be a text (given 5)"
+    assert "very large" in InvalidInput("top_k", 10**5000, "is too much").value
+    done = ran("--home", "home", "project", "index", "nope")
+    assert str(done.exception).startswith("root: there is no such folder (given '")
+    sources = Path(anaphora.__file__).parent
+    for file in sources.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "InvalidInput":
+                reason = ast.unparse(node.args[2]).lstrip("f").strip("'\"")
+                assert reason.split()[0] not in {"a", "an", "either", "at"}, f"{file}: {reason}"
+
+
+def test_one_is_not_several(somewhere: Path) -> None:
+    """One conversation is not "1 conversations"."""
+    chat = somewhere / "chat.jsonl"
+    chat.write_text('{"role": "user", "content": "tea"}\n')
+    said = ran("--home", "home", "import", str(chat)).output
+    assert "1 conversation: 1 turn added, 0 known already" in said
+    chat.write_text('{"role": "user", "content": "tea"}\n{"role": "user", "content": "milk"}\n')
+    assert (
+        "1 conversation: 1 turn added, 1 known"
+        in ran("--home", "home", "import", "chat.jsonl").output
+    )
 
 
 @pytest.mark.promise("recall.render")

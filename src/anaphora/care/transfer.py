@@ -114,7 +114,7 @@ def _chosen(parts: Parts, namespaces: Iterable[str] | None) -> tuple[str, ...]:
     if namespaces is None:
         return known
     if isinstance(namespaces, str):
-        raise InvalidInput("namespaces", namespaces, "a list of names, or None for all")
+        raise InvalidInput("namespaces", namespaces, "expected a list of names, or None for all")
     chosen = tuple(dict.fromkeys(check_id(name) for name in namespaces))
     for name in chosen:
         if name not in known:

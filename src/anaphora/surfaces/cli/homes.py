@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
@@ -13,6 +13,10 @@ from anaphora.memory import Memory
 from anaphora.surfaces.cli.conversation import import_
 from anaphora.surfaces.cli.output import console, emit, tracker, visible
 from anaphora.surfaces.cli.where import Where, opened, place
+from anaphora.surfaces.wire import counted
+
+if TYPE_CHECKING:
+    from anaphora.care import Backup
 
 __all__ = ["register"]
 
@@ -56,7 +60,7 @@ def backup(
         emit(done)
         return
     out = console()
-    out.print(Text(visible(f"{done.threads} threads, {done.memories} memories in {done.path}")))
+    out.print(Text(visible(f"{_held(done)} in {done.path}")))
     if done.needs_key:
         out.print(
             Text(f"this backup is sealed: it needs the exported key {done.needs_key}", "yellow")
@@ -79,9 +83,12 @@ def restore(
     if as_json:
         emit(done)
     else:
-        console().print(
-            Text(visible(f"{done.threads} threads, {done.memories} memories in {where.home}"))
-        )
+        console().print(Text(visible(f"{_held(done)} in {where.home}")))
+
+
+def _held(done: Backup) -> str:
+    threads, memories = done.threads, done.memories
+    return f"{counted(threads, 'thread')}, {counted(memories, 'memory', 'memories')}"
 
 
 def reindex(
@@ -98,6 +105,6 @@ def reindex(
         emit(done)
         return
     console().print(
-        f"{done.turns} turns and {done.memories} memories embedded by {done.embedder}"
-        + (f", {done.left} left" if done.left else "")
+        f"{counted(done.turns, 'turn')} and {counted(done.memories, 'memory', 'memories')} "
+        f"embedded by {done.embedder}" + (f", {done.left} left" if done.left else "")
     )

@@ -22,6 +22,7 @@ from anaphora.surfaces.cli.output import (
     visible,
 )
 from anaphora.surfaces.cli.where import opened, place
+from anaphora.surfaces.wire import counted
 
 __all__ = ["app", "register"]
 
@@ -63,8 +64,9 @@ def _show_report(report: IndexReport) -> None:
     out = console()
     out.print(
         Text(visible(f"{report.name}: "), "bold").append(
-            f"{report.files} files in {report.sections} sections, {report.entities} entities, "
-            f"{report.relations} relations, {report.seconds:.1f} s",
+            f"{counted(report.files, 'file')} in {counted(report.sections, 'section')}, "
+            f"{counted(report.entities, 'entity', 'entities')}, "
+            f"{counted(report.relations, 'relation')}, {report.seconds:.1f} s",
             "not bold",
         )
     )
@@ -105,7 +107,7 @@ def remove(
     if as_json:
         emit({"removed": project, "sections": gone})
     else:
-        console().print(Text(visible(f"removed {project}: {gone} sections")))
+        console().print(Text(visible(f"removed {project}: {counted(gone, 'section')}")))
 
 
 @app.command()

@@ -15,6 +15,7 @@ from anaphora.intake.watch import IDLE, Looked, TranscriptWatch
 from anaphora.memory import Memory
 from anaphora.surfaces.cli.output import console, emit, visible
 from anaphora.surfaces.cli.where import Where, opened, place
+from anaphora.surfaces.wire import counted
 
 __all__ = ["watch"]
 
@@ -78,8 +79,8 @@ def _tell(looked: Looked, as_json: bool, *, always: bool) -> None:
         return
     out = console()
     out.print(
-        f"{looked.added} turns from {looked.files} transcripts"
-        + (f", {len(looked.ended)} sessions ended" if looked.ended else "")
+        f"{counted(looked.added, 'turn')} from {counted(looked.files, 'transcript')}"
+        + (f", {counted(len(looked.ended), 'session')} ended" if looked.ended else "")
     )
     for problem in looked.problems:
         out.print(Text(visible(f"  {problem.path}: {problem.place}: {problem.reason}"), "yellow"))

@@ -25,7 +25,7 @@ class Where:
 def place(given: str | Path) -> Path:
     """A path of the command line. A blank one is what a variable leaves that is not set."""
     if not str(given).strip():
-        raise typer.BadParameter("a path must not be blank")
+        raise typer.BadParameter("must not be blank")
     return Path(given)
 
 
