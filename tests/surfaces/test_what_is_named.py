@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import anyio
-import click
 import pytest
 import typer
-from click.testing import Result
 from tests.mcp_client import connected, refusal
 from tests.surfaces.rest_desk import served
 from typer.testing import CliRunner
@@ -39,14 +37,14 @@ def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def ran(*words: str) -> Result:
+def ran(*words: str) -> Any:
     return CliRunner().invoke(app, list(words), env={"ANAPHORA_EMBEDDER": "hashing"})
 
 
-def commands() -> Iterator[tuple[list[str], click.Command]]:
+def commands() -> Iterator[tuple[list[str], Any]]:
     """Every command with the words that name it."""
 
-    def under(words: list[str], command: Any) -> Iterator[tuple[list[str], click.Command]]:
+    def under(words: list[str], command: Any) -> Iterator[tuple[list[str], Any]]:
         if hasattr(command, "commands"):
             for name, one in command.commands.items():
                 yield from under([*words, name], one)
@@ -56,7 +54,7 @@ def commands() -> Iterator[tuple[list[str], click.Command]]:
     yield from under([], typer.main.get_command(app))
 
 
-def takes_paths(command: click.Command) -> list[click.Parameter]:
+def takes_paths(command: Any) -> list[Any]:
     """The parameters of a command that are paths."""
     assert command.callback is not None
     hints = get_type_hints(command.callback)
@@ -67,7 +65,7 @@ def takes_paths(command: click.Command) -> list[click.Parameter]:
     return [one for one in command.params if one.name and is_path(hints.get(one.name))]
 
 
-def given(command: click.Command, **values: str) -> list[str]:
+def given(command: Any, **values: str) -> list[str]:
     """Words for the parameters that a command needs, and for those that are given."""
     words: list[str] = []
     for one in command.params:
@@ -85,7 +83,7 @@ PATHS = [(words, command, one) for words, command in commands() for one in takes
     ("words", "command", "one"), PATHS, ids=[f"{' '.join(w)} {o.name}" for w, _, o in PATHS]
 )
 def test_no_command_takes_a_blank_path(
-    words: list[str], command: click.Command, one: click.Parameter, somewhere: Path
+    words: list[str], command: Any, one: Any, somewhere: Path
 ) -> None:
     """A blank path of any command is refused and named: it would be the present folder."""
     for blank in BLANK:
@@ -126,7 +124,7 @@ def test_no_blank_place_of_a_memory(
         assert refused.value.what == what
     for call in (keys.encrypt, keys.decrypt, keys.export_key, keys.rotate_key):
         with pytest.raises(InvalidInput, match=r"^home: "):
-            call(blank)  # type: ignore[operator]
+            call(blank)
     with pytest.raises(InvalidInput, match=r"^home: "):
         Memory.restore(somewhere / "x.backup", blank)
     for name in ("ANAPHORA_HOME", "ANAPHORA_CONVERSATIONS_DIR", "ANAPHORA_DATABASE"):
@@ -177,11 +175,9 @@ READING = [
 @pytest.mark.parametrize(
     ("words", "command"), READING, ids=[" ".join(words) for words, _ in READING]
 )
-def test_a_namespace_that_is_not_there(
-    words: list[str], command: click.Command, somewhere: Path
-) -> None:
+def test_a_namespace_that_is_not_there(words: list[str], command: Any, somewhere: Path) -> None:
     """Every command that begins no namespace refuses one that is not there, and makes none."""
-    more = {("update",): {"text": "x"}, ("deep",): {"question": "why?"}}.get(tuple(words), {})
+    more = {"update": {"text": "x"}, "deep": {"question": "why?"}}.get(" ".join(words), {})
     done = ran("--home", "home", "--namespace", "nope", *words, *given(command, **more))
     assert isinstance(done.exception, NotFound), done.output
     assert exit_code(done.exception) == 3
