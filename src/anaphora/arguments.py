@@ -99,32 +99,32 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
     table: dict[str, Callable[[str, Any], Any]] = {}
     names: list[str] = []
 
-    def look(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    def look(args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
         if not names:
             table.update(_table(function))
             names.extend(inspect.signature(function).parameters)
-        named.update({name: table[name](name, named[name]) for name in named.keys() & table})
-        return (
-            tuple(
-                table[name](name, value) if name in table else value
-                for name, value in zip(names, args, strict=False)
-            )
-            + args[len(names) :]
-        )
+        for name, value in named.items():
+            check = table.get(name)
+            if check is not None:
+                named[name] = check(name, value)
+        given = list(args)
+        for place, name in enumerate(names[: len(given)]):
+            check = table.get(name)
+            if check is not None:
+                given[place] = check(name, given[place])
+        return given
 
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
         async def later(*args: Any, **named: Any) -> Any:
-            args = look(args, named)
-            return await function(*args, **named)
+            return await function(*look(args, named), **named)
 
         return later
 
     @functools.wraps(function)
     def now(*args: Any, **named: Any) -> Any:
-        args = look(args, named)
-        return function(*args, **named)
+        return function(*look(args, named), **named)
 
     return now
 

@@ -10,8 +10,7 @@ import functools
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from anaphora.arguments import each_method
@@ -38,23 +37,23 @@ class Calls:
         self._closing = False
         self._process = os.getpid()
 
-    @contextmanager
-    def one(self) -> Iterator[None]:
-        """While a call is under way. Raises `Closed` unless this thread is in one already."""
+    def begin(self) -> None:
+        """A call of this thread begins. Raises `Closed` unless the thread is in one already."""
         thread = threading.get_ident()
         with self._changed:
             self._look_for_a_fork()
             if self._closing and thread not in self._running:
                 raise Closed
             self._running[thread] += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._running[thread] -= 1
-                if self._running[thread] <= 0:
-                    del self._running[thread]
-                    self._changed.notify_all()
+
+    def end(self) -> None:
+        """The call that this thread began last has ended."""
+        thread = threading.get_ident()
+        with self._changed:
+            self._running[thread] -= 1
+            if self._running[thread] <= 0:
+                del self._running[thread]
+                self._changed.notify_all()
 
     def finish(self, seconds: float | None) -> bool:
         """Let no other call begin, and wait for those of other threads; False at the time limit.
@@ -93,7 +92,11 @@ def counts_calls(cls: ClassT) -> ClassT:
 def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(self: Any, *args: Any, **named: Any) -> Any:
-        with self._wiring.calls.one():
+        calls: Calls = self._wiring.calls
+        calls.begin()
+        try:
             return function(self, *args, **named)
+        finally:
+            calls.end()
 
     return call
