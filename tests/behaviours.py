@@ -7,6 +7,14 @@ bars. `test_behaviours.py` checks both directions: every promise has a test, eve
 from __future__ import annotations
 
 PROMISES: dict[str, str] = {
+    # Calls: what is passed, and what comes out
+    "calls.wrong_types": "Q A wrong type is InvalidInput that names it, for every public parameter.",
+    "calls.not_found": "D An id that is not there is NotFound, on every surface alike.",
+    "calls.blank_places": "Q A blank place is refused by name; no folder nobody meant is used.",
+    "calls.listeners": "D A listener that raises is logged and fails no call.",
+    "calls.closing": "D `close` waits for calls under way, within a limit, and never for ever.",
+    "calls.reading_writes_nothing": "D Reading writes nothing into a home that nothing was written to.",
+    "calls.late_threads": "Q A thread that begins after the main thread has ended has its memory.",
     # Threads: the conversation store (S1)
     "threads.go_bytes": "S1 A thread file written by Go is read, and written back, byte for byte.",
     "threads.durable": "Q An acknowledged turn survives kill -9 at any instant.",

@@ -15,12 +15,14 @@ from typing import Any
 import anyio
 import pytest
 from starlette.testclient import TestClient
-from tests.mcp_client import SCRIPT, call, connected
+from tests.mcp_client import SCRIPT, call, connected, refusal
 
 from anaphora import AsyncMemory, Memory
+from anaphora.errors import NotFound
 from anaphora.surfaces.rest import ServerOptions, create_app
 from anaphora.surfaces.wire import plain
 
+NOBODY = {"tags": {"contains": "nobody"}}
 MEMORY = "which test framework does the user prefer, vitest or jest?"
 FILTER = {"AND": [{"category": "development"}, {"tags": {"contains": "testing"}}]}
 TURN = "which port does the staging database listen on?"
@@ -76,15 +78,20 @@ async def asked_softly(home: Path) -> dict[str, Any]:
         }
 
 
-def told(home: Path, *words: str) -> Any:
-    """The JSON of a command."""
-    done = subprocess.run(
+def commanding(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """What a command did."""
+    return subprocess.run(
         [SCRIPT, "--home", home, *words, "--json"],
         capture_output=True,
         text=True,
         check=False,
         env={"ANAPHORA_EMBEDDER": "hashing", "PATH": "", "HOME": str(home.parent)},
     )
+
+
+def told(home: Path, *words: str) -> Any:
+    """The JSON of a command."""
+    done = commanding(home, *words)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -162,28 +169,43 @@ def test_every_surface_gives_the_same_json(home: Path) -> None:
 
 
 @pytest.mark.promise("surfaces.agree")
+@pytest.mark.promise("calls.not_found")
 def test_writing_and_forgetting_agree(tmp_path: Path) -> None:
-    """A restatement is told alike by every surface, and so is forgetting what is not there."""
+    """A restatement is told alike by every surface, and forgetting what is not there refused."""
     home = tmp_path / "user" / "home"
     home.parent.mkdir()
     text = "The user drinks tea."
     with Memory.open(home, embedder="hashing") as memory:
         memory.remember(text)
         remembered = [plain(memory.remember(text))]
-        forgotten = [plain(memory.forget("none"))]
+        with pytest.raises(NotFound) as missing:
+            memory.forget("none")
+        forgotten = [plain(memory.forget(filters=NOBODY))]
         with TestClient(
             create_app(memory, settings=ServerOptions(page=None)), base_url="http://127.0.0.1:7411"
         ) as client:
             remembered.append(client.post("/v1/memories", json={"text": text}).json())
-            forgotten.append(client.post("/v1/forget", json={"id": "none"}).json())
+            forgotten.append(client.post("/v1/forget", json={"filters": NOBODY}).json())
+            refused = [
+                client.post("/v1/forget", json={"id": "none"}),
+                client.delete("/v1/memories/none"),
+            ]
+    assert [answer.status_code for answer in refused] == [404, 404]
+    said = [answer.json()["detail"] for answer in refused]
     remembered.append(told(home, "remember", text))
+    forgotten.append(told(home, "forget", "--filters", json.dumps(NOBODY)))
+    done = commanding(home, "forget", "none")
+    assert done.returncode == 3
+    said.append(done.stderr.removeprefix("anaphora: ").strip())
 
     async def scenario() -> None:
         async with connected(home, "--tools", "all") as session:
             remembered.append((await call(session, "store_memory", content=text))["data"])
-            forgotten.append((await call(session, "forget", id="none"))["data"])
+            forgotten.append((await call(session, "forget", filters=NOBODY))["data"])
+            said.append(await refusal(session, "forget", id="none"))
 
     anyio.run(scenario)
     assert remembered[0]["action"] == "reinforced"
     assert all(one == remembered[0] for one in remembered)
-    assert all(one == {"count": 0, "surviving": [], "ids": []} for one in forgotten)
+    assert forgotten == [{"count": 0, "surviving": [], "ids": []}] * 4
+    assert set(said) == {str(missing.value)} == {"no memory with id 'none'"}

@@ -153,7 +153,9 @@ def test_a_note_is_forgotten(memory: Memory, tmp_path: Path, soft: bool) -> None
     done = memory.forget(new.id, soft=soft)
     assert set(done.ids) == {old.id, new.id}
     assert memory.recall_context("what is the heron's name?").memories == ()
-    assert memory.forget("nobody").count == 0
+    assert memory.forget(filters={"tags": {"contains": "nobody"}}).count == 0
+    with pytest.raises(NotFound):
+        memory.forget("nobody")
     memory.close()
     left = [
         p for p in (tmp_path / "home").rglob("*") if p.is_file() and b"nthipp" in p.read_bytes()

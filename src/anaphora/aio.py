@@ -20,6 +20,8 @@ from anaphora.aio_conversations import AsyncConversations
 from anaphora.aio_deep import AsyncDeepQuestions
 from anaphora.aio_projects import AsyncProjectMemories
 from anaphora.aio_workers import Workers, in_loop
+from anaphora.arguments import checks_arguments
+from anaphora.calls import CLOSING_PATIENCE
 from anaphora.deep_questions import DeepQuestions
 from anaphora.home import Handler, Progress, Reindexed
 from anaphora.memory import Memory, Source
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["AsyncConversations", "AsyncMemory", "Opening"]
 
 
+@checks_arguments
 class AsyncMemory(AsyncProjectMemories, AsyncDeepQuestions):
     """Memory on one home, in one namespace, for programs with an event loop.
 
@@ -111,7 +114,7 @@ class AsyncMemory(AsyncProjectMemories, AsyncDeepQuestions):
         *,
         top_k: int = 6,
         budget: int = 2500,
-        exclude: Iterable[str] = (),
+        exclude: str | Iterable[str] = (),
         mode: RecallMode = "hybrid",
     ) -> Recall[TurnHit]:
         """As `Memory.recall_conversation`."""
@@ -161,7 +164,9 @@ class AsyncMemory(AsyncProjectMemories, AsyncDeepQuestions):
         )
 
     async def remember_many(
-        self, items: Iterable[NewMemory], progress: Progress | None = None
+        self,
+        items: Iterable[NewMemory | str | Mapping[str, Any]],
+        progress: Progress | None = None,
     ) -> builtins.list[Remembered]:
         """As `Memory.remember_many`."""
         return await self._workers.do(self._memory.remember_many, items, in_loop(progress))
@@ -299,10 +304,12 @@ class AsyncMemory(AsyncProjectMemories, AsyncDeepQuestions):
         """As `Memory.doctor`."""
         return await self._workers.do(self._memory.doctor, repair=repair)
 
-    async def close(self) -> None:
+    async def close(self, timeout: float | None = CLOSING_PATIENCE) -> None:
         """As `Memory.close`."""
         # Not in the pool: its threads may all be at work, and it is the pool that ends here.
-        closing = asyncio.ensure_future(asyncio.to_thread(self._workers.finish, self._memory.close))
+        closing = asyncio.ensure_future(
+            asyncio.to_thread(self._workers.finish, self._memory.close, timeout)
+        )
         try:
             await asyncio.shield(closing)
         except asyncio.CancelledError:

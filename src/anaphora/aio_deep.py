@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from anaphora.aio_workers import Workers, in_loop
+from anaphora.arguments import checks_arguments
 from anaphora.deep_values import (
     Budget,
     DeepAnswer,
@@ -24,6 +25,7 @@ from anaphora.memory import Memory
 __all__ = ["AsyncDeepQuestions"]
 
 
+@checks_arguments
 class AsyncDeepQuestions:
     """Deep recall, what it could not find, and what it takes out of finished sessions."""
 

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Sequence
 
 from anaphora.aio_workers import Workers, in_loop
+from anaphora.arguments import checks_arguments
 from anaphora.context_values import (
     DiaryEntry,
     IndexReport,
@@ -25,6 +26,7 @@ from anaphora.memory import Memory
 __all__ = ["AsyncProjectMemories"]
 
 
+@checks_arguments
 class AsyncProjectMemories:
     """Projects and their notes in one namespace of a home."""
 

@@ -7,6 +7,7 @@ the event loop in which they were given. It knows nothing of memories.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -46,10 +47,11 @@ class Workers:
         future.add_done_callback(self.running.discard)
         return await asyncio.wrap_future(future)
 
-    def finish(self, close: Callable[[], None]) -> None:
-        """Wait for what is running, cancelled or not, then close."""
-        wait(set(self.running))
-        close()
+    def finish(self, close: Callable[[float | None], None], seconds: float | None = None) -> None:
+        """Wait for what is running, cancelled or not, then close: both within so many seconds."""
+        begun = time.monotonic()
+        wait(set(self.running), seconds)
+        close(None if seconds is None else max(0.0, seconds - (time.monotonic() - begun)))
         self.pool.shutdown(wait=False)
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from anaphora.arguments import path_of
 from anaphora.errors import DiskFull, InvalidInput, ReadOnly, StoreError
 from anaphora.memory_values import HalfLives
 
@@ -128,16 +129,17 @@ def load_settings(
     `ANAPHORA_DECAY_EPISODIC`, `_SEMANTIC`, `_PROCEDURAL`. For deep recall: `ANAPHORA_MODEL`,
     `ANAPHORA_MODEL_URL`, `ANAPHORA_MODEL_KEY`, and the same with `SUB_MODEL`; without a key of its
     own a provider's own variable (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_API_KEY`) counts.
-    Raises `InvalidInput` for a value that cannot be used.
+    An empty variable is one that is not set, but for those that say where a memory lies: an empty
+    one of these is a mistake, and what it was meant to be is nowhere near the default. Raises
+    `InvalidInput` for it, and for any other value that cannot be used.
     """
     env = os.environ if environ is None else environ
     root = _home(home, env)
-    override = conversations or _first(env, CONVERSATIONS_VARIABLES)
     remembered = _remembered(root)
     return Settings(
         home=root,
-        conversations=_place(override) if override else root / "conversations",
-        database=database or _text(env, "ANAPHORA_DATABASE"),
+        conversations=_conversations(conversations, root, env),
+        database=_database(database, env),
         embedder=_text(env, "ANAPHORA_EMBEDDER") or remembered.get("embedder") or "minilm",
         exact_cap=_cap(env, "ANAPHORA_EXACT_CAP"),
         half_lives=HalfLives(
@@ -186,12 +188,35 @@ def _remembered(root: Path) -> dict[str, Any]:
 
 
 def _home(home: str | os.PathLike[str] | None, env: Mapping[str, str]) -> Path:
-    given = home if home is not None else _text(env, "ANAPHORA_HOME")
-    if given:
-        return _place(given)
+    if home is not None:
+        return path_of("home", home)
+    if "ANAPHORA_HOME" in env:
+        return path_of("ANAPHORA_HOME", env["ANAPHORA_HOME"])
     import platformdirs
 
     return Path(platformdirs.user_data_path("anaphora", appauthor=False))
+
+
+def _conversations(
+    given: str | os.PathLike[str] | None, root: Path, env: Mapping[str, str]
+) -> Path:
+    if given is not None:
+        return path_of("conversations_dir", given)
+    own, others = CONVERSATIONS_VARIABLES
+    if own in env:
+        return path_of(own, env[own])
+    # The other program takes an empty one for none, and so must who shares its folder.
+    found = _text(env, others)
+    return path_of(others, found) if found else root / "conversations"
+
+
+def _database(given: str | None, env: Mapping[str, str]) -> str | None:
+    name = "database" if given is not None else "ANAPHORA_DATABASE"
+    url = given if given is not None else env.get(name)
+    if url is not None and not url.strip():
+        # Without a server truth would go to a file, unseen by those who ask the server.
+        raise InvalidInput(name, url, "must not be blank")
+    return url
 
 
 def _first(env: Mapping[str, str], names: tuple[str, ...]) -> str | None:
@@ -212,8 +237,8 @@ _KEYS = {
 def _models(
     env: Mapping[str, str], model: str | None, sub_model: str | None
 ) -> dict[str, str | None]:
-    code = model or _text(env, "ANAPHORA_MODEL")
-    sub = sub_model or _text(env, "ANAPHORA_SUB_MODEL")
+    code = _named("model", model) or _text(env, "ANAPHORA_MODEL")
+    sub = _named("sub_model", sub_model) or _text(env, "ANAPHORA_SUB_MODEL")
     code_url, sub_url = _text(env, "ANAPHORA_MODEL_URL"), _text(env, "ANAPHORA_SUB_MODEL_URL")
     code_key = _text(env, "ANAPHORA_MODEL_KEY")
     sub_key = _text(env, "ANAPHORA_SUB_MODEL_KEY")
@@ -228,6 +253,12 @@ def _models(
         "model_key": code_key or _own_key(env, code, code_url),
         "sub_model_key": sub_key or _own_key(env, sub, sub_url),
     }
+
+
+def _named(name: str, model: str | None) -> str | None:
+    if model is not None and not model.strip():
+        raise InvalidInput(name, model, "must not be blank")
+    return model
 
 
 def _provider(model: str) -> str:
@@ -262,10 +293,6 @@ def _days(env: Mapping[str, str], name: str, default: float) -> float:
     if not (math.isfinite(days) and days > 0):
         raise InvalidInput(name, text, "expected a number of days above 0")
     return days
-
-
-def _place(given: str | os.PathLike[str]) -> Path:
-    return Path(given).expanduser().absolute()
 
 
 @dataclass(frozen=True, slots=True)

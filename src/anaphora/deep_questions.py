@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from anaphora.arguments import checks_arguments
+from anaphora.calls import counts_calls
 from anaphora.deep_values import (
     Budget,
     DeepAnswer,
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["DeepQuestions"]
 
 
+@checks_arguments
+@counts_calls
 class DeepQuestions:
     """Deep recall, what it could not find, and what it takes out of finished sessions."""
 

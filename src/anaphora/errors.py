@@ -38,6 +38,7 @@ imports anything else of the package.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Self
 
 __all__ = [
     "AnaphoraError",
@@ -84,11 +85,28 @@ class InvalidInput(AnaphoraError, ValueError):
     """
 
     def __init__(self, what: str, value: object, reason: str) -> None:
-        shown = repr(value)
+        shown = _shown(value)
         self.what = what
         self.value = shown if len(shown) <= 80 else shown[:77] + "..."
         self.reason = reason
-        super().__init__(f"{what}: {reason} (given {self.value})")
+        # What was not given at all needs no words.
+        super().__init__(f"{what}: {reason}" + ("" if value is None else f" (given {self.value})"))
+
+    def named(self, what: str) -> Self:
+        """The same error about what the caller knows by another name."""
+        renamed = type(self)(what, None, self.reason)
+        renamed.value = self.value
+        renamed.args = (str(self).replace(self.what, what, 1),)
+        return renamed
+
+
+def _shown(value: object) -> str:
+    """The repr, of as much as is needed of it."""
+    try:
+        return repr(value[:100] if isinstance(value, str) else value)
+    except ValueError:
+        # Python writes no number of more than 4,300 digits.
+        return f"a very large {type(value).__name__}"
 
 
 class InvalidId(InvalidInput):

@@ -7,6 +7,9 @@ or storage; the facade in `memory.py` is its only user.
 
 from __future__ import annotations
 
+# Not when it is first needed: Python lets nobody import it once the main thread has ended.
+import concurrent.futures.thread  # noqa: F401
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -14,6 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from anaphora.calls import Calls
 from anaphora.config import Settings, remember_embedder
 from anaphora.errors import Closed
 
@@ -44,6 +48,8 @@ __all__ = ["Handler", "Namespace", "Progress", "Reindexed", "Wiring"]
 PartT = TypeVar("PartT")
 Handler = Callable[[Any], None]
 Progress = Callable[[str, int, int], None]
+
+_log = logging.getLogger("anaphora")
 
 # Open namespaces hold files and vectors; a service may have ten thousand of them.
 OPEN_NAMESPACES = 64
@@ -129,6 +135,7 @@ class Wiring:
     ids: Callable[[], str]
     handlers: dict[str, list[Handler]]
     tools: DeepTools | None = None
+    calls: Calls = field(default_factory=Calls)
     _open: dict[str, Namespace] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _closed: bool = False
@@ -155,9 +162,15 @@ class Wiring:
             return found
 
     def tell(self, event: str, value: object) -> None:
-        """Call everybody who wants to know of an event."""
+        """Call everybody who wants to know of an event. One that fails is logged, and no more:
+
+        what was to be told of has happened, and the caller of the call did not ask to be told.
+        """
         for handler in tuple(self.handlers[event]):
-            handler(value)
+            try:
+                handler(value)
+            except Exception:  # noqa: BLE001 - whatever a listener raises is its own trouble
+                _log.exception("a listener to %r failed: %r", event, handler)
 
     def reindex(self, name: str, embedder: str | None, progress: Progress | None) -> Reindexed:
         """Make the vectors that are missing, of this embedder or another; see `Memory.reindex`."""
@@ -182,8 +195,13 @@ class Wiring:
         remember_embedder(self.settings, embedder)
         return done
 
-    def close(self) -> bool:
-        """Close everything; False when that was done before."""
+    def close(self, seconds: float | None) -> bool:
+        """Wait for calls, at most so many seconds, and close all; False when that was done before.
+
+        What still runs then ends in `Closed`.
+        """
+        if not self.calls.finish(seconds):
+            _log.warning("closing a memory while calls to it are still under way")
         with self._lock:
             if self._closed:
                 return False

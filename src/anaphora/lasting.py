@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from anaphora.errors import InvalidInput
+from anaphora.arguments import checks_arguments
+from anaphora.calls import counts_calls
+from anaphora.errors import NotFound
 from anaphora.home import Namespace, Progress, Reindexed, Wiring
 from anaphora.memory_values import (
     Forgotten,
@@ -28,6 +30,8 @@ from anaphora.values import Recall, RecallMode
 __all__ = ["LastingMemories", "Progress", "labelled"]
 
 
+@checks_arguments
+@counts_calls
 class LastingMemories:
     """Remember, recall, list, update and forget in one namespace of a home."""
 
@@ -57,14 +61,15 @@ class LastingMemories:
         The same thing said again (type, path, payload and text, compared in Unicode's NFC) is
         reinforced; another value at the same `path` supersedes the one before, which stays in
         history. Secrets are taken out before anything is stored: `redacted` names their kinds.
-        Raises `InvalidInput` naming the field, `NotFound` for `supersedes`, `StoreError`.
+        Raises `InvalidInput` naming the field, `NotFound` for `supersedes` and `parent`,
+        `StoreError`.
         """
         new = NewMemory(
             text=text,
             type=type,
             path=path,
             payload=payload,
-            tags=_tuple("tags", tags),
+            tags=tuple(tags),
             category=category,
             source=source,
             conversation_id=conversation_id,
@@ -80,11 +85,15 @@ class LastingMemories:
         return done
 
     def remember_many(
-        self, items: Iterable[NewMemory], progress: Progress | None = None
+        self,
+        items: Iterable[NewMemory | str | Mapping[str, Any]],
+        progress: Progress | None = None,
     ) -> builtins.list[Remembered]:
         """Remember many things as if one after the other; all are checked before any is written.
 
-        `progress` is called with ("remembering", done, total). Raises what `remember` does.
+        A text stands for a memory with nothing but it, a mapping for one with these fields.
+        `progress` is called with ("remembering", done, total). Raises what `remember` does;
+        `InvalidInput` names the item by its place, such as `items[3].tags`.
         """
         with span("remember_many"):
             done = self._parts().remember.remember_many(items, labelled(progress, "remembering"))
@@ -165,15 +174,19 @@ class LastingMemories:
         """Forget a memory or note, or memories that `filters` find: rows, history, vectors, index.
 
         Returns an honest count, and names the turns that still hold the words. `soft` keeps the
-        history and only takes it out of recall. Raises `InvalidInput` unless exactly one of `id`
-        and `filters` is given.
+        history and only takes it out of recall. Raises `NotFound` for an `id` that is not there
+        (filters that find nothing forget nothing), `InvalidInput` unless exactly one of `id` and
+        `filters` is given.
         """
         parts = self._parts()
         with span("forget", soft=soft):
             done = parts.forget.forget(id, filters=filters, soft=soft)
             if not done.count and id is not None:
                 # Notes of projects have ids of the same kind.
-                return parts.projects().forget_note(id, soft=soft)
+                done = parts.projects().forget_note(id, soft=soft)
+                if not done.count and not self._is_there(id):
+                    raise NotFound("memory", id)
+                return done
             if done.count and not soft:
                 # The words must leave the index's files too, before this returns: those that hold
                 # any are removed here, and made again behind this call, which takes a while.
@@ -193,6 +206,12 @@ class LastingMemories:
         """
         return self._wiring.reindex(self.namespace, embedder, progress)
 
+    def _is_there(self, record_id: str) -> bool:
+        """Whether a memory or a note has this id, one that was softly forgotten too."""
+        parts = self._parts()
+        known = parts.records.many([record_id])
+        return bool(known or parts.projects().notes.many([record_id]))
+
     def _parts(self) -> Namespace:
         return self._wiring.namespace(self.namespace)
 
@@ -202,9 +221,3 @@ def labelled(progress: Progress | None, label: str) -> Callable[[int, int], None
     if progress is None:
         return None
     return lambda done, total: progress(label, done, total)
-
-
-def _tuple(name: str, values: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(values, str):
-        raise InvalidInput(name, values, "expected a list of strings, not one string")
-    return tuple(values)

@@ -12,8 +12,11 @@ import builtins
 import os
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Literal
 
+from anaphora.arguments import checks_arguments
+from anaphora.calls import CLOSING_PATIENCE, EXIT_PATIENCE, counts_calls
 from anaphora.config import load_settings
 from anaphora.deep_questions import DeepQuestions
 from anaphora.errors import InvalidInput
@@ -49,6 +52,8 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+@checks_arguments
+@counts_calls
 class Memory(LastingMemories, ProjectMemories, DeepQuestions):
     """Memory on one home, in one namespace. Use it as a context manager, or call `close()`.
 
@@ -100,7 +105,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         place = Home(settings.home, settings.conversations, settings.database)
         handlers: dict[str, list[Handler]] = {event: [] for event in EVENTS}
         service = EmbedderService(
-            spec_for(embedder or settings.embedder),
+            spec_for(settings.embedder if embedder is None else embedder),
             cache_size=cache_size,
             on_cache=lambda event: wiring.tell("cache", event),
         )
@@ -121,7 +126,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         )
         memory = cls(wiring, name)
         # A process that ends without closing must not end inside a model library either.
-        atexit.register(memory.close)
+        atexit.register(wiring.close, EXIT_PATIENCE)
         if warm:
             service.start()
         return memory
@@ -144,20 +149,26 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         *,
         top_k: int = 6,
         budget: int = 2500,
-        exclude: Iterable[str] = (),
+        exclude: str | Iterable[str] = (),
         mode: RecallMode = "hybrid",
     ) -> Recall[TurnHit]:
         """The turns of one thread (or, with None, of all threads) that matter for `query`.
 
         At most `top_k` hits whose texts cost at most `budget` tokens (ceil of UTF-8 bytes / 4),
         but one hit if there is any; a hit that does not fit is skipped. Texts in `exclude` (the
-        live transcript) are dropped before anything is filled, compared without outer white space.
+        live transcript; one text is one) are dropped before anything is filled, compared without
+        outer white space. A thread that is not there has no turns yet: nothing is recalled.
         `mode` is "hybrid" (default), "words" (BM25 alone) or "vector" (plain cosine).
         `Recall.degraded` names what was unavailable. Raises `InvalidInput` for bad arguments.
         """
         with span("recall_conversation", mode=mode, top_k=top_k):
             found = self._parts().recall_turns.recall(
-                conversation_id, query, top_k=top_k, budget=budget, exclude=exclude, mode=mode
+                conversation_id,
+                query,
+                top_k=top_k,
+                budget=budget,
+                exclude=(exclude,) if isinstance(exclude, str) else exclude,
+                mode=mode,
             )
         self._wiring.tell("recall", found)
         return found
@@ -179,13 +190,14 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         is recognised by itself. Raises `UnknownFormat` when a file that was named is none that can
         be read; what is malformed inside a file is in `report.problems`.
         """
+        from anaphora import care
         from anaphora.intake.conversations import import_conversations
 
         parts = self._parts()
-        given: list[Source] = []
+        given: builtins.list[Source] = []
         given += [source] if isinstance(source, (str, os.PathLike)) else source
         with span("import"):
-            own, others = self._exports(given, format)
+            own, others = care.exports_among(given, format)
             reports = [self._import_export(path, again=again, progress=progress) for path in own]
             if others or not own:
                 reports.append(
@@ -217,6 +229,8 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         `timeout` is in seconds. Raises `EmbeddingError` when the model cannot be loaded.
         """
         embedder = self._wiring.embedder
+        if timeout is not None:
+            timeout = min(timeout, TIMEOUT_MAX)
         if not embedder.ready(timeout):
             if embedder.failure is not None:
                 raise embedder.failure
@@ -232,7 +246,8 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         """Call `handler(value)` at every `event`: "cache", "remember" or "recall".
 
         "cache" gives values with `type` ("hit" or "miss") and `query`; the others what the call
-        returns.
+        returns. A handler that raises is logged (`logging`, "anaphora") and fails no call. Raises
+        `InvalidInput` for another event, and for what cannot be called.
         """
         if event not in self._wiring.handlers:
             raise InvalidInput("event", event, f"expected one of {', '.join(EVENTS)}")
@@ -336,32 +351,21 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
             progress=progress,
         )
 
-    def close(self) -> None:
-        """Finish what is under way and let go of files. Safe to call twice."""
-        if self._wiring.close():
-            atexit.unregister(self.close)
+    def close(self, timeout: float | None = CLOSING_PATIENCE) -> None:
+        """Wait for the calls under way, then let go of files. Other calls get `Closed` from now on.
+
+        At most `timeout` seconds (None: as long as it takes); a call that is not done by then ends
+        in `Closed` at its next step, and what it had kept stays. Safe to call twice, and from
+        within a call (a listener, say), which is not waited for.
+        """
+        if self._wiring.close(timeout):
+            atexit.unregister(self._wiring.close)
 
     def __enter__(self) -> Memory:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _exports(
-        self, given: builtins.list[Source], form: str | None
-    ) -> tuple[builtins.list[str | os.PathLike[str]], builtins.list[Source]]:
-        """What of the given sources is an export of ours, and the rest."""
-        from anaphora import care
-
-        own: builtins.list[str | os.PathLike[str]] = []
-        others: builtins.list[Source] = []
-        for source in given:
-            path = None if isinstance(source, ImportedConversation) else source
-            if path is not None and (form == "anaphora" or (form is None and care.is_export(path))):
-                own.append(path)
-            else:
-                others.append(source)
-        return own, others
 
     def _import_export(
         self, path: str | os.PathLike[str], *, again: bool, progress: Progress | None

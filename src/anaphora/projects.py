@@ -9,6 +9,8 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from anaphora.arguments import checks_arguments
+from anaphora.calls import counts_calls
 from anaphora.context_values import (
     DiaryEntry,
     IndexReport,
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["ProjectMemories"]
 
 
+@checks_arguments
+@counts_calls
 class ProjectMemories:
     """Projects and their notes in one namespace of a home."""
 

@@ -12,7 +12,7 @@ from anaphora.deep.models.scripted import Scripted, ScriptedModel
 from anaphora.deep.prompts import OUTPUT_CHARS
 from anaphora.deep.sandbox.base import HostFunction
 from anaphora.deep_values import Budget, DeepStep
-from anaphora.errors import InvalidInput, ModelError
+from anaphora.errors import InvalidInput, ModelError, NotFound
 
 from .deep_desk import block, evidence_of, loop_over
 
@@ -349,7 +349,7 @@ def test_a_scope_that_cannot_be(ferrywell: Memory) -> None:
     loop = loop_over(ferrywell, [])
     with pytest.raises(InvalidInput, match="conversation"):
         loop.run(QUESTION, scope="current_session")
-    with pytest.raises(InvalidInput, match="no such conversation"):
+    with pytest.raises(NotFound, match="no conversation with id"):
         loop.run(QUESTION, scope="current_session", conversation_id="nobody")
     with pytest.raises(InvalidInput, match="recent_sessions"):
         loop.run(QUESTION, scope="everything")  # type: ignore[arg-type]

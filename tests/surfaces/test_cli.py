@@ -106,7 +106,7 @@ def test_import_and_recall_as_people_see_them(cli: Cli, chat: Path) -> None:
     assert "2026-03-02 09:00" in shown
     assert "words" in shown
     block = cli("conversation", "recall", "staging port", "--block", "-k", "1").out
-    assert block.startswith("Relevant earlier in this conversation")
+    assert block.startswith("Relevant in earlier conversations")
 
 
 def test_recall_looks_in_one_conversation_when_told(cli: Cli, tmp_path: Path, chat: Path) -> None:

@@ -108,7 +108,7 @@ def test_facts_are_extracted_and_shown(run: Run, script: Script) -> None:
         ]
     )
     done = run("extract", "tea")
-    assert "1 facts added, 0 reinforced, 1 refused" in done.stdout
+    assert "1 fact added, 0 reinforced, 1 refused" in done.stdout
     assert "Bob lives in Ghent." in done.stdout
     assert "Carol flies." in done.stdout
     assert "nothing is new" in run("extract", "tea").stdout

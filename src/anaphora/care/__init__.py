@@ -11,7 +11,7 @@ from anaphora.care.checks import doctor, stats
 from anaphora.care.lanes import lane_checks, repair_sections
 from anaphora.care.repair import repair
 from anaphora.care.restore import restore
-from anaphora.care.transfer import Exported, export, is_export
+from anaphora.care.transfer import Exported, export, exports_among, is_export
 from anaphora.care.transfer_in import Transferred, import_export
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "backup",
     "doctor",
     "export",
+    "exports_among",
     "import_export",
     "is_export",
     "lane_checks",

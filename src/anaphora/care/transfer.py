@@ -28,12 +28,13 @@ from anaphora.store.records.rows import STANDS_ALONE
 from anaphora.store.threads.gojson import NotAThread, decode
 from anaphora.store.threads.ids import check_id
 from anaphora.store.threads.sidecar import TurnNote
-from anaphora.values import ImportProblem, Thread
+from anaphora.values import ImportedConversation, ImportProblem, Thread
 
-__all__ = ["FORMAT", "Exported", "export", "is_export"]
+__all__ = ["FORMAT", "Exported", "export", "exports_among", "is_export"]
 
 FORMAT = 1
 Progress = Callable[[str, int, int], None]
+Source = str | os.PathLike[str] | ImportedConversation
 _STEP = 512
 _STANDS_ALONE = (
     "SELECT record_id FROM record "
@@ -94,12 +95,27 @@ def is_export(path: str | os.PathLike[str]) -> bool:
         return False
 
 
+def exports_among(
+    sources: Iterable[Source], form: str | None
+) -> tuple[list[str | os.PathLike[str]], list[Source]]:
+    """What of the sources is an export of ours, and the rest; `form` is what the caller named."""
+    own: list[str | os.PathLike[str]] = []
+    others: list[Source] = []
+    for source in sources:
+        path = None if isinstance(source, ImportedConversation) else source
+        if path is not None and (form == "anaphora" or (form is None and is_export(path))):
+            own.append(path)
+        else:
+            others.append(source)
+    return own, others
+
+
 def _chosen(parts: Parts, namespaces: Iterable[str] | None) -> tuple[str, ...]:
     known = parts.namespaces()
     if namespaces is None:
         return known
     if isinstance(namespaces, str):
-        raise InvalidInput("namespaces", namespaces, "a list of names, or None for all")
+        raise InvalidInput("namespaces", namespaces, "expected a list of names, or None for all")
     chosen = tuple(dict.fromkeys(check_id(name) for name in namespaces))
     for name in chosen:
         if name not in known:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from anaphora.config import Settings
+from anaphora.deep.models.base import ModelRole
+from anaphora.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from anaphora.deep.models.base import ModelRole
     from anaphora.deep.sandbox.base import Engine
 
 __all__ = ["DeepTools", "Models"]
@@ -46,6 +47,9 @@ class DeepTools:
         engine: Engine | None = None,
     ) -> None:
         self._settings = settings
+        for name, model in (("model", code), ("sub_model", sub)):
+            if isinstance(model, type) or not isinstance(model, ModelRole | None):
+                raise InvalidInput(name, model, "expected the name of a model, or a ModelRole")
         self._given = code, sub
         self._engine = engine
         self._models: Models | None = None

@@ -48,6 +48,9 @@ def spec_for(embedder: str | Embedder) -> EmbedderSpec:
     installed, EmbeddingError when the bundled model's manifest cannot be read.
     """
     if not isinstance(embedder, str):
+        if isinstance(embedder, type) or not isinstance(embedder, Embedder):
+            known = ", ".join(sorted(_NAMED))
+            raise InvalidInput("embedder", embedder, f"expected one of {known}, or an Embedder")
         return EmbedderSpec(embedder.name, embedder.dimensions, lambda: embedder)
     resolve = _NAMED.get(embedder)
     if resolve is None:

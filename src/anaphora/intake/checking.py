@@ -9,15 +9,24 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Final, get_args
 
+from anaphora.arguments import MOST
 from anaphora.errors import InvalidInput
 from anaphora.intake.secrets.redacting import redact, redact_value
 from anaphora.memory_values import MemoryType, NewMemory
 from anaphora.moments import checked_moment
 
-__all__ = ["CHANGEABLE", "MAX_PATH", "checked", "checked_changes", "without_secrets"]
+__all__ = [
+    "CHANGEABLE",
+    "MAX_PATH",
+    "Given",
+    "as_new",
+    "checked",
+    "checked_changes",
+    "without_secrets",
+]
 
 MAX_PATH: Final = 1_024
 """Characters in a path."""
@@ -26,8 +35,32 @@ MAX_DEPTH: Final = 100
 CHANGEABLE: Final = ("text", "payload", "path", "type", "tags", "category", "expires_at")
 """What `update` can change."""
 
+Given = NewMemory | str | Mapping[str, Any]
+"""What many memories may be given as."""
+
+_FIELDS = tuple(field.name for field in fields(NewMemory))
+_KNOWN = ", ".join(_FIELDS)
 _TYPES = get_args(MemoryType)
 _SEPARATORS = re.compile(r"([./:#])")
+
+
+def as_new(item: object) -> NewMemory:
+    """What one item of many stands for: a memory, its text alone, or a mapping of its fields.
+
+    Raises InvalidInput about "item" for anything else, and about a field that there is not.
+    """
+    if isinstance(item, NewMemory):
+        return item
+    if isinstance(item, str):
+        return NewMemory(item)
+    if not isinstance(item, Mapping):
+        raise InvalidInput("item", item, "expected a text, a mapping of fields, or a NewMemory")
+    for name in item:
+        if name not in _FIELDS:
+            raise InvalidInput(str(name), item[name], f"no such field; there are {_KNOWN}")
+    if "text" not in item:
+        raise InvalidInput("text", None, "is required")
+    return NewMemory(**item)
 
 
 def checked(new: NewMemory) -> NewMemory:
@@ -41,6 +74,9 @@ def checked(new: NewMemory) -> NewMemory:
     for name in ("expires_at", "created_at"):
         _time(name, getattr(new, name))
     _turn(new.turn_index)
+    for name in ("dedupe", "redact"):
+        if not isinstance(getattr(new, name), bool):
+            raise InvalidInput(name, getattr(new, name), "expected True or False")
     return replace(
         new,
         type=_type(new.type),
@@ -160,7 +196,7 @@ def _time(name: str, value: object) -> None:
 def _turn(value: object) -> None:
     if value is None:
         return
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST:
         raise InvalidInput("turn_index", value, "must be a number from 0")
 
 

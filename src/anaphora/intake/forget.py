@@ -127,10 +127,10 @@ class Forget:
 def _one_of(record_id: str | None, filters: Mapping[str, Any] | None) -> Filter:
     if record_id is not None:
         if filters is not None:
-            raise InvalidInput("filters", filters, "either an id or filters, not both")
+            raise InvalidInput("filters", filters, "expected an id or filters, not both")
         return Filter()
     if not filters:
-        raise InvalidInput("filters", filters, "an id, or filters that say what to forget")
+        raise InvalidInput("filters", filters, "expected an id, or filters that say what to forget")
     return parse(filters)
 
 

@@ -16,9 +16,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.errors import AnaphoraError, EmbeddingError, InvalidInput, NotFound
-from anaphora.intake.checking import checked, checked_changes, without_secrets
+from anaphora.intake.checking import Given, as_new, checked, checked_changes, without_secrets
 from anaphora.intake.linking import Linker, Neighbours, Vectored
-from anaphora.memory_values import NewMemory, Remembered
+from anaphora.memory_values import MemoryRecord, NewMemory, Remembered
 
 if TYPE_CHECKING:
     from anaphora.embed.base import Vectors
@@ -84,8 +84,8 @@ class Remember:
     def remember(self, new: NewMemory) -> Remembered:
         """Keep one memory; when this returns it is on the disk.
 
-        Raises InvalidInput naming the field, NotFound when what it supersedes is not there,
-        StoreError and its kinds when truth cannot be written.
+        Raises InvalidInput naming the field, NotFound when what it supersedes, or its parent, is
+        not there, StoreError and its kinds when truth cannot be written.
         """
         from anaphora.store.records.rules import drafted, put
 
@@ -93,6 +93,8 @@ class Remember:
         draft = drafted(new, self._clock(), self._ids())
         early = self._early(draft)
         with self._records.change() as work:
+            if new.parent is not None:
+                _refuse_unknown(new.parent, work.find(new.parent))
             done = put(work, draft, self._ids)
             fresh = done.id == draft.record.id
             related: tuple[str, ...] = ()
@@ -105,16 +107,18 @@ class Remember:
         return Remembered(done.id, done.action, related, redacted)
 
     def remember_many(
-        self, items: Iterable[NewMemory], progress: Progress | None = None
+        self, items: Iterable[Given], progress: Progress | None = None
     ) -> list[Remembered]:
         """Keep many, as if one after the other, in transactions of `BATCH`; results in their order.
 
-        All are checked before the first is written. `progress` is called with (kept, in all).
-        Vectors are kept as they are made; what the embedder cannot do now comes later. Raises what
-        `remember` does; what was reported as kept is kept even then.
+        A text, or a mapping of the fields of `NewMemory`, stands for one; `InvalidInput` names the
+        item by its place, such as `items[3].tags`. All are checked before the first is written.
+        `progress` is called with (kept, in all). Vectors are kept as they are made; what the
+        embedder cannot do now comes later. Raises what `remember` does; what was reported as kept
+        is kept even then.
         """
-        prepared = [_prepared(item) for item in items]
-        self._check_superseded(new for new, _ in prepared)
+        prepared = [_prepared_item(item, place) for place, item in enumerate(items)]
+        self._refuse_unknown(new for new, _ in prepared)
         puts: list[Put] = []
         waiting: list[Owner] = []
         with _Ahead(self._vectored, self._link_made) as ahead:
@@ -278,12 +282,11 @@ class Remember:
                 group.append(Vectored(owner.record_id, owner.text, vectors))
         return group
 
-    def _check_superseded(self, items: Iterable[NewMemory]) -> None:
-        wanted = [item.supersedes for item in items if item.supersedes is not None]
+    def _refuse_unknown(self, items: Iterable[NewMemory]) -> None:
+        wanted = [one for new in items for one in (new.supersedes, new.parent) if one is not None]
         known = self._records.many(wanted) if wanted else {}
         for record_id in wanted:
-            if record_id not in known or known[record_id].forgotten:
-                raise NotFound("memory", record_id)
+            _refuse_unknown(record_id, known.get(record_id))
 
 
 class _Ahead:
@@ -316,17 +319,42 @@ class _Ahead:
 
     def take(self, owners: Sequence[Owner]) -> None:
         """Begin to embed a group; link the one before as soon as it is there."""
-        before, self._made = self._made, self._pool.submit(self._embed, owners)
+        before, self._made = self._made, self._begun(owners)
         if before is not None:
             self._link(before)
+
+    def _begun(self, owners: Sequence[Owner]) -> Future[list[Vectored]]:
+        try:
+            return self._pool.submit(self._embed, owners)
+        except RuntimeError:
+            # The program's main thread has ended, and Python's pools with it: this one goes on.
+            made: Future[list[Vectored]] = Future()
+            try:
+                made.set_result(self._embed(owners))
+            except AnaphoraError as error:
+                made.set_exception(error)
+            return made
 
 
 _VALUE = ("text", "payload", "path")
 
 
+def _refuse_unknown(record_id: str, found: MemoryRecord | None) -> None:
+    if found is None or found.forgotten:
+        raise NotFound("memory", record_id)
+
+
 def _prepared(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
     new = checked(new)
     return without_secrets(new) if new.redact else (new, ())
+
+
+def _prepared_item(item: Given, place: int) -> tuple[NewMemory, tuple[str, ...]]:
+    try:
+        return _prepared(as_new(item))
+    except InvalidInput as error:
+        within = "" if error.what == "item" else f".{error.what}"
+        raise error.named(f"items[{place}]{within}") from None
 
 
 def _prepared_changes(

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from anaphora.arguments import checks_arguments
 from anaphora.errors import InvalidInput, NotFound, StoreError, Unreadable
 from anaphora.moments import checked_moment
 from anaphora.store.readable import DAMAGE, parsed, readable
@@ -83,6 +84,7 @@ class NewToken:
     secret: str
 
 
+@checks_arguments
 class Tokens:
     """The tokens of a home. `clock` gives aware times, `ids` new ids, `random(n)` n bytes."""
 

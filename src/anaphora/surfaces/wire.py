@@ -14,10 +14,15 @@ from typing import Any
 
 from anaphora.values import Recall, Turn
 
-__all__ = ["dumps", "plain"]
+__all__ = ["counted", "dumps", "plain"]
 
 # The exact time stands for the rounded one, so that nothing is lost on the way out.
 _EXACT_TIMES = {"ts": "ts_text", "updated": "updated_text"}
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number of things in words: "1 turn", "2 turns"; `many` where it is not `one` and an s."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def plain(value: Any) -> Any:

@@ -105,7 +105,7 @@ class NamespaceEvidence:
 
         "recent_sessions" are the 10 conversations with the newest turns, "current_session" the one
         that is given, "all_sessions" every one. Raises `InvalidInput` for another scope and for a
-        current session that is not given or not known.
+        current session that is not given, `NotFound` for one that is not there.
         """
         if scope not in SCOPES:
             raise InvalidInput("scope", scope, f"expected one of {', '.join(SCOPES)}")
@@ -118,7 +118,7 @@ class NamespaceEvidence:
         view = self.turns.view()
         rows = rows_in_scope(view, scope, conversation_id)
         if scope == "current_session" and not len(rows):
-            raise InvalidInput("conversation_id", conversation_id, "there is no such conversation")
+            raise NotFound("conversation", conversation_id)
         return ScopedEvidence(self, view, rows, include_memory, tuple(followed.degraded))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 __all__ = ["Message", "ModelRole", "Reply", "estimate_tokens", "prompt_tokens"]
 
@@ -41,6 +41,7 @@ class Reply:
     cut: bool = False
 
 
+@runtime_checkable
 class ModelRole(Protocol):
     """A model in one of the two roles: writing code, or answering `llm_query`."""
 

@@ -57,6 +57,7 @@ class IndexCore:
         self.bulk = TurnBulk(home.bulk, embedder, cap, self.care)
         self.state = self._empty()
         self.unwritable = ""
+        self.waiting = False
         self._seen_outside = -1
         self._notes_seen = -1
         self._noted: set[str] = set()
@@ -104,13 +105,26 @@ class IndexCore:
             ledger.close()
         self.ledger = None
         self._opened_at = time.monotonic()
+        if self.home.begun():
+            return self._begin()
+        # Nothing is written into a home for a question: the first turn makes the file.
+        self.waiting, self.unwritable = True, ""
+        ledger = self.home.in_memory(self._name)
+        self._start_over(ledger)
+        return ledger
+
+    def _begin(self) -> Ledger:
+        """Open the file, made where there is none. The caller holds the lock."""
+        self.let_go()
+        self.waiting = False
         ledger, self.unwritable = self.home.open(self._name)
         self._start_over(ledger)
         return ledger
 
     def _worth_another_try(self, ledger: Ledger) -> bool:
         """A disk that could not be written may be writable again; asking costs a little."""
-        return not ledger.on_disk and time.monotonic() - self._opened_at > _RETRY_SECONDS
+        late = time.monotonic() - self._opened_at > _RETRY_SECONDS
+        return not ledger.on_disk and not self.waiting and late
 
     def _start_over(self, ledger: Ledger) -> None:
         unsaved = self.state.unsaved
@@ -148,13 +162,15 @@ class IndexCore:
     def _use_memory(self, reason: str) -> None:
         if self.ledger is not None:
             self.ledger.close()
-        self._opened_at = time.monotonic()
+        self._opened_at, self.waiting = time.monotonic(), False
         self._start_over(self.home.in_memory(self._name))
         self.unwritable = reason
 
     def catch_up(self, conversation_id: str | None) -> int:
         """Make the index agree with one thread's file, or with all; how many turns are new."""
         added = 0
+        if self.waiting and self.follower.differing(self.state.known_marks(), None):
+            self._begin()
         self.follower.problems.clear()
         for _ in range(_ROUNDS):
             self._absorb_outside()

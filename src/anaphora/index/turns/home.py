@@ -47,6 +47,12 @@ class IndexHome:
         """The folder of vectors that memory should not hold, with one folder an embedder."""
         return self.directory / "ann"
 
+    def begun(self) -> bool:
+        """Whether there is an index file: the first turn makes one, a question does not."""
+        with suppress(OSError):
+            return (self.directory / _FILE).exists()
+        return False
+
     def open(self, embedder: str) -> tuple[Ledger, str]:
         """Open the index file, made anew where it is torn; and why it cannot be written, or ""."""
         reason = ""

@@ -295,7 +295,7 @@ class TurnIndex:
         parts = list(self._core.follower.problems)
         failed = len(self._core.state.failures)
         ledger = self._core.ledger
-        if ledger is not None and not ledger.on_disk:
+        if ledger is not None and not ledger.on_disk and not self._core.waiting:
             parts.append(Degraded("index", f"it cannot be written: {self._core.unwritable}"))
         if self._outage is not None:
             parts.append(Degraded("vectors", str(self._outage)))

@@ -105,7 +105,9 @@ def parts(
     """The same, file by file. Raises as `read` does."""
     place = _existing(path)
     if format is not None and format not in FORMATS:
-        raise UnknownFormat("format", format, "expected one of " + ", ".join(FORMATS))
+        raise UnknownFormat(
+            "format", format, "expected one of " + ", ".join((*FORMATS, "anaphora"))
+        )
     if format is not None and format in datasets.FORMATS:
         # A data set's folder is one thing: its reader knows which file is what.
         return iter([Part(place.name, datasets.read(place, format), lambda: (0, 0))])

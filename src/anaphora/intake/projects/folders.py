@@ -36,9 +36,9 @@ def project_folder(root: str | Path) -> Path:
     try:
         place = Path(root).expanduser().resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:
-        raise InvalidInput("root", str(root), "a folder that is there") from error
+        raise InvalidInput("root", str(root), "there is no such folder") from error
     if not place.is_dir():
-        raise InvalidInput("root", str(root), "a folder")
+        raise InvalidInput("root", str(root), "it is no folder")
     return place
 
 
@@ -47,10 +47,10 @@ def path_inside(root: Path, path: str) -> str:
     given = PurePosixPath(Path(path).as_posix())
     if given.is_absolute():
         if not given.is_relative_to(root.as_posix()):
-            raise InvalidInput("only", path, "a path inside the project")
+            raise InvalidInput("only", path, "expected a path inside the project")
         given = given.relative_to(root.as_posix())
     if ".." in given.parts:
-        raise InvalidInput("only", path, "a path inside the project")
+        raise InvalidInput("only", path, "expected a path inside the project")
     return str(given)
 
 

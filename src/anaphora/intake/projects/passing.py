@@ -92,7 +92,7 @@ class Pass:
             else:
                 todo.append(one)
         if not self.root.is_dir() or "." in kept:
-            raise InvalidInput("root", str(self.root), "a folder that can be read")
+            raise InvalidInput("root", str(self.root), "the folder cannot be read")
         self.missing = {
             path: row
             for path, row in self.known.items()

@@ -199,7 +199,7 @@ class Records:
         later page does not look. `InvalidInput` for a limit below 1 or a cursor of another kind.
         """
         if limit < 1:
-            raise InvalidInput("limit", limit, "at least 1")
+            raise InvalidInput("limit", limit, "expected at least 1")
         found: list[MemoryRecord] = []
         for record in self._backwards(_seq_of(cursor), history):
             expired = now is not None and record.expires_at is not None and record.expires_at <= now
@@ -299,4 +299,4 @@ def _seq_of(cursor: str | None) -> int:
             raise ValueError(text)
         return int(text[1:])
     except (ValueError, binascii.Error, AttributeError) as error:
-        raise InvalidInput("cursor", cursor, "the cursor of an earlier page") from error
+        raise InvalidInput("cursor", cursor, "expected the cursor of an earlier page") from error

@@ -271,7 +271,7 @@ def rotate(home: Home, *, kept: Kept | None = None, deep: bool = False) -> None:
     with home.locked():
         marker = _marker(home)
         if marker.state != "sealed":
-            raise InvalidInput("home", marker.state, "a conversion is unfinished: open the home")
+            raise InvalidInput("home", marker.state, "its conversion is unfinished: open the home")
         keys = load(home, marker)
         master = home.random(KEY_BYTES)
         turned = replace(

@@ -17,7 +17,7 @@ import json
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from anaphora.errors import EncryptionError, InvalidId, Tampered, WrongKey
 from anaphora.store.sealing.cipher import binding
@@ -64,6 +64,7 @@ class Opened:
         return self.seam if offset == self.body else None
 
 
+@runtime_checkable
 class ThreadForm(Protocol):
     """How thread files of one namespace are named, written and read."""
 

@@ -48,7 +48,9 @@ def open_truth(database: Path | str) -> Truth:
     if database.startswith(_FILE_URL):
         database = database[len(_FILE_URL) :]
     if "://" in database or database in {"", ":memory:"}:
-        raise InvalidInput("database", _hide_password(database), "a path or a postgresql:// URL")
+        raise InvalidInput(
+            "database", _hide_password(database), "expected a path or a postgresql:// URL"
+        )
     return Truth(path=Path(database))
 
 
@@ -81,7 +83,7 @@ class Truth:
 
     def __init__(self, *, path: Path | None = None, url: str | None = None) -> None:
         if (path is None) == (url is None):
-            raise InvalidInput("database", path, "either a path or a URL")
+            raise InvalidInput("database", path, "expected a path or a URL")
         self.path = path
         self._url = url
         self._opening = threading.RLock()

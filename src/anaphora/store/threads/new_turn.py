@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from anaphora.errors import InvalidTurn
@@ -16,7 +16,15 @@ from anaphora.store.threads.gojson import Document
 from anaphora.store.threads.gotime import format_time, read_time
 from anaphora.values import NewTurn, ThreadSummary, Turn
 
-__all__ = ["NEW_CHAT", "check_turn", "is_blank", "summary_of"]
+__all__ = [
+    "NEW_CHAT",
+    "check_number",
+    "check_title",
+    "check_turn",
+    "check_turns",
+    "is_blank",
+    "summary_of",
+]
 
 NEW_CHAT = "New chat"
 _TITLE_CHARACTERS = 60
@@ -29,6 +37,30 @@ def is_blank(turn: NewTurn) -> bool:
     if not isinstance(turn.text, str):
         raise InvalidTurn("text", turn.text, "must be a string")
     return not turn.text.strip()
+
+
+def check_turns(turns: object) -> Sequence[NewTurn]:
+    """Turns to keep, each of them one. Raises InvalidTurn, naming the place of another."""
+    if isinstance(turns, str | bytes | Mapping) or not isinstance(turns, Iterable):
+        raise InvalidTurn("turns", turns, "must be a list of NewTurn")
+    given = tuple(turns)
+    for place, turn in enumerate(given):
+        if not isinstance(turn, NewTurn):
+            raise InvalidTurn(f"turns[{place}]", turn, "must be a NewTurn")
+    return given
+
+
+def check_title(title: object) -> None:
+    """Raises InvalidTurn for what is no text."""
+    if not isinstance(title, str):
+        raise InvalidTurn("title", title, "must be a string")
+
+
+def check_number(name: str, number: object) -> int:
+    """The number itself, if it is a whole one. Raises InvalidTurn."""
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise InvalidTurn(name, number, "must be a whole number")
+    return number
 
 
 def check_turn(turn: NewTurn, clock: Callable[[], datetime], *, notes: bool) -> Turn:

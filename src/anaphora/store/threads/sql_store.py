@@ -18,7 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anaphora.errors import InvalidId, InvalidTurn, StoreError
+from anaphora.arguments import MOST
+from anaphora.errors import InvalidId, StoreError
 from anaphora.store.disk import Identity, translate
 from anaphora.store.sealing.columns import CLEAR, Sealer
 from anaphora.store.threads.conversations import DEFAULT_RECENT
@@ -26,7 +27,13 @@ from anaphora.store.threads.file import latest
 from anaphora.store.threads.gojson import Document, encode, encode_turn
 from anaphora.store.threads.gotime import ZERO_TIME
 from anaphora.store.threads.ids import check_id, file_name
-from anaphora.store.threads.new_turn import check_turn, is_blank
+from anaphora.store.threads.new_turn import (
+    check_number,
+    check_title,
+    check_turn,
+    check_turns,
+    is_blank,
+)
 from anaphora.store.threads.sidecar import notes_of
 from anaphora.store.threads.sql_reader import SqlThreadReader, StoredThread
 from anaphora.store.threads.writer import redact_turn
@@ -111,7 +118,8 @@ class SqlConversationStore:
         conversation that begins with them, and nothing to one that is there.
         """
         _checked(conversation_id)
-        news = [turn for turn in turns if not is_blank(turn)]
+        check_title(title)
+        news = [turn for turn in check_turns(turns) if not is_blank(turn)]
         ready = [check_turn(turn, self._clock, notes=self._sidecar is not None) for turn in news]
         if not ready:
             return range(0)
@@ -157,7 +165,9 @@ class SqlConversationStore:
 
     def recent(self, conversation_id: str, n: int = DEFAULT_RECENT) -> tuple[Turn, ...]:
         """The last `n` turns, oldest first; none when there is no such conversation."""
-        found = self._reader.last(_checked(conversation_id), max(0, n))
+        found = self._reader.last(
+            _checked(conversation_id), min(max(0, check_number("n", n)), MOST)
+        )
         return found.thread.turns if found else ()
 
     def get(self, conversation_id: str) -> Thread | None:
@@ -193,6 +203,7 @@ class SqlConversationStore:
         stands word for word in this conversation: in other turns, and in the title.
         """
         _checked(conversation_id)
+        check_number("index", index)
         from anaphora.store.sql import thread_rows as table
 
         with self._write() as write:
@@ -214,8 +225,7 @@ class SqlConversationStore:
 
     def set_title(self, conversation_id: str, title: str) -> bool:
         """Give a conversation a title of its own, or take it away with ""; whether it exists."""
-        if not isinstance(title, str):
-            raise InvalidTurn("title", title, "must be a string")
+        check_title(title)
         _checked(conversation_id)
         from anaphora.store.sql.thread_rows import put_head
 

@@ -14,14 +14,21 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
-from anaphora.errors import InvalidTurn, StoreError
+from anaphora.arguments import MOST, checked
+from anaphora.errors import StoreError
 from anaphora.store.disk import Identity, translate
 from anaphora.store.sealing.threads import PLAIN, ThreadForm
 from anaphora.store.threads.file import read_bytes
 from anaphora.store.threads.folder import ThreadFolder
 from anaphora.store.threads.ids import check_id
 from anaphora.store.threads.locks import ThreadLocks
-from anaphora.store.threads.new_turn import check_turn, is_blank
+from anaphora.store.threads.new_turn import (
+    check_number,
+    check_title,
+    check_turn,
+    check_turns,
+    is_blank,
+)
 from anaphora.store.threads.reader import ThreadReader
 from anaphora.store.threads.writer import ThreadWriter
 from anaphora.values import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
@@ -58,6 +65,7 @@ class ConversationStore:
     Any number of threads and processes may use the same directory.
     """
 
+    @checked
     def __init__(
         self,
         directory: Path | str | None,
@@ -126,7 +134,8 @@ class ConversationStore:
         if not self.enabled:
             return range(0)
         check_id(conversation_id)
-        news = [turn for turn in turns if not is_blank(turn)]
+        check_title(title)
+        news = [turn for turn in check_turns(turns) if not is_blank(turn)]
         notes = self._sidecar is not None
         ready = [check_turn(turn, self._clock, notes=notes) for turn in news]
         if not ready:
@@ -140,7 +149,7 @@ class ConversationStore:
 
     def recent(self, conversation_id: str, n: int = DEFAULT_RECENT) -> tuple[Turn, ...]:
         """The last `n` turns, oldest first; none when there is no such conversation."""
-        thread = self._thread(conversation_id, max(0, n))
+        thread = self._thread(conversation_id, min(max(0, check_number("n", n)), MOST))
         return thread.turns if thread else ()
 
     def get(self, conversation_id: str) -> Thread | None:
@@ -164,14 +173,14 @@ class ConversationStore:
         Role and time stay. A text of eight characters or more is also replaced wherever else it
         stands word for word in this conversation: in other turns, the title, what was set aside.
         """
+        check_number("index", index)
         return self._remove(
             "redact", conversation_id, lambda: self._writer.redact(conversation_id, index)
         )
 
     def set_title(self, conversation_id: str, title: str) -> bool:
         """Give a conversation a title of its own, or take it away with ""; whether it exists."""
-        if not isinstance(title, str):
-            raise InvalidTurn("title", title, "must be a string")
+        check_title(title)
         return self._change(
             "set the title of",
             conversation_id,
@@ -189,7 +198,7 @@ class ConversationStore:
         """
         if not self.enabled:
             raise StoreError("find", conversation_id, "this store has no directory")
-        return self._folder.path(conversation_id)
+        return self._folder.path(check_id(conversation_id))
 
     @property
     def suffix(self) -> str:
@@ -203,7 +212,7 @@ class ConversationStore:
         file that was changed or cut, and EncryptionError.
         """
         self._folder.form.check()
-        path = self._folder.path(conversation_id)
+        path = self._folder.path(check_id(conversation_id))
         opened, identity = read_bytes(path, conversation_id, self._folder.form)
         return opened.data, identity
 

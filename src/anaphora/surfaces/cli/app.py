@@ -21,7 +21,7 @@ from anaphora.surfaces.cli import (
     serve,
     setup,
 )
-from anaphora.surfaces.cli.where import Where
+from anaphora.surfaces.cli.where import Where, place
 
 __all__ = ["app"]
 
@@ -56,12 +56,20 @@ def options(
     context: typer.Context,
     home: Annotated[
         Path | None,
-        typer.Option(help="Where the memory lives (ANAPHORA_HOME; else the user's data folder)."),
+        typer.Option(
+            parser=place,
+            metavar="PATH",
+            help="Where the memory lives (ANAPHORA_HOME; else the user's data folder).",
+        ),
     ] = None,
     namespace: Annotated[str, typer.Option(help="The namespace to work in.")] = "default",
     conversations_dir: Annotated[
         Path | None,
-        typer.Option(help="Thread files elsewhere (ANAPHORA_CONVERSATIONS_DIR)."),
+        typer.Option(
+            parser=place,
+            metavar="PATH",
+            help="Thread files elsewhere (ANAPHORA_CONVERSATIONS_DIR).",
+        ),
     ] = None,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version.")

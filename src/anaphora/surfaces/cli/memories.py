@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 import typer
 from rich.text import Text
 
-from anaphora.errors import InvalidInput, NotFound
+from anaphora.errors import InvalidInput
 from anaphora.memory_values import MemoryHit, MemoryRecord, MemoryType
 from anaphora.surfaces.cli.output import (
     console,
@@ -56,7 +56,7 @@ def remember(
     as_json: Json = False,
 ) -> None:
     """Remember a fact. Said again it is reinforced; a new value of a path supersedes the old."""
-    with opened(context, warm=True) as memory:
+    with opened(context, warm=True, begins=True) as memory:
         done = memory.remember(
             text,
             type=cast(MemoryType, type_),
@@ -228,8 +228,6 @@ def forget(
     """Forget one memory, or all that a filter finds, for real; say what still holds the words."""
     with opened(context) as memory:
         done = memory.forget(id_, filters=_object("filters", filters), soft=soft)
-    if id_ is not None and not done.count:
-        raise NotFound("memory", id_)
     if as_json:
         emit(done)
         return

@@ -21,7 +21,8 @@ from anaphora.surfaces.cli.output import (
     tracker,
     visible,
 )
-from anaphora.surfaces.cli.where import opened
+from anaphora.surfaces.cli.where import opened, place
+from anaphora.surfaces.wire import counted
 
 __all__ = ["app", "register"]
 
@@ -45,13 +46,13 @@ def register(program: typer.Typer) -> None:
 @app.command()
 def index(
     context: typer.Context,
-    root: Annotated[Path, typer.Argument(help="The project's folder.")] = Path(),
+    root: Annotated[Path, typer.Argument(parser=place, help="The project's folder.")] = Path(),
     name: Annotated[str | None, typer.Option(help="What to call it.")] = None,
     embed: Annotated[bool, typer.Option(help="Make the vectors now.")] = True,
     as_json: Json = False,
 ) -> None:
     """Index a project; again, and only what changed is read."""
-    with opened(context, warm=embed) as memory, tracker(quiet=as_json) as progress:
+    with opened(context, warm=embed, begins=True) as memory, tracker(quiet=as_json) as progress:
         report = memory.index_project(root, name=name, embed=embed, progress=progress)
     if as_json:
         emit(report)
@@ -63,8 +64,9 @@ def _show_report(report: IndexReport) -> None:
     out = console()
     out.print(
         Text(visible(f"{report.name}: "), "bold").append(
-            f"{report.files} files in {report.sections} sections, {report.entities} entities, "
-            f"{report.relations} relations, {report.seconds:.1f} s",
+            f"{counted(report.files, 'file')} in {counted(report.sections, 'section')}, "
+            f"{counted(report.entities, 'entity', 'entities')}, "
+            f"{counted(report.relations, 'relation')}, {report.seconds:.1f} s",
             "not bold",
         )
     )
@@ -105,7 +107,7 @@ def remove(
     if as_json:
         emit({"removed": project, "sections": gone})
     else:
-        console().print(Text(visible(f"removed {project}: {gone} sections")))
+        console().print(Text(visible(f"removed {project}: {counted(gone, 'section')}")))
 
 
 @app.command()
@@ -267,7 +269,7 @@ def observe(
 
     from anaphora.context_values import NoteKind
 
-    with opened(context, warm=True) as memory:
+    with opened(context, warm=True, begins=True) as memory:
         made = memory.observe(
             text,
             kind=cast(NoteKind, kind),
@@ -289,7 +291,7 @@ def diary(
     as_json: Json = False,
 ) -> None:
     """Keep a diary entry for the next session."""
-    with opened(context, warm=True) as memory:
+    with opened(context, warm=True, begins=True) as memory:
         made = memory.write_diary(summary, subject=subject, tags=tag or [], project=project)
     _kept(as_json, made, f"diary {made.id}", made.redacted)
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.cli.output import console, emit, table, visible
-from anaphora.surfaces.cli.where import Where, opened
+from anaphora.surfaces.cli.where import Where, opened, place
 from anaphora.surfaces.rest.options import DEFAULT_PORT, ServerOptions
 
 __all__ = ["register"]
@@ -43,7 +43,11 @@ def serve(
     ] = None,
     projects: Annotated[
         list[Path] | None,
-        typer.Option(help="A folder in which callers with a token may index projects."),
+        typer.Option(
+            parser=place,
+            metavar="PATH",
+            help="A folder in which callers with a token may index projects.",
+        ),
     ] = None,
     rate: Annotated[float, typer.Option(min=0, help="Requests a second for each caller.")] = 0,
     burst: Annotated[int, typer.Option(min=1, help="Requests at once for each caller.")] = 200,
@@ -70,7 +74,7 @@ def serve(
         dream_every=None if dream_every is None else dream_every * 60,
     )
     out = console()
-    with opened(context, warm=True) as memory:
+    with opened(context, warm=True, begins=True) as memory:
         run(
             memory,
             host,
@@ -94,7 +98,7 @@ def create(
 ) -> None:
     """Make a token. It is shown once: only a hash of it is kept."""
     where: Where = context.obj
-    with opened(context) as memory:
+    with opened(context, begins=True) as memory:
         made = memory.tokens.create(
             name,
             namespaces=tuple(namespace or (where.namespace,)),
@@ -113,7 +117,7 @@ def create(
 @tokens.command("list")
 def list_(context: typer.Context, as_json: Json = False) -> None:
     """List the tokens that were made, and what each opens."""
-    with opened(context) as memory:
+    with opened(context, begins=True) as memory:
         found = memory.tokens.list()
     if as_json:
         emit(found)
@@ -140,7 +144,7 @@ def revoke(
     as_json: Json = False,
 ) -> None:
     """Let a token open nothing any more, from this moment on."""
-    with opened(context) as memory:
+    with opened(context, begins=True) as memory:
         gone = memory.tokens.revoke(which)
     if as_json:
         emit(gone)

@@ -70,9 +70,9 @@ def hook(
         raise InvalidInput("client", client, f"expected one of {', '.join(CLIENTS)}")
     told = _told()
     path = told.get("transcript_path")
-    if not isinstance(path, str):
+    if not isinstance(path, str) or not path.strip():
         raise InvalidInput("transcript_path", path, "the hook must say where the transcript is")
-    with opened(context, warm=False) as memory:
+    with opened(context, begins=True) as memory:
         # The client waits for its hook: words are kept now, vectors come with the next question.
         form = client.replace("-", "_")
         report = memory.import_(Path(path).expanduser(), format=form, embed=False)

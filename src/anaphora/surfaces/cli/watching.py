@@ -14,7 +14,8 @@ from anaphora.config import client_folders, load_settings
 from anaphora.intake.watch import IDLE, Looked, TranscriptWatch
 from anaphora.memory import Memory
 from anaphora.surfaces.cli.output import console, emit, visible
-from anaphora.surfaces.cli.where import Where, opened
+from anaphora.surfaces.cli.where import Where, opened, place
+from anaphora.surfaces.wire import counted
 
 __all__ = ["watch"]
 
@@ -25,7 +26,9 @@ def watch(
     context: typer.Context,
     folders: Annotated[
         list[Path] | None,
-        typer.Argument(help="Transcript folders (default: those of Claude Code and Codex)."),
+        typer.Argument(
+            parser=place, help="Transcript folders (default: those of Claude Code and Codex)."
+        ),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Look once and end.")] = False,
     interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = INTERVAL,
@@ -39,7 +42,7 @@ def watch(
     Runs until it is interrupted. Only files that changed are read; a session that was quiet for
     --idle minutes counts as ended, which queues what a session's end brings.
     """
-    with opened(context, warm=not once) as memory:
+    with opened(context, warm=not once, begins=True) as memory:
         following = _watch(context.obj, memory, folders, idle)
         try:
             while True:
@@ -76,8 +79,8 @@ def _tell(looked: Looked, as_json: bool, *, always: bool) -> None:
         return
     out = console()
     out.print(
-        f"{looked.added} turns from {looked.files} transcripts"
-        + (f", {len(looked.ended)} sessions ended" if looked.ended else "")
+        f"{counted(looked.added, 'turn')} from {counted(looked.files, 'transcript')}"
+        + (f", {counted(len(looked.ended), 'session')} ended" if looked.ended else "")
     )
     for problem in looked.problems:
         out.print(Text(visible(f"  {problem.path}: {problem.place}: {problem.reason}"), "yellow"))

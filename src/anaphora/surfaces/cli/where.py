@@ -7,9 +7,10 @@ from pathlib import Path
 
 import typer
 
+from anaphora.errors import NotFound
 from anaphora.memory import Memory
 
-__all__ = ["Where", "opened"]
+__all__ = ["Where", "opened", "place"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +22,26 @@ class Where:
     conversations: Path | None = None
 
 
-def opened(context: typer.Context, *, warm: bool = False) -> Memory:
-    """The memory that the command line names. `warm` starts loading the model at once."""
+def place(given: str | Path) -> Path:
+    """A path of the command line. A blank one is what a variable leaves that is not set."""
+    if not str(given).strip():
+        raise typer.BadParameter("must not be blank")
+    return Path(given)
+
+
+def opened(context: typer.Context, *, warm: bool = False, begins: bool = False) -> Memory:
+    """The memory that the command line names. `warm` starts loading the model at once.
+
+    Only a command that `begins` a namespace takes one that is not there; `NotFound` otherwise.
+    """
     where: Where = context.obj
-    return Memory.open(
+    memory = Memory.open(
         where.home,
         namespace=where.namespace,
         conversations_dir=where.conversations,
         warm=warm,
     )
+    if not begins and where.namespace not in memory.namespaces():
+        memory.close()
+        raise NotFound("namespace", where.namespace)
+    return memory

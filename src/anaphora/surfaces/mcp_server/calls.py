@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.surfaces.mcp_server import words
+from anaphora.surfaces.there import recalled_turns, refuse_unknown
 from anaphora.surfaces.wire import plain
 from anaphora.values import Degraded, NewTurn, Turn
 
@@ -82,7 +83,8 @@ def store_memory(memory: Memory, given: Given, place: Place) -> Answer:
 
 def recall_conversation(memory: Memory, given: Given, place: Place) -> Answer:
     """Turns of earlier conversations."""
-    found = memory.recall_conversation(
+    found = recalled_turns(
+        memory,
         given.get("conversationId"),
         given["query"],
         top_k=given["topK"],
@@ -118,6 +120,7 @@ def warm_up(memory: Memory, given: Given, place: Place) -> Answer:
 
 def deep_recall(memory: Memory, given: Given, place: Place) -> Answer:
     """An answer from the whole history."""
+    refuse_unknown(memory, given.get("conversationId"))
     found = memory.deep_recall(
         given["query"],
         scope=given["scope"],

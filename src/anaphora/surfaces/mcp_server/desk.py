@@ -100,7 +100,8 @@ class Desk:
         with self._lock:
             memory, self._memory = self._memory, None
         if memory is not None:
-            memory.close()
+            # The calls had their time in `finish`.
+            memory.close(0)
 
     def _warm(self) -> None:
         if self._ended.wait(HEAD_START):

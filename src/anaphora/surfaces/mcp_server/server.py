@@ -23,7 +23,7 @@ from mcp.shared.exceptions import MCPError
 from anaphora import __version__
 from anaphora.aio_workers import in_loop
 from anaphora.config import client_folders
-from anaphora.errors import AnaphoraError
+from anaphora.errors import AnaphoraError, InvalidInput
 from anaphora.surfaces.mcp_server.calls import CALLS, Answer, Place
 from anaphora.surfaces.mcp_server.checking import checked
 from anaphora.surfaces.mcp_server.desk import Desk
@@ -122,7 +122,7 @@ class Surface:
             arguments = checked(spec, given)
             memory = self._desk.memory()
             place = self._place(memory, spec, arguments, folders, on_step)
-            answer = CALLS[spec.name](memory, arguments, place)
+            answer = _answered(spec, memory, arguments, place)
         except AnaphoraError as error:
             text = types.TextContent(text=_clean(str(error)))
             return types.CallToolResult(content=[text], is_error=True)
@@ -263,6 +263,14 @@ def _only_reads(context: Context) -> bool:
     """Whether the request came with a token that may not write."""
     token = context.request.scope.get(CALLER) if context.request is not None else None
     return token is not None and token.read_only
+
+
+def _answered(spec: ToolSpec, memory: Memory, arguments: dict[str, Any], place: Place) -> Answer:
+    """What the tool's call gives; what the facade refuses is named as the tool names it."""
+    try:
+        return CALLS[spec.name](memory, arguments, place)
+    except InvalidInput as error:
+        raise error.named(spec.argument(error.what)) from None
 
 
 def _tool(spec: ToolSpec) -> types.Tool:

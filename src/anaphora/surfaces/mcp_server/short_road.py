@@ -22,6 +22,9 @@ def short_road(words: Sequence[str]) -> bool:
     rest = _options(list(words), _BEFORE, given)
     if not rest or rest[0] != "mcp" or _options(rest[1:], _AFTER, given):
         return False
+    if not all(value.strip() for value in given.values()):
+        # Nobody means a blank one: the command line says which.
+        return False
     home, folder = given.get("--home"), given.get("--conversations-dir")
     served(
         Path(home) if home is not None else None,

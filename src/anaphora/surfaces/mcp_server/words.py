@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from anaphora.deep_values import DeepAnswer, Gap
 from anaphora.memory_values import Forgotten, MemoryHit, MemoryRecord, Remembered
+from anaphora.surfaces.wire import counted
 from anaphora.values import Degraded, Recall, Turn, TurnHit
 
 __all__ = [
@@ -41,7 +42,7 @@ def hits_text(found: Recall[MemoryHit], least: float) -> str:
     if not found.hits:
         none = f"No memory scores {least:g} or more for this."
         return "\n".join([none, *unavailable(found.degraded)])
-    lines = [_count(len(found.hits), "memory", "memories") + f". {DATA}"]
+    lines = [counted(len(found.hits), "memory", "memories") + f". {DATA}"]
     for hit in found.hits:
         lines += [_memory_head(hit), quoted(hit.text), *_payload(hit.payload)]
     return "\n".join([*lines, *unavailable(found.degraded)])
@@ -58,7 +59,7 @@ def turns_text(found: Recall[TurnHit]) -> str:
     """Recalled turns, each with its speaker, time and place."""
     if not found.hits:
         return "\n".join(["No turn matters for this.", *unavailable(found.degraded)])
-    lines = [_count(len(found.hits), "turn", "turns") + f". {DATA}"]
+    lines = [counted(len(found.hits), "turn", "turns") + f". {DATA}"]
     for hit in found.hits:
         lines += [
             f"- {_line(hit.speaker or hit.role)}, {_minute(hit.ts)}, "
@@ -114,7 +115,7 @@ def remembered_text(done: Remembered) -> str:
 
 def forgotten_text(done: Forgotten) -> str:
     """How many went, and what still holds the words."""
-    lines = [f"{_count(done.count, 'memory or note', 'memories and notes')} forgotten."]
+    lines = [f"{counted(done.count, 'memory or note', 'memories and notes')} forgotten."]
     if done.surviving:
         places = [
             one.id if one.index is None else f"{one.id}, turn {one.index}" for one in done.surviving
@@ -127,9 +128,9 @@ def gaps_text(gaps: Sequence[Gap], status: str) -> str:
     """Questions without an answer."""
     if not gaps:
         return f"No {status} gap."
-    lines = [_count(len(gaps), f"{status} gap", f"{status} gaps") + f". {DATA}"]
+    lines = [counted(len(gaps), f"{status} gap", f"{status} gaps") + f". {DATA}"]
     for gap in gaps:
-        lines += [f"- asked {_count(gap.asked, 'time', 'times')}:", quoted(gap.question)]
+        lines += [f"- asked {counted(gap.asked, 'time', 'times')}:", quoted(gap.question)]
     return "\n".join(lines)
 
 
@@ -150,7 +151,7 @@ def _verdict(found: DeepAnswer) -> str:
         return "Nothing was found."
     if not found.answer:
         return (
-            f"No answer, but the best evidence ({_count(len(found.sources), 'place', 'places')})."
+            f"No answer, but the best evidence ({counted(len(found.sources), 'place', 'places')})."
         )
     said = ["supported by its sources" if found.supported else "not supported by what it cites"]
     said += [] if found.complete else [f"incomplete (limit: {found.limit})"]
@@ -174,10 +175,6 @@ def _payload(payload: Mapping[str, Any] | None) -> list[str]:
     if not payload:
         return []
     return [quoted("payload " + json.dumps(payload, ensure_ascii=False, default=str))]
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
 
 
 def _minute(when: datetime) -> str:

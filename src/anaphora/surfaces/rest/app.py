@@ -85,7 +85,7 @@ async def _life(service: Service, figures: metrics.Metrics) -> AsyncIterator[Non
             yield
             tasks.cancel_scope.cancel()
     finally:
-        service.workers.finish(lambda: None)
+        service.workers.finish(lambda _: None)
 
 
 async def _dreaming(service: Service, figures: metrics.Metrics, seconds: float) -> None:

@@ -35,6 +35,7 @@ from anaphora.surfaces.rest.shapes import (
     Titled,
     TurnHits,
 )
+from anaphora.surfaces.there import recalled_turns
 from anaphora.values import NewTurn, ThreadSummary
 
 __all__ = ["router", "seed_router"]
@@ -51,7 +52,8 @@ async def recall(request: Request, body: TurnQuestion, _: Nothing) -> Response:
     """The turns of one conversation, or of all, that matter for the query."""
     return await answer(
         request,
-        lambda memory: memory.recall_conversation(
+        lambda memory: recalled_turns(
+            memory,
             body.conversation_id,
             body.query,
             top_k=body.top_k,

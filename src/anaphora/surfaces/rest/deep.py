@@ -23,6 +23,7 @@ from anaphora.surfaces.rest.bodies import (
 from anaphora.surfaces.rest.calls import answer, caller_of, service_of
 from anaphora.surfaces.rest.permissions import lane_router
 from anaphora.surfaces.rest.shapes import Gaps, Traces
+from anaphora.surfaces.there import refuse_unknown
 
 __all__ = ["router"]
 
@@ -33,6 +34,7 @@ Nothing = Annotated[NoQuery, Query()]
 def _asked(
     body: DeepQuestion, memory: Memory, on_step: Callable[[Any], None] | None = None
 ) -> DeepAnswer:
+    refuse_unknown(memory, body.conversation_id)
     return memory.deep_recall(
         body.question,
         scope=body.scope,

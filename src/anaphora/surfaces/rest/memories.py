@@ -8,8 +8,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from anaphora.errors import FilterError, NotFound
-from anaphora.memory import Memory
+from anaphora.errors import FilterError
 from anaphora.memory_values import Forgotten, MemoryRecord, Remembered
 from anaphora.surfaces.rest.bodies import (
     Ask,
@@ -116,14 +115,7 @@ async def delete(
     request: Request, memory_id: Name, query: Annotated[DeleteQuery, Query()]
 ) -> Response:
     """Gone for real: rows, history, vectors, index; `soft` only takes it out of recall."""
-
-    def gone(memory: Memory) -> Forgotten:
-        done = memory.forget(memory_id, soft=query.soft)
-        if not done.count:
-            raise NotFound("memory", memory_id)
-        return done
-
-    return await answer(request, gone)
+    return await answer(request, lambda memory: memory.forget(memory_id, soft=query.soft))
 
 
 def _filters(text: str | None) -> dict[str, Any] | None:

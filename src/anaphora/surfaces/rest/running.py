@@ -65,7 +65,7 @@ def run(
         # on, and each answer waits 40 ms for an acknowledgement.
         Told(config).run()
     except SystemExit:
-        raise InvalidInput("port", port, f"an address that is free, on {host}") from None
+        raise InvalidInput("port", port, f"expected one that is free, on {host}") from None
 
 
 def _guarded(memory: Memory, host: str, options: ServerOptions) -> ServerOptions:
@@ -74,7 +74,7 @@ def _guarded(memory: Memory, host: str, options: ServerOptions) -> ServerOptions
             raise InvalidInput(
                 "host" if not is_loopback(host) else "require-token",
                 host,
-                "a token to begin with: make one by `anaphora token create NAME`",
+                "there is no token yet: make one by `anaphora token create NAME`",
             )
         return replace(
             options,

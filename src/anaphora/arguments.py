@@ -1,0 +1,242 @@
+"""What callers pass, held against what the signatures say: the door of the public classes.
+
+In: a class. Out: the same class, whose public methods refuse an argument of a wrong type with an
+`InvalidInput` that names it, before anything is done. It looks at types, and at what no argument
+can be: NaN, a number beyond 64 bits, a path that is blank. What a value means is the rooms' matter.
+It changes nothing that was passed, but for a list of things to look at, which arrives as a tuple.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import inspect
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin
+
+from anaphora.errors import InvalidInput
+
+__all__ = ["MOST", "checked", "checks_arguments", "each_method", "path_of"]
+
+ClassT = TypeVar("ClassT", bound=type)
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+MOST: Final = 2**63 - 1
+"""The largest whole number that a database takes."""
+
+# Protocols whose modules are too heavy to import for a look at a type: the rooms look at these.
+_LEFT_TO_ROOMS: Final[Mapping[str, Any]] = {"Embedder": Any, "ModelRole": Any, "Sidecar": Any}
+
+
+def checks_arguments(cls: ClassT) -> ClassT:
+    """Decorate a class: its public methods refuse arguments of wrong types."""
+    return each_method(cls, checked)
+
+
+def each_method(
+    cls: ClassT, wrap: Callable[[Callable[..., Any]], Callable[..., Any]], but: Sequence[str] = ()
+) -> ClassT:
+    """Wrap what a class itself defines as public methods, except those named in `but`."""
+    for name, member in list(vars(cls).items()):
+        if name.startswith("_") or name in but:
+            continue
+        if isinstance(member, staticmethod | classmethod):
+            setattr(cls, name, type(member)(wrap(member.__func__)))
+        elif inspect.isfunction(member):
+            setattr(cls, name, wrap(member))
+    return cls
+
+
+def path_of(name: str, given: object) -> Path:
+    """The absolute path that a caller named, `~` resolved. `InvalidInput` for what names none."""
+    if not isinstance(given, str | os.PathLike):
+        raise InvalidInput(name, given, "expected a path")
+    text = os.fspath(given)
+    if not isinstance(text, str):
+        raise InvalidInput(name, given, "expected a path of text, not of bytes")
+    if not text.strip():
+        # Path("") is the present folder, which nobody meant who passed a variable that is not set.
+        raise InvalidInput(name, given, "must not be blank")
+    if "\0" in text:
+        raise InvalidInput(name, given, "must have no NUL character")
+    try:
+        place = Path(text).expanduser().absolute()
+        os.fsencode(place)
+        _refuse_too_long(name, place)
+    except UnicodeEncodeError:
+        raise InvalidInput(name, given, "must be text that a file system takes") from None
+    except RuntimeError as error:
+        raise InvalidInput(name, given, str(error)) from None
+    return place
+
+
+def _refuse_too_long(name: str, place: Path) -> None:
+    """Only the file system knows how long a name may be there."""
+    try:
+        place.lstat()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise InvalidInput(name, place, "must not be longer than the disk takes") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """One thing that a parameter may be: in words, by type, and what else must hold of it."""
+
+    words: str
+    fits: Callable[[Any], bool]
+    taken: Callable[[str, Any], Any] = lambda _, value: value
+
+
+def checked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which looks at its arguments first. What they must be is read when called."""
+    table: dict[str, Callable[[str, Any], Any]] = {}
+    names: list[str] = []
+
+    def look(args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+        if not names:
+            table.update(_table(function))
+            names.extend(inspect.signature(function).parameters)
+        for name, value in named.items():
+            check = table.get(name)
+            if check is not None:
+                named[name] = check(name, value)
+        given = list(args)
+        for place, name in enumerate(names[: len(given)]):
+            check = table.get(name)
+            if check is not None:
+                given[place] = check(name, given[place])
+        return given
+
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def later(*args: Any, **named: Any) -> Any:
+            return await function(*look(args, named), **named)
+
+        return later
+
+    @functools.wraps(function)
+    def now(*args: Any, **named: Any) -> Any:
+        return function(*look(args, named), **named)
+
+    return now
+
+
+def _table(function: Callable[..., Any]) -> dict[str, Callable[[str, Any], Any]]:
+    known = {**inspect.unwrap(function).__globals__, **_LEFT_TO_ROOMS}
+    found = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        said = parameter.annotation
+        if said is parameter.empty or parameter.kind is parameter.VAR_KEYWORD:
+            continue
+        if isinstance(said, str):
+            # Our own annotation, in the module that has it.
+            said = eval(said, known)  # noqa: S307
+        check = _check_of(said)
+        if check is not None:
+            found[name] = check
+    return found
+
+
+def _check_of(said: Any) -> Callable[[str, Any], Any] | None:
+    """A function (name, value) → value that raises `InvalidInput`; None where all is allowed."""
+    kinds = _kinds(said)
+    if kinds is None:
+        return None
+    wanted = " or ".join(kind.words for kind in kinds if kind.words)
+
+    def check(name: str, value: Any) -> Any:
+        for kind in kinds:
+            if kind.fits(value):
+                return kind.taken(name, value)
+        raise InvalidInput(name, value, f"expected {wanted}")
+
+    return check
+
+
+def _kinds(said: Any) -> list[_Kind] | None:
+    """What an annotation allows; None for anything at all."""
+    parts = get_args(said) if get_origin(said) in (Union, UnionType) else (said,)
+    # A text beside a path is a path.
+    paths = any(get_origin(part) is os.PathLike for part in parts)
+    kinds: list[_Kind] = []
+    for part in parts:
+        if part is Any or part is object or get_origin(part) is Mapping:
+            return None
+        kinds.append(_PATH if part is str and paths else _kind(part))
+    return kinds
+
+
+def _kind(said: Any) -> _Kind:
+    origin = get_origin(said)
+    if said in _PLAIN:
+        return _PLAIN[said]
+    if origin is os.PathLike:
+        return _Kind("", lambda value: isinstance(value, os.PathLike), _PATH.taken)
+    if origin is Literal:
+        values = get_args(said)
+        words = "one of " + ", ".join(str(value) for value in values)
+        return _Kind(words, lambda value: isinstance(value, str) and value in values)
+    if origin is Callable or said is Callable:
+        return _Kind("something that can be called", callable)
+    if origin in (Iterable, Sequence):
+        return _several(get_args(said)[0])
+    if isinstance(said, type):
+        return _Kind(f"a {said.__name__}", lambda value: isinstance(value, said))
+    raise TypeError(f"no check for {said}")
+
+
+def _several(said: Any) -> _Kind:
+    """A list of things, each looked at: in whatever form it comes, it is gone through once."""
+    check = _check_of(said)
+    words = " or ".join(kind.words for kind in _kinds(said) or [] if kind.words)
+
+    def taken(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
+        if check is None:
+            return tuple(values)
+        return tuple(check(f"{name}[{n}]", value) for n, value in enumerate(values))
+
+    def fits(value: Any) -> bool:
+        return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+
+    return _Kind(f"a list, each {words}" if words else "a list", fits, taken)
+
+
+def _whole(name: str, value: int) -> int:
+    if not -MOST <= value <= MOST:
+        raise InvalidInput(name, value, "expected a whole number of at most 63 bits")
+    return value
+
+
+def _number(name: str, value: float) -> float:
+    if isinstance(value, int):
+        return _whole(name, value)
+    if math.isnan(value):
+        raise InvalidInput(name, value, "expected a number")
+    return value
+
+
+def _path(name: str, value: Any) -> Any:
+    path_of(name, value)
+    return value
+
+
+_PATH: Final = _Kind("a path", lambda value: isinstance(value, str), _path)
+_PLAIN: Final[Mapping[Any, _Kind]] = {
+    None: _Kind("", lambda value: value is None),
+    NoneType: _Kind("", lambda value: value is None),
+    str: _Kind("a text", lambda value: isinstance(value, str)),
+    bool: _Kind("True or False", lambda value: isinstance(value, bool)),
+    int: _Kind("a whole number", lambda v: isinstance(v, int) and not isinstance(v, bool), _whole),
+    float: _Kind(
+        "a number", lambda v: isinstance(v, int | float) and not isinstance(v, bool), _number
+    ),
+    datetime: _Kind("a datetime", lambda value: isinstance(value, datetime)),
+}

@@ -1,0 +1,102 @@
+"""The calls under way on a home, and how whoever closes it waits for them.
+
+In: the beginning and the end of every call. Out: whether a call may begin, and when all have ended.
+It never waits for the thread that closes, nor for one that waits to close as well.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from anaphora.arguments import each_method
+from anaphora.errors import Closed
+
+__all__ = ["CLOSING_PATIENCE", "EXIT_PATIENCE", "Calls", "counts_calls"]
+
+ClassT = TypeVar("ClassT", bound=type)
+
+CLOSING_PATIENCE = 180.0
+"""Seconds that `close` waits for calls: longer than a deep question takes within its own budget."""
+
+EXIT_PATIENCE = 5.0
+"""Seconds that the end of a process waits for calls of threads that it does not wait for itself."""
+
+
+class Calls:
+    """The calls under way on one home. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._running: Counter[int] = Counter()
+        self._closers: set[int] = set()
+        self._closing = False
+        self._process = os.getpid()
+
+    def begin(self) -> None:
+        """A call of this thread begins. Raises `Closed` unless the thread is in one already."""
+        thread = threading.get_ident()
+        with self._changed:
+            self._look_for_a_fork()
+            if self._closing and thread not in self._running:
+                raise Closed
+            self._running[thread] += 1
+
+    def end(self) -> None:
+        """The call that this thread began last has ended."""
+        thread = threading.get_ident()
+        with self._changed:
+            self._running[thread] -= 1
+            if self._running[thread] <= 0:
+                del self._running[thread]
+                self._changed.notify_all()
+
+    def finish(self, seconds: float | None) -> bool:
+        """Let no other call begin, and wait for those of other threads; False at the time limit.
+
+        None waits as long as it takes.
+        """
+        thread = threading.get_ident()
+        wait = None if seconds is None else min(max(seconds, 0.0), threading.TIMEOUT_MAX)
+        with self._changed:
+            self._look_for_a_fork()
+            self._closing = True
+            self._closers.add(thread)
+            # A call whose thread waits here cannot end before this does.
+            self._changed.notify_all()
+            try:
+                return self._changed.wait_for(lambda: self._running.keys() <= self._closers, wait)
+            finally:
+                self._closers.discard(thread)
+
+    def _look_for_a_fork(self) -> None:
+        """The threads of the process that this one was forked from are not here."""
+        if self._process != os.getpid():
+            self._process = os.getpid()
+            self._running.clear()
+            self._closers.clear()
+
+
+def counts_calls(cls: ClassT) -> ClassT:
+    """Decorate a facade: its public methods are calls under way on its home while they run.
+
+    Not counted are those that only make or name something, and `close`, which waits for the others.
+    """
+    return each_method(cls, _counted, but=("close", "on", "open", "restore", "scoped"))
+
+
+def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(self: Any, *args: Any, **named: Any) -> Any:
+        calls: Calls = self._wiring.calls
+        calls.begin()
+        try:
+            return function(self, *args, **named)
+        finally:
+            calls.end()
+
+    return call
