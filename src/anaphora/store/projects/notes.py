@@ -50,7 +50,7 @@ DEFAULT_IMPORTANCE = 3
 
 _KINDS = "('observation', 'diary')"
 _NOTES = (
-    f"SELECT kind, {', '.join(COLUMNS)} FROM record "  # noqa: S608 - names of ours
+    f"SELECT {', '.join(COLUMNS)} FROM record "  # noqa: S608 - names of ours
     f"WHERE namespace = :namespace AND kind IN {_KINDS} "
 )
 _SINCE = _NOTES + "AND seq > :since ORDER BY seq LIMIT :limit"
@@ -254,11 +254,9 @@ class Notes:
 
     def _notes(self, statement: str, **values: str | int | None) -> Sequence[NoteRow]:
         rows = self._rows(statement, **values)
-        own = [row[1:] for row in rows]
-        opened = open_rows(self.sealer, "record", COLUMNS, self.namespace, own)
-        return [
-            NoteRow(row[0], record_of(record)) for row, record in zip(rows, opened, strict=True)
-        ]
+        opened = open_rows(self.sealer, "record", COLUMNS, self.namespace, rows)
+        at = COLUMNS.index("kind")
+        return [NoteRow(row[at], record_of(row)) for row in opened]
 
     def _rows(self, statement: str, **values: str | int | None) -> Sequence[tuple[Any, ...]]:
         self.sealer.check()

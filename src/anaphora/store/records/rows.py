@@ -52,7 +52,7 @@ EventKind = Literal["added", "restated", "linked", "updated", "forgotten"]
 COLUMNS = (
     "record_id", "seq", "type", "text", "path", "category", "tags", "payload", "origin",
     "parent", "supersedes", "superseded_by", "created_at", "valid_from", "valid_until",
-    "expires_at", "forgotten_at", "reinforced", "last_reinforced", "same_key",
+    "expires_at", "forgotten_at", "reinforced", "last_reinforced", "kind", "path_key", "same_key",
 )  # fmt: skip
 EVENT_COLUMNS = ("record_id", "seq", "kind", "at", "tags", "origin")
 
@@ -122,7 +122,7 @@ def record_of(row: Sequence[Any]) -> MemoryRecord:
     (
         record_id, seq, kind, text, path, category, tags, payload, origin,
         parent, supersedes, superseded_by, created_at, valid_from, valid_until,
-        expires_at, forgotten_at, reinforced, last_reinforced, _,
+        expires_at, forgotten_at, reinforced, last_reinforced, *_,
     ) = row  # fmt: skip
     came = json.loads(origin) if origin else {}
     return MemoryRecord(
