@@ -1,4 +1,4 @@
-"""Who writes into a sealed home without its key moves nothing unseen, and nothing wrong is shown."""
+"""Who writes into a sealed home without its key moves nothing unseen; nothing wrong is shown."""
 
 from __future__ import annotations
 

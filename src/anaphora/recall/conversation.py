@@ -120,8 +120,7 @@ class ConversationRecall:
         _check(conversation_id, query, top_k, budget, mode)
         if not query.strip():
             return Recall((), (Degraded("query", "it is blank: there is nothing to look for"),))
-        followed = self.index.follow(conversation_id)
-        view = self.index.view()
+        followed, view = self.index.followed(conversation_id)
         degraded = list(followed.degraded)
         rows = _rows(view, conversation_id)
         if not len(rows):
