@@ -2,9 +2,8 @@
 
 In: changes as `follow` found them, vectors as they come. Out: rows that are new since a point, for
 this process or another one that wrote them. It is derived from truth and may vanish at any time;
-what is torn or corrupt raises IndexLost and is made again, never trusted: SQLite's own errors, a
-checksum for every row and vector, a hash for every text. In a sealed home checksums and hashes are
-keyed: what somebody without the key has moved is not trusted either.
+what is torn or corrupt raises IndexLost and is made again: SQLite's own errors, a checksum for
+every row and vector, a hash for every text, all of them keyed in a sealed home.
 """
 
 from __future__ import annotations
