@@ -31,6 +31,7 @@ from anaphora.store.sealing.home import (
     sealing_of,
     wrap_next,
 )
+from anaphora.store.sealing.left import left_in_clear
 from anaphora.store.sealing.marker import Marker
 from anaphora.store.sealing.plans import PLANS, Plan
 from anaphora.store.sealing.renewing import renew
@@ -44,11 +45,15 @@ _BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What a conversion did. `problems` are files that could not be opened; they were kept."""
+    """What a conversion did. `problems` are files that could not be opened; they were kept.
+
+    `left_in_clear` are files and folders in a home that is sealed now which are not ours.
+    """
 
     rows: int = 0
     threads: int = 0
     problems: tuple[ThreadProblem, ...] = ()
+    left_in_clear: tuple[str, ...] = ()
 
 
 def encrypt(home: Home, kept: Kept = "keychain", progress: Progress | None = None) -> Converted:
@@ -140,7 +145,8 @@ def _run(home: Home, marker: Marker, progress: Progress | None) -> Converted:
         problems += done.problems
     home.forget_index()
     _finish(home, marker, target)
-    return Converted(rows, threads, tuple(problems))
+    left = left_in_clear(home) if target.sealed else ()
+    return Converted(rows, threads, tuple(problems), left)
 
 
 def _sides(home: Home, marker: Marker) -> tuple[Sealing, Sealing]:
