@@ -173,6 +173,11 @@ PROMISES: dict[str, str] = {
     "sealed.answers": "D A sealed home answers as a clear one does.",
     "sealed.fails_closed": "D Without its key a sealed home opens nothing, and makes no new key.",
     "sealed.tampered": "D A changed or swapped row is a clear error and nothing else.",
+    "sealed.rows_whole": "D A sealed row is whole: a cell emptied or put into another is an error.",
+    "sealed.index_moved": "D Moving rows of a sealed index about changes no word that is shown.",
+    "sealed.rights": "D What a token may do cannot be widened without the key of the home.",
+    "sealed.renews": "D A sealed home of an older version opens, whole, and is sealed as a new one.",
+    "sealed.left": "D What lies in a sealed home in clear, not being ours, is named.",
     "sealed.converts": "D A home is encrypted and decrypted without loss, killed at any moment.",
     # Adapters
     "adapters.langgraph": "D The LangGraph store is at parity with its own in-memory store, and durable.",

@@ -69,6 +69,7 @@ class ProjectParts:
                 break
         self.taking.fill_vectors()
         self.sections.follow()
+        self.sections.mend()
 
     def repair(self) -> Check:
         """Make the index of sections again where it is broken, embed what has no vector."""

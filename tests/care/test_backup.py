@@ -10,7 +10,7 @@ import sys
 import threading
 import zipfile
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -65,6 +65,39 @@ def test_a_restored_home_is_the_one_that_was_backed_up(
     assert care.restore(tmp_path / "b.zip", tmp_path / "again") == made
     assert everything(open_parts("again")) == everything(filled)
     assert not (tmp_path / "again" / "index").exists()
+
+
+@pytest.mark.promise("care.backup")
+@pytest.mark.parametrize("year", [1, 1970, 1979, 2108, 9999])
+def test_a_clock_that_no_zip_file_can_have(
+    filled: Parts, open_parts: OpenParts, tmp_path: Path, year: int
+) -> None:
+    """On a machine whose clock was never set, a backup is made all the same, and says its time."""
+    when = datetime(year, 1, 2, 3, 4, 5, tzinfo=UTC)
+    made = backed_up(filled, tmp_path / "b.zip", lambda: when)
+    assert str(made.created)[:4] == f"{year:04}"
+    assert care.restore(tmp_path / "b.zip", tmp_path / "again") == made
+    assert everything(open_parts("again")) == everything(filled)
+
+
+@pytest.mark.promise("care.backup")
+def test_in_a_shared_folder_nothing_of_others_is_touched(
+    filled: Parts, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What another user put there as if it had been left by a backup is neither opened nor gone."""
+    victim = tmp_path / "precious"
+    victim.write_text("words")
+    planted = [tmp_path / f".b.zip.unfinished-{letter * 12}" for letter in "abc"]
+    for stage, link in zip(planted, ("hardlink_to", "symlink_to"), strict=False):
+        stage.mkdir()
+        getattr(stage / "sealing.lock", link)(victim)
+    planted[2].symlink_to(planted[0])
+    uid = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: uid + 1)
+    backed_up(filled, tmp_path / "b.zip", clock)
+    monkeypatch.undo()
+    assert victim.read_text() == "words"
+    assert sorted(p for p in tmp_path.iterdir() if "unfinished" in p.name) == planted
 
 
 def test_an_empty_home_can_be_backed_up_and_restored(

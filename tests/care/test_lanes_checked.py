@@ -107,6 +107,31 @@ def test_a_model_without_its_key_is_a_finding(
 
 
 @pytest.mark.promise("care.repair")
+@pytest.mark.parametrize("way", ["ready", "close"])
+def test_a_section_index_that_was_lost_is_made_again_by_using_it(
+    tmp_path: Path, root: Path, script: Script, clock: Clock, way: str
+) -> None:
+    """What a full disk has cost a small home is made again when there is room, without a repair."""
+    with opened(tmp_path / "home", clock, script) as memory:
+        live(memory, root, script, clock)
+        memory._parts().projects().sections.settle()
+        before = said(memory)
+    folder = tmp_path / "home" / "index" / "default" / "context" / "words"
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+    with opened(tmp_path / "home", clock) as memory:
+        assert said(memory) == before
+        if way == "ready":
+            assert memory.ready(60)
+            assert looked_at(memory)["section index"][0].ok
+    with opened(tmp_path / "home", clock) as memory:
+        (check,) = looked_at(memory)["section index"]
+        assert check.ok, check
+        assert said(memory) == before
+
+
+@pytest.mark.promise("care.repair")
 @pytest.mark.parametrize("damage", ["torn manifest", "torn files", "lost files"])
 def test_a_broken_section_index_is_made_again(
     tmp_path: Path, root: Path, script: Script, clock: Clock, damage: str

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -170,12 +170,22 @@ class World:
             printed = self._python(block)
             if block.output is not None:
                 yield Shown(block.output, printed, block.output_at)
-        elif block.language == "json":
-            json.loads(block.text)
-        elif block.language == "toml":
-            tomllib.loads(block.text)
+        elif block.language in {"json", "toml", "sql"}:
+            known: dict[str, Callable[[str], object]]
+            known = {"json": json.loads, "toml": tomllib.loads, "sql": self._sql}
+            known[block.language](block.text)
         else:
             raise AssertionError(f"line {block.line}: nobody knows how to run {block.language}")
+
+    def _sql(self, text: str) -> None:
+        """Run statements in the database of the page, each by itself."""
+        import psycopg
+
+        url = os.environ["ANAPHORA_DATABASE"].replace("+psycopg", "")
+        with psycopg.connect(url, autocommit=True) as connection:
+            for statement in text.split(";"):
+                if statement.strip():
+                    connection.execute(statement.encode())
 
     def _console(self, block: Block, offset: int) -> Iterator[Shown]:
         expected = int(block.said) if block.note == "exit" else 0

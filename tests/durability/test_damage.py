@@ -12,6 +12,7 @@ from tests.durability.work import make_world, memory_of
 from tests.memory_child import flaws
 
 from anaphora.errors import AnaphoraError, CorruptThread, StoreError
+from anaphora.memory_values import NewMemory
 
 
 def _cut(data: bytes) -> bytes:
@@ -158,3 +159,32 @@ def test_a_database_that_is_gone(home: Path) -> None:
         assert len(memory.list(limit=100)) == 0
         memory.conversations.append("talk", "user", "and on it goes", speaker="Ann")
         assert memory.conversations.recent("talk")[-1].speaker == "Ann"
+
+
+@pytest.mark.promise("durable.damage")
+@pytest.mark.parametrize("way", ["deleted", "replaced", "log", "home"])
+def test_a_database_that_goes_while_it_is_open(home: Path, way: str) -> None:
+    """Nothing is acknowledged that goes into a file which nobody can open again; turns are kept."""
+    database = home / "anaphora.db"
+    with memory_of(home) as memory:
+        memory.remember("the last that was acknowledged")
+        if way == "home":
+            shutil.rmtree(home)
+        elif way == "replaced":
+            shutil.copy(database, home / "copy")
+            (home / "copy").replace(database)
+        else:
+            Path(f"{database}-wal" if way == "log" else database).unlink()
+        for ask in (
+            lambda: memory.remember("goes nowhere"),
+            lambda: memory.remember_many([NewMemory("goes nowhere")]),
+            lambda: memory.observe("goes nowhere"),
+            lambda: memory.tokens.create("nobody"),
+            lambda: memory.conversations.append("talk", "user", "said", speaker="Ada"),
+        ):
+            with pytest.raises(StoreError):
+                ask()
+        memory.conversations.append_user("other", "a turn has a file of its own")
+    with memory_of(home) as memory:
+        assert memory.conversations.recent("other")[-1].text == "a turn has a file of its own"
+        memory.remember("and on it goes")

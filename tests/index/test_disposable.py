@@ -7,12 +7,18 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
+from anaphora.embed.base import Vector, Vectors
+from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora.embed.service import EmbedderService, spec_for
+from anaphora.recall.conversation import ConversationRecall
 from anaphora.values import NewTurn
 
-from .conftest import Bench, facts
+from .conftest import Bench, Ticking, facts
 
 QUERIES = ("number 7", "words of thread")
 
@@ -167,3 +173,45 @@ def test_a_half_written_word_index_is_not_used(bench: Bench) -> None:
     index.follow(embed="all")
     assert facts(index, QUERIES) == expected
     assert not stray.exists()
+
+
+class Removing(WordHashingEmbedder):
+    """Removes a folder so many times, each time that it is asked for a vector."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(48, window=6)
+        self.folder, self.left = folder, 0
+
+    def embed(self, texts: Sequence[str]) -> list[Vectors]:
+        self._remove()
+        return super().embed(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        self._remove()
+        return super().embed_query(text)
+
+    def _remove(self) -> None:
+        if self.left:
+            self.left -= 1
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@pytest.mark.promise("index.disposable")
+@pytest.mark.parametrize("thread", [None, "a"])
+@pytest.mark.parametrize("times", [1, 2, 4, 100])
+def test_a_directory_that_vanishes_within_a_question(
+    bench: Bench, times: int, thread: str | None
+) -> None:
+    """Removed between the steps of a recall: it answers all the same, or says what it lacks."""
+    filled(bench, 30)
+    embedder = Removing(bench.root / "index")
+    index = bench.index(service=EmbedderService(spec_for(embedder)))
+    recall = ConversationRecall(bench.store, index, index._embedder, Ticking())
+    calm = ConversationRecall(bench.store, bench.index("calm"), bench.service, Ticking())
+    for number in range(6):
+        bench.store.append("a", "user", f"something new {number}")
+        embedder.left = times
+        found = recall.recall(thread, f"thread a number {number}")
+        expected = calm.recall(thread, f"thread a number {number}")
+        assert found.degraded or [hit.text for hit in found] == [hit.text for hit in expected]
+        assert times == 100 or found.hits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from anaphora.index.generations import digest_of, remove_all_but
 from anaphora.index.memories import word_files
 from anaphora.index.sections import bulk as section_files
+from anaphora.index.turns.words import signature
 from anaphora.text import ANALYSER
 
 # As they stand on disk since the first release of each form.
@@ -106,3 +108,24 @@ def test_other_generations_are_removed(tmp_path: Path) -> None:
     remove_all_but(tmp_path, {"new"})
     assert sorted(one.name for one in tmp_path.iterdir()) == ["memories.json", "new"]
     remove_all_but(tmp_path / "gone", {"new"})
+
+
+@BOTH
+def test_a_write_that_the_disk_refuses_leaves_no_list_of_what_is_gone(
+    tmp_path: Path, files: Any, name: str, manifest: dict[str, Any]
+) -> None:
+    """A generation that cannot be extended goes with its list, and the next write begins anew."""
+    (tmp_path / "generation").mkdir()
+    sign = signature(tmp_path / "generation")
+    given = {**manifest, "meta": [*manifest["meta"][:-1], sign]}
+    (tmp_path / name).write_text(json.dumps(given), encoding="utf-8")
+    (tmp_path / f"{name}.new").write_text("half", encoding="utf-8")
+
+    def refuses(_place: Path) -> Any:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    seen = files.read(tmp_path, "key")
+    assert seen.meta.generation == "generation"
+    assert files.write(tmp_path, seen, 13, [], "key", refuses) is None
+    assert list(tmp_path.iterdir()) == []
+    assert files.read(tmp_path, "key") == files.bulk()

@@ -37,6 +37,34 @@ def cli(tmp_path: Path) -> Run:
     return run  # type: ignore[return-value]
 
 
+@pytest.mark.promise("sealed.left")
+def test_what_is_not_ours_is_named(cli: Run, tmp_path: Path) -> None:
+    """Files beside ours that stay in clear are named when the home is sealed, and by doctor."""
+    cli("remember", "Ada drinks cardamom", "--json")
+    cli("remember", "Ada drinks tea", "--json", "--namespace", "work")
+    home = tmp_path / "home"
+    for name in (
+        "stray.txt", "anaphora.db.bak", "conversations/talk.json.bak", "namespaces/work/sub/note",
+        "namespaces/list", "notes/of/mine", "conversations/.corrupt/talk.json.1.bak",
+    ):  # fmt: skip
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("Ada drinks cardamom")
+    left = sorted(
+        str(home / name)
+        for name in (
+            "stray.txt", "anaphora.db.bak", "conversations/talk.json.bak", "namespaces/work/sub",
+            "namespaces/list", "notes", "conversations/.corrupt/talk.json.1.bak",
+        )
+    )  # fmt: skip
+    assert json.loads(cli("encrypt", "--kept", "file", "--json").stdout)["left_in_clear"] == left
+    checks = json.loads(cli("doctor", "--json").stdout)["checks"]
+    told = [c["detail"] for c in checks if c["name"] == "sealing" and not c["ok"]]
+    assert [detail.split(" is not ours")[0] for detail in told] == left
+    assert "left_in_clear" in cli("decrypt", "--json").stdout
+    shown = cli("encrypt", "--kept", "file").stdout
+    assert all(Path(place).name in shown for place in left)
+
+
 def test_a_home_is_encrypted_used_and_decrypted(cli: Run, tmp_path: Path) -> None:
     """Memories are recalled before, in between and after; doctor says how the home is kept."""
     cli("remember", "Ada drinks cardamom", "--json")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.index.turns.index import TurnIndex
     from anaphora.store.records.vectors import RecordVectors
+    from anaphora.store.sealing.home import Home
     from anaphora.store.sql.engine import Truth
     from anaphora.store.threads.conversations import Conversations
 
@@ -83,7 +84,7 @@ def doctor(
     return (
         _home(settings),
         file_systems((settings.home, settings.conversations)),
-        _sealing(settings),
+        *_sealing(settings),
         *_threads(conversations),
         _truth(truth),
         *_index(index),
@@ -109,27 +110,42 @@ def _home(settings: Settings) -> Check:
         )
 
 
-def _sealing(settings: Settings) -> Check:
-    """Whether the home is sealed, and whether its key, or a keychain for one, is to be had."""
-    from anaphora.store.sealing import marker as markers
-    from anaphora.store.sealing.home import Home, load
-    from anaphora.store.sealing.keepers import Keychain
+def _sealing(settings: Settings) -> Iterator[Check]:
+    """Whether the home is sealed, its key to be had, and nothing beside it left in clear."""
+    from anaphora.store.sealing.home import Home
+    from anaphora.store.sealing.left import left_in_clear
 
     home = Home(settings.home, settings.conversations, settings.database)
+    found, sealed = _seal(home)
+    yield found
+    try:
+        left = left_in_clear(home) if sealed else ()
+    except AnaphoraError as error:
+        yield Check("sealing", ok=False, detail=str(error))
+        return
+    for place in left:
+        yield Check("sealing", ok=False, detail=f"{place} is not ours, and lies here in clear")
+
+
+def _seal(home: Home) -> tuple[Check, bool]:
+    from anaphora.store.sealing import marker as markers
+    from anaphora.store.sealing.home import load
+    from anaphora.store.sealing.keepers import Keychain
+
     try:
         marker = markers.read(home.root)
         if marker is not None:
             load(home, marker)
             where = "the keychain" if marker.kept == "keychain" else "a file of the home, in clear"
             detail = f"sealed; key {marker.key_name} is in {where}"
-            return Check("sealing", ok=marker.state == "sealed", detail=detail)
+            return Check("sealing", ok=marker.state == "sealed", detail=detail), True
     except AnaphoraError as error:
-        return Check("sealing", ok=False, detail=str(error))
+        return Check("sealing", ok=False, detail=str(error)), True
     try:
-        return Check("sealing", ok=True, detail=f"clear; keychain: {Keychain().name()}")
+        return Check("sealing", ok=True, detail=f"clear; keychain: {Keychain().name()}"), False
     except (MissingExtra, NoKeyringError) as error:
         # A clear home needs none.
-        return Check("sealing", ok=True, detail=f"clear; {error}")
+        return Check("sealing", ok=True, detail=f"clear; {error}"), False
 
 
 def _threads(conversations: Conversations) -> Iterator[Check]:

@@ -26,6 +26,8 @@ _CHUNK = 1 << 20
 # Half of what is packed are vectors, which hardly shrink: more effort buys nothing but time.
 _LEVEL = 3
 _ENCRYPTED = 0x1
+_FIRST = (1980, 1, 1, 0, 0, 0)
+_LAST = (2107, 12, 31, 23, 59, 58)
 # What the zip format itself can be wrong about, in the words of its library.
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError)
 
@@ -35,7 +37,8 @@ class Packer:
 
     def __init__(self, file: IO[bytes], when: datetime, *, dense: bool) -> None:
         self._zip = zipfile.ZipFile(file, "w", allowZip64=True)
-        self._when = when
+        # The format has no dates before or after these; the manifest says when it was.
+        self._date = min(max(when.timetuple()[:6], _FIRST), _LAST)
         self._kind = zipfile.ZIP_STORED if dense else zipfile.ZIP_DEFLATED
         self.members: dict[str, dict[str, Any]] = {}
 
@@ -63,7 +66,7 @@ class Packer:
     def member(self, name: str) -> Iterator[Callable[[bytes], None]]:
         """A member under way: call what comes with its bytes. No other may be under way."""
         digest, size = hashlib.sha256(), 0
-        info = zipfile.ZipInfo(name, self._when.timetuple()[:6])
+        info = zipfile.ZipInfo(name, self._date)
         info.compress_type = self._kind
         info.external_attr = 0o600 << 16
         # The public way to set a level for one member exists only from Python 3.13 on.
@@ -83,7 +86,7 @@ class Packer:
         """Write the manifest and the end of the file."""
         whole = manifest | {"members": self.members}
         text = json.dumps(whole, ensure_ascii=False, indent=1, sort_keys=True)
-        self._zip.writestr(zipfile.ZipInfo(MANIFEST, self._when.timetuple()[:6]), text + "\n")
+        self._zip.writestr(zipfile.ZipInfo(MANIFEST, self._date), text + "\n")
         self._zip.close()
 
 

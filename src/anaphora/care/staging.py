@@ -12,6 +12,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -134,9 +135,22 @@ def _prefix(target: Path) -> str:
     return f".{target.name[:_MAX_NAME]}.unfinished-"
 
 
+def _is_ours(stage: Path) -> bool:
+    """Whether this user made a stage. In a shared folder anybody can put one, with links in it."""
+    try:
+        found = stage.lstat()
+    except OSError:
+        return False
+    # A folder of ours is nobody else's to write in. Windows knows no such numbers.
+    ours = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+    return ours and stat.S_ISDIR(found.st_mode)
+
+
 def _remove_abandoned(stage: Path) -> bool:
     from filelock import FileLock, Timeout
 
+    if not _is_ours(stage):
+        return False
     if not (stage / LOCK).exists():
         # Between making a folder and locking it there is a moment: only an empty one can go.
         with suppress(OSError):

@@ -170,7 +170,10 @@ class WordFiles(Generic[BulkT]):
             )
             self._write_manifest(folder, bulk, mark)
         except WORD_INDEX_ERRORS:
-            shutil.rmtree(place, ignore_errors=True)
+            # With its manifest: one that speaks of files that are gone would never be made right.
+            self.remove(folder, generation, mark)
+            with suppress(OSError):
+                self._fresh(folder).unlink(missing_ok=True)
             return None
         # They can hold words that were forgotten.
         remove_all_but(folder, {generation})
@@ -190,6 +193,9 @@ class WordFiles(Generic[BulkT]):
         if not self.read(folder, mark).meta.generation:
             shutil.rmtree(folder, ignore_errors=True)
 
+    def _fresh(self, folder: Path) -> Path:
+        return folder / f"{self._manifest}.new"
+
     def _write_manifest(self, folder: Path, bulk: BulkT, mark: str) -> None:
         value = {
             self._entry: self._form + mark,
@@ -198,7 +204,7 @@ class WordFiles(Generic[BulkT]):
             "ids": bulk.ids,
             "digests": "".join(bulk.digests),
         }
-        fresh = folder / f"{self._manifest}.new"
+        fresh = self._fresh(folder)
         fresh.write_text(json.dumps(value), encoding="utf-8")
         fresh.replace(folder / self._manifest)
 

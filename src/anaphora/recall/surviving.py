@@ -27,8 +27,7 @@ def turns_holding(index: TurnIndex, text: str) -> Iterator[tuple[str, int]]:
     terms = query_terms(text)
     if not terms:
         return
-    index.follow(embed="none")
-    view = index.view()
+    _, view = index.followed(embed="none")
     found = np.flatnonzero(view.words(terms, limit=_LOOK_AT))
     wanted = set(terms)
     for row, words in zip(found.tolist(), index.texts_of(view, found), strict=True):

@@ -134,7 +134,7 @@ class DeepWork:
 
     def put(self, table: str, rows: Iterable[Row]) -> None:
         """Write rows, each in place of the one with its key; each takes the next number."""
-        from anaphora.store.sealing.columns import PLANS
+        from anaphora.store.sealing.plans import PLANS
         from anaphora.store.sql.schema_deep import TABLES
 
         key = PLANS[table].key[1:]

@@ -43,7 +43,7 @@ _COARSE: Final = timedelta(hours=1)
 Rows = list[tuple[Any, ...]]
 _COLUMNS = (
     "token_id", "name", "scopes", "read_only", "created_at", "expires_at", "last_used",
-    "revoked_at",
+    "revoked_at", "token_hash",
 )  # fmt: skip
 _ALL = f"SELECT {', '.join(_COLUMNS)} FROM token WHERE namespace = :namespace "  # noqa: S608
 _BY_HASH = _ALL + "AND token_hash = :token_hash"
@@ -145,7 +145,7 @@ class Tokens:
             raise NotFound("token", which)
         if len(found) > 1:
             raise InvalidInput("token", which, "several have this name: give the id of one")
-        self._set(found[0].id, revoked_at=now)
+        self._revoke(found[0].id, now)
         return found[0]
 
     def check(self, secret: str) -> Token | None:
@@ -161,7 +161,7 @@ class Tokens:
 
     def _note_use(self, token_id: str, now: datetime) -> None:
         try:
-            self._set(token_id, last_used=now)
+            self._set(token_id, last_used=to_micros(now))
         except StoreError as error:
             # A disk that cannot be written must not keep anybody from reading.
             _log.warning("the use of token %s was not noted: %s", token_id, error)
@@ -188,14 +188,21 @@ class Tokens:
             stored = self._sealer.seal_row("token", {**row, "seq": write.take()[0]})
             write.connection.execute(table.insert(), stored)
 
-    def _set(self, token_id: str, **times: datetime) -> None:
+    def _revoke(self, token_id: str, now: datetime) -> None:
+        # What a token may do is bound to its row: the row is sealed anew with it.
+        row = next(row for row in self._rows(_LIST) if row[0] == token_id)
+        opened = {**self._opened(row), "revoked_at": to_micros(now)}
+        stored = self._sealer.seal_row("token", opened)
+        self._set(token_id, **{name: stored[name] for name in ("name", "scopes", "revoked_at")})
+
+    def _set(self, token_id: str, **values: Any) -> None:
         with self._truth.write(_HOME) as write:
             from sqlalchemy import update
 
             from anaphora.store.sql.schema_tokens import token as table
 
+            self._sealer.check()
             here = (table.c.namespace == _HOME) & (table.c.token_id == token_id)
-            values = {name: to_micros(time) for name, time in times.items()}
             write.connection.execute(
                 update(table).where(here).values(seq=write.take()[0], **values)
             )
@@ -204,9 +211,12 @@ class Tokens:
         self._sealer.check()
         return self._truth.rows(statement, {"namespace": _HOME, **parameters})
 
-    def _token(self, row: tuple[Any, ...]) -> Token:
+    def _opened(self, row: tuple[Any, ...]) -> dict[str, Any]:
         given = dict(zip(_COLUMNS, row, strict=True), namespace=_HOME)
-        opened = self._sealer.open_row("token", given)
+        return self._sealer.open_row("token", given)
+
+    def _token(self, row: tuple[Any, ...]) -> Token:
+        opened = self._opened(row)
         try:
             return _token_of(opened)
         except DAMAGE as error:

@@ -114,8 +114,8 @@ class NamespaceEvidence:
         if scope == "current_session" and conversation_id is None:
             reason = "expected the id of a conversation for the scope current_session"
             raise InvalidInput("conversation_id", conversation_id, reason)
-        followed = self.turns.follow(conversation_id if scope == "current_session" else None)
-        view = self.turns.view()
+        only = conversation_id if scope == "current_session" else None
+        followed, view = self.turns.followed(only)
         rows = rows_in_scope(view, scope, conversation_id)
         if scope == "current_session" and not len(rows):
             raise NotFound("conversation", conversation_id)

@@ -99,8 +99,7 @@ def _is_later(turn: DeepSource, then: Snapshot) -> bool:
 
 
 def _counts(lane: NamespaceEvidence) -> dict[str, int]:
-    lane.turns.follow()
-    table = lane.turns.view().table
+    table = lane.turns.followed()[1].table
     names, size = table.conversations, len(table.conversations)
     last = np.full(size, -1, np.int64)
     np.maximum.at(last, table.conversation, table.position)

@@ -89,6 +89,8 @@ class SectionIndex:
         self._seq = -1
         # Whether the words on disk were removed, or are not those that answer here.
         self._purged = False
+        # Whether what lies on the disk could not be opened: truth answers, and it is written anew.
+        self._broken = False
         self._worker = Background("anaphora-section-index", self._lock)
         self._closed = False
 
@@ -138,6 +140,7 @@ class SectionIndex:
         bulk = read_bulk(self._folder, self._sealer.mark)
         rows = self._state.rows
         good = self._state.words.open(bulk, rows.row, version)
+        self._broken = not good and bool(bulk.meta.generation)
         return self._follower.later_than(rows, found, bulk.upto if good else -1)
 
     def _take_in(self, changed: Changed, progress: Progress | None) -> tuple[int, bool]:
@@ -290,6 +293,12 @@ class SectionIndex:
             with self._lock:
                 return written is not None and self._opened(written)
 
+    def mend(self) -> bool:
+        """Write the words on disk anew where they could not be opened; whether they are well."""
+        with self._lock:
+            broken = self._broken
+        return not broken or self.settle()
+
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the background to end; False when `timeout` seconds did not suffice."""
         return self._worker.wait(timeout)
@@ -300,7 +309,7 @@ class SectionIndex:
         with self._lock:
             if self._closed:
                 return
-            worth = self._state.words.waiting > _TAIL_AT_CLOSE or self._worn()
+            worth = self._state.words.waiting > _TAIL_AT_CLOSE or self._worn() or self._broken
         if worth:
             self.settle()
         with self._lock:
@@ -353,7 +362,7 @@ class SectionIndex:
     def _opened(self, bulk: SectionBulk) -> bool:
         good = self._state.words.open(bulk, self._state.rows.row, self._seq)
         if good:
-            self._purged = False
+            self._purged = self._broken = False
         return good
 
     def _forget_words(self) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anaphora.memory_values import MemoryRecord
+from anaphora.store.projects.rows import FILE_COLUMNS, SECTION_COLUMNS
 from anaphora.store.records.rows import COLUMNS, record_of
 from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
 
@@ -24,8 +25,9 @@ __all__ = ["NOTE_RECORDS", "FileRow", "SectionSource", "SectionText", "ShortSect
 NOTE_RECORDS: Final = ("observation", "diary")
 """The kinds of record that are notes."""
 
+_FILE_COLUMNS = FILE_COLUMNS[:-1]
 _FILES = (
-    "SELECT file_id, project_id, seq, path, role FROM source_file "
+    f"SELECT {', '.join(_FILE_COLUMNS)} FROM source_file "  # noqa: S608 - names of ours
     "WHERE namespace = :namespace AND seq > :since AND skipped IS NULL"
 )
 _SECTIONS = (
@@ -34,8 +36,8 @@ _SECTIONS = (
     "WHERE namespace = :namespace AND seq > :since ORDER BY seq"
 )
 _TEXTS = (
-    "SELECT section_id, file_id, position, kind, title, heading, symbol, text, start_line, "
-    "end_line, text_hash FROM section WHERE namespace = :namespace AND "
+    f"SELECT {', '.join(SECTION_COLUMNS)} FROM section "  # noqa: S608 - names of ours
+    "WHERE namespace = :namespace AND "
 )
 _OF_FILES = _TEXTS + "file_id IN ({ids}) ORDER BY file_id, position"
 _OF_IDS = _TEXTS + "section_id IN ({ids})"
@@ -142,9 +144,12 @@ class SectionSource:
 
     def files(self, since: int) -> list[FileRow]:
         """Files that changed after number `since`."""
-        path = self._opener("source_file", "path")
         rows = self._rows(_FILES, since=since)
-        return [FileRow(i, project, seq, path((i,), p), r) for i, project, seq, p, r in rows]
+        opened = open_rows(
+            self._sealer, "source_file", _FILE_COLUMNS, self.namespace, rows, only=()
+        )
+        places = [_FILE_COLUMNS.index(name) for name in _OF_FILE]
+        return [FileRow(*(row[place] for place in places)) for row in opened]
 
     def sections(self, since: int) -> list[ShortSection]:
         """Sections that changed after number `since`, in the order of their numbers."""
@@ -220,23 +225,22 @@ class SectionSource:
     def _texts(self, statement: str, ids: Sequence[str]) -> Iterator[SectionText]:
         named: dict[str, str | int] = {f"id{n}": one for n, one in enumerate(ids)}
         marks = ", ".join(f":{name}" for name in named)
-        openers = {name: self._opener("section", name) for name in _SEALED_COLUMNS}
-        for row in self._rows(statement.format(ids=marks), **named):
-            key = (row[0],)
-            title, heading, symbol, text = (
-                None if value is None else openers[name](key, value)
-                for name, value in zip(_SEALED_COLUMNS, row[4:8], strict=True)
-            )
+        rows = self._rows(statement.format(ids=marks), **named)
+        opened = open_rows(
+            self._sealer, "section", SECTION_COLUMNS, self.namespace, rows, only=_SEALED_COLUMNS
+        )
+        for row in opened:
+            of = dict(zip(SECTION_COLUMNS, row, strict=True))
             yield SectionText(
-                id=row[0],
-                file=row[1],
-                kind=row[3],
-                title=title or "",
-                heading=tuple(json.loads(heading)) if heading else (),
-                symbol=symbol,
-                text=text or "",
-                start_line=row[8],
-                end_line=row[9],
+                id=of["section_id"],
+                file=of["file_id"],
+                kind=of["kind"],
+                title=of["title"],
+                heading=tuple(json.loads(of["heading"])) if of["heading"] else (),
+                symbol=of["symbol"],
+                text=of["text"],
+                start_line=of["start_line"],
+                end_line=of["end_line"],
             )
 
     def _opener(self, table: str, column: str) -> Any:
@@ -247,4 +251,5 @@ class SectionSource:
         return self.truth.rows(statement, {"namespace": self.namespace, **values})
 
 
+_OF_FILE: Final = ("file_id", "project_id", "seq", "path", "role")
 _SEALED_COLUMNS: Final = ("title", "heading", "symbol", "text")

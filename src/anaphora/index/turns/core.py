@@ -63,6 +63,9 @@ class IndexCore:
         self._noted: set[str] = set()
         self._opened_at = 0.0
         self._closed = False
+        # How often it was opened, and as of which opening all threads were followed.
+        self.openings = 0
+        self._whole_at = 0
 
     def close(self) -> None:
         """Let go of the file for good: what is asked afterwards raises Closed."""
@@ -128,6 +131,7 @@ class IndexCore:
 
     def _start_over(self, ledger: Ledger) -> None:
         unsaved = self.state.unsaved
+        self.openings += 1
         self.ledger = ledger
         self.state = self._empty()
         self.state.unsaved = unsaved
@@ -174,15 +178,28 @@ class IndexCore:
         self.follower.problems.clear()
         for _ in range(_ROUNDS):
             self._absorb_outside()
+            opening = self.openings
             self._look_at_notes()
             changes, held = self._changes(conversation_id)
-            if not changes and not held:
+            if changes or held:
+                added = sum(len(change.records) for change in changes) or added
+                if not self._write([*held, *changes]):
+                    continue
+            # What was found against a file that went away meanwhile says nothing of the new one.
+            if self.openings == opening:
                 break
-            added = sum(len(change.records) for change in changes) or added
-            if self._write([*held, *changes]):
-                break
+        else:
+            if self.openings != opening:
+                raise IndexLost("it was removed again and again")
+        if conversation_id is None:
+            self._whole_at = self.openings
         self.state.view()
         return added
+
+    @property
+    def made_anew(self) -> bool:
+        """Whether it was opened since all threads were followed: it may lack any of them."""
+        return self._whole_at != self.openings
 
     def _look_at_notes(self) -> None:
         """Collect the threads whose speakers may have changed; each is looked at once."""

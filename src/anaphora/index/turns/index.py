@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -44,6 +45,8 @@ INLINE_BACKLOG = 64
 # A handful of rows is read back faster than a segment is written for them.
 _TAIL_AT_CLOSE = 50
 _BATCH = 256
+# How often an index is followed anew that somebody removes as often.
+_ROUNDS = 5
 
 EmbedMode = Literal["inline", "all", "none"]
 Progress = Callable[[int, int], None]
@@ -96,7 +99,32 @@ class TurnIndex:
         A text that cannot be embedded hides no other: it is tried again by later calls, three
         times in all. `progress` is called with (texts embedded, texts to embed).
         """
-        added = self._core.with_index(lambda: self._core.catch_up(conversation_id))
+        return self._follow(conversation_id, embed, progress)[0]
+
+    def followed(
+        self, conversation_id: str | None = None, *, embed: EmbedMode = "inline"
+    ) -> tuple[Followed, TurnView]:
+        """`follow`, and a view of what was followed.
+
+        An index that was removed in between is followed again; where that goes on and on, it says
+        so.
+        """
+        for _ in range(_ROUNDS):
+            followed, opening = self._follow(conversation_id, embed, None)
+            view, now = self._core.with_index(
+                lambda: (self._core.state.view(), self._core.openings)
+            )
+            if opening == now:
+                return followed, view
+        lost = Degraded("index", "it was removed again and again while it was read")
+        return replace(followed, degraded=(*followed.degraded, lost)), view
+
+    def _follow(
+        self, conversation_id: str | None, embed: EmbedMode, progress: Progress | None
+    ) -> tuple[Followed, int]:
+        """What following did, and which opening of the index it was done to."""
+        core = self._core
+        added, opening = core.with_index(lambda: (core.catch_up(conversation_id), core.openings))
         embedded = 0
         if embed == "all":
             embedded = self._embed_all(progress)
@@ -107,7 +135,7 @@ class TurnIndex:
             if self._core.words_due() or self._core.care.due(STEP):
                 self._worker.begin(self._work)
         pending = len(self._core.missing())
-        return Followed(added, embedded, pending, self._degraded(pending))
+        return Followed(added, embedded, pending, self._degraded(pending)), opening
 
     def view(self) -> TurnView:
         """Everything that is known now, as of the last `follow`: parts that belong together."""
@@ -143,6 +171,10 @@ class TurnIndex:
         """Texts of rows of a view, verbatim; "" for a turn that was forgotten meanwhile."""
         hashes = [view.hashes[int(row)] for row in rows]
         found = self._core.with_index(lambda: self._core.texts(hashes))
+        if len(found) < len(set(hashes)) and self._core.made_anew:
+            # The index that the view was of is gone: what was not forgotten is in the threads.
+            self._core.with_index(lambda: self._core.catch_up(None))
+            found = self._core.with_index(lambda: self._core.texts(hashes))
         return [found.get(key, "") for key in hashes]
 
     def wait(self, timeout: float | None = None) -> bool:

@@ -2,8 +2,8 @@
 
 In: changes as `follow` found them, vectors as they come. Out: rows that are new since a point, for
 this process or another one that wrote them. It is derived from truth and may vanish at any time;
-what is torn or corrupt raises IndexLost and is made again, never trusted: SQLite's own errors, a
-checksum for every row and vector, a hash for every text.
+what is torn or corrupt raises IndexLost and is made again: SQLite's own errors, a checksum for
+every row and vector, a hash for every text, all of them keyed in a sealed home.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Ledger:
         self.embedder = embedder
         self.read_only = read_only
         self._sealer = sealer
-        self._format = _FORMAT + sealer.mark
+        self._format = _FORMAT + sealer.mark + ("/rows" if sealer.sealed else "")
         self.identity: tuple[int, int] = (0, 0)
         self.wants_purge = False
         try:
@@ -198,11 +198,12 @@ class Ledger:
         """Row id, thread's code and tokens of the rows after one row id up to another, in order."""
         with self._guarded(), _decoding():
             found = self._db.execute(
-                "SELECT t.id, t.thread, x.tokens, x.checked FROM turns t"
+                "SELECT t.id, t.thread, x.tokens, x.checked, x.hash FROM turns t"
                 " JOIN texts x ON x.hash = t.text_hash WHERE t.id > ? AND t.id <= ? ORDER BY t.id",
                 (after, upto),
             ).fetchall()
-            if any(zlib.crc32(row[2].encode()) != row[3] for row in found):
+            check = self._sealer.check
+            if any(check("tokens", row[4], row[2].encode()) != row[3] for row in found):
                 raise IndexLost("tokens are not the ones that were written")
         return [row[:3] for row in found]
 

@@ -38,10 +38,12 @@ _ENTITIES = (
     "FROM entity e WHERE e.namespace = :namespace "
 )
 _NAMED = (
-    f"SELECT {', '.join('e.' + name for name in ENTITY_COLUMNS)}, a.alias_key "  # noqa: S608
+    f"SELECT {', '.join('e.' + name for name in ENTITY_COLUMNS)}, "  # noqa: S608
+    "a.alias_key, a.entity_id, a.kind "
     "FROM entity_alias a JOIN entity e ON e.namespace = a.namespace "
     "AND e.entity_id = a.entity_id WHERE a.namespace = :namespace AND a.alias_key IN ({names}) "
 )
+_ALIAS = ("alias_key", "entity_id", "kind")
 _RELATIONS = (
     f"SELECT {', '.join(RELATION_COLUMNS)} FROM relation "  # noqa: S608 - names of ours
     "WHERE namespace = :namespace "
@@ -214,9 +216,11 @@ class Graph:
     def _aliased(self, keys: Iterable[str]) -> Iterator[tuple[str, EntityRow]]:
         for some, names in ids_named(keys, _IDS):
             rows = self._rows(_NAMED.format(names=names), **some)
-            own = [row[:-1] for row in rows]
-            for row, whole in zip(self._opened(own), rows, strict=True):
-                yield whole[-1], row
+            # Only a name that is the entity's own opens.
+            own = [row[-3:] for row in rows]
+            open_rows(self.sealer, "entity_alias", _ALIAS, self.namespace, own, only=())
+            for row, whole in zip(self._opened([r[:-3] for r in rows]), rows, strict=True):
+                yield whole[-3], row
 
     def _entities_by(self, column: str, values: Iterable[str]) -> Iterator[EntityRow]:
         for some, names in ids_named(values, _IDS):

@@ -51,7 +51,7 @@ DEFAULT_IMPORTANCE = 3
 
 _KINDS = "('observation', 'diary')"
 _NOTES = (
-    f"SELECT kind, {', '.join(COLUMNS)} FROM record "  # noqa: S608 - names of ours
+    f"SELECT {', '.join(COLUMNS)} FROM record "  # noqa: S608 - names of ours
     f"WHERE namespace = :namespace AND kind IN {_KINDS} "
 )
 _SINCE = _NOTES + "AND seq > :since ORDER BY seq LIMIT :limit"
@@ -66,6 +66,8 @@ _EVENTS = (
     "WHERE namespace = :namespace AND record_id = :id ORDER BY at, seq"
 )
 _STEP = 512
+_KIND = COLUMNS.index("kind")
+_SEQ = COLUMNS.index("seq")
 # Above every id: ids are hexadecimal digits and hyphens, with a prefix of letters or none.
 _ABOVE = "\U0010ffff"
 
@@ -197,7 +199,7 @@ class Notes:
         while rows := self._opened(_SINCE, since=since, limit=limit):
             if found := tuple(readable(rows, _note_of)):
                 return found
-            since = rows[-1][1 + COLUMNS.index("seq")]
+            since = rows[-1][_SEQ]
         return ()
 
     def gone_since(self, since: int, limit: int = 2**62) -> tuple[tuple[int, str], ...]:
@@ -225,7 +227,7 @@ class Notes:
         found: list[NoteRow] = []
         before = _ABOVE
         while rows := self._opened(statement, before=before, limit=_STEP, **given):
-            before = rows[-1][1]
+            before = rows[-1][COLUMNS.index("record_id")]
             found += [
                 row
                 for row in readable(rows, _note_of)
@@ -264,11 +266,9 @@ class Notes:
         return list(readable(self._opened(statement, **values), _note_of))
 
     def _opened(self, statement: str, **values: str | int | None) -> Sequence[tuple[Any, ...]]:
-        """Rows of (kind, *COLUMNS)."""
+        """Rows of COLUMNS."""
         rows = self._rows(statement, **values)
-        own = [row[1:] for row in rows]
-        opened = open_rows(self.sealer, "record", COLUMNS, self.namespace, own)
-        return [(row[0], *record) for row, record in zip(rows, opened, strict=True)]
+        return open_rows(self.sealer, "record", COLUMNS, self.namespace, rows)
 
     def _rows(self, statement: str, **values: str | int | None) -> Sequence[tuple[Any, ...]]:
         self.sealer.check()
@@ -276,7 +276,7 @@ class Notes:
 
 
 def _note_of(row: Sequence[Any]) -> NoteRow:
-    note = NoteRow(row[0], record_of(row[1:]))
+    note = NoteRow(row[_KIND], record_of(row))
     importance = (note.record.payload or {}).get("importance", DEFAULT_IMPORTANCE)
     if not isinstance(importance, int):
         raise Unreadable("record", note.record.id, f"its importance is {importance!r}")

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from anaphora.context_values import Project
-from anaphora.errors import NotFound
+from anaphora.errors import NotFound, Tampered
 from anaphora.store.projects.rows import (
     FILE_COLUMNS,
     PROJECT_COLUMNS,
@@ -51,10 +51,11 @@ _FILES = (
     f"SELECT {', '.join(FILE_COLUMNS)} FROM source_file "  # noqa: S608 - names of ours
     "WHERE namespace = :namespace "
 )
-_KNOWN = _FILES.replace(", facts", ", NULL")
+_KNOWN_COLUMNS = FILE_COLUMNS[:-1]
+_KNOWN = _FILES.replace(", facts", "")
 _SECTIONS = (
     f"SELECT {', '.join('s.' + name for name in SECTION_COLUMNS)}, "  # noqa: S608 - names of ours
-    "f.path, f.role, f.language FROM section s JOIN source_file f "
+    f"{', '.join('f.' + name for name in _KNOWN_COLUMNS)} FROM section s JOIN source_file f "
     "ON f.namespace = s.namespace AND f.file_id = s.file_id WHERE s.namespace = :namespace "
 )
 _GONE = (
@@ -72,11 +73,13 @@ _MISSING = (
 )
 _WITHOUT = "SELECT MIN(s.section_id) " + _MISSING + "{only}GROUP BY s.text_hash "
 _PENDING = "SELECT COUNT(*) " + _MISSING
+_HISTORY_COLUMNS = (
+    "item_id", "project_id", "kind", "at", "text", "commit_name", "paths", "seq", "item_key",
+)  # fmt: skip
 _HISTORY = (
-    "SELECT item_id, project_id, kind, at, text, commit_name, paths, seq FROM history_item "
+    f"SELECT {', '.join(_HISTORY_COLUMNS)} FROM history_item "  # noqa: S608 - names of ours
     "WHERE namespace = :namespace AND project_id = :project "
 )
-_HISTORY_COLUMNS = ("item_id", "project_id", "kind", "at", "text", "commit_name", "paths", "seq")
 _OF_PATHS = (
     _HISTORY + "AND item_id IN (SELECT item_id FROM history_path "  # noqa: S608 - names of ours
     "WHERE namespace = :namespace AND path_key IN ({names})) "
@@ -188,8 +191,11 @@ class Projects:
 
     def files(self, project_id: str, *, facts: bool = False) -> dict[str, FileRow]:
         """The files of a project by path, those that were skipped too; `facts` only if asked."""
-        statement = (_FILES if facts else _KNOWN) + "AND project_id = :id"
-        return {row.path: row for row in self._files(statement, id=project_id)}
+        rows = self._rows((_FILES if facts else _KNOWN) + "AND project_id = :id", id=project_id)
+        columns = FILE_COLUMNS if facts else _KNOWN_COLUMNS
+        opened = open_rows(self.sealer, "source_file", columns, self.namespace, rows)
+        found = (file_of(row if facts else (*row, None)) for row in opened)
+        return {row.path: row for row in found}
 
     def last_file(self, project_id: str) -> tuple[int, int]:
         """(number of the last change to a file of a project, files): equal when nothing changed."""
@@ -281,10 +287,13 @@ class Projects:
     ) -> tuple[HistoryRow, ...]:
         """What touched any of these paths, the latest first."""
         found: dict[str, HistoryRow] = {}
-        keys = [self.path_key(project_id, path) for path in paths]
+        asked = set(paths)
+        keys = [self.path_key(project_id, path) for path in asked]
         for some, names in ids_named(keys):
             statement = _OF_PATHS.format(names=names)
             for row in self._history(statement, project=project_id, limit=limit, **some):
+                if self.sealer.sealed and asked.isdisjoint(row.paths):
+                    raise Tampered(f"history_path of {row.id}", "it names a path of another item")
                 found[row.id] = row
         return tuple(sorted(found.values(), key=lambda row: (-row.at.timestamp(), row.id))[:limit])
 
@@ -297,20 +306,18 @@ class Projects:
         opened = open_rows(self.sealer, "project", PROJECT_COLUMNS, self.namespace, rows)
         return tuple(project_of(row) for row in opened)
 
-    def _files(self, statement: str, **values: str | int | None) -> Iterator[FileRow]:
-        rows = self._rows(statement, **values)
-        opened = open_rows(self.sealer, "source_file", FILE_COLUMNS, self.namespace, rows)
-        return map(file_of, opened)
-
     def _sections(self, statement: str, **values: str | int | None) -> Iterator[SectionRow]:
         rows = self._rows(statement, **values)
-        width, of = len(SECTION_COLUMNS), SECTION_COLUMNS.index("file_id")
-        own = [row[:width] for row in rows]
+        width = len(SECTION_COLUMNS)
+        own, of_files = [row[:width] for row in rows], [row[width:] for row in rows]
         opened = open_rows(self.sealer, "section", SECTION_COLUMNS, self.namespace, own)
-        open_path = self.sealer.opener("source_file", "path", self.namespace)
-        for row, whole in zip(opened, rows, strict=True):
-            path, role, language = whole[width:]
-            yield section_of(row, open_path((row[of],), path), role, language)
+        files = open_rows(
+            self.sealer, "source_file", _KNOWN_COLUMNS, self.namespace, of_files, only=()
+        )
+        places = [_KNOWN_COLUMNS.index(name) for name in ("path", "role", "language")]
+        for row, file in zip(opened, files, strict=True):
+            path, role, language = (file[place] for place in places)
+            yield section_of(row, path, role, language)
 
     def _history(self, statement: str, **values: str | int | None) -> tuple[HistoryRow, ...]:
         rows = self._rows(statement, **values)

@@ -59,7 +59,7 @@ EventKind = Literal["added", "restated", "linked", "updated", "forgotten"]
 COLUMNS = (
     "record_id", "seq", "type", "text", "path", "category", "tags", "payload", "origin",
     "parent", "supersedes", "superseded_by", "created_at", "valid_from", "valid_until",
-    "expires_at", "forgotten_at", "reinforced", "last_reinforced", "same_key",
+    "expires_at", "forgotten_at", "reinforced", "last_reinforced", "kind", "path_key", "same_key",
 )  # fmt: skip
 EVENT_COLUMNS = ("record_id", "seq", "kind", "at", "tags", "origin")
 
@@ -160,7 +160,7 @@ def _record_of(row: Sequence[Any]) -> MemoryRecord:
     (
         record_id, seq, kind, text, path, category, tags, payload, origin,
         parent, supersedes, superseded_by, created_at, valid_from, valid_until,
-        expires_at, forgotten_at, reinforced, last_reinforced, _,
+        expires_at, forgotten_at, reinforced, last_reinforced, *_,
     ) = row  # fmt: skip
     came = parsed(origin, dict)
     if not isinstance(text, str):

@@ -75,10 +75,10 @@ _LINKS = " UNION ALL ".join(
     for end in ("record_id", "other_id")
 )
 _SAME_TEXT = (
-    "SELECT record_id, text FROM record WHERE namespace = :namespace AND kind = 'memory' "
+    "SELECT record_id FROM record WHERE namespace = :namespace AND kind = 'memory' "
     "AND text = :text ORDER BY record_id"
 )
-_AS_LONG = _SAME_TEXT.replace("text = :text", "LENGTH(text) = :length")
+_AS_LONG = _RECORDS + "AND LENGTH(text) = :length ORDER BY record_id"
 
 # Rows taken at once where all are looked at, and ids named in one statement.
 _STEP = 512
@@ -231,9 +231,9 @@ class Records:
         # No two sealed forms of a text are the same, but they are of the same length.
         row = {"namespace": self.namespace, "record_id": "", "text": text}
         length = len(self._sealer.seal_row("record", row)["text"])
-        opener = self._sealer.opener("record", "text", self.namespace)
-        found = self._rows(_AS_LONG, length=length)
-        return tuple(one for one, stored in found if opener((one,), stored) == text)
+        found = self._open(self._rows(_AS_LONG, length=length), only=())
+        at = COLUMNS.index("text")
+        return tuple(row[0] for row in found if row[at] == text)
 
     def changed_since(self, since: int, limit: int = _STEP) -> tuple[MemoryRecord, ...]:
         """Records that changed after number `since`, in order of their numbers, at most `limit`.
@@ -248,10 +248,14 @@ class Records:
 
     def columns(self, *names: str) -> Sequence[tuple[Any, ...]]:
         """(record id, these of COLUMNS as they are stored) of every memory, in no order."""
-        asked = f"SELECT record_id, {', '.join(names)} FROM record"  # noqa: S608 - names of ours
-        where = f" WHERE namespace = :namespace AND kind = '{MEMORY}'"
-        found = self._rows(asked + where)
-        return open_rows(self._sealer, "record", ("record_id", *names), self.namespace, found)
+        if not self._sealer.sealed:
+            asked = f"SELECT record_id, {', '.join(names)} FROM record"  # noqa: S608 - names of ours
+            found = self._rows(asked + f" WHERE namespace = :namespace AND kind = '{MEMORY}'")
+            return open_rows(self._sealer, "record", ("record_id", *names), self.namespace, found)
+        # Whole rows: a column that somebody has emptied must not look as if it had been empty.
+        at = [0, *(COLUMNS.index(name) for name in names)]
+        whole = self._open(self._rows(_RECORDS), only=names)
+        return [tuple(row[place] for place in at) for row in whole]
 
     def tombstones_since(self, since: int, limit: int = _NO_LIMIT) -> tuple[tuple[int, str], ...]:
         """(number, id) of records that were deleted for good after number `since`."""
@@ -277,8 +281,12 @@ class Records:
             raise
 
     def _opened(self, statement: str, **values: str | int | None) -> Sequence[tuple[Any, ...]]:
-        found = self._rows(statement, **values)
-        return open_rows(self._sealer, "record", COLUMNS, self.namespace, found)
+        return self._open(self._rows(statement, **values))
+
+    def _open(
+        self, rows: Sequence[tuple[Any, ...]], only: Sequence[str] | None = None
+    ) -> Sequence[tuple[Any, ...]]:
+        return open_rows(self._sealer, "record", COLUMNS, self.namespace, rows, only)
 
     def _rows(self, statement: str, **values: str | int | None) -> Sequence[tuple[Any, ...]]:
         self._sealer.check()

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from anaphora.store.records.rows import MEMORY
-from anaphora.store.sealing.columns import CLEAR, Sealer
+from anaphora.store.records.rows import COLUMNS, MEMORY
+from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
 
 if TYPE_CHECKING:
     from numpy import floating
@@ -33,7 +33,8 @@ _SINCE = (
     "ORDER BY seq LIMIT :limit"
 )
 _WITHOUT = (
-    "SELECT record_id, text FROM record WHERE namespace = :namespace AND kind IN {kinds} "
+    f"SELECT {', '.join(COLUMNS)} FROM record "  # noqa: S608 - names of ours
+    "WHERE namespace = :namespace AND kind IN {kinds} "
     "AND forgotten_at IS NULL AND record_id > :after AND NOT EXISTS ("
     "SELECT 1 FROM vector WHERE vector.namespace = record.namespace "
     "AND vector.record_id = record.record_id AND vector.embedder = :embedder) "
@@ -162,9 +163,10 @@ class RecordVectors:
         self, embedder: str, *, after: str = "", limit: int = 512
     ) -> tuple[Owner, ...]:
         """Records that have no vector of this embedder, by id from after `after` on."""
-        opener = self._sealer.opener("record", "text", self.namespace)
         rows = self._rows(_WITHOUT, embedder=embedder, after=after, limit=limit)
-        return tuple(Owner(record_id, opener((record_id,), text)) for record_id, text in rows)
+        opened = open_rows(self._sealer, "record", COLUMNS, self.namespace, rows, only=())
+        at = COLUMNS.index("text")
+        return tuple(Owner(row[0], row[at]) for row in opened)
 
     def records(self) -> int:
         """How many memories there are, past ones included."""

@@ -61,7 +61,7 @@ _LINKS_AT = [
     for end in (link.c.record_id, link.c.other_id)
 ]
 _INSERT = {table.name: table.insert() for table in (record, record_event, link, tombstone)}
-_UPDATED = [name for name in COLUMNS if name != "record_id"] + ["path_key"]
+_UPDATED = [name for name in COLUMNS if name not in ("record_id", "kind")]
 _UPDATE = (
     update(record)
     .where(record.c.namespace == bindparam("here"), record.c.record_id == bindparam("of"))

@@ -15,7 +15,9 @@ from typing import Any
 from anaphora.errors import MissingExtra, Tampered
 
 __all__ = [
+    "ANCHOR_PREFIX",
     "LOOKUP_PREFIX",
+    "NOTHING_PREFIX",
     "TEXT_PREFIX",
     "Cipher",
     "Finder",
@@ -29,6 +31,10 @@ Random = Callable[[int], bytes]
 
 TEXT_PREFIX = "an1:"
 LOOKUP_PREFIX = "an1d:"
+# A text that is bound to the rest of its row; and what says, sealed, that there is none.
+ANCHOR_PREFIX = "an2:"
+NOTHING_PREFIX = "an2n:"
+_PREFIXES = (TEXT_PREFIX, LOOKUP_PREFIX, ANCHOR_PREFIX, NOTHING_PREFIX)
 _NONCE = 12
 _TAG = 16
 
@@ -42,7 +48,7 @@ def binding(*parts: str | int) -> bytes:
 
 def looks_sealed(value: object) -> bool:
     """Whether a value has the form of a sealed one. A text of a user's can have it, too."""
-    return isinstance(value, str) and value.startswith((TEXT_PREFIX, LOOKUP_PREFIX))
+    return isinstance(value, str) and value.startswith(_PREFIXES)
 
 
 class Cipher:
@@ -73,14 +79,14 @@ class Cipher:
             raise Tampered(what, reason) from None
         return data
 
-    def seal_text(self, text: str, bound: bytes) -> str:
-        """The sealed form of a text, as ASCII: "an1:" and base64. Any text will do."""
+    def seal_text(self, text: str, bound: bytes, prefix: str = TEXT_PREFIX) -> str:
+        """The sealed form of a text, as ASCII: the prefix and base64. Any text will do."""
         sealed = self.seal(text.encode("utf-8", "surrogatepass"), bound)
-        return TEXT_PREFIX + base64.b64encode(sealed).decode("ascii")
+        return prefix + base64.b64encode(sealed).decode("ascii")
 
-    def open_text(self, sealed: str, bound: bytes, what: str) -> str:
+    def open_text(self, sealed: str, bound: bytes, what: str, prefix: str = TEXT_PREFIX) -> str:
         """The text that was sealed. `Tampered`, naming `what`, for anything else."""
-        data = self.open(_decoded(sealed, TEXT_PREFIX, what), bound, what)
+        data = self.open(_decoded(sealed, prefix, what), bound, what)
         return data.decode("utf-8", "surrogatepass")
 
 

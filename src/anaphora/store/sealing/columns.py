@@ -1,149 +1,39 @@
 """Rows of truth, sealed on their way in and opened on their way out.
 
 In: rows as mappings from column to value. Out: the same with sealed columns encrypted and lookup
-columns replaced by their keyed form, as `schema.py` declares each column; and back. A sealed value
-is bound to table, column and primary key, so that it opens nowhere else. It never imports
-SQLAlchemy: the first reads of every command come through here.
+columns replaced by their keyed form, as `plans` says of each column; and back. A sealed value is
+bound to table, column and primary key, and one value of each row to the rest of the row: neither a
+value nor a place opens with what belongs to another. It never imports SQLAlchemy: the first reads
+of every command come through here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeVar
 
 from anaphora.errors import MissingKey, Tampered
-from anaphora.store.sealing.cipher import Finder, binding, looks_sealed
+from anaphora.store.sealing.cipher import (
+    ANCHOR_PREFIX,
+    NOTHING_PREFIX,
+    TEXT_PREFIX,
+    Finder,
+    binding,
+    looks_sealed,
+)
 from anaphora.store.sealing.guard import Guard
 from anaphora.store.sealing.keys import Keys
+from anaphora.store.sealing.plans import PLANS, Plan
 
-__all__ = ["CLEAR", "PLANS", "Clear", "Plan", "Sealed", "Sealer", "open_rows"]
+__all__ = ["CLEAR", "Clear", "Sealed", "Sealer", "open_rows"]
 
 ValueT = TypeVar("ValueT", str, bytes)
 Row = Mapping[str, Any]
 # Of the way in which rows are sealed. Not Alembic's revision: every migration would have to seal
 # every row again.
 _VERSION = "1"
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What happens to the columns of one table. `key` is its primary key, in order.
-
-    `digests` are those of the columns that never hold a user's text in a clear home: a sealed
-    form in one of them can only mean that the home was sealed.
-    """
-
-    key: tuple[str, ...]
-    sealed: tuple[str, ...] = ()
-    lookup: tuple[str, ...] = ()
-    digests: tuple[str, ...] = ()
-
-
-# What schema.py declares, without SQLAlchemy; a test holds the two together.
-PLANS: Mapping[str, Plan] = {
-    "head": Plan(("namespace",)),
-    "conversation_note": Plan(
-        ("namespace", "conversation_id"), ("source_key",), ("conversation_id", "branch_of")
-    ),
-    "turn_note": Plan(
-        ("namespace", "conversation_id", "position"),
-        ("turn_hash", "speaker", "source_key", "message_key"),
-        ("conversation_id", "chat_key"),
-        ("turn_hash", "chat_key"),
-    ),
-    "forgotten_turn": Plan(
-        ("namespace", "identity_key"),
-        ("source_key", "message_key"),
-        ("identity_key", "conversation_id", "chat_key"),
-        ("identity_key", "chat_key"),
-    ),
-    "thread": Plan(
-        ("namespace", "conversation_id"),
-        ("title", "updated_text"),
-        ("conversation_id",),
-        ("updated_text",),
-    ),
-    "turn": Plan(
-        ("namespace", "conversation_id", "position"),
-        ("role", "text", "ts_text", "intent_id", "turn_hash"),
-        ("conversation_id",),
-        ("turn_hash",),
-    ),
-    "record": Plan(
-        ("namespace", "record_id"),
-        ("text", "path", "category", "tags", "payload", "origin"),
-        ("same_key", "path_key"),
-        ("same_key", "path_key"),
-    ),
-    "record_event": Plan(("namespace", "record_id", "seq"), ("tags", "origin")),
-    "link": Plan(("namespace", "record_id", "other_id", "kind")),
-    "tombstone": Plan(("namespace", "seq")),
-    "vector": Plan(
-        ("namespace", "record_id", "embedder", "part"),
-        ("text_hash", "data"),
-        digests=("text_hash",),
-    ),
-    "project": Plan(
-        ("namespace", "project_id"),
-        ("name", "root", "head", "folders"),
-        ("root_key",),
-        ("root_key",),
-    ),
-    "source_file": Plan(
-        ("namespace", "file_id"),
-        ("path", "facts"),
-        ("path_key", "content_hash"),
-        ("path_key", "content_hash"),
-    ),
-    "section": Plan(
-        ("namespace", "section_id"),
-        ("title", "heading", "symbol", "text"),
-        ("text_hash",),
-        ("text_hash",),
-    ),
-    "section_vector": Plan(
-        ("namespace", "text_hash", "embedder", "part"), ("data",), ("text_hash",), ("text_hash",)
-    ),
-    "entity": Plan(
-        ("namespace", "entity_id"), ("name", "summary"), ("entity_key",), ("entity_key",)
-    ),
-    "entity_alias": Plan(
-        ("namespace", "alias_key", "entity_id"), (), ("alias_key",), ("alias_key",)
-    ),
-    "relation": Plan(("namespace", "relation_id"), ("detail",)),
-    "history_item": Plan(
-        ("namespace", "item_id"),
-        ("text", "commit_name", "paths"),
-        ("item_key",),
-        ("item_key",),
-    ),
-    "history_path": Plan(("namespace", "path_key", "item_id"), (), ("path_key",), ("path_key",)),
-    "answer": Plan(
-        ("namespace", "answer_key"), ("body", "evidence"), ("answer_key",), ("answer_key",)
-    ),
-    "gap": Plan(
-        ("namespace", "gap_id"),
-        ("question", "details", "closed_by"),
-        ("question_key", "conversation_id"),
-        ("question_key",),
-    ),
-    "trace": Plan(("namespace", "trace_id"), ("question", "body", "seen"), digests=("seen",)),
-    "session_job": Plan(("namespace", "job_id"), (), ("conversation_id",)),
-    "extraction": Plan(
-        ("namespace", "conversation_id"),
-        ("content_hash",),
-        ("conversation_id",),
-        ("content_hash",),
-    ),
-    "fact_turn": Plan(
-        ("namespace", "record_id", "conversation_id", "position"),
-        ("turn_hash",),
-        ("conversation_id",),
-        ("turn_hash",),
-    ),
-    "token": Plan(("namespace", "token_id"), ("name", "scopes"), ("token_hash",), ("token_hash",)),
-}
+# The same for values that are bound to the rest of their row.
+_OF_ROW: Final = "2"
 
 
 class Sealer(Protocol):
@@ -162,8 +52,12 @@ class Sealer(Protocol):
         """The row as it is stored. It must have the primary key; other columns may be missing."""
         ...
 
-    def open_row(self, table: str, row: Row) -> dict[str, Any]:
-        """The row as it was given. It must have the primary key, as stored."""
+    def open_row(self, table: str, row: Row, only: Collection[str] | None = None) -> dict[str, Any]:
+        """The row as it was given. It must have the primary key, as stored.
+
+        A row that has its anchor must have all columns of its plan. `only` are those to open, if
+        not all; whether the row is whole is looked at all the same.
+        """
         ...
 
     def lookup(self, column: str, namespace: str, value: str) -> str:
@@ -187,15 +81,19 @@ def open_rows(
     columns: Sequence[str],
     namespace: str,
     rows: Sequence[tuple[Any, ...]],
+    only: Collection[str] | None = None,
 ) -> Sequence[tuple[Any, ...]]:
-    """Rows of these columns, opened. The primary key, but for the namespace, is among them."""
+    """Rows of these columns, opened. The primary key, but for the namespace, is among them.
+
+    `only` are the columns to open, if not all: the others come as they are stored.
+    """
     if not sealer.sealed:
         # Where one row is clear all are: a conversion changes them in one transaction.
         for row in rows[:1]:
             sealer.open_row(table, dict(zip(columns, row, strict=True), namespace=namespace))
         return rows
     opened = [
-        sealer.open_row(table, dict(zip(columns, row, strict=True), namespace=namespace))
+        sealer.open_row(table, dict(zip(columns, row, strict=True), namespace=namespace), only)
         for row in rows
     ]
     return [tuple(row[column] for column in columns) for row in opened]
@@ -218,7 +116,7 @@ class Clear:
         """The row itself."""
         return dict(row)
 
-    def open_row(self, table: str, row: Row) -> dict[str, Any]:
+    def open_row(self, table: str, row: Row, only: Collection[str] | None = None) -> dict[str, Any]:
         """The row itself; `MissingKey` for one of a sealed home."""
         for column in PLANS[table].digests:
             if looks_sealed(row.get(column)):
@@ -252,14 +150,19 @@ CLEAR = Clear()
 
 
 class Sealed:
-    """Seals and opens rows with keys derived from one data key."""
+    """Seals and opens rows with keys derived from one data key.
+
+    `older` also opens rows from before rows had anchors, which are not bound to the rest of their
+    row: for the conversion of such a home alone.
+    """
 
     sealed = True
 
-    def __init__(self, keys: Keys, guard: Guard | None = None) -> None:
+    def __init__(self, keys: Keys, guard: Guard | None = None, *, older: bool = False) -> None:
         self._cipher = keys.cipher("records")
         self._finder = Finder(keys.of("lookup", 64))
         self._guard = guard
+        self._older = older
 
     def check(self) -> None:
         """Raise `SealChanged` when the home has no longer this data key."""
@@ -267,33 +170,35 @@ class Sealed:
             self._guard.check()
 
     def seal_row(self, table: str, row: Row) -> dict[str, Any]:
-        """The row as it is stored; a column that is None stays None."""
+        """The row as it is stored; a column that is None stays None, unless it is `filled`."""
         plan, stored = PLANS[table], dict(row)
         for column in plan.lookup:
             if stored.get(column) is not None:
                 stored[column] = self.lookup(column, row["namespace"], stored[column])
         key = [stored[column] for column in plan.key]
         for column in plan.sealed:
-            value = stored.get(column)
-            if value is None:
-                continue
-            bound = binding(_VERSION, table, column, *key)
-            if isinstance(value, str):
-                stored[column] = self._cipher.seal_text(value, bound)
-            else:
-                stored[column] = self._cipher.seal(bytes(value), bound)
+            if column in stored and column != plan.anchor:
+                stored[column] = self._seal(plan, column, stored[column], (table, column, *key))
+        if plan.anchor in stored:
+            # Last: it is bound to what the others have become.
+            column = plan.anchor
+            rest = (table, column, *key, _rest_of(plan, stored))
+            stored[column] = self._seal(plan, column, stored[column], rest)
         return stored
 
-    def open_row(self, table: str, row: Row) -> dict[str, Any]:
-        """The row as it was given. `Tampered` when a column was changed, moved or is not sealed."""
+    def open_row(self, table: str, row: Row, only: Collection[str] | None = None) -> dict[str, Any]:
+        """The row as it was given.
+
+        `Tampered` when a column was changed, emptied, moved or is not sealed.
+        """
         plan, opened = PLANS[table], dict(row)
-        key = [row[column] for column in plan.key]
+        key = tuple(row[column] for column in plan.key)
         for column in plan.sealed:
-            value = row.get(column)
-            if value is not None:
-                opened[column] = self._open(table, column, key, value)
+            wanted = only is None or column in only or column == plan.anchor
+            if wanted and column in row:
+                opened[column] = self._open(table, plan, column, key, row)
         for column in plan.lookup:
-            if row.get(column) is not None:
+            if row.get(column) is not None and (only is None or column in only):
                 opened[column] = self.found(column, row["namespace"], row[column])
         return opened
 
@@ -310,6 +215,7 @@ class Sealed:
         self, table: str, column: str, namespace: str
     ) -> Callable[[Sequence[str | int], ValueT], ValueT]:
         """A function that opens one column of many rows. `key` is the key after the namespace."""
+        assert column != PLANS[table].anchor, "an anchor opens with its whole row alone"
         start, what = binding(_VERSION, table, column, namespace), f"{table}.{column}"
         cipher = self._cipher
         # Of many rows only the owner differs; putting a binding together takes as long as opening.
@@ -327,10 +233,77 @@ class Sealed:
 
         return open_one
 
-    def _open(self, table: str, column: str, key: list[Any], value: Any) -> str | bytes:
-        bound, what = binding(_VERSION, table, column, *key), f"{table}.{column} of {key[1:]}"
+    def _seal(self, plan: Plan, column: str, value: Any, place: tuple[Any, ...]) -> Any:
+        if value is None and column not in plan.filled:
+            return None
+        anchor = column == plan.anchor
+        if value is None:
+            bound = binding(_OF_ROW, "nothing", *place)
+            return self._cipher.seal_text("", bound, NOTHING_PREFIX)
+        bound = binding(_OF_ROW if anchor else _VERSION, *place)
         if isinstance(value, str):
-            return self._cipher.open_text(value, bound, what)
+            return self._cipher.seal_text(value, bound, ANCHOR_PREFIX if anchor else TEXT_PREFIX)
+        return self._cipher.seal(bytes(value), bound)
+
+    def _open(
+        self, table: str, plan: Plan, column: str, key: tuple[Any, ...], row: Row
+    ) -> str | bytes | None:
+        value, what = row[column], f"{table}.{column} of {list(key[1:])}"
+        anchor = column == plan.anchor
+        if self._older and _is_older(plan, column, value):
+            return self._open_older(plan, column, value, (table, column, *key), what)
+        place = (table, column, *key, _rest_of(plan, row)) if anchor else (table, column, *key)
+        if isinstance(value, str):
+            if column in plan.filled and value.startswith(NOTHING_PREFIX):
+                bound = binding(_OF_ROW, "nothing", *place)
+                self._cipher.open_text(value, bound, what, NOTHING_PREFIX)
+                return None
+            bound = binding(_OF_ROW if anchor else _VERSION, *place)
+            prefix = ANCHOR_PREFIX if anchor else TEXT_PREFIX
+            return self._cipher.open_text(value, bound, what, prefix)
         if isinstance(value, bytes | memoryview):
-            return self._cipher.open(bytes(value), bound, what)
-        raise Tampered(what, "it is not sealed, in a home where everything is")
+            return self._cipher.open(bytes(value), binding(_VERSION, *place), what)
+        if value is None and plan.anchor and not anchor and column not in plan.filled:
+            # Whether it may be empty is what the anchor says.
+            return None
+        reason = "it was emptied" if value is None else "it is not sealed"
+        raise Tampered(what, f"{reason}, in a home where everything is sealed")
+
+    def _open_older(
+        self, plan: Plan, column: str, value: str | None, place: tuple[Any, ...], what: str
+    ) -> str | None:
+        if value is None or column in plan.late:
+            return value
+        return self._cipher.open_text(value, binding(_VERSION, *place), what)
+
+
+def _rest_of(plan: Plan, row: Row) -> str:
+    """What an anchor is bound to beside its place: lookups as stored, clear columns, what is empty.
+
+    One ASCII string that no other row state has.
+    """
+    given = [row.get(column) for column in plan.lookup]
+    given += [_as_any_database(row.get(column)) for column in plan.bound]
+    given += [
+        row.get(column) is None
+        for column in plan.sealed
+        if column != plan.anchor and column not in plan.filled
+    ]
+    return ascii(given)
+
+
+def _as_any_database(value: Any) -> Any:
+    """A cell in the one form of it: databases give 1, True and 1.0 for one another."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else float(value)
+    return int(value) if isinstance(value, int) else value
+
+
+def _is_older(plan: Plan, column: str, value: Any) -> bool:
+    """Whether a cell is as it was written before rows had anchors."""
+    if column != plan.anchor and column not in plan.filled:
+        return False
+    newer = (ANCHOR_PREFIX, NOTHING_PREFIX)
+    if column in plan.filled and value is None:
+        return True
+    return column == plan.anchor and isinstance(value, str) and not value.startswith(newer)

@@ -1,4 +1,4 @@
-"""A whole home from one form into another: clear to sealed, sealed to clear, key to key.
+"""A whole home from one form into another: clear, sealed, other keys, a newer form of rows.
 
 In: a `Home`. Out: the same home in the other form. The marker says what is under way before
 anything changes; whoever opens the home after a crash finishes it. Truth changes in one
@@ -17,7 +17,7 @@ from typing import Any
 from anaphora.errors import EncryptionError, InvalidInput, StoreError
 from anaphora.store.escaping import escape, unescape
 from anaphora.store.sealing import marker as markers
-from anaphora.store.sealing.columns import PLANS, Plan, Sealer
+from anaphora.store.sealing.columns import Sealer
 from anaphora.store.sealing.convert_threads import convert_folder
 from anaphora.store.sealing.home import (
     Home,
@@ -31,7 +31,10 @@ from anaphora.store.sealing.home import (
     sealing_of,
     wrap_next,
 )
+from anaphora.store.sealing.left import left_in_clear
 from anaphora.store.sealing.marker import Marker
+from anaphora.store.sealing.plans import PLANS, Plan
+from anaphora.store.sealing.renewing import renew
 from anaphora.values import ThreadProblem
 
 __all__ = ["Converted", "Progress", "decrypt", "encrypt", "rekey", "resume"]
@@ -42,11 +45,15 @@ _BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What a conversion did. `problems` are files that could not be opened; they were kept."""
+    """What a conversion did. `problems` are files that could not be opened; they were kept.
+
+    `left_in_clear` are files and folders in a home that is sealed now which are not ours.
+    """
 
     rows: int = 0
     threads: int = 0
     problems: tuple[ThreadProblem, ...] = ()
+    left_in_clear: tuple[str, ...] = ()
 
 
 def encrypt(home: Home, kept: Kept = "keychain", progress: Progress | None = None) -> Converted:
@@ -79,10 +86,20 @@ def rekey(home: Home, progress: Progress | None = None) -> Converted:
 
 
 def resume(home: Home) -> Sealing:
-    """Finish a conversion that was interrupted, and open the home."""
+    """Finish a conversion that was interrupted, seal older rows anew, and open the home."""
     with home.locked():
         marker = markers.read(home.root)
         if marker is not None and marker.state != "sealed":
+            _run(home, marker, None)
+            marker = markers.read(home.root)
+        if marker is not None and marker.older:
+            keys = load(home, marker)
+            # The newer version is said at once: an older program must not write here meanwhile.
+            marker = replace(
+                marker, state="renewing", version=markers.FORMAT, conversion=_number(home)
+            )
+            marker = markers.signed(marker, keys.of("marker"))
+            markers.write(home.root, marker)
             _run(home, marker, None)
     return open_home(home)
 
@@ -111,6 +128,10 @@ def _run(home: Home, marker: Marker, progress: Progress | None) -> Converted:
     """Do what the marker says, from wherever it stopped. The caller holds the home's lock."""
     tell = progress or _nobody
     source, target = _sides(home, marker)
+    if marker.state == "renewing":
+        rows = renew(home.truth, source.rows, target.rows, tell)
+        _finish(home, marker, target)
+        return Converted(rows)
     try:
         rows = _convert_truth(home.truth, source.rows, target.rows, marker.conversion, tell)
     except EncryptionError:
@@ -124,16 +145,20 @@ def _run(home: Home, marker: Marker, progress: Progress | None) -> Converted:
         problems += done.problems
     home.forget_index()
     _finish(home, marker, target)
-    return Converted(rows, threads, tuple(problems))
+    left = left_in_clear(home) if target.sealed else ()
+    return Converted(rows, threads, tuple(problems), left)
 
 
 def _sides(home: Home, marker: Marker) -> tuple[Sealing, Sealing]:
-    present = sealing_of(home, load(home, marker), guarded=False)
+    keys = load(home, marker)
+    present = sealing_of(home, keys, guarded=False, older=marker.older)
     clear = clear_sealing(home, guarded=False)
     if marker.state == "encrypting":
         return clear, present
     if marker.state == "decrypting":
         return present, clear
+    if marker.state == "renewing":
+        return present, sealing_of(home, keys, guarded=False)
     return present, sealing_of(home, load_next(home, marker), guarded=False)
 
 
@@ -201,7 +226,7 @@ def _convert_table(
     connection: Any, table: tuple[str, Plan], source: Sealer, target: Sealer, tell: Progress
 ) -> int:
     name, plan = table
-    columns = tuple(dict.fromkeys((*plan.key, *plan.sealed, *plan.lookup)))
+    columns = plan.columns
     changed = tuple(dict.fromkeys((*plan.sealed, *plan.lookup)))
     chosen = f"SELECT rowid, {', '.join(columns)} FROM {name}"  # noqa: S608 - our own names
     settings = ", ".join(f"{column} = ?" for column in changed)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from anaphora.store.sealing.columns import PLANS, Sealer
+from anaphora.store.sealing.columns import Sealer
+from anaphora.store.sealing.plans import PLANS
 
 if TYPE_CHECKING:
     from anaphora.store.sql.engine import Truth
@@ -17,11 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["refuse_another_form"]
 
 # A digest never holds a user's text: what looks sealed there can be nothing else.
-_ASKED: Final = {
-    table: tuple(dict.fromkeys((*plan.key, plan.digests[0])))
-    for table, plan in PLANS.items()
-    if plan.digests
-}
+_ASKED: Final = {table: plan.columns for table, plan in PLANS.items() if plan.digests}
 
 
 def refuse_another_form(truth: Truth, sealer: Sealer) -> None:

@@ -160,7 +160,7 @@ def open_home(home: Home, encrypt: bool | Kept | None = None) -> Sealing:
     `encrypt` makes a new home sealed (True: the key goes into the keychain; "file": into a file
     of the home, in clear); a sealed home opens as one whatever it says but False. `NoKeyringError`
     where there is no keychain, `MissingKey` or `WrongKey` where the key is not there,
-    `InvalidInput` for a home that has clear contents.
+    `InvalidInput` for a home that has clear contents. Rows of an older format are sealed anew.
     """
     marker = markers.read(home.root)
     if marker is None and not encrypt:
@@ -170,7 +170,7 @@ def open_home(home: Home, encrypt: bool | Kept | None = None) -> Sealing:
         raise InvalidInput("encrypt", False, "the home is sealed: decrypt it first")
     if marker is None:
         marker = _begin_sealed(home, "file" if encrypt == "file" else "keychain")
-    if marker.state != "sealed":
+    if marker.state != "sealed" or marker.older:
         from anaphora.store.sealing import convert
 
         return convert.resume(home)
@@ -183,10 +183,13 @@ def clear_sealing(home: Home, *, guarded: bool) -> Sealing:
     return Sealing(Clear(guard), guard=guard)
 
 
-def sealing_of(home: Home, keys: Keys, *, guarded: bool) -> Sealing:
-    """How a home with these keys is written; `guarded` watches whether it keeps them."""
+def sealing_of(home: Home, keys: Keys, *, guarded: bool, older: bool = False) -> Sealing:
+    """How a home with these keys is written; `guarded` watches whether it keeps them.
+
+    `older` opens rows of an older format, too: for conversions.
+    """
     guard = Guard(home.root, keys.check) if guarded else None
-    return Sealing(Sealed(keys, guard), keys, guard)
+    return Sealing(Sealed(keys, guard, older=older), keys, guard)
 
 
 def new_marker(home: Home, kept: Kept, state: markers.State, conversion: int = 0) -> Marker:

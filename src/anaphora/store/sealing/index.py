@@ -6,7 +6,9 @@ It never knows what the index does with them.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
+import zlib
 from typing import Protocol
 
 from anaphora.store.sealing.cipher import Finder, binding
@@ -45,6 +47,13 @@ class IndexSealer(Protocol):
         """The text behind a `name`. `Tampered` for what is none."""
         ...
 
+    def check(self, kind: str, key: bytes, data: bytes) -> int:
+        """A number of up to 64 bits that stands for what is kept in the clear, with sign.
+
+        In a sealed home only who has the key can make one.
+        """
+        ...
+
     def seal(self, kind: str, key: bytes, data: bytes) -> bytes:
         """The stored form of a blob of this kind and key."""
         ...
@@ -73,6 +82,10 @@ class ClearIndex:
         """The text itself."""
         return stored.decode("utf-8", "surrogatepass")
 
+    def check(self, kind: str, key: bytes, data: bytes) -> int:
+        """CRC-32 of the data: against accidents."""
+        return zlib.crc32(data)
+
     def seal(self, kind: str, key: bytes, data: bytes) -> bytes:
         """The blob itself."""
         return data
@@ -94,6 +107,7 @@ class SealedIndex:
         self.mark = f"/sealed-{keys.check}"
         self.hash_key = keys.of("hashes")
         self._tokens = keys.of("tokens")
+        self._checks = keys.of("index_rows")
         self._cipher = keys.cipher("index")
         self._finder = Finder(keys.of("lookup", 64))
         self._namespace = namespace
@@ -113,6 +127,12 @@ class SealedIndex:
     def named(self, stored: bytes) -> str:
         """The text behind a keyed form."""
         return self._finder.open(stored.decode("latin-1"), self._name_bound, "name in the index")
+
+    def check(self, kind: str, key: bytes, data: bytes) -> int:
+        """Keyed BLAKE2b of namespace, kind, key and data, cut to 64 bits. About 1 µs."""
+        bound = b"%d:%b%b" % (len(key), self._bound(kind, key), data)
+        digest = hashlib.blake2b(bound, digest_size=8, key=self._checks).digest()
+        return int.from_bytes(digest, "little", signed=True)
 
     def seal(self, kind: str, key: bytes, data: bytes) -> bytes:
         """The sealed blob, 28 bytes longer."""

@@ -25,6 +25,7 @@ LABELS = {
     "records": b"anaphora/records/v1",
     "threads": b"anaphora/threads/v1",
     "index": b"anaphora/index/v1",
+    "index_rows": b"anaphora/index_rows/v1",
     "lookup": b"anaphora/lookup/v1",
     "tokens": b"anaphora/tokens/v1",
     "hashes": b"anaphora/hashes/v1",

@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 __all__ = ["MARKER", "Marker", "Place", "State", "place_of", "read", "remove", "signed", "write"]
 
 MARKER = "sealed.json"
-FORMAT = 1
-State = Literal["sealed", "encrypting", "decrypting", "rekeying"]
-_STATES = ("sealed", "encrypting", "decrypting", "rekeying")
+FORMAT = 2
+"""The format of sealed rows: 2 since a row's anchor is bound to the whole row."""
+State = Literal["sealed", "encrypting", "decrypting", "rekeying", "renewing"]
+_STATES = ("sealed", "encrypting", "decrypting", "rekeying", "renewing")
 _TEMPORARY_KEY = "1" * 24
 
 Place = tuple[int, int, int, int] | None
@@ -47,7 +48,8 @@ class Marker:
     `home` is the id of the home; `kept` is where the master key is; `generation` counts master
     keys. `wrapped` is the data key, sealed by the master key, and `check` identifies it; `next`
     and `next_check` are those of the data key that a deep rotation moves to. `conversion` is the
-    number of the conversion under way, 0 for none. `mac` covers all the rest.
+    number of the conversion under way, 0 for none. `version` is the format of the rows; an older
+    one is renewed when the home is opened ("renewing"). `mac` covers all the rest.
     """
 
     home: str
@@ -66,6 +68,11 @@ class Marker:
     def key_name(self) -> str:
         """The name under which the master key is kept."""
         return f"{self.home}.{self.generation}"
+
+    @property
+    def older(self) -> bool:
+        """Whether there can be rows of an older format."""
+        return self.version < FORMAT or self.state == "renewing"
 
 
 def place_of(home: Path) -> Place:
@@ -91,7 +98,7 @@ def read(home: Path) -> Marker | None:
         raise translate(error, "read", path) from error
     except (ValueError, TypeError) as error:
         raise Tampered(str(path), "it is not what this program wrote") from error
-    if marker.version != FORMAT:
+    if marker.version not in range(1, FORMAT + 1):
         raise StoreError("open", path, f"its format {marker.version} is newer than this program")
     if marker.state not in _STATES or marker.kept not in {"keychain", "file"}:
         raise Tampered(str(path), "it is not what this program wrote")

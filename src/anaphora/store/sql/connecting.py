@@ -57,6 +57,7 @@ def open_sqlite(path: Path) -> Engine:
         max_overflow=-1,
     )
     event.listen(engine, "begin", _begin_sqlite)
+    event.listen(engine, "connect", lambda _, made: made.info.update(files=sqlite.files_of(path)))
     return _prepared(engine, str(path))
 
 

@@ -110,15 +110,19 @@ class Truth:
 
         So the order of sequence numbers is the order of commits. When it returns, the change is
         on the disk; when the body raises, nothing of it is, and no number is lost. `ReadOnly`,
-        `DiskFull` or `StoreError` when the database refuses.
+        `DiskFull` or `StoreError` when the database refuses, and `StoreError` where its file was
+        deleted or replaced while it was open.
         """
         with self._turn(), ExitStack() as stack:
             from anaphora.store.sql import heads
 
             change = self._begun(stack, namespace)
+            opened = change.connection.info
             yield change
             if change.changed:
                 heads.advance(change.connection, namespace, change.seq)
+        if self.path is not None:
+            _refuse_other_files(self.path, opened)
 
     def version(self, namespace: str) -> int:
         """The last sequence number committed in `namespace`, 0 before the first write."""
@@ -266,6 +270,19 @@ class Truth:
             self._engine = self._reader = None
             self._opening, self._writing = threading.RLock(), threading.Lock()
             self._process = os.getpid()
+
+
+def _refuse_other_files(path: Path, opened: dict[Any, Any]) -> None:
+    """`StoreError` where what was just committed stands in a file that nobody can open again."""
+    database, log = opened["files"]
+    files = sqlite.files_of(path)
+    # The log can be made by the first write of a connection, and then stays while that is open.
+    opened["files"] = database, log or files[1]
+    if files != opened["files"]:
+        reason = (
+            "its file was deleted or replaced meanwhile: this change may be lost; open it again"
+        )
+        raise StoreError("write", path, reason)
 
 
 def _is_current(reader: sqlite.Reader) -> bool:

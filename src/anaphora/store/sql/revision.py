@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["REVISION", "REVISION_TABLE", "is_older"]
 
-REVISION = "0006"
+REVISION = "0007"
 REVISION_TABLE = "anaphora_schema"
 
 

@@ -173,7 +173,8 @@ entity_alias = Table(
     clear("namespace"),
     lookup("alias_key", needed=True),
     clear("entity_id"),
-    clear("kind"),
+    # A label of ours; sealed, it ties the name to the entity.
+    sealed("kind", needed=True),
     clear("seq", BigInteger),
     PrimaryKeyConstraint("namespace", "alias_key", "entity_id", name="entity_alias_pk"),
     _goes_with("entity_alias_of", "entity_id", "entity", "entity_id"),

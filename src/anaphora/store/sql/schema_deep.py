@@ -96,7 +96,8 @@ session_job = Table(
     clear("job_id"),
     clear("seq", BigInteger),
     lookup("conversation_id"),
-    clear("kind"),
+    # A label of ours; sealed, it ties the conversation to the job.
+    sealed("kind", needed=True),
     moment("made_at"),
     clear("attempts", Integer),
     PrimaryKeyConstraint("namespace", "job_id", name="session_job_pk"),

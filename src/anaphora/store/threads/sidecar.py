@@ -26,11 +26,12 @@ __all__ = ["ConversationNote", "Sidecar", "TurnNote", "notes_of"]
 # The same columns in the same order from both tables, so that one function reads the rows. Where
 # a place is in both, the living note comes last and wins; so does the later of two equals.
 _NOTES = """
-SELECT conversation_id, position, turn_hash, speaker, source, source_key, message_key,
+SELECT conversation_id, position, turn_hash, speaker, source, source_key, message_key, chat_key,
        0 AS forgotten, '' AS identity_key, seq
   FROM turn_note WHERE namespace = :namespace AND {where}
 UNION ALL
-SELECT conversation_id, position, NULL, NULL, source, source_key, message_key, 1, identity_key, seq
+SELECT conversation_id, position, NULL, NULL, source, source_key, message_key, chat_key,
+       1, identity_key, seq
   FROM forgotten_turn WHERE namespace = :namespace AND {where}
 ORDER BY forgotten DESC, seq
 """
@@ -42,6 +43,7 @@ _NOTE_COLUMNS = (
     "source",
     "source_key",
     "message_key",
+    "chat_key",
     "forgotten",
     "identity_key",
 )
@@ -227,14 +229,15 @@ class Sidecar:
     def _note(self, row: tuple[Any, ...]) -> TurnNote:
         stored = dict(zip(_NOTE_COLUMNS, row, strict=False), namespace=self.namespace)
         forgotten = bool(stored["forgotten"])
-        if not forgotten:
-            del stored["identity_key"]
+        # What the other table has a column for says nothing here.
+        for name in ("turn_hash", "speaker") if forgotten else ("identity_key",):
+            del stored[name]
         opened = self._sealer.open_row("forgotten_turn" if forgotten else "turn_note", stored)
         return TurnNote(
             opened["conversation_id"],
             opened["position"],
-            opened["turn_hash"] or "",
-            opened["speaker"],
+            opened.get("turn_hash") or "",
+            opened.get("speaker"),
             opened["source"],
             opened["source_key"],
             opened["message_key"],

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from anaphora.errors import Tampered
 from anaphora.store.sealing.columns import Sealer, open_rows
 from anaphora.store.threads.gojson import Document
 from anaphora.store.threads.gotime import nanoseconds, read_time, sound_time
@@ -26,7 +27,8 @@ __all__ = ["SqlThreadReader", "StoredThread"]
 _TURNS = """
 SELECT t.stamp, t.turn_count, t.title, t.updated_text,
        u.position, u.role, u.text, u.ts_text, u.intent_id, u.turn_hash, u.stamp,
-       n.turn_hash, n.speaker, n.source
+       n.turn_hash, n.speaker, n.source, n.source_key, n.message_key, n.chat_key,
+       t.opening, t.deleted
   FROM thread t
   LEFT JOIN turn u ON u.namespace = t.namespace AND u.conversation_id = t.conversation_id
        AND u.position >= {start}
@@ -49,7 +51,7 @@ SELECT conversation_id, stamp, turn_count, deleted FROM thread
 # is noticed: there no number is as high.
 _LISTED = """
 SELECT t.conversation_id, t.seq, t.deleted, t.turn_count, t.title, t.updated_text, t.opening,
-       f.text, l.text
+       f.text, l.text, t.stamp
   FROM thread t
   LEFT JOIN turn f ON f.namespace = t.namespace AND f.conversation_id = t.conversation_id
        AND f.position = t.opening
@@ -65,7 +67,11 @@ SELECT conversation_id, position, ts_text FROM turn
 """
 _STEP = 4096
 _TURN = ("conversation_id", "position", "role", "text", "ts_text", "intent_id", "turn_hash")
-_NOTE = ("conversation_id", "position", "turn_hash", "speaker", "source")
+_HEAD = ("stamp", "turn_count", "title", "updated_text", "opening", "deleted")
+_NOTE = (
+    "conversation_id", "position", "turn_hash", "speaker", "source", "source_key", "message_key",
+    "chat_key",
+)  # fmt: skip
 _IDS = "SELECT conversation_id FROM thread WHERE namespace = :namespace AND deleted = 0"
 
 
@@ -147,10 +153,11 @@ class SqlThreadReader:
         rows = self._rows(statement, conversation_id=stored_id, number=number)
         if not rows:
             return None
-        stamp, count, title, updated = rows[0][:4]
-        head = self._opened("thread", stored_id, title=title, updated_text=updated)
+        given = dict(zip(_HEAD, (*rows[0][:4], *rows[0][-2:]), strict=True))
+        head, stamp, count = self._opened("thread", stored_id, **given), *rows[0][:2]
         updated_text = sound_time(head["updated_text"])
         rows = [row for row in rows if row[4] is not None]
+        self._refuse_gaps(rows, number if statement is _FROM else max(0, count - number), count)
         return StoredThread(
             Thread(
                 conversation_id=conversation_id,
@@ -164,6 +171,11 @@ class SqlThreadReader:
             stamp=stamp,
             stamps=tuple(row[10] for row in rows),
         )
+
+    def _refuse_gaps(self, rows: Sequence[tuple[Any, ...]], start: int, count: int) -> None:
+        """`Tampered` where a sealed conversation lacks turns: its head says how many there are."""
+        if self._sealer.sealed and [row[4] for row in rows] != list(range(start, count)):
+            raise Tampered("conversation", "turns of it are missing")
 
     def _turns(self, stored_id: str, rows: Sequence[tuple[Any, ...]]) -> Iterator[Turn]:
         told = self._speakers(stored_id, rows) if self._notes else {}
@@ -181,14 +193,15 @@ class SqlThreadReader:
         self, stored_id: str, rows: Sequence[tuple[Any, ...]]
     ) -> dict[int, tuple[str, str | None, str | None]]:
         """Hash, speaker and source of each noted turn, by its place."""
-        given = [(stored_id, row[4], *row[11:14]) for row in rows if row[11] is not None]
+        given = [(stored_id, row[4], *row[11:17]) for row in rows if row[11] is not None]
         notes = open_rows(self._sealer, "turn_note", _NOTE, self._namespace, given)
-        return {place: (digest, speaker, source) for _, place, digest, speaker, source in notes}
+        return {place: (digest, speaker, source) for _, place, digest, speaker, source, *_ in notes}
 
     def _summary(self, conversation_id: str, row: tuple[Any, ...]) -> tuple[int, ThreadSummary]:
-        _, _, _, count, title, updated, opening, first, last = row
+        _, _, deleted, count, title, updated, opening, first, last, stamp = row
         stored_id = row[0]
-        head = self._opened("thread", stored_id, title=title, updated_text=updated)
+        given = dict(zip(_HEAD, (stamp, count, title, updated, opening, deleted), strict=True))
+        head = self._opened("thread", stored_id, **given)
         updated_text = sound_time(head["updated_text"])
         when = read_time(updated_text)
         document = Document(conversation_id, head["title"], updated=updated_text)

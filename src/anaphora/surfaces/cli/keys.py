@@ -89,6 +89,8 @@ def _show(done: keys.Converted, as_json: bool, line: str) -> None:
     out.print(line)
     for problem in done.problems:
         out.print(Text(visible(f"  kept as it is: {problem}"), "yellow"))
+    for left in done.left_in_clear:
+        out.print(Text(visible(f"  not ours, left in clear: {left}"), "yellow"))
 
 
 @app.command("export")
