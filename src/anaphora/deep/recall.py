@@ -17,8 +17,9 @@ from anaphora.deep.evidence.scoped import NamespaceEvidence, ScopedEvidence
 from anaphora.deep.evidence.snapshot import TOP, Snapshot, snapshot
 from anaphora.deep.evidence.watched import Seen, WatchedEvidence
 from anaphora.deep.kept.answers import AnswerCache, Asked
+from anaphora.deep.kept.secrets import Secrets
 from anaphora.deep.kept.traces import Traces
-from anaphora.deep.reading import folded, says_nothing
+from anaphora.deep.reading import question_form, says_nothing
 from anaphora.deep.shortcut import Weighed, best_evidence, shortcut, shown, weigh
 from anaphora.deep.tools import Models
 from anaphora.deep_values import Budget, DeepAnswer, DeepStep, Scope
@@ -75,9 +76,9 @@ class DeepRecall:
         models = self.models()
         lane = WatchedEvidence.over(self.lane)
         scoped = lane.within(scope, conversation_id, include_memory=include_memory)
-        asked = Asked(
-            question, scope, conversation_id, include_memory, models.names if models else ()
-        )
+        names = models.names if models else ()
+        secrets = Secrets.of(question)
+        asked = Asked(question, scope, conversation_id, include_memory, names, secrets)
         if models is not None:
             kept = self.answers.get(asked, scoped)
             if kept is not None:
@@ -124,8 +125,8 @@ class DeepRecall:
             degraded=scoped.degraded,
         )
         with self.rows.change() as work:
-            self.gaps.close_question(work, asked.question, [one.source.id for one in found])
-            self.traces.put(work, answer, seen)
+            self.gaps.close_question(work, asked, [one.source.id for one in found])
+            self.traces.put(work, answer, seen, asked.secrets)
         return answer
 
     def _without_model(self, asked: Asked, scoped: ScopedEvidence, seen: Seen) -> DeepAnswer:
@@ -199,19 +200,20 @@ class DeepRecall:
                 gap = self.gaps.register(work, asked_in, then)
                 answer = replace(answer, gap_id=gap.id)
             elif answer.supported and answer.answer:
-                self.gaps.close_question(work, asked.question, [s.id for s in answer.sources])
+                self.gaps.close_question(work, asked, [s.id for s in answer.sources])
             if reusable and answer.answer:
                 self.answers.put(work, asked, answer, then)
-            self.traces.put(work, answer, seen)
+            self.traces.put(work, answer, seen, asked.secrets)
         return answer
 
     def _placed(self, asked: Asked) -> Asked:
         """The question with the conversation in which it was stored: it goes when that goes."""
         if asked.conversation_id is not None:
             return asked
-        own = folded(asked.question)
+        own = question_form(asked.question)
         scoped = self.lane.within(_scope(asked), include_memory=False)
-        said = (one for one in scoped.search(asked.question, TOP) if folded(one.text) == own)
+        found = scoped.search(asked.question, TOP)
+        said = (one for one in found if question_form(one.text) == own)
         return replace(asked, conversation_id=next((one.conversation_id for one in said), None))
 
 

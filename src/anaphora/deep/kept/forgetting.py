@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from anaphora.deep.dreaming.gaps import question_key
 from anaphora.deep.evidence.origins import from_memories, from_turns, turn_hash
 from anaphora.deep.evidence.scoped import MEMORY
 from anaphora.deep.evidence.watched import Seen
 from anaphora.deep.kept.saved import from_json
 from anaphora.deep.kept.traces import Traces
-from anaphora.deep.reading import folded
+from anaphora.deep.reading import folded, question_form
 
 if TYPE_CHECKING:
     from anaphora.store.deep_rows import DeepRows, DeepWork
@@ -127,15 +126,15 @@ def _has_seen_gone(seen: Seen, conversation_id: str, turns: Sequence[Turn]) -> b
 
 
 def _drop_gaps(deep: DeepWork, sources: set[str], texts: Iterable[str]) -> None:
-    keys = {question_key(text) for text in texts}
+    words = {folded(text) for text in texts}
     for row in deep.find("gap"):
-        if sources & set(from_json(row["closed_by"])) or row["question_key"] in keys:
+        if sources & set(from_json(row["closed_by"])) or folded(row["question"]) in words:
             deep.drop("gap", {"gap_id": row["gap_id"]})
 
 
 def _drop_asked_there(deep: DeepWork, conversation_id: str, turns: Sequence[Turn]) -> None:
     """Gaps of questions asked in a conversation, or closed by turns of it, that are gone there."""
-    said = {folded(turn.text) for turn in turns}
+    said = {question_form(turn.text) for turn in turns}
     for row in deep.find("gap"):
         asked_there = row["conversation_id"] == conversation_id
         lost = asked_there and (not turns or _was_said(row["question"], said))
@@ -146,7 +145,7 @@ def _drop_asked_there(deep: DeepWork, conversation_id: str, turns: Sequence[Turn
 
 def _was_said(question: str, said: set[str]) -> bool:
     """Whether the thread has lost this question: others of it are there, redacted."""
-    return folded(question) not in said and any(folded(_REDACTED) in one for one in said)
+    return question_form(question) not in said and any(_REDACTED in one for one in said)
 
 
 def _is_gone(source: str, conversation_id: str, turns: Sequence[Turn]) -> bool:
