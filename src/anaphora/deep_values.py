@@ -38,9 +38,10 @@ BUDGET_LIMITS = ("iterations", "sub_calls", "tokens", "seconds", "dollars")
 class Budget:
     """What one deep question may spend at most. Each is checked before what would break it.
 
-    `seconds` is wall time of the whole, `execution_seconds` of one run of code, host calls
-    included. `dollars` None means no limit in money; where a model's price is unknown, only the
-    other limits hold.
+    `iterations` are the programs that the model may write and run; after the last one it is asked
+    once for an answer from what it has seen, unless it has submitted one. `seconds` is wall time of
+    the whole, `execution_seconds` of one run of code, host calls included. `dollars` None means no
+    limit in money; where a model's price is unknown, only the other limits hold.
     """
 
     iterations: int = 5
@@ -126,8 +127,9 @@ class DeepAnswer:
     """What deep recall found. `answer` is "" where nothing was found.
 
     `complete` is False when a limit ended it (`limit` says which one); `supported` is False when it
-    cites what does not exist, or nothing. Without a model `sources` are the best evidence and
-    `note` says so. `gap_id` is the blind spot that was registered.
+    cites what does not exist, or nothing. Without a model, or where it failed, `sources` are the
+    best evidence, and `note` and `degraded` say why. `gap_id` is the blind spot that was
+    registered.
     """
 
     question: str
@@ -166,7 +168,9 @@ class Gap:
 class Extracted:
     """What was taken out of a conversation: ids of memories, all with their turns as provenance.
 
-    `skipped` says why nothing was done ("unchanged", "too_short", "no_model", a limit's name).
+    `skipped` says why nothing was done ("unchanged", "too_short", "no_model") or what ended it
+    early: a limit's name, or "malformed" or "cut" for a reply of the model that could not be read.
+    What was not read is read the next time.
     """
 
     conversation_id: str
@@ -175,6 +179,11 @@ class Extracted:
     refused: tuple[str, ...] = ()
     skipped: str | None = None
     cost: CostSnapshot = field(default_factory=CostSnapshot)
+
+    @property
+    def unread(self) -> bool:
+        """Whether the model's reply was none that could be read."""
+        return self.skipped in {"malformed", "cut"}
 
 
 @dataclass(frozen=True, slots=True)

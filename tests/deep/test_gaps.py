@@ -20,9 +20,8 @@ from anaphora.errors import ModelError
         submits("NOT_FOUND"),
         submits("I could not find anything about that."),
         submits("Lapsang, I guess"),
-        "no code at all",
     ],
-    ids=["not found", "in words", "unsupported", "nothing"],
+    ids=["not found", "in words", "unsupported"],
 )
 def test_no_useful_answer_is_a_gap(tmp_path: Path, clock: Clock, said: str) -> None:
     """What was not found, in whatever words, is a gap of priority 0.85 for 7 days, once."""

@@ -190,7 +190,7 @@ def test_nothing_found_is_no_answer(ferrywell: Memory, said: str) -> None:
 
 
 @pytest.mark.promise("deep.extraction")
-def test_the_last_iteration_answers_from_what_was_seen(ferrywell: Memory) -> None:
+def test_the_last_word_is_an_answer_from_what_was_seen(ferrywell: Memory) -> None:
     """A model that never submits is asked for an answer, and sees outputs, sub-calls and hits."""
     sub = ScriptedModel(["jobs were evicted"])
     source = evidence_of(ferrywell).within("all_sessions").search("queue Redis SKIP LOCKED", 1)[0]
@@ -201,7 +201,7 @@ def test_the_last_iteration_answers_from_what_was_seen(ferrywell: Memory) -> Non
     assert result.unknown_ids == ("conv#9",)
     assert not result.complete
     assert result.limit == "iterations"
-    assert [step.kind for step in result.steps] == ["code"] * 4 + ["extraction"]
+    assert [step.kind for step in result.steps] == ["code"] * 5 + ["extraction"]
     shown = model.asked[-1][-1].text
     assert "SKIP LOCKED" in shown
     assert "jobs were evicted" in shown
@@ -215,18 +215,35 @@ def code_replies(source_id: str) -> list[str]:
         block('print("so:", llm_query("Why? " + best["text"]))'),
         "no code",
         block("print(len(hits))"),
+        block("print(hits[0]['score'])"),
         f'{{"answer": "Jobs were evicted.", "sources": ["{source_id}", "conv#9"]}}',
     ]
 
 
 @pytest.mark.promise("deep.extraction")
-def test_one_iteration_answers_from_the_first_hits(ferrywell: Memory) -> None:
-    """With one iteration no code runs: the answer comes from what the first searches found."""
-    model = ScriptedModel(['{"answer": "NOT_FOUND", "sources": []}'])
+def test_one_iteration_is_one_program(ferrywell: Memory) -> None:
+    """With one iteration one program runs, and the answer comes from what it and the seeds saw."""
+    model = ScriptedModel([block("print(6 * 7)"), '{"answer": "NOT_FOUND", "sources": []}'])
     result = loop_over(ferrywell, model).run(QUESTION, budget=Budget(iterations=1))
-    assert [step.kind for step in result.steps] == ["extraction"]
+    assert [step.kind for step in result.steps] == ["code", "extraction"]
     assert (result.answer, result.found, result.limit) == ("", False, "iterations")
-    assert result.evidence[0].id in model.asked[0][-1].text
+    told, last = model.asked[0][-1].text, model.asked[1][-1].text
+    assert "You have 1 iteration left, one block of code each" in told
+    assert "42" in last
+    assert result.evidence[0].id in last
+
+
+@pytest.mark.promise("deep.extraction")
+def test_the_model_is_told_how_many_programs_are_left(ferrywell: Memory) -> None:
+    """What the prompts count is what is run: five, and then the answer."""
+    model = ScriptedModel([*[block("print(1)")] * 5, '{"answer": "NOT_FOUND", "sources": []}'])
+    result = loop_over(ferrywell, model).run(QUESTION)
+    told = [asked[-1].text for asked in model.asked]
+    for left, text in zip((5, 4, 3, 2), told, strict=False):
+        assert f"You have {left} iterations left" in text
+    assert "You have 1 iteration left" in told[4]
+    assert "iteration" not in told[5]
+    assert sum(bool(step.code) for step in result.steps) == 5
 
 
 @pytest.mark.promise("deep.sub_calls")

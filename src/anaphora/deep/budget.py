@@ -87,12 +87,10 @@ class Meter:
         check_budget(self.budget)
         self._began = self.timer()
 
-    def begin_iteration(self) -> bool:
-        """Count one more iteration; True when it is the last one. Raises `OverBudget`."""
-        if self.iterations >= self.budget.iterations:
-            raise self._over("iterations", f"all {self.budget.iterations} iterations are used")
+    def begin_iteration(self) -> int:
+        """Count one more iteration; how many are left after it."""
         self.iterations += 1
-        return self.iterations == self.budget.iterations
+        return self.budget.iterations - self.iterations
 
     def seconds_left(self, *, to_the_end: bool = False) -> float:
         """Seconds until the limit; those kept for the last step only count with `to_the_end`."""

@@ -134,10 +134,14 @@ _MARK = re.compile(r"<(?=\s*/?\s*data\b)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """An answer as a model gave it in words: the ids are as it wrote them."""
+    """An answer as a model gave it in words: the ids are as it wrote them.
+
+    `formed` says that it was in a form that was asked for, and not just whatever the reply holds.
+    """
 
     answer: str
-    sources: tuple[str, ...]
+    sources: tuple[str, ...] = ()
+    formed: bool = True
 
 
 def system_prompt() -> str:
@@ -166,7 +170,7 @@ def first_prompt(
         [
             f"Question: {question}",
             f"It is {shown(now)}. In scope: {history[1]} turns in {session_count} sessions; "
-            f"history holds {history[0]} characters. You have {iterations} iterations.",
+            f"history holds {history[0]} characters. {_left(iterations)}",
             "Sessions, newest first"
             + (f" ({more} more by list_sessions)" if more > 0 else "")
             + ":",
@@ -255,7 +259,8 @@ def code_of(reply: str) -> tuple[str, str]:
 def read_extraction(reply: str) -> Extraction:
     """The answer in a reply that should be a JSON object, read as tolerantly as can be told.
 
-    Without an object, lines "Answer:" and "Sources:" count; without those, the words themselves.
+    Without an object, lines "Answer:" and "Sources:" count; without those, the words themselves
+    (`formed` is False), but none of a reply that is one more program.
     """
     for found in _objects(reply):
         if isinstance(found.get("answer"), str | int | float):
@@ -267,7 +272,9 @@ def read_extraction(reply: str) -> Extraction:
     )
     if labelled:
         return Extraction(labelled["answer"].strip(" \n\"'`*,"), _ids(labelled["ids"]))
-    return Extraction(code_of(reply)[0] or "", ())
+    thought, code = code_of(reply)
+    # The words around another program say what it is for: they are no answer.
+    return Extraction("" if code else thought, formed=False)
 
 
 def _hit(source: DeepSource) -> str:
@@ -277,11 +284,11 @@ def _hit(source: DeepSource) -> str:
 
 
 def _left(left: int) -> str:
-    if left == 1:
-        return (
-            "You have 1 iteration left, and it is for the answer alone: what you have seen counts."
-        )
-    return f"You have {left} iterations left, the last one for the answer alone."
+    many = "1 iteration" if left == 1 else f"{left} iterations"
+    return (
+        f"You have {many} left, one block of code each. Submit in one of them: after the last you "
+        "can only answer from what you have seen."
+    )
 
 
 def _cut(text: str, limit: int) -> str:

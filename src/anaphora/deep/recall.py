@@ -1,9 +1,9 @@
 """Deep recall: from a question to an answer with sources that exist, at a known cost.
 
 In: a question, a scope, a budget. Out: one `DeepAnswer`. The answer that is kept comes first, then
-the shortcut, then the loop; without a model, the best evidence and a word that says so. What could
-not be answered becomes a blind spot, and how an answer was found is kept as a trace. A model that
-fails is said in the answer; it raises only for bad arguments and for truth that cannot be used.
+the shortcut, then the loop; without a model, and where it fails, the best evidence and a word that
+says why. What could not be answered becomes a blind spot, and how an answer was found is kept as a
+trace. It raises only for bad arguments and for truth that cannot be used.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from anaphora.deep.shortcut import Weighed, best_evidence, shortcut, shown, weig
 from anaphora.deep.tools import Models
 from anaphora.deep_values import Budget, DeepAnswer, DeepStep, Scope
 from anaphora.errors import InvalidInput
+from anaphora.values import Degraded
 
 if TYPE_CHECKING:
     from anaphora.deep.loop import LoopResult, OnStep
@@ -33,8 +34,9 @@ if TYPE_CHECKING:
 __all__ = ["NO_MODEL", "QUESTION_CHARS", "DeepRecall", "Models"]
 
 QUESTION_CHARS: Final = 4_000
+EVIDENCE: Final = "this is the best evidence, not an answer"
 NO_MODEL: Final = (
-    "no model is configured: this is the best evidence, not an answer. Set ANAPHORA_MODEL (for "
+    f"no model is configured: {EVIDENCE}. Set ANAPHORA_MODEL (for "
     "example openai:gpt-4o-mini) and its key, or ANAPHORA_MODEL_URL for a server of your own, or "
     "open the memory with model=…"
 )
@@ -88,7 +90,7 @@ class DeepRecall:
         if found:
             return self._from_shortcut(asked, scoped, found, lane.seen, on_step)
         if models is None:
-            return self._without_model(asked, scoped, lane.seen)
+            return self._evidence(asked, scoped, lane.seen)
         return self._from_loop(asked, lane, scoped, models, budget, on_step)
 
     def answer(
@@ -129,7 +131,14 @@ class DeepRecall:
             self.traces.put(work, answer, seen, asked.secrets)
         return answer
 
-    def _without_model(self, asked: Asked, scoped: ScopedEvidence, seen: Seen) -> DeepAnswer:
+    def _evidence(
+        self,
+        asked: Asked,
+        scoped: ScopedEvidence,
+        seen: Seen,
+        failed: LoopResult | None = None,
+    ) -> DeepAnswer:
+        """The best evidence: without a model, or where a loop gave no answer of the model's."""
         then = snapshot(self.lane, scoped, asked.question)
         weighed = weigh(self.lane, scoped, asked.question, include_memory=asked.include_memory)
         sources = best_evidence(scoped, [one.source for one in weighed[:HITS]])
@@ -143,6 +152,18 @@ class DeepRecall:
             degraded=scoped.degraded,
         )
         blind = not weighed or weighed[0].confidence < UNLIKELY
+        if failed is not None:
+            why = _why_failed(failed.degraded)
+            # A model that could not be reached has not looked: that is no gap of the memory's.
+            blind = why is None
+            answer = replace(
+                answer,
+                steps=failed.steps,
+                cost=failed.cost,
+                limit=failed.limit,
+                note=f"{why or failed.note}; {EVIDENCE}",
+                degraded=tuple(dict.fromkeys((*failed.degraded, *scoped.degraded))),
+            )
         return self._kept(asked, (answer, then), seen, blind=blind, reusable=False)
 
     def _from_loop(
@@ -157,10 +178,10 @@ class DeepRecall:
         # Before: what is written while the model works may be what it has missed.
         then = snapshot(self.lane, scoped, asked.question)
         result = self._loop(lane, asked, models, budget, on_step)
+        if not result.answered:
+            return self._evidence(asked, scoped, lane.seen, result)
         answer = replace(_answer_of(asked.question, result, scoped), trace_id=self.ids())
-        # A model that could not be reached has not looked: that is no gap of the memory's.
-        failed = any(part.part == "model" for part in answer.degraded)
-        blind = not failed and not (answer.answer and answer.supported)
+        blind = not (answer.answer and answer.supported)
         reusable = answer.complete and answer.supported and not answer.degraded
         return self._kept(asked, (answer, then), lane.seen, blind=blind, reusable=reusable)
 
@@ -239,6 +260,11 @@ def _answer_of(question: str, result: LoopResult, scoped: ScopedEvidence) -> Dee
         note=note,
         degraded=result.degraded,
     )
+
+
+def _why_failed(degraded: Sequence[Degraded]) -> str | None:
+    """Why a model gave nothing, in words; None where it is not the model that failed."""
+    return next((one.reason for one in degraded if one.part == "model"), None)
 
 
 def _scope(asked: Asked) -> Scope:

@@ -176,13 +176,15 @@ class Dream:
         night.costs.append(answer.cost)
         failed = [part for part in answer.degraded if part.part == "model"]
         night.degraded += failed
+        # One that was heard to the end has looked, even if what it said is of no use.
+        looked = not failed or answer.steps[-1].kind == "extraction"
         if answer.supported and answer.answer:
             self._close(known, answer.sources, night, answer)
-        elif not failed:
+        elif looked:
             then = snapshot(self.recall.lane, scoped, question)
             with self.recall.rows.change() as work:
                 self.gaps.tried(work, known, then, models.names)
-        return not failed
+        return looked
 
     def _worth_asking(
         self, known: KnownGap, scoped: ScopedEvidence, queries: Iterable[str], models: Models
