@@ -180,6 +180,7 @@ PROMISES: dict[str, str] = {
     "deep.extraction": "D After its last program the model answers from what it has seen.",
     "deep.sub_calls": "D A question to the model that reads is asked once, however often it comes.",
     "deep.arguments": "D Host functions check every argument, in words that a model can act on.",
+    "deep.score": "S4 A search in the sandbox is one list on one scale, a chance of 0 to 1, in its order.",
     "deep.scopes": "S4 Deep recall sees the sessions of its scope, and nothing beyond.",
     "deep.data": "D What stands in a history is data: it closes no mark and commands nobody.",
     "deep.seeds": "S4 The first searches are several, of the question's own words, and no wildcard.",

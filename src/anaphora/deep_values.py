@@ -81,7 +81,11 @@ class CostSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class DeepSource:
-    """A turn or a memory that an answer stands on. `id` is "conversation#index" for a turn."""
+    """A turn or a memory that an answer stands on. `id` is "conversation#index" for a turn.
+
+    `score`, of what a search found, is the chance, 0 to 1, that what was asked for stands there,
+    or for a turn at most 5 turns beside it: one scale for both.
+    """
 
     kind: Literal["turn", "memory"]
     id: str

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from pathlib import Path
 
 import pytest
 from tests.processes import children, end
@@ -14,6 +16,7 @@ from anaphora.deep.sandbox.base import HostFunction
 from anaphora.deep_values import Budget, DeepStep
 from anaphora.errors import InvalidInput, ModelError
 
+from .conftest import ASKED
 from .deep_desk import block, evidence_of, loop_over
 
 QUESTION = "Why did we move the queue away from Redis?"
@@ -66,6 +69,36 @@ def test_a_sandbox_that_no_code_came_for_is_ended(ferrywell: Memory, first: Scri
     assert not any(step.code for step in result.steps)
     # Ending it means that it was told to: the kernel takes its time.
     assert end(children() - before)
+
+
+# The seed's own example, its filter as it stands there.
+SEED = """import json
+results = search("GCCRF implementation details", limit=20)
+gccrf = [r for r in results if r["score"] > 0.6]
+ordered = results == sorted(results, key=lambda r: -r["score"])
+print(json.dumps([[r["id"] for r in gccrf], len(results), ordered]))"""
+
+
+@pytest.mark.promise("deep.score")
+def test_a_program_can_choose_by_score(tmp_path: Path) -> None:
+    """`score > 0.6` leaves what is about it, turns and memories alike, and none of the chatter."""
+    with Memory.open(tmp_path, clock=lambda: ASKED) as memory:
+        store = memory.conversations
+        for number in range(12):
+            store.append_user("chat", f"Day {number}: more details on the ferry tomorrow.")
+        store.append_user("work", "Let us discuss the GCCRF implementation today.")
+        store.append_assistant("work", "The GCCRF implementation keeps its details in a table.")
+        kept = memory.remember("GCCRF implementation details are in docs/gccrf.md.").id
+        for text in ("Ada drinks lapsang.", "Rafi owns staging.", "Deploys are on Thursday."):
+            memory.remember(text)
+        assert memory.ready(60)
+        loop = loop_over(memory, [block(SEED), block(GIVE_UP)])
+        result = loop.run("What of GCCRF?", scope="all_sessions")
+    assert result.steps[0].error is None
+    found, seen, ordered = json.loads(result.steps[0].output)
+    assert set(found) == {"work#0", "work#1", f"memory:{kept}"}
+    assert seen > len(found)
+    assert ordered
 
 
 @pytest.mark.promise("deep.loop")

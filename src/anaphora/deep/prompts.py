@@ -46,7 +46,7 @@ EXAMPLES: Final = (
     # Look, then read around the best hit before answering.
     """hits = search("which database did we choose", limit=10)
 for h in hits[:5]:
-    print(h["id"], h["ts"], h["speaker"], h["text"][:200])
+    print(h["id"], h["score"], h["ts"], h["speaker"], h["text"][:200])
 best = [h for h in hits if h["kind"] == "turn"][0]
 for t in load_transcript(best["conversation"], max(0, best["index"] - 2), best["index"] + 4):
     print(t["id"], t["speaker"], t["text"][:300])""",
@@ -85,8 +85,10 @@ Names that are there:
 "conversation#index [time] who: text".
 - search(query, limit=20, since=None, until=None, speaker=None): list of dicts, best first, with \
 id, kind ("turn" or "memory"), text, speaker, ts (ISO time or ""), conversation, index, score. \
-since and until are ISO dates such as "2026-03-12". At most 100 results: to count or to find the \
-first, read every turn instead.
+score is one scale for both kinds, 0 to 1: the chance that what you search for stands there, or \
+for a turn at most 5 turns beside it; above 0.6 it is likely, below 0.2 it is not. since and \
+until are ISO dates such as "2026-03-12". At most 100 results: to count or to find the first, \
+read every turn instead.
 - list_sessions(limit=200, offset=0): list of dicts, newest first, with id, title, turns, first, \
 last, sittings (list of dicts start, ts: where somebody came back after hours).
 - load_transcript(id, start=0, end=None): list of dicts like those of search, the turns start to \

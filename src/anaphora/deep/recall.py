@@ -20,9 +20,9 @@ from anaphora.deep.kept.answers import AnswerCache, Asked
 from anaphora.deep.kept.secrets import Secrets
 from anaphora.deep.kept.traces import Traces
 from anaphora.deep.reading import question_form, says_nothing
-from anaphora.deep.shortcut import Weighed, best_evidence, shortcut, shown, weigh
+from anaphora.deep.shortcut import best_evidence, shortcut, shown
 from anaphora.deep.tools import Models
-from anaphora.deep_values import Budget, DeepAnswer, DeepStep, Scope
+from anaphora.deep_values import Budget, DeepAnswer, DeepSource, DeepStep, Scope
 from anaphora.errors import InvalidInput
 from anaphora.values import Degraded
 
@@ -86,7 +86,7 @@ class DeepRecall:
             if kept is not None:
                 _tell(on_step, kept.steps)
                 return kept
-        found = shortcut(lane, scoped, question, include_memory=include_memory)
+        found = shortcut(scoped, question)
         if found:
             return self._from_shortcut(asked, scoped, found, lane.seen, on_step)
         if models is None:
@@ -107,12 +107,12 @@ class DeepRecall:
         self,
         asked: Asked,
         scoped: ScopedEvidence,
-        found: Sequence[Weighed],
+        found: Sequence[DeepSource],
         seen: Seen,
         on_step: OnStep | None,
     ) -> DeepAnswer:
-        sources = best_evidence(scoped, [one.source for one in found])
-        said = ", ".join(f"{one.source.id} {one.confidence:.2f}" for one in found)
+        sources = best_evidence(scoped, found)
+        said = ", ".join(f"{one.id} {one.score or 0.0:.2f}" for one in found)
         step = DeepStep(0, "shortcut", thought=f"sure hits: {said}", output=shown(sources))
         _tell(on_step, (step,))
         answer = DeepAnswer(
@@ -127,7 +127,7 @@ class DeepRecall:
             degraded=scoped.degraded,
         )
         with self.rows.change() as work:
-            self.gaps.close_question(work, asked, [one.source.id for one in found])
+            self.gaps.close_question(work, asked, [one.id for one in found])
             self.traces.put(work, answer, seen, asked.secrets)
         return answer
 
@@ -140,8 +140,8 @@ class DeepRecall:
     ) -> DeepAnswer:
         """The best evidence: without a model, or where a loop gave no answer of the model's."""
         then = snapshot(self.lane, scoped, asked.question)
-        weighed = weigh(self.lane, scoped, asked.question, include_memory=asked.include_memory)
-        sources = best_evidence(scoped, [one.source for one in weighed[:HITS]])
+        weighed = scoped.weighed(asked.question)
+        sources = best_evidence(scoped, weighed[:HITS])
         answer = DeepAnswer(
             asked.question,
             "",
@@ -151,7 +151,7 @@ class DeepRecall:
             note=NO_MODEL,
             degraded=scoped.degraded,
         )
-        blind = not weighed or weighed[0].confidence < UNLIKELY
+        blind = not weighed or (weighed[0].score or 0.0) < UNLIKELY
         if failed is not None:
             why = _why_failed(failed.degraded)
             # A model that could not be reached has not looked: that is no gap of the memory's.

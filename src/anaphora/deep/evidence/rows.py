@@ -27,9 +27,9 @@ __all__ = [
     "Rows",
     "by_time",
     "is_called",
+    "lengths_of",
     "line_of",
     "memory_id",
-    "mixed",
     "newest_first",
     "of_hit",
     "rows_in_scope",
@@ -42,7 +42,7 @@ RECENT_SESSIONS: Final = 10
 HISTORY_TURN_CHARS: Final = 2_000
 
 MEMORY_SHARE: Final = 4
-"""Of so many results, one is a memory: a memory is a digest, and turns are what it stands on."""
+"""Of so many results, one at most is a memory: it is a digest, and turns are what it stands on."""
 
 _GAP: Final = " […] "
 
@@ -71,6 +71,13 @@ def rows_in_scope(view: TurnView, scope: str, conversation_id: str | None) -> Ro
     return rows[np.isin(view.table.conversation, newest)]
 
 
+def lengths_of(view: TurnView) -> dict[str, int]:
+    """How many turns each conversation has."""
+    table = view.table
+    counts = np.bincount(table.conversation, minlength=len(table.conversations)).tolist()
+    return dict(zip(table.conversations, counts, strict=True))
+
+
 def newest_first(view: TurnView, rows: Rows) -> list[int]:
     """Codes of the conversations of these rows, the one with the newest turn first."""
     table = view.table
@@ -96,7 +103,7 @@ def is_called(known: str, name: str) -> bool:
 
 
 def of_hit(hit: TurnHit) -> DeepSource:
-    """A recalled turn as a source."""
+    """A recalled turn as a source, without a score."""
     return DeepSource(
         kind="turn",
         id=turn_id(hit.conversation_id, hit.index),
@@ -105,21 +112,7 @@ def of_hit(hit: TurnHit) -> DeepSource:
         index=hit.index,
         role=hit.speaker or hit.role,
         ts=hit.ts if hit.ts.year > 1 else None,
-        score=hit.score,
     )
-
-
-def mixed(
-    turns: list[DeepSource], memories: list[DeepSource], limit: int
-) -> tuple[DeepSource, ...]:
-    """Both lists in their own order: their scores are not of one scale."""
-    out: list[DeepSource] = []
-    waiting = iter(memories)
-    for place, turn in enumerate(turns):
-        if place % (MEMORY_SHARE - 1) == 0:
-            out.extend(one for one in (next(waiting, None),) if one is not None)
-        out.append(turn)
-    return tuple([*out, *waiting][:limit])
 
 
 def line_of(turn: DeepSource) -> str:
