@@ -316,6 +316,7 @@ PROMISES: dict[str, str] = {
     "deep.secrets": "D A secret in a deep question is in no gap, trace or kept answer.",
     "deep.no_model": "D Without a model there is the best evidence and a plain word, no error.",
     "deep.model_fails": "D A model that fails or babbles is as none, and why comes first.",
+    "deep.cited": "D Ids that a model made up are quoted, escaped and short wherever they are named.",
     "deep.supported": "D An answer that cites what does not exist is not supported.",
     "deep.sealed": "D Questions, answers, gaps and traces of a sealed home stand nowhere in its files.",
     "cli.deep": "D deep, gaps, dream and extract work from the command line, traces included.",

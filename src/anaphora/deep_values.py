@@ -5,10 +5,12 @@ Nothing here reads a clock, a disk or the environment, and nothing here changes 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from anaphora.errors import InvalidInput
 from anaphora.values import Degraded
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
 Scope = Literal["recent_sessions", "current_session", "all_sessions"]
 GapStatus = Literal["open", "closed", "expired"]
 BUDGET_LIMITS = ("iterations", "sub_calls", "tokens", "seconds", "dollars")
+_WHOLE = {"iterations": 1, "sub_calls": 0, "tokens": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,8 @@ class Budget:
     `iterations` are the programs that the model may write and run; after the last one it is asked
     once for an answer from what it has seen, unless it has submitted one. `seconds` is wall time of
     the whole, `execution_seconds` of one run of code, host calls included. `dollars` None means no
-    limit in money; where a model's price is unknown, only the other limits hold.
+    limit in money; where a model's price is unknown, only the other limits hold. Raises
+    `InvalidInput` that names the field which cannot be a limit.
     """
 
     iterations: int = 5
@@ -50,6 +54,20 @@ class Budget:
     seconds: float = 120.0
     execution_seconds: float = 10.0
     dollars: float | None = 0.5
+
+    def __post_init__(self) -> None:
+        for name, least in _WHOLE.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                reason = f"expected a whole number, {least} or more"
+                raise InvalidInput(f"budget.{name}", value, reason)
+        for name in ("seconds", "execution_seconds", "dollars"):
+            value = getattr(self, name)
+            if name == "dollars" and value is None:
+                continue
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not math.isfinite(value) or value < 0:
+                raise InvalidInput(f"budget.{name}", value, "expected a number, 0 or more")
 
 
 @dataclass(frozen=True, slots=True)

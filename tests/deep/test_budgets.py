@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -272,12 +273,28 @@ def test_a_refused_answer_is_better_than_none(ferrywell: Memory) -> None:
 
 
 @pytest.mark.promise("deep.budgets")
-@pytest.mark.parametrize("name", ["iterations", "sub_calls", "tokens", "seconds", "dollars"])
+@pytest.mark.parametrize("name", [*BUDGET_LIMITS, "execution_seconds"])
 @pytest.mark.parametrize("value", [-1, float("nan"), "5", True, None])
-def test_a_budget_that_is_none(ferrywell: Memory, name: str, value: object) -> None:
-    """A limit that is not a number, or below zero, is refused by its name."""
+def test_a_budget_that_is_none(name: str, value: object) -> None:
+    """A limit that is not a number, or below zero, is refused by its name, as it is made."""
     if name == "dollars" and value is None:
         return
-    budget = replace(Budget(), **{name: value})  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match=f"budget.{name}"):
-        loop_over(ferrywell, []).run(QUESTION, budget=budget)
+        Budget(**{name: value})  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=f"budget.{name}"):
+        replace(Budget(), **{name: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.promise("deep.budgets")
+@pytest.mark.parametrize("value", [{}, {"iterations": 2}, 5, "cheap", Budget])
+def test_what_is_no_budget(tmp_path: Path, value: object) -> None:
+    """Whoever is given something else as a budget says so, with and without work to do."""
+    with Memory.open(tmp_path, embedder="hashing") as memory:
+        memory.conversations.append_user("c", "A thread.")
+        for ask in (
+            lambda: memory.deep_recall("Why?", budget=value),  # type: ignore[arg-type]
+            lambda: memory.extract("c", budget=value),  # type: ignore[arg-type]
+            lambda: memory.dream(budget=value),  # type: ignore[arg-type]
+        ):
+            with pytest.raises(InvalidInput, match=r"^budget: "):
+                ask()

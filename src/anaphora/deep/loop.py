@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from anaphora.deep import prompts
-from anaphora.deep.budget import LEAST_SECONDS, Meter, OverBudget
+from anaphora.deep.budget import LEAST_SECONDS, Meter, OverBudget, check_budget
 from anaphora.deep.evidence.scoped import NamespaceEvidence, ScopedEvidence
 from anaphora.deep.evidence.seeds import first_hits
 from anaphora.deep.host import Host, Submission
@@ -95,6 +95,7 @@ class DeepLoop:
         Raises `InvalidInput` for bad arguments, `MissingExtra` without the sandbox.
         """
         asked = checked_question(question)
+        check_budget(budget)
         meter = Meter(budget or Budget(), self.timer)
         evidence = self.evidence.within(scope, conversation_id, include_memory=include_memory)
         return _Search(self, asked, evidence, meter, on_step).run()

@@ -12,7 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from anaphora.deep.budget import check_budget
 from anaphora.deep.dreaming.gaps import Gaps
+from anaphora.deep.evidence.rows import named
 from anaphora.deep.evidence.scoped import NamespaceEvidence, ScopedEvidence
 from anaphora.deep.evidence.snapshot import TOP, Snapshot, snapshot
 from anaphora.deep.evidence.watched import Seen, WatchedEvidence
@@ -75,6 +77,7 @@ class DeepRecall:
     ) -> DeepAnswer:
         """Answer `question`; see `Memory.deep_recall`."""
         question = _checked(question)
+        check_budget(budget)
         models = self.models()
         lane = WatchedEvidence.over(self.lane)
         scoped = lane.within(scope, conversation_id, include_memory=include_memory)
@@ -246,7 +249,7 @@ def _answer_of(question: str, result: LoopResult, scoped: ScopedEvidence) -> Dee
     useful = result.found and not says_nothing(result.answer)
     note = result.note
     if unknown:
-        said = f"it cites what does not exist: {', '.join(unknown[:5])}"
+        said = f"it cites what does not exist: {named(unknown)}"
         note = f"{note}; {said}" if note else said
     return DeepAnswer(
         question,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, cast
 
-from anaphora.deep.budget import Meter, OverBudget
+from anaphora.deep.budget import Meter, OverBudget, check_budget
 from anaphora.deep.dreaming.extract_prompt import Fact, fact_prompt, read_facts
 from anaphora.deep.evidence.origins import EXTRACTED, bind
 from anaphora.deep.evidence.scoped import turn_id
@@ -76,6 +76,7 @@ class Extract:
         `NotFound`, `ModelError` when the model does not answer, and `StoreError` and its kinds.
         """
         check_id(conversation_id)
+        check_budget(budget)
         thread = self.conversations.get(conversation_id)
         if thread is None:
             raise NotFound("conversation", conversation_id)

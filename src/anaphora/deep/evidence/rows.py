@@ -5,6 +5,7 @@ In: a view of the index, hits. Out: rows, ids and sources. Pure.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +31,7 @@ __all__ = [
     "lengths_of",
     "line_of",
     "memory_id",
+    "named",
     "newest_first",
     "of_hit",
     "rows_in_scope",
@@ -40,6 +42,9 @@ __all__ = [
 MEMORY: Final = "memory:"
 RECENT_SESSIONS: Final = 10
 HISTORY_TURN_CHARS: Final = 2_000
+
+NAMED: Final = 5
+ID_CHARS: Final = 80
 
 MEMORY_SHARE: Final = 4
 """Of so many results, one at most is a memory: it is a digest, and turns are what it stands on."""
@@ -57,6 +62,12 @@ def turn_id(conversation_id: str, index: int) -> str:
 def memory_id(record_id: str) -> str:
     """The id by which a memory is cited: "memory:<id>"."""
     return MEMORY + record_id
+
+
+def named(ids: Sequence[str]) -> str:
+    """Ids that a model wrote, in a sentence of ours: quoted, escaped, and few and short enough."""
+    shown = ", ".join(repr(one[:ID_CHARS]) for one in ids[:NAMED])
+    return shown if len(ids) <= NAMED else f"{shown} and {len(ids) - NAMED} more"
 
 
 def rows_in_scope(view: TurnView, scope: str, conversation_id: str | None) -> Rows:
