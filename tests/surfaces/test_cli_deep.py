@@ -13,7 +13,6 @@ from typer.testing import CliRunner, Result
 
 from anaphora import Memory
 from anaphora.errors import ModelError
-from anaphora.surfaces.cli import deep as cli_deep
 from anaphora.surfaces.cli import output
 from anaphora.surfaces.cli.app import app
 
@@ -118,7 +117,7 @@ def test_facts_are_extracted_and_shown(run: Run, script: Script) -> None:
 
 
 @pytest.mark.promise("deep.extract_again", "deep.model_fails")
-def test_a_model_that_fails_has_a_code(run: Run, script: Script) -> None:
+def test_a_model_that_fails_has_a_code(run: Run, script: Script, tmp_path: Path) -> None:
     """`extract` says what was wrong with a reply, `dream` and `deep` with the model: none is 0."""
     script.said = "Sorry?"
     done = run("extract", "tea")
@@ -129,7 +128,7 @@ def test_a_model_that_fails_has_a_code(run: Run, script: Script) -> None:
     script.said = submits("NOT_FOUND")
     assert run("deep", TEA).exit_code == 0
     script.said = ModelError("scripted", "refused")  # type: ignore[assignment]
-    with cli_deep.opened(None) as memory:
+    with Memory.open(tmp_path / "home", embedder="hashing") as memory:
         memory.conversations.append_user("tea", "Ada drinks coffee in total, these days.")
     dreamt = run("dream")
     assert dreamt.exit_code == output.EXIT_PARTLY

@@ -164,7 +164,7 @@ class DeepRecall:
                 steps=failed.steps,
                 cost=failed.cost,
                 limit=failed.limit,
-                note=f"{why or failed.note}; {EVIDENCE}",
+                note=f"{(why or failed.note).rstrip('.')}; {EVIDENCE}",
                 degraded=tuple(dict.fromkeys((*failed.degraded, *scoped.degraded))),
             )
         return self._kept(asked, (answer, then), seen, blind=blind, reusable=False)
