@@ -23,9 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora import Memory
+from anaphora.deep.evidence.rows import of_hit
 from anaphora.deep.evidence.scoped import MEMORY
+from anaphora.deep.evidence.weighed import TURNS
 from anaphora.deep.reading import asks_about_the_whole
-from anaphora.deep.shortcut import LOOKED_AT, NEEDED, SURE, best_evidence
+from anaphora.deep.shortcut import NEEDED, SURE, best_evidence
 from anaphora.intake.importers.datasets import Haystack, read_dataset
 from anaphora.memory_values import NewMemory
 from anaphora.rank.confidence import (
@@ -122,11 +124,12 @@ def _ask(memory: Memory, clock: _Clock, form: str, haystack: Haystack) -> Iterat
             continue
         clock.now = question.now or conversation.turns[-1].ts or clock.now
         scoped = lane.within("all_sessions")
-        hits = scoped.search(question.text, LOOKED_AT)
+        hits = sorted(scoped.turn_hits(question.text, TURNS), key=lambda hit: -hit.score)[:TURNS]
         name = conversation.conversation_id
-        placed = tuple(Placed(h.score or 0.0, name, h.index or 0, len(texts)) for h in hits)
+        placed = tuple(Placed(h.score, name, h.index, len(texts)) for h in hits)
         right = tuple(any(abs(p.index - at) <= REACH for at in gold) for p in placed)
-        sure = [hit for hit, p in zip(hits, turn_confidence(placed), strict=True) if p >= SURE]
+        chances = zip(hits, turn_confidence(placed), strict=True)
+        sure = [of_hit(hit) for hit, chance in chances if chance >= SURE]
         given = best_evidence(scoped, sure) if len(sure) >= NEEDED else ()
         told, told_right = _told(facts, question.text, {texts[at] for at in gold})
         yield Asked(

@@ -6,7 +6,7 @@ In: a home, and how the server is started. Out: a connected session, and small h
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,17 @@ SCRIPT = Path(sys.executable).with_name("anaphora")
 
 
 def server(
-    home: Path, *words: str, embedder: str = "hashing", cwd: Path | None = None
+    home: Path,
+    *words: str,
+    embedder: str = "hashing",
+    cwd: Path | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> StdioServerParameters:
     """How the server of a home is started. `HOME` is the folder around the home."""
     return StdioServerParameters(
         command=str(SCRIPT),
         args=["--home", str(home), "mcp", *words],
-        env={"ANAPHORA_EMBEDDER": embedder, "HOME": str(home.parent)},
+        env={"ANAPHORA_EMBEDDER": embedder, "HOME": str(home.parent), **(settings or {})},
         cwd=cwd or home.parent,
     )
 
@@ -40,6 +44,7 @@ async def connected(
     embedder: str = "hashing",
     cwd: Path | None = None,
     roots: Iterable[Path] | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> AsyncIterator[ClientSession]:
     """A session after its handshake. With `roots` the client says which folders it has open."""
     home.parent.mkdir(parents=True, exist_ok=True)
@@ -49,7 +54,7 @@ async def connected(
 
     told = {} if roots is None else {"list_roots_callback": named}
     with (home.parent / "server.log").open("a") as log:
-        start = server(home, *words, embedder=embedder, cwd=cwd)
+        start = server(home, *words, embedder=embedder, cwd=cwd, settings=settings)
         async with (
             stdio_client(start, errlog=log) as streams,
             ClientSession(*streams, **told) as session,  # type: ignore[arg-type]

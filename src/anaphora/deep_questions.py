@@ -57,10 +57,11 @@ class DeepQuestions:
         back itself (`shortcut`) and no model is asked; an answer of the last hour comes back while
         its evidence is what it was (`cached`). `budget` bounds what is spent: at a limit the best
         partial answer comes back with `complete=False`. Without a model, `sources` are the best
-        evidence and `note` says how to configure one. An answer that cites what does not exist is
-        not `supported`. A question without a useful answer becomes a gap (`gap_id`). `on_step` is
-        told every step as it ends. Raises `InvalidInput`, `NoModel` for a model without its key,
-        `MissingExtra` without the sandbox, `StoreError` and its kinds.
+        evidence and `note` says how to configure one; where a model fails or says nothing of use
+        they are the same, `note` and `degraded` say why, and no gap is claimed. An answer that
+        cites what does not exist is not `supported`. A question without a useful answer becomes a
+        gap (`gap_id`). `on_step` is told every step as it ends. Raises `InvalidInput`, `NoModel`
+        for a model without its key, `MissingExtra` without the sandbox, `StoreError` and its kinds.
         """
         with span("deep_recall", scope=scope):
             return self._deep().recall.recall(
@@ -79,8 +80,10 @@ class DeepQuestions:
     def extract(self, conversation_id: str, *, budget: Budget | None = None) -> Extracted:
         """Take at most 20 lasting facts out of a conversation, each bound to the turns that say it.
 
-        Only what is new since the last time is read. `skipped` says why nothing was done: without
-        a model, "no_model". Raises `NotFound`, `ModelError`, `StoreError` and its kinds.
+        Only what is new since the last time is read. `skipped` says why nothing was done (without a
+        model, "no_model"), or what ended it early: a limit, or "malformed" or "cut" for a reply
+        that could not be read. What was not read then is read the next time. Raises `NotFound`,
+        `ModelError`, `StoreError` and its kinds.
         """
         deep = self._deep()
         models = deep.recall.models()

@@ -5,10 +5,12 @@ Nothing here reads a clock, a disk or the environment, and nothing here changes 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from anaphora.errors import InvalidInput
 from anaphora.values import Degraded
 
 __all__ = [
@@ -32,15 +34,18 @@ __all__ = [
 Scope = Literal["recent_sessions", "current_session", "all_sessions"]
 GapStatus = Literal["open", "closed", "expired"]
 BUDGET_LIMITS = ("iterations", "sub_calls", "tokens", "seconds", "dollars")
+_WHOLE = {"iterations": 1, "sub_calls": 0, "tokens": 0}
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
     """What one deep question may spend at most. Each is checked before what would break it.
 
-    `seconds` is wall time of the whole, `execution_seconds` of one run of code, host calls
-    included. `dollars` None means no limit in money; where a model's price is unknown, only the
-    other limits hold.
+    `iterations` are the programs that the model may write and run; after the last one it is asked
+    once for an answer from what it has seen, unless it has submitted one. `seconds` is wall time of
+    the whole, `execution_seconds` of one run of code, host calls included. `dollars` None means no
+    limit in money; where a model's price is unknown, only the other limits hold. Raises
+    `InvalidInput` that names the field which cannot be a limit.
     """
 
     iterations: int = 5
@@ -49,6 +54,20 @@ class Budget:
     seconds: float = 120.0
     execution_seconds: float = 10.0
     dollars: float | None = 0.5
+
+    def __post_init__(self) -> None:
+        for name, least in _WHOLE.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                reason = f"expected a whole number, {least} or more"
+                raise InvalidInput(f"budget.{name}", value, reason)
+        for name in ("seconds", "execution_seconds", "dollars"):
+            value = getattr(self, name)
+            if name == "dollars" and value is None:
+                continue
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not math.isfinite(value) or value < 0:
+                raise InvalidInput(f"budget.{name}", value, "expected a number, 0 or more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +99,11 @@ class CostSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class DeepSource:
-    """A turn or a memory that an answer stands on. `id` is "conversation#index" for a turn."""
+    """A turn or a memory that an answer stands on. `id` is "conversation#index" for a turn.
+
+    `score`, of what a search found, is the chance, 0 to 1, that what was asked for stands there,
+    or for a turn at most 5 turns beside it: one scale for both.
+    """
 
     kind: Literal["turn", "memory"]
     id: str
@@ -126,8 +149,9 @@ class DeepAnswer:
     """What deep recall found. `answer` is "" where nothing was found.
 
     `complete` is False when a limit ended it (`limit` says which one); `supported` is False when it
-    cites what does not exist, or nothing. Without a model `sources` are the best evidence and
-    `note` says so. `gap_id` is the blind spot that was registered.
+    cites what does not exist, or nothing. Without a model, or where it failed, `sources` are the
+    best evidence, and `note` and `degraded` say why. `gap_id` is the blind spot that was
+    registered.
     """
 
     question: str
@@ -166,7 +190,9 @@ class Gap:
 class Extracted:
     """What was taken out of a conversation: ids of memories, all with their turns as provenance.
 
-    `skipped` says why nothing was done ("unchanged", "too_short", "no_model", a limit's name).
+    `skipped` says why nothing was done ("unchanged", "too_short", "no_model") or what ended it
+    early: a limit's name, or "malformed" or "cut" for a reply of the model that could not be read.
+    What was not read is read the next time.
     """
 
     conversation_id: str
@@ -175,6 +201,11 @@ class Extracted:
     refused: tuple[str, ...] = ()
     skipped: str | None = None
     cost: CostSnapshot = field(default_factory=CostSnapshot)
+
+    @property
+    def unread(self) -> bool:
+        """Whether the model's reply was none that could be read."""
+        return self.skipped in {"malformed", "cut"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,16 @@ from anaphora.deep.models.base import Message
 from anaphora.deep.models.scripted import ScriptedModel
 
 TEA = "What does Ada drink in total?"
+PAIRS = [
+    ("Why did we drop C++?", "Why did we drop C#?"),
+    ("How often \N{DOG FACE}?", "How often \N{CAT FACE}?"),
+    ("How often -5 degrees?", "How often +5 degrees?"),
+    ("How often $5?", "How often 5%?"),
+    ("How many A/B tests?", "How many A-B tests?"),
+    ("How often sch\u00f6n?", "How often schon?"),
+    ("When did ~/.config change?", "When did config change?"),
+]
+"""Questions that differ in one sign, or in what looks like one."""
 
 
 def submits(answer: str, *sources: str) -> str:

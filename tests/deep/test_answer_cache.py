@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
 from tests.conftest import Clock
-from tests.deep.asking import TEA, Opening, Script, finds, opening, submits, tell
+from tests.deep.asking import PAIRS, TEA, Opening, Script, finds, opening, submits, tell
 
 from anaphora import Memory
+from anaphora.deep.dreaming.gaps import question_key
 from anaphora.deep.kept.answers import MOST, Asked, answer_key
 from anaphora.values import NewTurn
 
@@ -41,13 +45,13 @@ def script() -> Script:
 
 @pytest.mark.promise("deep.cache")
 def test_an_answer_comes_back_however_it_is_spelt(open_home: Opening, script: Script) -> None:
-    """Other case, space and punctuation are the same question, after a restart too."""
+    """Other case and space, and no question mark, are the same question, after a restart too."""
     memory = open_home(script)
     tell(memory)
     first = memory.deep_recall(TEA)
     assert (first.cached, first.supported, script.calls) == (False, True, 1)
     memory.close()
-    again = open_home(script).deep_recall("  what DOES ada drink -- in total")
+    again = open_home(script).deep_recall("  what DOES ada  drink\nin total")
     assert again.cached
     assert (again.answer, again.sources, again.trace_id) == (
         first.answer,
@@ -191,3 +195,74 @@ def test_a_key_is_a_digest_that_says_nothing() -> None:
     assert answer_key("default", one) == answer_key(
         "default", Asked("how  many", "all_sessions", None, True, ("a", "b"))
     )
+
+
+def letters(text: str) -> str:
+    """A text as it is read: neither case nor the way in which an accent is written tells."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
+
+
+SIGNS = st.characters(exclude_categories=["Cs"]).filter(lambda c: not c.isspace())
+WORDS = st.text(max_size=12)
+
+
+@pytest.mark.promise("deep.question_form")
+@given(before=WORDS, one=SIGNS, other=SIGNS, after=WORDS)
+@example("Why did we drop C", "#", "+", "?")
+@example("What is Ma", "ß", "s", "se?")
+@example("Is it ", "\N{DOG FACE}", "\N{CAT FACE}", "?")
+@example("Was it ", "-", "+", "5 degrees?")
+@example("the regex a", "?", "*", "")
+@example("the sign ", "?", "!", "")
+@example("sch", "ö", "o", "n?")
+def test_one_sign_makes_another_question(before: str, one: str, other: str, after: str) -> None:
+    """Two texts that differ in one sign have keys of their own, as answers and as gaps."""
+    first, second = f"{before}{one}{after}", f"{before}{other}{after}"
+    assume(letters(first) != letters(second))
+    # A mark at the end of a word is the one sign that may be left away.
+    assume(not {one, other} & set("?\uff1f\u061f") or " ".join((after + "x").split()) != "x")
+    keys = {
+        answer_key("default", Asked(text, "all_sessions", None, True)) for text in (first, second)
+    }
+    assert len(keys) == 2
+    assert question_key(first) != question_key(second)
+
+
+@pytest.mark.promise("deep.question_form")
+@given(st.text(max_size=40), st.sampled_from([" ", "  ", "\t", "\n", "\u3000"]))
+def test_case_and_space_make_no_other_question(text: str, space: str) -> None:
+    """However wide its gaps and whatever its case, a question is the same."""
+    wide = space + space.join(text.split()) + space
+    assert question_key(wide) == question_key(text) == question_key(text.lower())
+
+
+@pytest.mark.promise("deep.question_form")
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_no_answer_is_given_to_another_question(
+    tmp_path: Path, clock: Clock, script: Script, one: str, other: str
+) -> None:
+    """What was answered to one question is not the answer to one that differs in a sign."""
+    script.said = submits("Ada drinks lapsang.", "tea#0")
+    with opening(tmp_path, clock)(script) as memory:
+        tell(memory)
+        assert memory.deep_recall(one, scope="all_sessions").supported
+        assert not memory.deep_recall(other, scope="all_sessions").cached
+        assert memory.deep_recall(one.upper(), scope="all_sessions").cached
+
+
+@pytest.mark.promise("deep.question_form")
+def test_an_answer_of_an_older_program_goes_to_its_own_question(
+    tmp_path: Path, clock: Clock, script: Script
+) -> None:
+    """Rows whose key stood for several questions are given back to the words that were asked."""
+    with opening(tmp_path, clock)(script) as memory:
+        tell(memory)
+        memory.deep_recall("Which tea in total: A/B?")
+        rows = memory._parts().deep().recall.rows
+        (row,) = rows.find("answer")
+        plain = Asked("which tea in total a b", "recent_sessions", None, True, ("scripted",) * 2)
+        with rows.change() as work:
+            work.drop("answer")
+            work.put("answer", [{**row, "answer_key": answer_key("default", plain)}])
+        assert not memory.deep_recall(plain.question).cached
+        assert memory.deep_recall(plain.question).cached

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -115,12 +116,16 @@ def test_no_limit_is_ever_passed(
 
 @pytest.mark.promise("deep.budgets")
 def test_iterations(ferrywell: Memory) -> None:
-    """A model that never ends is asked for its answer at the last iteration, and not again."""
+    """So many programs are run as there are iterations; then the model is asked for its answer."""
     for iterations in (1, 2, 5):
         model = Counting((0.0, 0.0))
         budget = replace(FREE, iterations=iterations)
         result = loop_over(ferrywell, model).run(QUESTION, budget=budget)
-        assert model.calls == iterations == result.cost.iterations
+        assert [step.kind for step in result.steps] == ["code"] * iterations + ["extraction"]
+        assert [step.number for step in result.steps] == list(range(1, iterations + 2))
+        assert all(step.output and not step.error for step in result.steps[:-1])
+        assert model.calls == iterations + 1
+        assert result.cost.iterations == iterations
         assert (result.complete, result.limit) == (False, "iterations")
 
 
@@ -138,7 +143,7 @@ def test_tokens(ferrywell: Memory, tokens: int) -> None:
         assert result.limit == "tokens"
         assert "limit" in [step.kind for step in result.steps]
     # Whoever could look once has something to show.
-    assert bool(result.answer) == (model.calls > 0)
+    assert bool(result.answer) == any(step.output for step in result.steps)
 
 
 @pytest.mark.promise("deep.budgets")
@@ -158,7 +163,7 @@ def test_an_unknown_price_sets_no_limit(ferrywell: Memory) -> None:
     """Where a price is not known the cost is unknown, not 0, and the other limits hold alone."""
     model = Counting(None)
     result = loop_over(ferrywell, model).run(QUESTION, budget=replace(FREE, dollars=0.001))
-    assert model.calls == 5
+    assert model.calls == 6
     assert result.limit == "iterations"
     assert result.cost.estimated_dollars is None
     assert result.cost.code.dollars is None
@@ -268,12 +273,28 @@ def test_a_refused_answer_is_better_than_none(ferrywell: Memory) -> None:
 
 
 @pytest.mark.promise("deep.budgets")
-@pytest.mark.parametrize("name", ["iterations", "sub_calls", "tokens", "seconds", "dollars"])
+@pytest.mark.parametrize("name", [*BUDGET_LIMITS, "execution_seconds"])
 @pytest.mark.parametrize("value", [-1, float("nan"), "5", True, None])
-def test_a_budget_that_is_none(ferrywell: Memory, name: str, value: object) -> None:
-    """A limit that is not a number, or below zero, is refused by its name."""
+def test_a_budget_that_is_none(name: str, value: object) -> None:
+    """A limit that is not a number, or below zero, is refused by its name, as it is made."""
     if name == "dollars" and value is None:
         return
-    budget = replace(Budget(), **{name: value})  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match=f"budget.{name}"):
-        loop_over(ferrywell, []).run(QUESTION, budget=budget)
+        Budget(**{name: value})  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=f"budget.{name}"):
+        replace(Budget(), **{name: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.promise("deep.budgets")
+@pytest.mark.parametrize("value", [{}, {"iterations": 2}, 5, "cheap", Budget])
+def test_what_is_no_budget(tmp_path: Path, value: object) -> None:
+    """Whoever is given something else as a budget says so, with and without work to do."""
+    with Memory.open(tmp_path, embedder="hashing") as memory:
+        memory.conversations.append_user("c", "A thread.")
+        for ask in (
+            lambda: memory.deep_recall("Why?", budget=value),  # type: ignore[arg-type]
+            lambda: memory.extract("c", budget=value),  # type: ignore[arg-type]
+            lambda: memory.dream(budget=value),  # type: ignore[arg-type]
+        ):
+            with pytest.raises(InvalidInput, match=r"^budget: "):
+                ask()

@@ -180,6 +180,56 @@ def test_nothing_forgotten_stays_in_the_files(tmp_path: Path, clock: Clock, scri
         assert not found_in(tmp_path / "home", b"hides lapsang")
 
 
+KEY = "AKIAIOSFODNN7EXAMPLE"
+ASKS_WITH_SECRETS = f"How often did we use the key {KEY} and password: hunter2-walnut?"
+
+
+@pytest.mark.promise("deep.secrets")
+@pytest.mark.parametrize(
+    "said",
+    [
+        submits("NOT_FOUND"),
+        submits(f"Twice, as {KEY}.", "tea#0"),
+        f"I look for {KEY}.\n```python\nprint('hunter2-walnut', llm_query(question))\n```",
+        None,
+    ],
+    ids=["gap", "answer", "steps", "no model"],
+)
+def test_secrets_of_a_question_are_not_kept(tmp_path: Path, clock: Clock, said: str | None) -> None:
+    """Gap, trace and answer are written without them; the model is asked the question as it is."""
+    script = None if said is None else Script(said)
+    with opening(tmp_path / "home", clock)(script) as memory:
+        tell(memory)
+        asked = memory.deep_recall(ASKS_WITH_SECRETS)
+        assert asked.question == ASKS_WITH_SECRETS
+        assert asked.trace_id is not None
+        trace = memory.trace(asked.trace_id)
+        clean = trace.question
+        assert "[redacted:aws-access-key]" in clean
+        assert [one.question for one in memory.traces()] == [clean]
+        assert {gap.question for gap in memory.gaps()} <= {clean}
+        assert not memory.deep_recall(ASKS_WITH_SECRETS).cached
+        if script is not None:
+            assert KEY in script.model.asked[0][1].text
+            assert len(trace.steps) == len(asked.steps)
+        for secret in (KEY, "hunter2-walnut"):
+            assert secret not in str(trace)
+            assert found_in(tmp_path / "home", secret.encode()) == []
+
+
+@pytest.mark.promise("deep.secrets")
+def test_an_answer_about_one_secret_closes_no_gap_of_another(tmp_path: Path, clock: Clock) -> None:
+    """Without their secrets two questions read alike; an answer to one is none to the other."""
+    script = Script(submits("NOT_FOUND"))
+    with opening(tmp_path / "home", clock)(script) as memory:
+        tell(memory)
+        kept = memory.deep_recall(ASKS_WITH_SECRETS).gap_id
+        script.said = submits("Twice.", "tea#0")
+        other = ASKS_WITH_SECRETS.replace("IOSFODNN7", "IOSFODNN8")
+        assert memory.deep_recall(other).supported
+        assert [gap.id for gap in memory.gaps()] == [kept]
+
+
 def found_in(home: Path, word: bytes) -> list[Path]:
     """The files that hold these bytes."""
     files = [path for path in home.rglob("*") if path.is_file()]

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from anaphora import Memory
 from anaphora.deep.evidence.scoped import ScopedEvidence, turn_id
 from anaphora.deep.evidence.seeds import first_hits, seed_queries
+from anaphora.deep.evidence.weighed import one_list
 from anaphora.deep.moments import moment, shown
+from anaphora.deep_values import DeepSource
 from anaphora.errors import InvalidInput
 from anaphora.text import query_terms
 from anaphora.values import NewTurn
@@ -64,6 +66,40 @@ def test_filters_agree_with_plain_python(
         assert end is None or source.ts < end
         assert speaker is None or source.role == speaker.lower()
     assert wanted <= {source.id for source in found}
+
+
+CHANCES = st.lists(st.floats(0, 1), max_size=30)
+
+
+@pytest.mark.promise("deep.score")
+@given(turns=CHANCES, memories=CHANCES, limit=st.integers(1, 70))
+def test_one_list_has_one_order(turns: list[float], memories: list[float], limit: int) -> None:
+    """Scores never rise along the list, each kind keeps its order, and no chance is made up."""
+    said = [DeepSource("turn", f"t#{n}", score=one) for n, one in enumerate(turns)]
+    kept = [DeepSource("memory", f"m{n}", score=one) for n, one in enumerate(memories)]
+    whole = one_list(said, kept, len(said) + len(kept))
+    scores = [one.score or 0.0 for one in whole]
+    assert scores == sorted(scores, reverse=True)
+    assert [one.id for one in whole if one.kind == "turn"] == [one.id for one in said]
+    assert [one.id for one in whole if one.kind == "memory"] == [one.id for one in kept]
+    assert sum(scores) == pytest.approx(sum(turns) + sum(memories))
+    assert one_list(said, kept, limit) == whole[:limit]
+
+
+@pytest.mark.promise("deep.score")
+@pytest.mark.parametrize("limit", [1, 5, 20, 100])
+def test_a_search_is_one_scale(everything: ScopedEvidence, limit: int) -> None:
+    """Turns and memories are one list in the order of one score, 0 to 1, the turns as ranked."""
+    for query in ("Why did we leave Redis?", "Maren answers in German", "parcel", "zebra"):
+        found = everything.search(query, limit)
+        scores = [one.score for one in found]
+        assert all(score is not None and 0.0 <= score <= 1.0 for score in scores)
+        assert scores == sorted(scores, reverse=True)  # type: ignore[type-var]
+        ranked = [
+            turn_id(hit.conversation_id, hit.index) for hit in everything.turn_hits(query, limit)
+        ]
+        turns = [one.id for one in found if one.kind == "turn"]
+        assert turns == ranked[: len(turns)]
 
 
 @pytest.mark.promise("deep.scopes")

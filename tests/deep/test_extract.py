@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from tests.conftest import Clock
 from tests.deep.asking import Script, opening, tell
 
+from anaphora.deep.models.base import Message, Reply
 from anaphora.deep_values import Budget
 from anaphora.errors import ModelError, NotFound
 
@@ -186,6 +188,11 @@ def test_facts_go_with_their_turns(tmp_path: Path, clock: Clock, how: str) -> No
     assert not left & gone
 
 
+GOOD = facts(("Ada drinks lapsang.", [0]))
+CUT = '[{"fact": "Ada drinks lapsang.", "turns": []}, {"fact": "Bob lives in Gh'
+
+
+@pytest.mark.promise("deep.extract_again")
 @pytest.mark.parametrize(
     "said",
     [
@@ -195,13 +202,91 @@ def test_facts_go_with_their_turns(tmp_path: Path, clock: Clock, how: str) -> No
         "[1, 2]",
         '[{"fact": 3}]',
         '{"fact": "x"}',
+        '{"fact": "x", "turns": []}',
         "[" * 5_000,
         '[{"turns":[0]}]',
+        '[{"turns":[]}]',
+        CUT,
+        "I see: nothing [yet].",
     ],
 )
-def test_a_reply_that_is_no_list_gives_no_fact(tmp_path: Path, clock: Clock, said: str) -> None:
-    """Whatever a model writes, nothing is stored that is no fact with a turn."""
+def test_a_reply_that_is_no_list_is_not_the_last_word(
+    tmp_path: Path, clock: Clock, said: str
+) -> None:
+    """Nothing of it is stored, it says so, and the session is read by the next extraction."""
+    script = Script(said)
+    with opening(tmp_path, clock)(script) as memory:
+        tell(memory)
+        done = memory.extract("tea")
+        assert (done.added, done.skipped, done.unread) == ((), "malformed", True)
+        assert len(memory.list()) == 0
+        script.said = GOOD
+        assert len(memory.extract("tea").added) == 1
+        assert memory.extract("tea").skipped == "unchanged"
+
+
+@pytest.mark.promise("deep.extract_again")
+def test_a_reply_that_was_cut_says_so(tmp_path: Path, clock: Clock) -> None:
+    """What its limit of tokens has cut is asked for again; a list that is whole counts."""
+    script = Script()
+    script.said = Reply(CUT, 10, 10, 0.0, cut=True)  # type: ignore[assignment]
+    with opening(tmp_path, clock)(script) as memory:
+        tell(memory)
+        assert memory.extract("tea").skipped == "cut"
+        whole = Reply(GOOD + " And also", 10, 10, 0.0, cut=True)
+        script.said = whole  # type: ignore[assignment]
+        done = memory.extract("tea")
+        assert (len(done.added), done.skipped) == (1, None)
+
+
+@pytest.mark.promise("deep.extract_again")
+@pytest.mark.parametrize("said", ["[]", "None: []", "Facts (as [asked]): []", '{"facts": []}'])
+def test_no_facts_is_an_answer(tmp_path: Path, clock: Clock, said: str) -> None:
+    """An empty list says that there are none: the session is read."""
     with opening(tmp_path, clock)(Script(said)) as memory:
         tell(memory)
-        assert memory.extract("tea").added == ()
-        assert len(memory.list()) == 0
+        done = memory.extract("tea")
+        assert (done.added, done.skipped) == ((), None)
+        assert memory.extract("tea").skipped == "unchanged"
+
+
+@pytest.mark.promise("deep.extract_again")
+def test_what_was_read_before_a_bad_reply_stays_read(tmp_path: Path, clock: Clock) -> None:
+    """Of a long conversation the pieces before count; the next extraction begins behind them."""
+    script = Script(GOOD)
+    long = "We talked about the weather in Ghent for a long time. " * 600
+
+    def reply(messages: Sequence[Message]) -> str:
+        # Every turn is long enough to be asked about alone.
+        return script.said if "#3" in messages[1].text else GOOD
+
+    script.model._next = reply
+    with opening(tmp_path, clock)(script) as memory:
+        for _ in range(5):
+            memory.conversations.append_user("tea", long)
+        script.said = "Sorry?"
+        done = memory.extract("tea")
+        assert (len(done.added), done.skipped) == (1, "malformed")
+        assert len(script.model.asked) == 4
+        script.said = "[]"
+        assert memory.extract("tea").skipped is None
+        again = [asked[1].text.split("\n")[1][:2] for asked in script.model.asked[4:]]
+        assert again == ["#1", "#2", "#3", "#4"]
+        assert memory.extract("tea").skipped == "unchanged"
+
+
+@pytest.mark.promise("deep.extract_again")
+def test_a_queued_extraction_waits_for_a_better_reply(tmp_path: Path, clock: Clock) -> None:
+    """A job whose reply could not be read stays, three times in all, and the report says why."""
+    script = Script("Sorry?")
+    with opening(tmp_path, clock)(script) as memory:
+        tell(memory)
+        memory.end_session("tea")
+        for _ in range(2):
+            report = memory.run_jobs()
+            assert [str(part) for part in report.degraded] == [
+                "model: tea: its reply was malformed"
+            ]
+        script.said = GOOD
+        assert memory.run_jobs().extracted[0].added
+        assert memory.run_jobs().extracted == ()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from tests.conftest import Clock
-from tests.deep.asking import TEA, Script, finds, opening, submits, tell
+from tests.deep.asking import PAIRS, TEA, Script, finds, opening, submits, tell
 
 from anaphora.errors import ModelError
 
@@ -19,9 +20,8 @@ from anaphora.errors import ModelError
         submits("NOT_FOUND"),
         submits("I could not find anything about that."),
         submits("Lapsang, I guess"),
-        "no code at all",
     ],
-    ids=["not found", "in words", "unsupported", "nothing"],
+    ids=["not found", "in words", "unsupported"],
 )
 def test_no_useful_answer_is_a_gap(tmp_path: Path, clock: Clock, said: str) -> None:
     """What was not found, in whatever words, is a gap of priority 0.85 for 7 days, once."""
@@ -36,6 +36,43 @@ def test_no_useful_answer_is_a_gap(tmp_path: Path, clock: Clock, said: str) -> N
     assert gap.expires_at - gap.created_at == timedelta(days=7)
     with opening(tmp_path, clock)(script) as memory:
         assert memory.gaps() == (gap,)
+
+
+@pytest.mark.promise("deep.question_form")
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_another_question_is_another_gap(
+    tmp_path: Path, clock: Clock, one: str, other: str
+) -> None:
+    """A question that differs in one sign is counted for itself, and closed by its own answer."""
+    script = Script(submits("NOT_FOUND"))
+    with opening(tmp_path, clock)(script) as memory:
+        tell(memory)
+        for question in (one, other, other.lower()):
+            memory.deep_recall(question, scope="all_sessions")
+        assert {gap.question: gap.asked for gap in memory.gaps()} == {one: 1, other: 2}
+        script.said = submits("Ada drinks lapsang.", "tea#0")
+        memory.deep_recall(one, scope="all_sessions")
+        assert [gap.question for gap in memory.gaps()] == [other]
+        assert [gap.question for gap in memory.gaps("closed")] == [one]
+
+
+@pytest.mark.promise("deep.question_form")
+def test_a_gap_of_an_older_program_is_its_own_questions(tmp_path: Path, clock: Clock) -> None:
+    """A row whose key stood for several questions is found by its words alone, and not lost."""
+    script = Script(submits("NOT_FOUND"))
+    with opening(tmp_path, clock)(script) as memory:
+        tell(memory)
+        kept = memory.deep_recall("How many C++?").gap_id
+        rows = memory._parts().deep().recall.rows
+        with rows.change() as work:
+            (row,) = work.find("gap")
+            work.put("gap", [{**row, "question_key": sha256(b"how many c").hexdigest()}])
+        assert memory.deep_recall("How many C?").gap_id != kept
+        assert memory.deep_recall("how many C++?").gap_id == kept
+        assert {gap.question: gap.asked for gap in memory.gaps()} == {
+            "How many C++?": 2,
+            "How many C?": 1,
+        }
 
 
 @pytest.mark.promise("deep.gaps")

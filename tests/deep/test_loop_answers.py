@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from pathlib import Path
 
 import pytest
 from tests.processes import children, end
@@ -14,6 +16,7 @@ from anaphora.deep.sandbox.base import HostFunction
 from anaphora.deep_values import Budget, DeepStep
 from anaphora.errors import InvalidInput, ModelError, NotFound
 
+from .conftest import ASKED
 from .deep_desk import block, evidence_of, loop_over
 
 QUESTION = "Why did we move the queue away from Redis?"
@@ -66,6 +69,36 @@ def test_a_sandbox_that_no_code_came_for_is_ended(ferrywell: Memory, first: Scri
     assert not any(step.code for step in result.steps)
     # Ending it means that it was told to: the kernel takes its time.
     assert end(children() - before)
+
+
+# The seed's own example, its filter as it stands there.
+SEED = """import json
+results = search("GCCRF implementation details", limit=20)
+gccrf = [r for r in results if r["score"] > 0.6]
+ordered = results == sorted(results, key=lambda r: -r["score"])
+print(json.dumps([[r["id"] for r in gccrf], len(results), ordered]))"""
+
+
+@pytest.mark.promise("deep.score")
+def test_a_program_can_choose_by_score(tmp_path: Path) -> None:
+    """`score > 0.6` leaves what is about it, turns and memories alike, and none of the chatter."""
+    with Memory.open(tmp_path, clock=lambda: ASKED) as memory:
+        store = memory.conversations
+        for number in range(12):
+            store.append_user("chat", f"Day {number}: more details on the ferry tomorrow.")
+        store.append_user("work", "Let us discuss the GCCRF implementation today.")
+        store.append_assistant("work", "The GCCRF implementation keeps its details in a table.")
+        kept = memory.remember("GCCRF implementation details are in docs/gccrf.md.").id
+        for text in ("Ada drinks lapsang.", "Rafi owns staging.", "Deploys are on Thursday."):
+            memory.remember(text)
+        assert memory.ready(60)
+        loop = loop_over(memory, [block(SEED), block(GIVE_UP)])
+        result = loop.run("What of GCCRF?", scope="all_sessions")
+    assert result.steps[0].error is None
+    found, seen, ordered = json.loads(result.steps[0].output)
+    assert set(found) == {"work#0", "work#1", f"memory:{kept}"}
+    assert seen > len(found)
+    assert ordered
 
 
 @pytest.mark.promise("deep.loop")
@@ -190,7 +223,7 @@ def test_nothing_found_is_no_answer(ferrywell: Memory, said: str) -> None:
 
 
 @pytest.mark.promise("deep.extraction")
-def test_the_last_iteration_answers_from_what_was_seen(ferrywell: Memory) -> None:
+def test_the_last_word_is_an_answer_from_what_was_seen(ferrywell: Memory) -> None:
     """A model that never submits is asked for an answer, and sees outputs, sub-calls and hits."""
     sub = ScriptedModel(["jobs were evicted"])
     source = evidence_of(ferrywell).within("all_sessions").search("queue Redis SKIP LOCKED", 1)[0]
@@ -201,7 +234,7 @@ def test_the_last_iteration_answers_from_what_was_seen(ferrywell: Memory) -> Non
     assert result.unknown_ids == ("conv#9",)
     assert not result.complete
     assert result.limit == "iterations"
-    assert [step.kind for step in result.steps] == ["code"] * 4 + ["extraction"]
+    assert [step.kind for step in result.steps] == ["code"] * 5 + ["extraction"]
     shown = model.asked[-1][-1].text
     assert "SKIP LOCKED" in shown
     assert "jobs were evicted" in shown
@@ -215,18 +248,35 @@ def code_replies(source_id: str) -> list[str]:
         block('print("so:", llm_query("Why? " + best["text"]))'),
         "no code",
         block("print(len(hits))"),
+        block("print(hits[0]['score'])"),
         f'{{"answer": "Jobs were evicted.", "sources": ["{source_id}", "conv#9"]}}',
     ]
 
 
 @pytest.mark.promise("deep.extraction")
-def test_one_iteration_answers_from_the_first_hits(ferrywell: Memory) -> None:
-    """With one iteration no code runs: the answer comes from what the first searches found."""
-    model = ScriptedModel(['{"answer": "NOT_FOUND", "sources": []}'])
+def test_one_iteration_is_one_program(ferrywell: Memory) -> None:
+    """With one iteration one program runs, and the answer comes from what it and the seeds saw."""
+    model = ScriptedModel([block("print(6 * 7)"), '{"answer": "NOT_FOUND", "sources": []}'])
     result = loop_over(ferrywell, model).run(QUESTION, budget=Budget(iterations=1))
-    assert [step.kind for step in result.steps] == ["extraction"]
+    assert [step.kind for step in result.steps] == ["code", "extraction"]
     assert (result.answer, result.found, result.limit) == ("", False, "iterations")
-    assert result.evidence[0].id in model.asked[0][-1].text
+    told, last = model.asked[0][-1].text, model.asked[1][-1].text
+    assert "You have 1 iteration left, one block of code each" in told
+    assert "42" in last
+    assert result.evidence[0].id in last
+
+
+@pytest.mark.promise("deep.extraction")
+def test_the_model_is_told_how_many_programs_are_left(ferrywell: Memory) -> None:
+    """What the prompts count is what is run: five, and then the answer."""
+    model = ScriptedModel([*[block("print(1)")] * 5, '{"answer": "NOT_FOUND", "sources": []}'])
+    result = loop_over(ferrywell, model).run(QUESTION)
+    told = [asked[-1].text for asked in model.asked]
+    for left, text in zip((5, 4, 3, 2), told, strict=False):
+        assert f"You have {left} iterations left" in text
+    assert "You have 1 iteration left" in told[4]
+    assert "iteration" not in told[5]
+    assert sum(bool(step.code) for step in result.steps) == 5
 
 
 @pytest.mark.promise("deep.sub_calls")

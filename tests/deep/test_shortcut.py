@@ -12,7 +12,7 @@ from tests.conftest import Clock
 from tests.deep.asking import Script, opening, submits
 
 from anaphora import Memory
-from anaphora.deep.reading import asks_about_the_whole, folded, says_nothing
+from anaphora.deep.reading import asks_about_the_whole, folded, question_form, says_nothing
 from anaphora.deep.shortcut import BUDGET, NEEDED, SURE
 from anaphora.rank.confidence import (
     MEMORY_WEIGHTS,
@@ -175,7 +175,8 @@ def test_an_answer_that_says_nothing_is_none(answer: str, nothing: bool) -> None
 
 @given(st.text(max_size=60))
 def test_folding_twice_changes_nothing(question: str) -> None:
-    """A folded question is folded already, so that equal keys stay equal."""
+    """A form is its own form already, so that equal keys stay equal, and found words found."""
+    assert question_form(question_form(question)) == question_form(question)
     assert folded(folded(question)) == folded(question)
 
 

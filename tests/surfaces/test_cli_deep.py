@@ -12,6 +12,7 @@ from tests.deep.asking import Script, finds, submits, tell
 from typer.testing import CliRunner, Result
 
 from anaphora import Memory
+from anaphora.errors import ModelError
 from anaphora.surfaces.cli import output
 from anaphora.surfaces.cli.app import app
 
@@ -113,6 +114,25 @@ def test_facts_are_extracted_and_shown(run: Run, script: Script) -> None:
     assert "Carol flies." in done.stdout
     assert "nothing is new" in run("extract", "tea").stdout
     assert data(run("extract", "tea", "--json"))["skipped"] == "unchanged"
+
+
+@pytest.mark.promise("deep.extract_again", "deep.model_fails")
+def test_a_model_that_fails_has_a_code(run: Run, script: Script, tmp_path: Path) -> None:
+    """`extract` says what was wrong with a reply, `dream` and `deep` with the model: none is 0."""
+    script.said = "Sorry?"
+    done = run("extract", "tea")
+    assert done.exit_code == output.EXIT_PARTLY
+    assert "tea: ended early, the model's reply was no list of facts" in done.stdout.splitlines()[0]
+    assert run("extract", "tea", "--json").exit_code == output.EXIT_PARTLY
+    assert run("deep", TEA).exit_code == output.EXIT_PARTLY
+    script.said = submits("NOT_FOUND")
+    assert run("deep", TEA).exit_code == 0
+    script.said = ModelError("scripted", "refused")  # type: ignore[assignment]
+    with Memory.open(tmp_path / "home", embedder="hashing") as memory:
+        memory.conversations.append_user("tea", "Ada drinks coffee in total, these days.")
+    dreamt = run("dream")
+    assert dreamt.exit_code == output.EXIT_PARTLY
+    assert "the model scripted did not answer: refused" in dreamt.stderr
 
 
 @pytest.mark.parametrize(

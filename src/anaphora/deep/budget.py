@@ -84,15 +84,12 @@ class Meter:
     _began: float = field(init=False)
 
     def __post_init__(self) -> None:
-        check_budget(self.budget)
         self._began = self.timer()
 
-    def begin_iteration(self) -> bool:
-        """Count one more iteration; True when it is the last one. Raises `OverBudget`."""
-        if self.iterations >= self.budget.iterations:
-            raise self._over("iterations", f"all {self.budget.iterations} iterations are used")
+    def begin_iteration(self) -> int:
+        """Count one more iteration; how many are left after it."""
         self.iterations += 1
-        return self.iterations == self.budget.iterations
+        return self.budget.iterations - self.iterations
 
     def seconds_left(self, *, to_the_end: bool = False) -> float:
         """Seconds until the limit; those kept for the last step only count with `to_the_end`."""
@@ -210,17 +207,7 @@ class Meter:
         return OverBudget(limit, detail)
 
 
-def check_budget(budget: Budget) -> None:
-    """Raise `InvalidInput` naming the field that cannot be a limit."""
-    for name, least in (("iterations", 1), ("sub_calls", 0), ("tokens", 0)):
-        value = getattr(budget, name)
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            reason = f"expected a whole number, {least} or more"
-            raise InvalidInput(f"budget.{name}", value, reason)
-    for name in ("seconds", "execution_seconds", "dollars"):
-        value = getattr(budget, name)
-        if name == "dollars" and value is None:
-            continue
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not math.isfinite(value) or value < 0:
-            raise InvalidInput(f"budget.{name}", value, "expected a number, 0 or more")
+def check_budget(budget: object) -> None:
+    """Raise `InvalidInput` for what is neither a `Budget` nor None. A `Budget` is always one."""
+    if budget is not None and not isinstance(budget, Budget):
+        raise InvalidInput("budget", budget, "expected a Budget of anaphora.deep_values")

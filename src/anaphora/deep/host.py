@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from anaphora.deep.evidence.rows import named
 from anaphora.deep.evidence.scoped import ScopedEvidence, Session
 from anaphora.deep.prompts import NOT_FOUND
 from anaphora.deep.sandbox.base import HostFunction, HostRefusal, JsonValue
@@ -32,7 +33,6 @@ PROMPT_CHARS: Final = 100_000
 PROMPTS: Final = 64
 ANSWER_CHARS: Final = 4_000
 SOURCES: Final = 200
-_NAMED: Final = 5
 _CUT: Final = " […] "
 
 
@@ -156,9 +156,9 @@ class Host:
         unknown = [one for one in ids if not self._evidence.exists(one)]
         if not unknown:
             return []
-        named = ", ".join(repr(one[:80]) for one in unknown[:_NAMED])
-        more = f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else ""
-        return [f"these sources do not exist: {named}{more}; cite ids exactly as search gives them"]
+        return [
+            f"these sources do not exist: {named(unknown)}; cite ids exactly as search gives them"
+        ]
 
 
 def _guarded(function: Callable[..., JsonValue]) -> HostFunction:

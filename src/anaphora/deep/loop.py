@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from anaphora.deep import prompts
-from anaphora.deep.budget import LEAST_SECONDS, Meter, OverBudget
+from anaphora.deep.budget import LEAST_SECONDS, Meter, OverBudget, check_budget
 from anaphora.deep.evidence.scoped import NamespaceEvidence, ScopedEvidence
 from anaphora.deep.evidence.seeds import first_hits
 from anaphora.deep.host import Host, Submission
@@ -45,7 +45,9 @@ class LoopResult:
     `answer` is "" where the history does not hold one (then `found` is False) or nothing came of
     it. `source_ids` exist in the scope; `unknown_ids` were cited too, and do not. `complete` is
     False when a limit ended the search or stood in its way: `limit` names it ("iterations",
-    "sub_calls", "tokens", "seconds", "dollars"). `evidence` is what the first searches found.
+    "sub_calls", "tokens", "seconds", "dollars"). `answered` is False when `answer` is not the
+    model's: it could not be reached or said nothing that can be read (then `degraded` says so), or
+    a limit came before anything was seen. `evidence` is what the first searches found.
     """
 
     answer: str
@@ -56,6 +58,7 @@ class LoopResult:
     cost: CostSnapshot = field(default_factory=CostSnapshot)
     note: str = ""
     found: bool = True
+    answered: bool = True
     unknown_ids: tuple[str, ...] = ()
     evidence: tuple[DeepSource, ...] = ()
     degraded: tuple[Degraded, ...] = ()
@@ -92,6 +95,7 @@ class DeepLoop:
         Raises `InvalidInput` for bad arguments, `MissingExtra` without the sandbox.
         """
         asked = checked_question(question)
+        check_budget(budget)
         meter = Meter(budget or Budget(), self.timer)
         evidence = self.evidence.within(scope, conversation_id, include_memory=include_memory)
         return _Search(self, asked, evidence, meter, on_step).run()
@@ -120,6 +124,8 @@ class _Search:
         self._history = ""
         self._session: Session | None = None
         self._coming: Future[Session] | None = None
+        self._heard = False
+        self._silent: ModelTimeout | None = None
 
     def run(self) -> LoopResult:
         """The loop, to its end."""
@@ -141,17 +147,18 @@ class _Search:
 
     def _iterate(self) -> LoopResult:
         talk = self._opening()
-        while not self._meter.begin_iteration():
+        while True:
+            left = self._meter.begin_iteration()
             began = self._lane.timer()
             reply = self._ask(talk, self._lane.max_output)
             step, lost = self._step(reply, began)
             self._done(step)
             if self._host.accepted is not None:
                 return self._submitted(self._host.accepted)
-            left = self._meter.budget.iterations - self._meter.iterations
+            if not left:
+                return self._extracted("iterations")
             told = prompts.after_run(step, left, lost=lost) if step.code else prompts.no_code(left)
             talk += [Message("assistant", reply.text), Message("user", told)]
-        return self._extracted("iterations")
 
     def _opening(self) -> list[Message]:
         first = prompts.first_prompt(
@@ -169,20 +176,22 @@ class _Search:
         claim = self._meter.claim("code", self._lane.code, talk, output, last=last)
         try:
             reply = self._lane.code.ask(talk, max_output=claim.max_output, timeout=claim.seconds)
-        except ModelTimeout:
+        except ModelTimeout as late:
             self._meter.release(claim)
+            self._silent = None if self._heard else late
             # The call was given all the time there is: it is the limit that ended it.
             raise self._meter.over_time() from None
         except BaseException:
             self._meter.release(claim)
             raise
         self._meter.settle(claim, reply)
+        self._heard = True
         return reply
 
     def _step(self, reply: Reply, began: float) -> tuple[DeepStep, bool]:
         """Run what the reply holds; whether the sandbox lost its variables."""
         thought, code = prompts.code_of(reply.text)
-        step = DeepStep(self._meter.iterations, "code", thought=thought, code=code)
+        step = DeepStep(self._number(), "code", thought=thought, code=code)
         if not code:
             step = replace(step, error="the reply holds no block of code")
             return self._timed(step, began), False
@@ -257,28 +266,53 @@ class _Search:
         read = prompts.read_extraction(reply.text)
         found = _is_answer(read.answer)
         step = DeepStep(
-            self._meter.iterations,
+            self._number(),
             "extraction",
             thought="" if read.answer == reply.text.strip() else reply.text.strip(),
             output=read.answer,
         )
         self._done(self._timed(step, began))
+        if not self._is_said(read):
+            result = self._partial(limit)
+            if self._host.refused is not None and self._host.refused.answer:
+                return result
+            reason = "its last reply was no answer, and none was submitted"
+            return self._failed(result, ModelError(self._lane.code.name, reason))
         result = self._result(read.answer if found else "", read.sources)
         note = "answered from what was seen when the limit was reached"
         return replace(result, found=found, complete=False, limit=limit, note=note)
 
+    def _is_said(self, read: prompts.Extraction) -> bool:
+        """Whether a reply is an answer at all, if only that there is none.
+
+        Words in no form are taken from a model that has done some work before.
+        """
+        if read.formed or (read.answer and not _is_answer(read.answer)):
+            return True
+        return bool(read.answer) and any(step.code and not step.error for step in self._steps)
+
     def _at_limit(self, over: OverBudget) -> LoopResult:
-        self._done(self._timed(DeepStep(self._meter.iterations, "limit", error=over.detail)))
+        self._done(self._timed(DeepStep(self._number(), "limit", error=over.detail)))
+        failure: ModelError | None = None
         try:
             return self._extracted(over.limit)
-        except (OverBudget, ModelError):
-            return self._partial(limit=over.limit)
+        except OverBudget:
+            # A model from which nothing ever came did not meet a limit: it is not there.
+            failure = self._silent
+        except ModelError as error:
+            failure = error
+        result = self._partial(over.limit)
+        return result if failure is None else self._failed(result, failure)
 
     def _without_model(self, error: ModelError) -> LoopResult:
-        self._done(self._timed(DeepStep(self._meter.iterations, "limit", error=str(error))))
-        result = self._partial(limit=None)
+        self._done(self._timed(DeepStep(self._number(), "limit", error=str(error))))
+        return self._failed(self._partial(limit=None), error)
+
+    @staticmethod
+    def _failed(result: LoopResult, error: ModelError) -> LoopResult:
+        """What there is when the model gave nothing: it is said that it did not."""
         degraded = (*result.degraded, Degraded("model", str(error)))
-        return replace(result, degraded=degraded)
+        return replace(result, answered=False, degraded=degraded)
 
     def _partial(self, limit: str | None) -> LoopResult:
         """The best there is without another call: a refused answer, or the last output."""
@@ -290,7 +324,8 @@ class _Search:
             printed = [step.output.strip() for step in self._steps if step.output.strip()]
             result = self._result(printed[-1][:PARTIAL_CHARS] if printed else "", ())
             note = "the last output of the search" if printed else "nothing was found in time"
-        return replace(result, complete=False, limit=limit, note=note, found=bool(result.answer))
+        some = bool(result.answer)
+        return replace(result, complete=False, limit=limit, note=note, found=some, answered=some)
 
     def _result(self, answer: str, ids: Sequence[str]) -> LoopResult:
         known = tuple(one for one in ids if self._evidence.exists(one))
@@ -307,6 +342,9 @@ class _Search:
     def _timed(self, step: DeepStep, began: float | None = None) -> DeepStep:
         seconds = 0.0 if began is None else self._lane.timer() - began
         return replace(step, seconds=seconds, cost=self._meter.snapshot())
+
+    def _number(self) -> int:
+        return len(self._steps) + 1
 
     def _done(self, step: DeepStep) -> None:
         self._steps.append(step)

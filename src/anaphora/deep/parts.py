@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from anaphora.deep.budget import check_budget
 from anaphora.deep.dreaming.dream import Dream
 from anaphora.deep.dreaming.extract import Extract
 from anaphora.deep.dreaming.gaps import Gaps
@@ -48,6 +49,7 @@ class DeepParts:
 
     def night(self, *, model: bool, budget: Budget | None) -> DreamReport:
         """Queued extractions, then one cycle of dreaming, with the model if there is one."""
+        check_budget(budget)
         models = self.recall.models() if model else None
         done, failed = self._extracted(models)
         report = self.dream.cycle(models, budget, done)

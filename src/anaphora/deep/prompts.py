@@ -46,7 +46,7 @@ EXAMPLES: Final = (
     # Look, then read around the best hit before answering.
     """hits = search("which database did we choose", limit=10)
 for h in hits[:5]:
-    print(h["id"], h["ts"], h["speaker"], h["text"][:200])
+    print(h["id"], h["score"], h["ts"], h["speaker"], h["text"][:200])
 best = [h for h in hits if h["kind"] == "turn"][0]
 for t in load_transcript(best["conversation"], max(0, best["index"] - 2), best["index"] + 4):
     print(t["id"], t["speaker"], t["text"][:300])""",
@@ -85,8 +85,10 @@ Names that are there:
 "conversation#index [time] who: text".
 - search(query, limit=20, since=None, until=None, speaker=None): list of dicts, best first, with \
 id, kind ("turn" or "memory"), text, speaker, ts (ISO time or ""), conversation, index, score. \
-since and until are ISO dates such as "2026-03-12". At most 100 results: to count or to find the \
-first, read every turn instead.
+score is one scale for both kinds, 0 to 1: the chance that what you search for stands there, or \
+for a turn at most 5 turns beside it; above 0.6 it is likely, below 0.2 it is not. since and \
+until are ISO dates such as "2026-03-12". At most 100 results: to count or to find the first, \
+read every turn instead.
 - list_sessions(limit=200, offset=0): list of dicts, newest first, with id, title, turns, first, \
 last, sittings (list of dicts start, ts: where somebody came back after hours).
 - load_transcript(id, start=0, end=None): list of dicts like those of search, the turns start to \
@@ -134,10 +136,14 @@ _MARK = re.compile(r"<(?=\s*/?\s*data\b)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """An answer as a model gave it in words: the ids are as it wrote them."""
+    """An answer as a model gave it in words: the ids are as it wrote them.
+
+    `formed` says that it was in a form that was asked for, and not just whatever the reply holds.
+    """
 
     answer: str
-    sources: tuple[str, ...]
+    sources: tuple[str, ...] = ()
+    formed: bool = True
 
 
 def system_prompt() -> str:
@@ -166,7 +172,7 @@ def first_prompt(
         [
             f"Question: {question}",
             f"It is {shown(now)}. In scope: {history[1]} turns in {session_count} sessions; "
-            f"history holds {history[0]} characters. You have {iterations} iterations.",
+            f"history holds {history[0]} characters. {_left(iterations)}",
             "Sessions, newest first"
             + (f" ({more} more by list_sessions)" if more > 0 else "")
             + ":",
@@ -255,7 +261,8 @@ def code_of(reply: str) -> tuple[str, str]:
 def read_extraction(reply: str) -> Extraction:
     """The answer in a reply that should be a JSON object, read as tolerantly as can be told.
 
-    Without an object, lines "Answer:" and "Sources:" count; without those, the words themselves.
+    Without an object, lines "Answer:" and "Sources:" count; without those, the words themselves
+    (`formed` is False), but none of a reply that is one more program.
     """
     for found in _objects(reply):
         if isinstance(found.get("answer"), str | int | float):
@@ -267,7 +274,9 @@ def read_extraction(reply: str) -> Extraction:
     )
     if labelled:
         return Extraction(labelled["answer"].strip(" \n\"'`*,"), _ids(labelled["ids"]))
-    return Extraction(code_of(reply)[0] or "", ())
+    thought, code = code_of(reply)
+    # The words around another program say what it is for: they are no answer.
+    return Extraction("" if code else thought, formed=False)
 
 
 def _hit(source: DeepSource) -> str:
@@ -277,11 +286,11 @@ def _hit(source: DeepSource) -> str:
 
 
 def _left(left: int) -> str:
-    if left == 1:
-        return (
-            "You have 1 iteration left, and it is for the answer alone: what you have seen counts."
-        )
-    return f"You have {left} iterations left, the last one for the answer alone."
+    many = "1 iteration" if left == 1 else f"{left} iterations"
+    return (
+        f"You have {many} left, one block of code each. Submit in one of them: after the last you "
+        "can only answer from what you have seen."
+    )
 
 
 def _cut(text: str, limit: int) -> str:

@@ -1,9 +1,9 @@
 """What deep recall reads from a question, and from an answer, by their words alone.
 
-In: texts. Out: the folded form by which questions are compared, whether a question asks about the
-whole of a history (counting, order, time, completeness: no handful of hits can answer it), and
-whether an answer says anything. English, and the usual words of German, French and Spanish. It
-never sees a turn, a clock or a disk.
+In: texts. Out: the form by which two questions are one, a wider one by which words are found again
+that must go, whether a question asks about the whole of a history (counting, order, time,
+completeness: no handful of hits can answer it), and whether an answer says anything. English, and
+the usual words of German, French and Spanish. It never sees a turn, a clock or a disk.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 
 from anaphora.text import fold
 
-__all__ = ["asks_about_the_whole", "folded", "says_nothing"]
+__all__ = ["asks_about_the_whole", "folded", "question_form", "says_nothing"]
 
 # Over folded text: small letters, no accents.
 _WHOLE: Final = {
@@ -111,13 +111,30 @@ _HOLLOW: Final = 240
 _BUT: Final = re.compile(r"\b(?:but|however|although|except|only|aber|jedoch|mais|pero)\b")
 
 
-def folded(question: str) -> str:
-    """A question without case, accents, punctuation and extra space: equal for near-equals.
+# One question mark after a word (or after the space that French puts there) asks nothing else;
+# after a sign it may belong to the sign ("a+?", "int??").
+_ASKS: Final = re.compile(r"(?<=[^\W_])\s*[?\uff1f\u061f]\Z")
 
-    A question of nothing but punctuation is kept as it is, without outer space.
+
+def question_form(question: str) -> str:
+    """A question without what never changes it: case, extra white space, one "?" at its end.
+
+    Every other sign stays: C++ is not C#, -5 not +5, $5 not 5%, schön not schon. Equal forms are
+    one question; one that is asked anew although it was known is only time.
     """
-    kept = "".join(" " if unicodedata.category(c)[0] in "PSZC" else c for c in fold(question))
-    return " ".join(kept.split()) or question.strip()
+    # Small letters, not case folding, which takes "Maße" for "Masse".
+    small = unicodedata.normalize("NFC", unicodedata.normalize("NFC", question).lower())
+    return _ASKS.sub("", " ".join(small.split()))
+
+
+def folded(text: str) -> str:
+    """A text without case, accents, punctuation and extra space: for finding words that must go.
+
+    Much comes out equal that is not, so nothing is ever given back by it. A text of nothing but
+    punctuation is kept as it is, without outer space.
+    """
+    kept = "".join(" " if unicodedata.category(c)[0] in "PSZC" else c for c in fold(text))
+    return " ".join(kept.split()) or text.strip()
 
 
 def asks_about_the_whole(question: str) -> str | None:

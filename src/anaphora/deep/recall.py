@@ -1,9 +1,9 @@
 """Deep recall: from a question to an answer with sources that exist, at a known cost.
 
 In: a question, a scope, a budget. Out: one `DeepAnswer`. The answer that is kept comes first, then
-the shortcut, then the loop; without a model, the best evidence and a word that says so. What could
-not be answered becomes a blind spot, and how an answer was found is kept as a trace. A model that
-fails is said in the answer; it raises only for bad arguments and for truth that cannot be used.
+the shortcut, then the loop; without a model, and where it fails, the best evidence and a word that
+says why. What could not be answered becomes a blind spot, and how an answer was found is kept as a
+trace. It raises only for bad arguments and for truth that cannot be used.
 """
 
 from __future__ import annotations
@@ -12,17 +12,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from anaphora.deep.budget import check_budget
 from anaphora.deep.dreaming.gaps import Gaps
+from anaphora.deep.evidence.rows import named
 from anaphora.deep.evidence.scoped import NamespaceEvidence, ScopedEvidence
 from anaphora.deep.evidence.snapshot import TOP, Snapshot, snapshot
 from anaphora.deep.evidence.watched import Seen, WatchedEvidence
 from anaphora.deep.kept.answers import AnswerCache, Asked
+from anaphora.deep.kept.secrets import Secrets
 from anaphora.deep.kept.traces import Traces
-from anaphora.deep.reading import folded, says_nothing
-from anaphora.deep.shortcut import Weighed, best_evidence, shortcut, shown, weigh
+from anaphora.deep.reading import question_form, says_nothing
+from anaphora.deep.shortcut import best_evidence, shortcut, shown
 from anaphora.deep.tools import Models
-from anaphora.deep_values import Budget, DeepAnswer, DeepStep, Scope
+from anaphora.deep_values import Budget, DeepAnswer, DeepSource, DeepStep, Scope
 from anaphora.errors import InvalidInput
+from anaphora.values import Degraded
 
 if TYPE_CHECKING:
     from anaphora.deep.loop import LoopResult, OnStep
@@ -32,8 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["NO_MODEL", "QUESTION_CHARS", "DeepRecall", "Models"]
 
 QUESTION_CHARS: Final = 4_000
+EVIDENCE: Final = "this is the best evidence, not an answer"
 NO_MODEL: Final = (
-    "no model is configured: this is the best evidence, not an answer. Set ANAPHORA_MODEL (for "
+    f"no model is configured: {EVIDENCE}. Set ANAPHORA_MODEL (for "
     "example openai:gpt-4o-mini) and its key, or ANAPHORA_MODEL_URL for a server of your own, or "
     "open the memory with model=…"
 )
@@ -72,22 +77,23 @@ class DeepRecall:
     ) -> DeepAnswer:
         """Answer `question`; see `Memory.deep_recall`."""
         question = _checked(question)
+        check_budget(budget)
         models = self.models()
         lane = WatchedEvidence.over(self.lane)
         scoped = lane.within(scope, conversation_id, include_memory=include_memory)
-        asked = Asked(
-            question, scope, conversation_id, include_memory, models.names if models else ()
-        )
+        names = models.names if models else ()
+        secrets = Secrets.of(question)
+        asked = Asked(question, scope, conversation_id, include_memory, names, secrets)
         if models is not None:
             kept = self.answers.get(asked, scoped)
             if kept is not None:
                 _tell(on_step, kept.steps)
                 return kept
-        found = shortcut(lane, scoped, question, include_memory=include_memory)
+        found = shortcut(scoped, question)
         if found:
             return self._from_shortcut(asked, scoped, found, lane.seen, on_step)
         if models is None:
-            return self._without_model(asked, scoped, lane.seen)
+            return self._evidence(asked, scoped, lane.seen)
         return self._from_loop(asked, lane, scoped, models, budget, on_step)
 
     def answer(
@@ -104,12 +110,12 @@ class DeepRecall:
         self,
         asked: Asked,
         scoped: ScopedEvidence,
-        found: Sequence[Weighed],
+        found: Sequence[DeepSource],
         seen: Seen,
         on_step: OnStep | None,
     ) -> DeepAnswer:
-        sources = best_evidence(scoped, [one.source for one in found])
-        said = ", ".join(f"{one.source.id} {one.confidence:.2f}" for one in found)
+        sources = best_evidence(scoped, found)
+        said = ", ".join(f"{one.id} {one.score or 0.0:.2f}" for one in found)
         step = DeepStep(0, "shortcut", thought=f"sure hits: {said}", output=shown(sources))
         _tell(on_step, (step,))
         answer = DeepAnswer(
@@ -124,14 +130,21 @@ class DeepRecall:
             degraded=scoped.degraded,
         )
         with self.rows.change() as work:
-            self.gaps.close_question(work, asked.question, [one.source.id for one in found])
-            self.traces.put(work, answer, seen)
+            self.gaps.close_question(work, asked, [one.id for one in found])
+            self.traces.put(work, answer, seen, asked.secrets)
         return answer
 
-    def _without_model(self, asked: Asked, scoped: ScopedEvidence, seen: Seen) -> DeepAnswer:
+    def _evidence(
+        self,
+        asked: Asked,
+        scoped: ScopedEvidence,
+        seen: Seen,
+        failed: LoopResult | None = None,
+    ) -> DeepAnswer:
+        """The best evidence: without a model, or where a loop gave no answer of the model's."""
         then = snapshot(self.lane, scoped, asked.question)
-        weighed = weigh(self.lane, scoped, asked.question, include_memory=asked.include_memory)
-        sources = best_evidence(scoped, [one.source for one in weighed[:HITS]])
+        weighed = scoped.weighed(asked.question)
+        sources = best_evidence(scoped, weighed[:HITS])
         answer = DeepAnswer(
             asked.question,
             "",
@@ -141,7 +154,19 @@ class DeepRecall:
             note=NO_MODEL,
             degraded=scoped.degraded,
         )
-        blind = not weighed or weighed[0].confidence < UNLIKELY
+        blind = not weighed or (weighed[0].score or 0.0) < UNLIKELY
+        if failed is not None:
+            why = _why_failed(failed.degraded)
+            # A model that could not be reached has not looked: that is no gap of the memory's.
+            blind = why is None
+            answer = replace(
+                answer,
+                steps=failed.steps,
+                cost=failed.cost,
+                limit=failed.limit,
+                note=f"{(why or failed.note).rstrip('.')}; {EVIDENCE}",
+                degraded=tuple(dict.fromkeys((*failed.degraded, *scoped.degraded))),
+            )
         return self._kept(asked, (answer, then), seen, blind=blind, reusable=False)
 
     def _from_loop(
@@ -156,10 +181,10 @@ class DeepRecall:
         # Before: what is written while the model works may be what it has missed.
         then = snapshot(self.lane, scoped, asked.question)
         result = self._loop(lane, asked, models, budget, on_step)
+        if not result.answered:
+            return self._evidence(asked, scoped, lane.seen, result)
         answer = replace(_answer_of(asked.question, result, scoped), trace_id=self.ids())
-        # A model that could not be reached has not looked: that is no gap of the memory's.
-        failed = any(part.part == "model" for part in answer.degraded)
-        blind = not failed and not (answer.answer and answer.supported)
+        blind = not (answer.answer and answer.supported)
         reusable = answer.complete and answer.supported and not answer.degraded
         return self._kept(asked, (answer, then), lane.seen, blind=blind, reusable=reusable)
 
@@ -199,19 +224,20 @@ class DeepRecall:
                 gap = self.gaps.register(work, asked_in, then)
                 answer = replace(answer, gap_id=gap.id)
             elif answer.supported and answer.answer:
-                self.gaps.close_question(work, asked.question, [s.id for s in answer.sources])
+                self.gaps.close_question(work, asked, [s.id for s in answer.sources])
             if reusable and answer.answer:
                 self.answers.put(work, asked, answer, then)
-            self.traces.put(work, answer, seen)
+            self.traces.put(work, answer, seen, asked.secrets)
         return answer
 
     def _placed(self, asked: Asked) -> Asked:
         """The question with the conversation in which it was stored: it goes when that goes."""
         if asked.conversation_id is not None:
             return asked
-        own = folded(asked.question)
+        own = question_form(asked.question)
         scoped = self.lane.within(_scope(asked), include_memory=False)
-        said = (one for one in scoped.search(asked.question, TOP) if folded(one.text) == own)
+        found = scoped.search(asked.question, TOP)
+        said = (one for one in found if question_form(one.text) == own)
         return replace(asked, conversation_id=next((one.conversation_id for one in said), None))
 
 
@@ -223,7 +249,7 @@ def _answer_of(question: str, result: LoopResult, scoped: ScopedEvidence) -> Dee
     useful = result.found and not says_nothing(result.answer)
     note = result.note
     if unknown:
-        said = f"it cites what does not exist: {', '.join(unknown[:5])}"
+        said = f"it cites what does not exist: {named(unknown)}"
         note = f"{note}; {said}" if note else said
     return DeepAnswer(
         question,
@@ -237,6 +263,11 @@ def _answer_of(question: str, result: LoopResult, scoped: ScopedEvidence) -> Dee
         note=note,
         degraded=result.degraded,
     )
+
+
+def _why_failed(degraded: Sequence[Degraded]) -> str | None:
+    """Why a model gave nothing, in words; None where it is not the model that failed."""
+    return next((one.reason for one in degraded if one.part == "model"), None)
 
 
 def _scope(asked: Asked) -> Scope:

@@ -1,82 +1,37 @@
 """The shortcut: where the best hits are sure to lead to the evidence, no model is asked.
 
-In: a question and the evidence of its scope. Out: hits with the probability that their
-neighbourhood holds the evidence, and the evidence itself as text. The probability is that of
-`rank.confidence`, which says how it is calibrated. Questions of counting, order, time and
+In: a question and the evidence of its scope. Out: the hits that are sure, by the chance that a
+search gives them, and the evidence itself as text. Questions of counting, order, time and
 completeness never take it, however sure the hits are. It calls no model and writes nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
-from anaphora.deep.evidence.scoped import MEMORY, NamespaceEvidence, ScopedEvidence
+from anaphora.deep.evidence.scoped import MEMORY, ScopedEvidence
 from anaphora.deep.reading import asks_about_the_whole
 from anaphora.deep_values import DeepSource
 from anaphora.errors import NotFound
 from anaphora.rank.confidence import (
     REACH,
-    Placed,
-    Told,
-    memory_confidence,
-    turn_confidence,
 )
 from anaphora.rank.select import token_cost
-from anaphora.text import STOP_WORDS, analyse, query_terms
 
-__all__ = ["BUDGET", "LOOKED_AT", "NEEDED", "SURE", "Weighed", "best_evidence", "shortcut", "shown"]
+__all__ = ["BUDGET", "NEEDED", "SURE", "best_evidence", "shortcut", "shown"]
 
 SURE: Final = 0.8
 NEEDED: Final = 3
-LOOKED_AT: Final = 20
 BUDGET: Final = 2_500
 """Tokens of the evidence that is given back: hits first, then their neighbours, nearest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Weighed:
-    """A hit and the probability that what the question asks for stands in it or beside it."""
-
-    source: DeepSource
-    confidence: float
-
-
-def weigh(
-    lane: NamespaceEvidence, scoped: ScopedEvidence, question: str, *, include_memory: bool = True
-) -> tuple[Weighed, ...]:
-    """The hits for `question`, the surest first."""
-    # Memories stand among the turns: with more asked for, there are turns enough all the same.
-    found = scoped.search(question, LOOKED_AT + LOOKED_AT // 2)
-    turns = sorted((one for one in found if one.kind == "turn"), key=lambda one: -(one.score or 0))
-    turns = turns[:LOOKED_AT]
-    long = _lengths(lane)
-    placed = [
-        Placed(
-            one.score or 0.0,
-            one.conversation_id or "",
-            one.index or 0,
-            long.get(one.conversation_id or "", 0),
-        )
-        for one in turns
-    ]
-    weighed = [Weighed(*pair) for pair in zip(turns, turn_confidence(placed), strict=True)]
-    if include_memory:
-        weighed += _memories(lane, question, {one.id for one in found})
-    return tuple(sorted(weighed, key=lambda one: (-one.confidence, one.source.id)))
-
-
-def shortcut(
-    lane: NamespaceEvidence, scoped: ScopedEvidence, question: str, *, include_memory: bool = True
-) -> tuple[Weighed, ...]:
+def shortcut(scoped: ScopedEvidence, question: str) -> tuple[DeepSource, ...]:
     """The hits of which at least three are sure; empty where a model must look."""
     if asks_about_the_whole(question) is not None:
         return ()
-    weighed = weigh(lane, scoped, question, include_memory=include_memory)
-    sure = tuple(one for one in weighed if one.confidence >= SURE)
+    sure = tuple(one for one in scoped.weighed(question) if (one.score or 0.0) >= SURE)
     return sure if len(sure) >= NEEDED else ()
 
 
@@ -127,29 +82,3 @@ def _neighbours(scoped: ScopedEvidence, hits: Sequence[DeepSource]) -> list[Deep
             (abs((one.index or 0) - hit.index), rank, one) for one in near if one.id != hit.id
         ]
     return [one for _, _, one in sorted(around, key=lambda item: item[:2])]
-
-
-def _lengths(lane: NamespaceEvidence) -> dict[str, int]:
-    """How many turns each conversation has."""
-    table = lane.turns.view().table
-    counts = np.bincount(table.conversation, minlength=len(table.conversations)).tolist()
-    return dict(zip(table.conversations, counts, strict=True))
-
-
-def _memories(lane: NamespaceEvidence, question: str, known: set[str]) -> list[Weighed]:
-    """Memories are weighed by themselves: they have no neighbours."""
-    hits = lane.recall_memories.recall(question, top_k=LOOKED_AT // 2)
-    ordered = sorted(hits, key=lambda hit: -hit.similarity)
-    terms = {*query_terms(question), *STOP_WORDS}
-    told = [
-        Told(hit.similarity, len(set(analyse(hit.text)) - terms), "?" in hit.text)
-        for hit in ordered
-    ]
-    return [
-        Weighed(
-            DeepSource("memory", MEMORY + hit.id, hit.text, ts=hit.created_at, score=hit.score),
-            sure,
-        )
-        for hit, sure in zip(ordered, memory_confidence(told), strict=True)
-        if MEMORY + hit.id in known or sure >= SURE
-    ]

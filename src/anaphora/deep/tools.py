@@ -47,7 +47,8 @@ class DeepTools:
         engine: Engine | None = None,
     ) -> None:
         self._settings = settings
-        for name, model in (("model", code), ("sub_model", sub)):
+        given: tuple[tuple[str, object], ...] = (("model", code), ("sub_model", sub))
+        for name, model in given:
             if isinstance(model, type) or not isinstance(model, ModelRole | None):
                 raise InvalidInput(name, model, "expected the name of a model, or a ModelRole")
         self._given = code, sub

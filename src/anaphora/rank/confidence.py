@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Final
 
 __all__ = [
+    "COMPARED",
     "MEMORY_WEIGHTS",
     "REACH",
     "TURN_WEIGHTS",
@@ -34,6 +35,9 @@ __all__ = [
 
 REACH: Final = 5
 """Turns on either side of a hit that count as its neighbourhood."""
+
+COMPARED: Final = 20
+"""Turns of one question that a hit is weighed against: those further down say nothing of it."""
 
 TENTH: Final = 9
 """The place that a hit's lead is measured against: far enough down to be chance."""
@@ -70,22 +74,22 @@ class Told:
     asks: bool = False
 
 
-def turn_features(hits: Sequence[Placed]) -> list[tuple[float, ...]]:
-    """(score, lead, near) of each hit: its score; by how much it leads the tenth hit (or the last,
-    where there are fewer); how many more of the others, at most 4, are in its neighbourhood than
-    would be by chance: in a short conversation everything is near everything."""
-    tenth = _tenth([hit.score for hit in hits])
+def turn_features(hits: Sequence[Placed], rest: float | None = None) -> list[tuple[float, ...]]:
+    """(score, lead, near) of each hit: its score; by how much it leads the tenth hit (where there
+    are fewer, `rest`, or the last of them); how many more of the others, at most 4, are in its
+    neighbourhood than would be by chance: in a short conversation everything is near everything."""
+    tenth = _tenth([hit.score for hit in hits], rest)
     return [
         (hit.score, max(0.0, hit.score - tenth), min(_near(hits, at), MOST_NEAR))
         for at, hit in enumerate(hits)
     ]
 
 
-def memory_features(hits: Sequence[Told]) -> list[tuple[float, ...]]:
+def memory_features(hits: Sequence[Told], rest: float | None = None) -> list[tuple[float, ...]]:
     """(similarity, lead, alone, added, asks) of each hit: `lead` over the tenth, `alone` over the
     best of the others, `added` words as a share of 12."""
     values = sorted((hit.similarity for hit in hits), reverse=True)
-    tenth = _tenth(values)
+    tenth = _tenth(values, rest)
     found: list[tuple[float, ...]] = []
     for hit in hits:
         # Whoever is first is compared with the second, everybody else with the first.
@@ -104,32 +108,43 @@ def memory_features(hits: Sequence[Told]) -> list[tuple[float, ...]]:
     return found
 
 
-def turn_confidence(hits: Sequence[Placed], weights: Weights = TURN_WEIGHTS) -> tuple[float, ...]:
+def turn_confidence(
+    hits: Sequence[Placed], weights: Weights = TURN_WEIGHTS, *, rest: float | None = None
+) -> tuple[float, ...]:
     """For each turn the probability, 0 to 1, that its neighbourhood holds the evidence.
 
-    `hits` are the best of one question, in descending order of score, 20 of them where there are
-    so many: with fewer, leads and neighbours are missed, and the probability comes out lower.
+    `hits` are the best of one question, in descending order of score, 20 of them or more where
+    there are so many: with fewer, leads and neighbours are missed, and the probability comes out
+    lower. What the first 20 come to does not depend on those that follow. Where there are fewer
+    than ten, `rest` is the score of all that was not found; None errs low: it is the last hit's.
     """
-    return tuple(_logistic(weights, one) for one in turn_features(hits))
+    return tuple(_logistic(weights, one) for one in turn_features(hits, rest))
 
 
-def memory_confidence(hits: Sequence[Told], weights: Weights = MEMORY_WEIGHTS) -> tuple[float, ...]:
-    """For each memory the probability, 0 to 1, that it is the evidence. `hits` are the best ten."""
-    return tuple(_logistic(weights, one) for one in memory_features(hits))
+def memory_confidence(
+    hits: Sequence[Told], weights: Weights = MEMORY_WEIGHTS, *, rest: float | None = None
+) -> tuple[float, ...]:
+    """For each memory the probability, 0 to 1, that it is the evidence. `hits` are the best ten.
+
+    `rest` as in `turn_confidence`.
+    """
+    return tuple(_logistic(weights, one) for one in memory_features(hits, rest))
 
 
-def _tenth(scores: Sequence[float]) -> float:
-    """What stands for chance: the tenth score, the last of fewer; of one alone, nothing."""
-    if len(scores) < 2:
-        return 0.0
-    return scores[min(TENTH, len(scores) - 1)]
+def _tenth(scores: Sequence[float], rest: float | None) -> float:
+    """What stands for chance: the tenth score; of fewer `rest`, or the last; of one, nothing."""
+    if len(scores) > TENTH:
+        return scores[TENTH]
+    if rest is None:
+        return scores[-1] if len(scores) > 1 else 0.0
+    return rest
 
 
 def _near(hits: Sequence[Placed], at: int) -> float:
     one = hits[at]
     same = [
         other
-        for place, other in enumerate(hits)
+        for place, other in enumerate(hits[:COMPARED])
         if place != at and other.conversation == one.conversation
     ]
     near = sum(abs(other.index - one.index) <= REACH for other in same)

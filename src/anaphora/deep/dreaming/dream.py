@@ -25,7 +25,7 @@ from anaphora.deep.kept.answers import Asked
 from anaphora.deep.models.base import Message
 from anaphora.deep.reading import asks_about_the_whole
 from anaphora.deep.recall import DeepRecall
-from anaphora.deep.shortcut import SURE, weigh
+from anaphora.deep.shortcut import SURE
 from anaphora.deep.tools import Models
 from anaphora.deep_values import (
     Budget,
@@ -144,11 +144,10 @@ class Dream:
             new = None
             if then is not None:
                 new = {one.id for one in news(lane, scoped, question, then, query)}
-            weighed = weigh(lane, scoped, query, include_memory=known.include_memory)
             sure = [
-                one.source
-                for one in weighed
-                if one.confidence >= SURE and (new is None or one.source.id in new)
+                one
+                for one in scoped.weighed(query)
+                if (one.score or 0.0) >= SURE and (new is None or one.id in new)
             ]
             if sure:
                 self._close(known, sure, night)
@@ -176,13 +175,15 @@ class Dream:
         night.costs.append(answer.cost)
         failed = [part for part in answer.degraded if part.part == "model"]
         night.degraded += failed
+        # One that was heard to the end has looked, even if what it said is of no use.
+        looked = not failed or answer.steps[-1].kind == "extraction"
         if answer.supported and answer.answer:
             self._close(known, answer.sources, night, answer)
-        elif not failed:
+        elif looked:
             then = snapshot(self.recall.lane, scoped, question)
             with self.recall.rows.change() as work:
                 self.gaps.tried(work, known, then, models.names)
-        return not failed
+        return looked
 
     def _worth_asking(
         self, known: KnownGap, scoped: ScopedEvidence, queries: Iterable[str], models: Models

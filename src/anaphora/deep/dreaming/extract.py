@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, cast
 
-from anaphora.deep.budget import Meter, OverBudget
+from anaphora.deep.budget import Meter, OverBudget, check_budget
 from anaphora.deep.dreaming.extract_prompt import Fact, fact_prompt, read_facts
 from anaphora.deep.evidence.origins import EXTRACTED, bind
 from anaphora.deep.evidence.scoped import turn_id
-from anaphora.deep.models.base import Message, ModelRole
+from anaphora.deep.models.base import Message, ModelRole, Reply
 from anaphora.deep_values import Budget, DeepSource, Extracted
 from anaphora.errors import NotFound
 from anaphora.memory_values import MemoryType, NewMemory
@@ -70,11 +70,13 @@ class Extract:
     ) -> Extracted:
         """Take the facts out of a conversation.
 
-        `skipped` says why nothing was done: "no_model", "unchanged", "too_short", or the limit
-        that ended it early. Raises `NotFound`, `ModelError` when the model does not answer, and
-        `StoreError` and its kinds.
+        `skipped` says why nothing was done: "no_model", "unchanged", "too_short"; or why it ended
+        early: the limit's name, "cut" for a reply that the limit of its tokens cut, "malformed"
+        for one that is no list of facts. What was not read then is read the next time. Raises
+        `NotFound`, `ModelError` when the model does not answer, and `StoreError` and its kinds.
         """
         check_id(conversation_id)
+        check_budget(budget)
         thread = self.conversations.get(conversation_id)
         if thread is None:
             raise NotFound("conversation", conversation_id)
@@ -87,15 +89,16 @@ class Extract:
         if sum(len(turn.text) for _, turn in turns[read:]) < _LEAST_CHARS:
             return Extracted(conversation_id, skipped="too_short")
         meter = Meter(budget or BUDGET, self.timer)
-        facts, limit, upto = self._facts(turns[max(0, read - _OVERLAP) :], model, meter)
+        facts, ended, upto = self._facts(turns[max(0, read - _OVERLAP) :], model, meter)
         taken = self._keep(conversation_id, thread.turns, facts)
-        self._note(conversation_id, thread.turns[:upto])
+        if upto > read:
+            self._note(conversation_id, thread.turns[:upto])
         return Extracted(
             conversation_id,
             tuple(taken.added),
             tuple(taken.reinforced),
             tuple(taken.refused),
-            limit,
+            ended,
             meter.snapshot(),
         )
 
@@ -127,20 +130,24 @@ class Extract:
     def _facts(
         self, turns: Sequence[Numbered], model: ModelRole, meter: Meter
     ) -> tuple[list[tuple[Fact, frozenset[int]]], str | None, int]:
-        """Facts with the indexes that they may cite; the limit that ended it; turns read."""
+        """Facts with the indexes that they may cite; what ended it early; turns read."""
         pieces = _pieces(turns)
         each = max(3, -(-MOST // len(pieces)))
         found: list[list[tuple[Fact, frozenset[int]]]] = []
         upto = turns[0][0] if turns else 0
-        limit = None
+        ended = None
         for piece in pieces:
             try:
                 reply = _ask(model, meter, fact_prompt(piece, min(each, MOST)))
             except OverBudget as over:
-                limit = over.limit
+                ended = over.limit
+                break
+            facts = read_facts(reply.text)
+            if facts is None:
+                ended = "cut" if reply.cut else "malformed"
                 break
             shown = frozenset(index for index, _ in piece)
-            found.append([(fact, shown) for fact in read_facts(reply)[:each]])
+            found.append([(fact, shown) for fact in facts[:each]])
             upto = piece[-1][0] + 1
         # The most useful of every piece come first.
         ranked = [
@@ -149,7 +156,7 @@ class Extract:
             for some in found
             if rank < len(some)
         ]
-        return ranked[:MOST], limit, upto
+        return ranked[:MOST], ended, upto
 
     def _keep(
         self,
@@ -179,7 +186,7 @@ class Extract:
         return taken
 
 
-def _ask(model: ModelRole, meter: Meter, prompt: tuple[str, str]) -> str:
+def _ask(model: ModelRole, meter: Meter, prompt: tuple[str, str]) -> Reply:
     talk = (Message("system", prompt[0]), Message("user", prompt[1]))
     claim = meter.claim("sub", model, talk, _OUTPUT)
     try:
@@ -188,7 +195,7 @@ def _ask(model: ModelRole, meter: Meter, prompt: tuple[str, str]) -> str:
         meter.release(claim)
         raise
     meter.settle(claim, reply)
-    return reply.text
+    return reply
 
 
 def _pieces(turns: Sequence[Numbered]) -> list[list[Numbered]]:

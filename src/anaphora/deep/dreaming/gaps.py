@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from anaphora.deep.evidence.snapshot import Snapshot
 from anaphora.deep.kept.saved import as_json, from_json
-from anaphora.deep.reading import folded
+from anaphora.deep.reading import folded, question_form
 from anaphora.deep_values import Gap, GapStatus, Scope
 from anaphora.errors import Unreadable
 from anaphora.store.deep_rows import DeepRows, DeepWork, Row
@@ -35,9 +35,8 @@ MOST: Final = 500
 
 
 def question_key(question: str) -> str:
-    """A digest that the same question has however it is spelt: case, space, punctuation."""
-    text = folded(question)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    """A digest that the same question has whatever its case and white space."""
+    return _digest(question_form(question))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +79,11 @@ class Gaps:
     def register(self, work: DeepWork, asked: Asked, then: Snapshot | None) -> Gap:
         """Note that a question has no useful answer; the one gap of it, asked once more."""
         now = self._clock()
-        key = question_key(asked.question)
-        rows = work.find("gap", {"question_key": key})
+        rows = _rows_of(work, asked.stored)
         same = [_due(one, now) for one in readable(rows, _gap_of)]
         gap = next((one.gap for one in same if one.gap.status == "open"), None)
         if gap is None:
-            gap = Gap(self._ids(), asked.question, now, now + LIFE, KIND, PRIORITY)
+            gap = Gap(self._ids(), asked.stored, now, now + LIFE, KIND, PRIORITY)
         else:
             # Whoever still asks still wants to know: its days begin anew.
             gap = replace(gap, asked=gap.asked + 1, expires_at=max(gap.expires_at, now + LIFE))
@@ -95,10 +93,11 @@ class Gaps:
         self._keep_few(work)
         return gap
 
-    def close_question(self, work: DeepWork, question: str, by: Sequence[str]) -> None:
+    def close_question(self, work: DeepWork, asked: Asked, by: Sequence[str]) -> None:
         """A useful answer came: close the gap of this question, if there is one."""
-        rows = work.find("gap", {"question_key": question_key(question), "status": "open"})
-        for known in readable(rows, _gap_of):
+        # Without its secret a question reads like another one's: its answer answers no other.
+        rows = () if asked.secrets else _rows_of(work, asked.question)
+        for known in readable((row for row in rows if row["status"] == "open"), _gap_of):
             self.close(work, known, by)
 
     def close(self, work: DeepWork, known: KnownGap, by: Iterable[str]) -> Gap:
@@ -141,6 +140,22 @@ class Gaps:
         # Open ones are bounded by their days, closed ones by number.
         for row in done[max(0, MOST - (len(rows) - len(done))) :]:
             work.drop("gap", {"gap_id": row["gap_id"]})
+
+
+def _rows_of(work: DeepWork, question: str) -> Sequence[Row]:
+    """The rows of this question and of no other.
+
+    An older program's keys stand for several questions at once: the words decide. A row of that
+    program gets its own key when it is next written.
+    """
+    form = question_form(question)
+    keys = dict.fromkeys((question_key(question), _digest(folded(question))))
+    found = [row for key in keys for row in work.find("gap", {"question_key": key})]
+    return [row for row in found if question_form(row["question"]) == form]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _order(gap: Gap) -> tuple[float, int, float]:

@@ -71,7 +71,7 @@ class SessionJobs:
         failed: list[Degraded] = []
         for job in self.pending("extract"):
             try:
-                done.append(extract(job.conversation_id or ""))
+                taken = extract(job.conversation_id or "")
             except NotFound:
                 # The conversation was deleted: there is nothing left to do.
                 self.done(job)
@@ -79,7 +79,13 @@ class SessionJobs:
                 failed.append(Degraded("model", f"{job.conversation_id}: {error}"))
                 self._again(job)
             else:
-                self.done(job)
+                done.append(taken)
+                if taken.unread:
+                    reason = f"{job.conversation_id}: its reply was {taken.skipped}"
+                    failed.append(Degraded("model", reason))
+                    self._again(job)
+                else:
+                    self.done(job)
         return tuple(done), tuple(failed)
 
     def done(self, job: Job) -> None:

@@ -5,6 +5,7 @@ In: a view of the index, hits. Out: rows, ids and sources. Pure.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -28,9 +29,10 @@ __all__ = [
     "Rows",
     "by_time",
     "is_called",
+    "lengths_of",
     "line_of",
     "memory_id",
-    "mixed",
+    "named",
     "newest_first",
     "of_hit",
     "rows_in_scope",
@@ -42,8 +44,11 @@ MEMORY: Final = "memory:"
 RECENT_SESSIONS: Final = 10
 HISTORY_TURN_CHARS: Final = 2_000
 
+NAMED: Final = 5
+ID_CHARS: Final = 80
+
 MEMORY_SHARE: Final = 4
-"""Of so many results, one is a memory: a memory is a digest, and turns are what it stands on."""
+"""Of so many results, one at most is a memory: it is a digest, and turns are what it stands on."""
 
 _GAP: Final = " […] "
 
@@ -60,6 +65,12 @@ def memory_id(record_id: str) -> str:
     return MEMORY + record_id
 
 
+def named(ids: Sequence[str]) -> str:
+    """Ids that a model wrote, in a sentence of ours: quoted, escaped, and few and short enough."""
+    shown = ", ".join(repr(one[:ID_CHARS]) for one in ids[:NAMED])
+    return shown if len(ids) <= NAMED else f"{shown} and {len(ids) - NAMED} more"
+
+
 def rows_in_scope(view: TurnView, scope: str, conversation_id: str | None) -> Rows:
     """Rows of the turns of a scope."""
     if scope == "current_session":
@@ -70,6 +81,13 @@ def rows_in_scope(view: TurnView, scope: str, conversation_id: str | None) -> Ro
         return rows
     newest = newest_first(view, rows)[:RECENT_SESSIONS]
     return rows[np.isin(view.table.conversation, newest)]
+
+
+def lengths_of(view: TurnView) -> dict[str, int]:
+    """How many turns each conversation has."""
+    table = view.table
+    counts = np.bincount(table.conversation, minlength=len(table.conversations)).tolist()
+    return dict(zip(table.conversations, counts, strict=True))
 
 
 def newest_first(view: TurnView, rows: Rows) -> list[int]:
@@ -97,7 +115,7 @@ def is_called(known: str, name: str) -> bool:
 
 
 def of_hit(hit: TurnHit) -> DeepSource:
-    """A recalled turn as a source."""
+    """A recalled turn as a source, without a score."""
     return DeepSource(
         kind="turn",
         id=turn_id(hit.conversation_id, hit.index),
@@ -106,21 +124,7 @@ def of_hit(hit: TurnHit) -> DeepSource:
         index=hit.index,
         role=hit.speaker or hit.role,
         ts=hit.ts if hit.ts.year > 1 else None,
-        score=hit.score,
     )
-
-
-def mixed(
-    turns: list[DeepSource], memories: list[DeepSource], limit: int
-) -> tuple[DeepSource, ...]:
-    """Both lists in their own order: their scores are not of one scale."""
-    out: list[DeepSource] = []
-    waiting = iter(memories)
-    for place, turn in enumerate(turns):
-        if place % (MEMORY_SHARE - 1) == 0:
-            out.extend(one for one in (next(waiting, None),) if one is not None)
-        out.append(turn)
-    return tuple([*out, *waiting][:limit])
 
 
 def line_of(turn: DeepSource) -> str:

@@ -7,7 +7,7 @@ thread is told that there is none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, get_args
@@ -22,14 +22,21 @@ from anaphora.deep.evidence.rows import (
     Rows,
     by_time,
     is_called,
+    lengths_of,
     line_of,
     memory_id,
-    mixed,
     newest_first,
-    of_hit,
     rows_in_scope,
     turn_id,
     when_of,
+)
+from anaphora.deep.evidence.weighed import (
+    MEMORIES,
+    REST,
+    TURNS,
+    one_list,
+    weighed_memories,
+    weighed_turns,
 )
 from anaphora.deep.moments import moment
 from anaphora.deep_values import DeepSource, Scope
@@ -46,6 +53,7 @@ if TYPE_CHECKING:
     from anaphora.recall.memories import MemoryRecall
     from anaphora.store.records.store import Records
     from anaphora.store.threads.conversations import Conversations
+    from anaphora.values import TurnHit
 
 __all__ = [
     "MEMORY",
@@ -111,14 +119,14 @@ class NamespaceEvidence:
             raise InvalidInput("scope", scope, f"expected one of {', '.join(SCOPES)}")
         if conversation_id is not None:
             check_id(conversation_id)
-        if scope == "current_session" and conversation_id is None:
+        only = conversation_id if scope == "current_session" else None
+        if scope == "current_session" and only is None:
             reason = "expected the id of a conversation for the scope current_session"
             raise InvalidInput("conversation_id", conversation_id, reason)
-        only = conversation_id if scope == "current_session" else None
         followed, view = self.turns.followed(only)
         rows = rows_in_scope(view, scope, conversation_id)
-        if scope == "current_session" and not len(rows):
-            raise NotFound("conversation", conversation_id)
+        if only is not None and not len(rows):
+            raise NotFound("conversation", only)
         return ScopedEvidence(self, view, rows, include_memory, tuple(followed.degraded))
 
 
@@ -165,6 +173,8 @@ class ScopedEvidence:
     ) -> tuple[DeepSource, ...]:
         """The `limit` best turns and memories for `query`, best first, all of each text.
 
+        The score of each is the chance that what is asked for stands there (`weighed`), so that
+        turns and memories can be compared, and chosen by it.
         `since` and `until` are ISO 8601 or words ("last Tuesday"); a day as `until` is in.
         `speaker` is a name, or "user" or "assistant"; with it, no memory is found, since nobody
         says those. Raises `InvalidInput` for a time that cannot be read.
@@ -172,11 +182,29 @@ class ScopedEvidence:
         now = self._lane.clock()
         start, end = moment("since", since, now), moment("until", until, now, end=True)
         rows = self._chosen(start, end, speaker)
-        found = self._lane.recall_turns.among(self._view, rows, query, top_k=limit)
+        turns = weighed_turns(self.turn_hits(query, limit, rows), lengths_of(self._view))
+        memories = [] if speaker is not None else self._memories(query, limit, (start, end))
+        best = one_list(turns, memories[: max(3, limit // MEMORY_SHARE)], limit)
+        return tuple(self._keep(one) for one in best)
+
+    def weighed(self, query: str) -> tuple[DeepSource, ...]:
+        """The 20 best turns and what memories there are, by their chances alone, erring low."""
+        hits = self.turn_hits(query, TURNS)[:TURNS]
+        turns = weighed_turns(hits, lengths_of(self._view), rest=None)
+        found = [*turns, *self._memories(query, TURNS, rest=None)]
+        best = sorted(found, key=lambda one: (-(one.score or 0.0), one.id))
+        return tuple(self._keep(one) for one in best)
+
+    def turn_hits(self, query: str, limit: int, rows: Rows | None = None) -> Sequence[TurnHit]:
+        """The best turns for `query` as their lane scores them, those of `rows` or of the scope.
+
+        There are more than `limit` where so many are needed to weigh them against each other.
+        """
+        chosen = self._chosen(None, None, None) if rows is None else rows
+        wanted = max(limit, TURNS)
+        found = self._lane.recall_turns.among(self._view, chosen, query, top_k=wanted)
         self._report(found.degraded)
-        turns = [self._keep(of_hit(hit)) for hit in found]
-        memories = [] if speaker is not None else self._memories(query, limit, start, end)
-        return mixed(turns, memories, limit)
+        return found.hits
 
     def session_count(self) -> int:
         """How many conversations are in scope."""
@@ -339,30 +367,28 @@ class ScopedEvidence:
     # Memories.
 
     def _memories(
-        self, query: str, limit: int, start: datetime | None, end: datetime | None
+        self,
+        query: str,
+        limit: int,
+        times: tuple[datetime | None, datetime | None] = (None, None),
+        rest: float | None = REST,
     ) -> list[DeepSource]:
         if not self._include_memory:
             return []
-        times = {"gte": start, "lt": end}
-        given = {name: value.isoformat() for name, value in times.items() if value is not None}
+        ends = zip(("gte", "lt"), times, strict=True)
+        given = {name: value.isoformat() for name, value in ends if value is not None}
         found = self._lane.recall_memories.recall(
             query,
-            top_k=max(3, limit // MEMORY_SHARE),
+            top_k=max(MEMORIES, limit // MEMORY_SHARE),
             min_score=None,
             filters={"created_at": given} if given else None,
         )
         self._report(found.degraded)
         from anaphora.recall.memories import FLOOR
 
-        return [
-            self._keep(
-                DeepSource(
-                    "memory", memory_id(hit.id), hit.text, ts=hit.created_at, score=hit.score
-                )
-            )
-            for hit in found
-            if hit.similarity >= FLOOR
-        ]
+        # All of them are weighed against each other; what is below the floor only for that.
+        near = {memory_id(hit.id) for hit in found if hit.similarity >= FLOOR}
+        return [one for one in weighed_memories(found, query, rest) if one.id in near]
 
     def _keep(self, source: DeepSource) -> DeepSource:
         self._known[source.id] = replace(source, score=None)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from anaphora.deep.evidence.scoped import MEMORY, NamespaceEvidence, ScopedEvidence
-from anaphora.deep.reading import folded
+from anaphora.deep.reading import question_form
 from anaphora.deep_values import DeepSource
 
 if TYPE_CHECKING:
@@ -61,9 +61,9 @@ def news(
 
     `query` is another way to ask for the same.
     """
-    own, known = folded(question), set(then.ids)
+    own, known = question_form(question), set(then.ids)
     best = [one for one in scoped.search(query or question, TOP) if one.id not in known]
-    fresh = [one for one in best if folded(one.text) != own]
+    fresh = [one for one in best if question_form(one.text) != own]
     memories = [one.id.removeprefix(MEMORY) for one in fresh if one.kind == "memory"]
     records = lane.records.many(memories)
     return tuple(

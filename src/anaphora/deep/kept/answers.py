@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 from anaphora.deep.evidence.scoped import NamespaceEvidence, ScopedEvidence
 from anaphora.deep.evidence.snapshot import Snapshot, all_stand, news
 from anaphora.deep.kept.saved import answer_from, as_json, from_json
-from anaphora.deep.reading import folded
+from anaphora.deep.kept.secrets import NO_SECRETS, Secrets
+from anaphora.deep.reading import question_form
 from anaphora.deep_values import CostSnapshot, DeepAnswer, DeepStep
 from anaphora.store.readable import DAMAGE
 from anaphora.store.records.rows import to_micros
@@ -32,24 +33,33 @@ MOST: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question and where it is asked. `models` are the names of both roles."""
+    """A question and where it is asked.
+
+    `models` are the names of both roles; `secrets` are those in the words of the question.
+    """
 
     question: str
     scope: str
     conversation_id: str | None
     include_memory: bool
     models: tuple[str, ...] = ()
+    secrets: Secrets = NO_SECRETS
+
+    @property
+    def stored(self) -> str:
+        """The question as it may be written down."""
+        return self.secrets.out_of(self.question)
 
 
 def answer_key(namespace: str, asked: Asked) -> str:
-    """SHA-256, in hex, of everything that makes two questions one, but not of case or space."""
+    """SHA-256, in hex, of everything that tells questions apart: all but case and space."""
     parts = [
         namespace,
         asked.scope,
         asked.conversation_id,
         asked.include_memory,
         list(asked.models),
-        folded(asked.question),
+        question_form(asked.question),
     ]
     return hashlib.sha256(as_json(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -70,6 +80,8 @@ class AnswerCache:
         Its evidence has changed when a source is gone, superseded or expired, or when a row that
         is new, and not the question's own turn, is among the 20 best for the question.
         """
+        if asked.secrets:
+            return None
         key = answer_key(self._rows.namespace, asked)
         found = self._rows.find("answer", {"answer_key": key})
         now = to_micros(self._clock()) or 0
@@ -82,6 +94,9 @@ class AnswerCache:
         except DAMAGE:
             # An answer that cannot be read is found anew, and takes this one's place.
             return None
+        # Rows of an older program have keys that took several questions for one.
+        if question_form(answer.question) != question_form(asked.question):
+            return None
         ids = dict.fromkeys([*(one.id for one in answer.sources), *then.ids])
         if not all_stand(self._lane, scoped, ids):
             return None
@@ -93,7 +108,13 @@ class AnswerCache:
         )
 
     def put(self, work: DeepWork, asked: Asked, answer: DeepAnswer, then: Snapshot) -> None:
-        """Keep an answer; `then` is what its question found when it was made."""
+        """Keep an answer; `then` is what its question found when it was made.
+
+        One to a question with a secret in it is not kept: without the secret it is another
+        question, and with it, or a digest of it, it must not be written.
+        """
+        if asked.secrets:
+            return
         now = self._clock()
         work.put(
             "answer",

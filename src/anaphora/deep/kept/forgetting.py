@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from anaphora.deep.dreaming.gaps import question_key
 from anaphora.deep.evidence.origins import from_memories, from_turns, turn_hash
 from anaphora.deep.evidence.scoped import MEMORY
 from anaphora.deep.evidence.watched import Seen
 from anaphora.deep.kept.traces import Traces
-from anaphora.deep.reading import folded
+from anaphora.deep.reading import folded, question_form
 from anaphora.store.readable import DAMAGE, parsed
 
 if TYPE_CHECKING:
@@ -127,16 +126,17 @@ def _has_seen_gone(seen: Seen, conversation_id: str, turns: Sequence[Turn]) -> b
 
 
 def _drop_gaps(deep: DeepWork, sources: set[str], texts: Iterable[str]) -> None:
-    keys = {question_key(text) for text in texts}
+    words = {folded(text) for text in texts}
     for row in deep.find("gap"):
         closed_by = _closed_by(row)
-        if closed_by is None or sources & set(closed_by) or row["question_key"] in keys:
+        gone = closed_by is None or sources & set(closed_by)
+        if gone or folded(row["question"]) in words:
             deep.drop("gap", {"gap_id": row["gap_id"]})
 
 
 def _drop_asked_there(deep: DeepWork, conversation_id: str, turns: Sequence[Turn]) -> None:
     """Gaps of questions asked in a conversation, or closed by turns of it, that are gone there."""
-    said = {folded(turn.text) for turn in turns}
+    said = {question_form(turn.text) for turn in turns}
     for row in deep.find("gap"):
         asked_there = row["conversation_id"] == conversation_id
         lost = asked_there and (not turns or _was_said(row["question"], said))
@@ -157,7 +157,7 @@ def _closed_by(row: Row) -> list[str] | None:
 
 def _was_said(question: str, said: set[str]) -> bool:
     """Whether the thread has lost this question: others of it are there, redacted."""
-    return folded(question) not in said and any(folded(_REDACTED) in one for one in said)
+    return question_form(question) not in said and any(_REDACTED in one for one in said)
 
 
 def _is_gone(source: str, conversation_id: str, turns: Sequence[Turn]) -> bool:

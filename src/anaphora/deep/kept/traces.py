@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.deep.evidence.watched import Seen
 from anaphora.deep.kept.saved import answer_from, as_json, from_json
+from anaphora.deep.kept.secrets import NO_SECRETS, Secrets
 from anaphora.deep_values import DeepAnswer, DeepStep, SubCall, TraceSummary
 from anaphora.errors import NotFound, Unreadable
 from anaphora.store.readable import DAMAGE
@@ -54,10 +55,14 @@ class Traces:
         except DAMAGE as error:
             raise Unreadable("trace", trace_id, f"it makes no sense ({error})") from error
 
-    def put(self, work: DeepWork, answer: DeepAnswer, seen: Seen) -> None:
-        """Keep the trace of an answer, which has its id."""
+    def put(
+        self, work: DeepWork, answer: DeepAnswer, seen: Seen, secrets: Secrets = NO_SECRETS
+    ) -> None:
+        """Keep the trace of an answer, which has its id, without the secrets of its question."""
         assert answer.trace_id is not None
         seen.add(answer.sources)
+        if secrets:
+            answer = _without(answer, secrets)
         body = as_json(_bounded(answer, _TEXT))
         if len(body) > _WHOLE:
             body = as_json(_bounded(answer, _CUT))
@@ -96,22 +101,38 @@ def _has_seen(row: Row, gone: Callable[[Seen], bool]) -> bool:
 
 
 def _bounded(answer: DeepAnswer, most: int) -> DeepAnswer:
-    return replace(answer, steps=tuple(_step(one, most) for one in answer.steps))
+    return _stepped(answer, lambda text: _cut(text, most))
 
 
-def _step(step: DeepStep, most: int) -> DeepStep:
+def _without(answer: DeepAnswer, secrets: Secrets) -> DeepAnswer:
+    clean = secrets.out_of
     return replace(
-        step,
-        thought=_cut(step.thought, most),
-        code=_cut(step.code, most),
-        output=_cut(step.output, most),
-        error=None if step.error is None else _cut(step.error, most),
-        sub_calls=tuple(_call(one, most) for one in step.sub_calls),
+        _stepped(answer, clean),
+        question=clean(answer.question),
+        answer=clean(answer.answer),
+        note=clean(answer.note),
+        sources=tuple(replace(one, text=clean(one.text)) for one in answer.sources),
     )
 
 
-def _call(call: SubCall, most: int) -> SubCall:
-    return replace(call, prompt=_cut(call.prompt, most), answer=_cut(call.answer, most))
+def _stepped(answer: DeepAnswer, change: Callable[[str], str]) -> DeepAnswer:
+    return replace(answer, steps=tuple(_step(one, change) for one in answer.steps))
+
+
+def _step(step: DeepStep, change: Callable[[str], str]) -> DeepStep:
+    return replace(
+        step,
+        thought=change(step.thought),
+        code=change(step.code),
+        output=change(step.output),
+        error=None if step.error is None else change(step.error),
+        sub_calls=tuple(_call(one, change) for one in step.sub_calls),
+    )
+
+
+def _call(call: SubCall, change: Callable[[str], str]) -> SubCall:
+    error = None if call.error is None else change(call.error)
+    return replace(call, prompt=change(call.prompt), answer=change(call.answer), error=error)
 
 
 def _cut(text: str, most: int) -> str:

@@ -18,7 +18,15 @@ from anaphora.errors import InvalidInput
 from anaphora.intake.secrets.kinds import KNOWN, SecretKind
 from anaphora.intake.secrets.words import assigned_secrets, is_secret_value
 
-__all__ = ["MAX_DEPTH", "Redacted", "RedactedValue", "SecretKind", "redact", "redact_value"]
+__all__ = [
+    "MAX_DEPTH",
+    "Redacted",
+    "RedactedValue",
+    "SecretKind",
+    "redact",
+    "redact_value",
+    "secrets_in",
+]
 
 MAX_DEPTH: Final = 100
 """Objects and lists within one another that `redact_value` follows."""
@@ -57,6 +65,21 @@ def redact(text: str) -> Redacted:
         text = once.text
         kinds.extend(once.kinds)
     return Redacted(text, tuple(kinds))
+
+
+def secrets_in(text: str) -> dict[str, SecretKind]:
+    """The secrets that `redact` takes out of `text`, for whoever must find them elsewhere too.
+
+    They are in the caller's hands then: nothing of them is to be kept.
+    """
+    found: dict[str, SecretKind] = {}
+    for _ in range(_MOST_PASSES):
+        spans = _merged(_found(text))
+        if not spans:
+            break
+        found.update((text[start:end], kind) for start, end, kind in spans)
+        text = _redact_once(text).text
+    return found
 
 
 def _redact_once(text: str) -> Redacted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Annotated, cast
 
@@ -20,11 +20,20 @@ from anaphora.deep_values import (
     Scope,
 )
 from anaphora.errors import InvalidInput
-from anaphora.surfaces.cli.output import console, emit, show_degraded, show_text, table, visible
+from anaphora.surfaces.cli.output import (
+    EXIT_PARTLY,
+    console,
+    emit,
+    show_degraded,
+    show_text,
+    table,
+    visible,
+)
 from anaphora.surfaces.cli.trace import show_step
 from anaphora.surfaces.cli.where import opened
 from anaphora.surfaces.there import refuse_unknown
 from anaphora.surfaces.wire import counted
+from anaphora.values import Degraded
 
 __all__ = ["register"]
 
@@ -52,7 +61,9 @@ def deep(
     memory: Annotated[
         bool, typer.Option("--memory/--no-memory", help="Look at memories too.")
     ] = True,
-    iterations: Annotated[int | None, typer.Option(min=1, help="Programs at most.")] = None,
+    iterations: Annotated[
+        int | None, typer.Option(min=1, help="Programs that are run at most.")
+    ] = None,
     sub_calls: Annotated[int | None, typer.Option(min=0, help="Sub-calls at most.")] = None,
     tokens: Annotated[int | None, typer.Option(min=0, help="Tokens at most.")] = None,
     seconds: Annotated[float | None, typer.Option(min=0, help="Seconds at most.")] = None,
@@ -92,6 +103,13 @@ def deep(
         emit(found)
     else:
         _show_answer(found)
+    _end(found.degraded)
+
+
+def _end(degraded: Sequence[Degraded]) -> None:
+    """Let a script see that a model failed, whatever there is without it."""
+    if any(part.part == "model" for part in degraded):
+        raise typer.Exit(EXIT_PARTLY)
 
 
 def _show_kept(context: typer.Context, trace_id: str | None, *, as_json: bool) -> None:
@@ -125,8 +143,12 @@ def _show_answer(found: DeepAnswer) -> None:
     out = console()
     if found.answer:
         show_text(out, found.answer)
-    elif not found.sources:
-        out.print("nothing was found")
+    else:
+        # Why there is none stands before all the evidence, or nobody sees it.
+        if found.note:
+            out.print(Text(visible(found.note), "yellow"))
+        if not found.sources:
+            out.print("nothing was found")
     if not (found.shortcut and found.answer):
         for source in found.sources:
             when = f"  {source.ts:%Y-%m-%d %H:%M}" if source.ts and source.ts.year > 1 else ""
@@ -137,7 +159,7 @@ def _show_answer(found: DeepAnswer) -> None:
         (not found.complete and found.limit, f"incomplete: the limit of {found.limit} was reached"),
         (found.answer and not found.supported, "not supported: it has no sources that exist"),
         (found.gap_id, f"kept as a gap for the next dream ({found.gap_id})"),
-        (found.note, found.note),
+        (found.answer and found.note, found.note),
     ):
         if word:
             out.print(Text(visible(said), "yellow"))
@@ -198,6 +220,7 @@ def dream(
         emit(report)
     else:
         _show_dream(report)
+    _end(report.degraded)
 
 
 def _show_dream(report: DreamReport) -> None:
@@ -239,11 +262,13 @@ def extract(
         texts = {} if as_json else {one: home.get(one).text for one in done.added}
     if as_json:
         emit(done)
-        return
-    _show_extracted(done)
-    for text in texts.values():
-        show_text(console(), text)
-    console().print(Text(_cost(done.cost), "dim"))
+    else:
+        _show_extracted(done)
+        for text in texts.values():
+            show_text(console(), text)
+        console().print(Text(_cost(done.cost), "dim"))
+    if done.unread:
+        raise typer.Exit(EXIT_PARTLY)
 
 
 def _show_extracted(done: Extracted) -> None:
@@ -257,11 +282,17 @@ def _show_extracted(done: Extracted) -> None:
     if done.skipped in why:
         out.print(Text(f"{name}: {why[done.skipped]}", "yellow"))
         return
+    early = {
+        "malformed": "the model's reply was no list of facts: nothing of it was taken",
+        "cut": "the model's reply was cut at its limit of tokens: nothing of it was taken",
+    }
+    if done.skipped:
+        limit = f"the limit of {done.skipped} was reached"
+        said = f"{name}: ended early, {early.get(done.skipped, limit)}; the rest is read next time"
+        out.print(Text(said, "yellow"))
     out.print(
         f"{name}: {counted(len(done.added), 'fact')} added, {len(done.reinforced)} reinforced, "
         f"{len(done.refused)} refused"
     )
-    if done.skipped:
-        out.print(Text(f"   ended early: the limit of {done.skipped} was reached", "yellow"))
     for text in done.refused:
         out.print(Text(visible(f"   refused, it cites no turn that is there: {text}"), "yellow"))

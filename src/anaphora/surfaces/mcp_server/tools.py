@@ -208,7 +208,7 @@ _SPECS = (
         "Answer from the whole history",
         "For questions that one search cannot answer (how often, when first, everything about): a "
         "model, if the user configured one, searches the history by code of its own and answers "
-        "with sources. Without one the best evidence comes back.",
+        "with sources. Without one, or when it fails, the best evidence comes back and why.",
         {
             "query": text("The question.", minLength=1),
             "scope": {

@@ -142,17 +142,18 @@ def deep_text(found: DeepAnswer) -> str:
     for source in found.sources:
         when = f", {_minute(source.ts)}" if source.ts else ""
         lines += [f"- {source.kind} {source.id}{when}", quoted(source.text, 600)]
-    lines += [found.note] if found.note else []
+    lines += [found.note] if found.answer and found.note else []
     return "\n".join([*lines, *unavailable(found.degraded)])
 
 
 def _verdict(found: DeepAnswer) -> str:
+    # Why there is no answer comes first: what follows is then no more than a search gives.
+    why = f" ({_line(found.note)})" if found.note else ""
     if not found.answer and not found.sources:
-        return "Nothing was found."
+        return f"Nothing was found{why}."
     if not found.answer:
-        return (
-            f"No answer, but the best evidence ({counted(len(found.sources), 'place', 'places')})."
-        )
+        places = counted(len(found.sources), "place", "places")
+        return f"No answer{why}, but the best evidence: {places}."
     said = ["supported by its sources" if found.supported else "not supported by what it cites"]
     said += [] if found.complete else [f"incomplete (limit: {found.limit})"]
     return f"Answer, {', '.join(said)}."

@@ -57,7 +57,7 @@ def _asked(
     },
 )
 async def deep(request: Request, body: DeepQuestion, _: Nothing) -> Response:
-    """A model writes its own search, within a budget. Without a model: the best evidence.
+    """A model writes its own search, within a budget. Without one that answers: the best evidence.
 
     With `Accept: text/event-stream` its steps come as they happen.
     """

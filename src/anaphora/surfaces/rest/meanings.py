@@ -32,7 +32,7 @@ _EVERYWHERE: Final = {
     "include_sources": "Also return scores and relations.",
     "index": "The place of the turn in its conversation, from 0.",
     "intent_id": "What the turn belongs to, in the caller's own words; kept with it.",
-    "iterations": "Rounds of the model.",
+    "iterations": "Programs that the model writes and runs; the answer comes after them.",
     "kind": "What kind of note it is.",
     "limit": "At most this many.",
     "memory_id": "The memory.",

@@ -103,7 +103,8 @@ function spent(cost) {
 
 function answer(found) {
   const marks = [
-    found.complete ? null : badge(`incomplete: ${found.limit ?? "a limit"}`, "warn", "A limit ended it; this is the best until then"),
+    found.complete || !found.limit ? null : badge(`incomplete: ${found.limit}`, "warn", "A limit ended it; this is the best until then"),
+    found.answer || found.complete || found.limit ? null : badge("evidence alone", "warn", "No model has answered"),
     found.answer ? badge(found.supported ? "supported" : "not supported", found.supported ? "good" : "bad", "Whether it stands on sources that exist") : null,
     found.shortcut ? badge("shortcut", "plain", "The search was sure: no model was asked") : null,
     found.cached ? badge("kept answer", "plain", "Answered before, and nothing it stands on has changed") : null,
