@@ -167,6 +167,7 @@ PROMISES: dict[str, str] = {
     # The sandbox of deep recall
     "sandbox.attacks": "Q Code that attacks the machine or its host gets nowhere, and the next session is clean.",
     "sandbox.data": "Q Text that looks like code or a command is data in the sandbox.",
+    "sandbox.descriptors": "Q The sandbox inherits its pipe and nothing else that the host has open.",
     "sandbox.errors": "D Errors show the code's own lines; of the host's exceptions only refusals are shown.",
     "sandbox.extra": "D Without the extra the error names it.",
     "sandbox.limits": "D After a limit a session is dead and says which; the next one works.",

@@ -63,6 +63,8 @@ def run_http(server: Server[Any], desk: Desk, host: str, port: int) -> None:
     gate = Gate(app, desk, required=not is_loopback(host))
     config = uvicorn.Config(gate, host=host, port=port, log_level="warning", access_log=False)
     listening = config.bind_socket()
+    # It is made for servers with several processes; here no other program is to have it.
+    listening.set_inheritable(False)
     # Before it is announced: who reads that line may come at once.
     listening.listen(config.backlog)
     shown = f"[{host}]" if ":" in host else host
