@@ -197,6 +197,8 @@ PROMISES: dict[str, str] = {
     "setup.undo": "D `setup --undo` gives back the very bytes, and keeps what was written meanwhile.",
     "setup.hooks": "D A client's hook brings its transcript in before compaction and at the end.",
     # The server for programs
+    "rest.own_token": "Q On loopback a server answers only who has the token of its user, or one that was made.",
+    "rest.index_right": "Q A folder is indexed over HTTP for its own user, or by a token with that right.",
     "tokens.hashed": "D A token's secret is shown once and kept nowhere.",
     "tokens.scoped": "D A token opens its namespaces, and no other one.",
     "tokens.revoked": "D A token that was revoked or has ended opens nothing, in every process.",

@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 from tests.surfaces.rest_desk import BASE, in_namespace, served
 
 from anaphora import Memory
+from anaphora.errors import InvalidInput
 from anaphora.surfaces.rest import ServerOptions, create_app
 
 SECRET = "cardamom"
@@ -183,12 +184,35 @@ def test_a_token_indexes_only_folders_that_the_server_was_told_of(tmp_path: Path
     (allowed / "link").symlink_to(other)
     options = ServerOptions(page=None, projects=(allowed,))
     with served(tmp_path / "home", options) as (client, memory):
-        headers = in_namespace("default", memory.tokens.create("agent").secret)
+        headers = in_namespace("default", memory.tokens.create("agent", may_index=True).secret)
         for root in (other / "p", allowed / "link" / "p", allowed / ".." / "other", tmp_path):
             answer = client.post("/v1/projects", json={"root": str(root)}, headers=headers)
             assert answer.status_code == 403, root
         body = {"root": str(allowed / "p")}
         assert client.post("/v1/projects", json=body, headers=headers).status_code == 200
+
+
+@pytest.mark.promise("rest.index_right")
+def test_indexing_needs_a_right_of_its_own(tmp_path: Path) -> None:
+    """Without the right no token indexes anything, without a token nobody outside the folders."""
+    allowed, other = tmp_path / "allowed", tmp_path / "other"
+    for folder in (allowed, other):
+        folder.mkdir()
+        (folder / "README.md").write_text("# Heron\n")
+    own = "anaphora_" + "0" * 64
+    options = ServerOptions(page=None, projects=(allowed,), own=own)
+    with served(tmp_path / "home", options) as (client, memory):
+
+        def index(folder: Path, secret: str | None) -> int:
+            body, headers = {"root": str(folder)}, in_namespace("default", secret)
+            return int(client.post("/v1/projects", json=body, headers=headers).status_code)
+
+        plain = memory.tokens.create("plain", namespaces=("*",)).secret
+        assert (index(allowed, plain), index(other, plain)) == (403, 403)
+        assert (index(allowed, None), index(other, None)) == (200, 403)
+        assert (index(allowed, own), index(other, own)) == (200, 200)
+        with pytest.raises(InvalidInput):
+            memory.tokens.create("reader", read_only=True, may_index=True)
 
 
 HOSTS = [

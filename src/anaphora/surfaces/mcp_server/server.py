@@ -31,6 +31,7 @@ from anaphora.surfaces.mcp_server.folders import Folders, folder_of, started_in
 from anaphora.surfaces.mcp_server.over_http import CALLER
 from anaphora.surfaces.mcp_server.reading import PROMPTS, RESOURCES, TEMPLATE, prompt, read
 from anaphora.surfaces.mcp_server.tools import INSTRUCTIONS, TOOLS, ToolSpec
+from anaphora.surfaces.own_token import OWN
 from anaphora.surfaces.wire import plain
 
 if TYPE_CHECKING:
@@ -158,6 +159,8 @@ class Surface:
         """The folders that the client has open, else the one that the server was started in."""
         session = context.session
         capabilities = session.client_capabilities
+        if not _of_this_user(context):
+            return ()
         asks = capabilities is not None and capabilities.roots is not None
         if asks and session.can_send_request and not self._silent:
             try:
@@ -263,6 +266,11 @@ def _only_reads(context: Context) -> bool:
     """Whether the request came with a token that may not write."""
     token = context.request.scope.get(CALLER) if context.request is not None else None
     return token is not None and token.read_only
+
+
+def _of_this_user(context: Context) -> bool:
+    """Whether the client may have what this user can read indexed, by naming a folder."""
+    return context.request is None or context.request.scope.get(CALLER) is OWN
 
 
 def _tool(spec: ToolSpec) -> types.Tool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
@@ -29,10 +29,12 @@ class ServerOptions:
     sites whose pages may call it ("https://example.org"). `rate` requests a second and `burst` at
     once are allowed to each token, or to each address without one; rate 0 is no limit.
     `long_seconds` is the time for what may take long (deep recall, dream, import, indexing).
-    `projects` are the folders inside of which a caller with a token may index a project.
+    `projects` are the folders inside of which a caller may index a project, with a token only one
+    that may. `own` is the token of the user who runs the server, who may index any folder.
     """
 
     require_token: bool = False
+    own: str | None = field(default=None, repr=False)
     hosts: tuple[str, ...] = ()
     any_address: bool = False
     origins: tuple[str, ...] = ()
