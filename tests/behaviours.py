@@ -199,6 +199,11 @@ PROMISES: dict[str, str] = {
     # The server for programs
     "rest.own_token": "Q On loopback a server answers only who has the token of its user, or one that was made.",
     "rest.index_right": "Q A folder is indexed over HTTP for its own user, or by a token with that right.",
+    "server.silent": "Q Callers who say nothing are let go, and take nobody's place who asks.",
+    "server.log": "Q Nobody fills the disk by having a server log the same again and again.",
+    "server.lanes": "Q Deep questions, changes and projects hold up no short question.",
+    "server.gone": "D What waits when its caller goes is not begun.",
+    "server.refusals": "D A refused body hears why; a request of two lengths is refused.",
     "tokens.hashed": "D A token's secret is shown once and kept nowhere.",
     "tokens.scoped": "D A token opens its namespaces, and no other one.",
     "tokens.revoked": "D A token that was revoked or has ended opens nothing, in every process.",

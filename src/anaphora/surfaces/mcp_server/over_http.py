@@ -63,6 +63,8 @@ def run_http(
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
 
+    from anaphora.surfaces.connections import Limits, few_lines, served_by
+
     if is_loopback(host):
         app: Any = server.streamable_http_app(host=host, **SESSIONS)
     else:
@@ -73,7 +75,9 @@ def run_http(
         anyone = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         app = server.streamable_http_app(host=host, transport_security=anyone, **SESSIONS)
     gate = Gate(app, desk, own if is_loopback(host) else None, required=not open_to_all)
-    config = uvicorn.Config(gate, host=host, port=port, log_level="warning", access_log=False)
+    config = uvicorn.Config(
+        gate, host=host, port=port, log_level="warning", access_log=False, **served_by(Limits())
+    )
     listening = config.bind_socket()
     # It is made for servers with several processes; here no other program is to have it.
     listening.set_inheritable(False)
@@ -82,7 +86,8 @@ def run_http(
     shown = f"[{host}]" if ":" in host else host
     sys.stderr.write(f"anaphora: http://{shown}:{listening.getsockname()[1]}/mcp\n")
     sys.stderr.flush()
-    uvicorn.Server(config).run(sockets=[listening])
+    with few_lines():
+        uvicorn.Server(config).run(sockets=[listening])
 
 
 class Gate:
@@ -100,6 +105,10 @@ class Gate:
         """One request, or the life of the server."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
+            return
+        if _header(scope, b"transfer-encoding") and _header(scope, b"content-length"):
+            # Two lengths of one body: who stands between may have believed the other.
+            await _refuse(send, 400, b"one of Content-Length and Transfer-Encoding")
             return
         if not _same_site(scope):
             await _refuse(send, 403, b"pages of other sites may not call this server")
@@ -149,6 +158,7 @@ async def _refuse(send: Any, status: int, words: bytes) -> None:
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),
+        (b"connection", b"close"),
     ]
     if status == _NO_TOKEN:
         headers.append((b"www-authenticate", b'Bearer realm="anaphora"'))

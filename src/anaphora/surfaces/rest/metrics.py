@@ -43,7 +43,7 @@ class Metrics:
             "anaphora_calls_running", "Calls of the memory under way or waiting.",
             registry=self.registry,
         )  # fmt: skip
-        self.running.set_function(lambda: len(service.workers.running))
+        self.running.set_function(service.running)
         self.cache = Counter(
             "anaphora_query_cache", "Query vectors that were in the cache, or not.",
             ("result",), registry=self.registry,

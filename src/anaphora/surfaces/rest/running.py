@@ -41,6 +41,8 @@ def run(
     """
     _, _, uvicorn = need_server()
     options = _guarded(memory, host, options, open_to_all=open_to_all)
+    from anaphora.surfaces.connections import Limits, few_lines, served_by
+
     app = create_app(memory, settings=options)
     config = uvicorn.Config(
         app,
@@ -53,6 +55,7 @@ def run(
         timeout_graceful_shutdown=_GRACE,
         timeout_keep_alive=15,
         h11_max_incomplete_event_size=64 * 1024,
+        **served_by(Limits(options.connections, options.head_seconds, options.body_seconds)),
     )
 
     class Told(uvicorn.Server):  # type: ignore[misc,name-defined]
@@ -69,9 +72,8 @@ def run(
     for stop in (signal.SIGTERM, signal.SIGINT):
         signal.signal(stop, lambda *_: None)
     try:
-        # It binds the address itself: on a socket made elsewhere asyncio leaves Nagle's algorithm
-        # on, and each answer waits 40 ms for an acknowledgement.
-        Told(config).run()
+        with few_lines():
+            Told(config).run()
     except SystemExit:
         raise InvalidInput("port", port, f"an address that is free, on {host}") from None
 
