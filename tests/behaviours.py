@@ -204,6 +204,7 @@ PROMISES: dict[str, str] = {
     "server.lanes": "Q Deep questions, changes and projects hold up no short question.",
     "server.gone": "D What waits when its caller goes is not begun.",
     "server.refusals": "D A refused body hears why; a request of two lengths is refused.",
+    "rest.uploads": "Q An upload or an export on its way leaves nothing, in the home or elsewhere.",
     "tokens.hashed": "D A token's secret is shown once and kept nowhere.",
     "tokens.scoped": "D A token opens its namespaces, and no other one.",
     "tokens.revoked": "D A token that was revoked or has ended opens nothing, in every process.",

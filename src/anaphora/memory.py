@@ -12,7 +12,7 @@ import builtins
 import os
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from anaphora.config import load_settings
 from anaphora.deep_questions import DeepQuestions
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["Handler", "Memory", "Progress"]
 
 Source = str | os.PathLike[str] | ImportedConversation
+Target = str | os.PathLike[str] | BinaryIO
 EVENTS = ("cache", "remember", "recall")
 
 
@@ -324,8 +325,8 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
 
         return care.restore(path, home, database=database, progress=progress)
 
-    def export(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Exported:
-        """Write this namespace as JSON Lines (docs/formats.md), whole or not at all."""
+    def export(self, path: Target, *, progress: Progress | None = None) -> Exported:
+        """Write this namespace as JSON Lines (docs/formats.md): to a path whole or not at all."""
         from anaphora import care
 
         return care.export(

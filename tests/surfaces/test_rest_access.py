@@ -140,7 +140,8 @@ def test_a_read_only_token_changes_nothing(
     before = memory._wiring.truth.version("work")
     answer = call(client, method, path, work_id, in_namespace("work", secret))
     assert answer.status_code < 500, answer.text
-    reading = method == "GET" or path.endswith("recall")
+    # Figures are of the whole home, which this token does not open.
+    reading = (method == "GET" and path != "/metrics") or path.endswith("recall")
     assert (answer.status_code == 403) is not reading, answer.text
     assert memory._wiring.truth.version("work") == before
 
@@ -160,6 +161,24 @@ def test_a_token_opens_what_it_was_made_for(
         said = client.get("/v1/session", headers={"Authorization": f"Bearer {secret}"}).json()
         assert "work" in said["namespaces"]
         assert said["token"] == "worker"
+
+
+@pytest.mark.promise("rest.namespaces")
+def test_a_token_of_a_part_learns_nothing_of_the_whole(tmp_path: Path) -> None:
+    """Where the home lies, how large it is and what waits in it is for who opens all of it."""
+    with served(tmp_path / "home", CLOSED) as (client, memory):
+        work = memory.scoped("work")
+        work.conversations.append("c", "user", f"the {SECRET} turn")
+        assert work.end_session("c")
+        for scope, whole in ((("play",), False), (("*",), True)):
+            secret = memory.tokens.create("one", namespaces=scope).secret
+            headers = in_namespace("play", secret)
+            stats = client.get("/v1/stats", headers=headers)
+            assert (str(tmp_path) in stats.text) is whole
+            assert ("truth" in stats.json()["bytes"]) is whole
+            assert (client.get("/health", headers=headers).json()["jobs"] > 0) is whole
+            figures = client.get("/metrics", headers=headers)
+            assert figures.status_code == (200 if whole else 403)
 
 
 @pytest.mark.promise("tokens.revoked")

@@ -148,7 +148,7 @@ def test_a_server_short_of_files_answers_and_logs_little(tmp_path: Path) -> None
 
 @pytest.mark.promise("server.log")
 def test_a_log_takes_few_lines_of_a_kind(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
-    """A thousand equal lines are five, and later one that counts the others; none is a traceback."""
+    """A thousand equal lines are five, then one that counts the others; none is a traceback."""
     log = logging.getLogger("asyncio")
 
     def complain() -> None:

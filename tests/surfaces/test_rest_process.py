@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -33,7 +34,12 @@ class Server:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={"ANAPHORA_EMBEDDER": "hashing", "PATH": "", "PYTHONUNBUFFERED": "1"},
+            env={
+                "ANAPHORA_EMBEDDER": "hashing",
+                "PATH": "",
+                "PYTHONUNBUFFERED": "1",
+                "TMPDIR": os.environ.get("TMPDIR", "/tmp"),
+            },
         )
         assert self.process.stdout is not None
         said = self.process.stdout.readline()
@@ -190,6 +196,38 @@ def test_no_address_but_loopback_without_a_token(start: Start, tmp_path: Path) -
     assert run(home, "token", "revoke", "agent").returncode == 0
     assert server.ask("GET", "/v1/memories", headers=bearer)[0] == 401
     assert server.stop() == 0
+
+
+@pytest.mark.promise("rest.uploads")
+@pytest.mark.parametrize("sealed", [False, True])
+def test_a_killed_upload_leaves_nothing(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sealed: bool
+) -> None:
+    """After kill -9 in the middle of an upload no byte of it is in the home or elsewhere."""
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.setenv("TMPDIR", str(elsewhere))
+    Memory.open(home, embedder="hashing", encrypt="file" if sealed else False).close()
+    server = start()
+    canary = b"canary-5d1c-of-the-upload "
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as caller:
+        head = "POST /v1/import HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10000000\r\n"
+        caller.sendall(f"{head}Authorization: Bearer {server.own}\r\n\r\n".encode())
+        caller.sendall(canary * 40_000)
+        files = Path(f"/proc/{server.process.pid}/fd")
+        while not any(canary in _beginning(file) for file in files.iterdir()):
+            assert server.process.poll() is None
+        server.stop(signal.SIGKILL)
+    for file in (*home.rglob("*"), *elsewhere.rglob("*")):
+        assert not file.is_file() or canary not in file.read_bytes(), file
+
+
+def _beginning(file: Path) -> bytes:
+    """The first bytes of an open file of another process; nothing of what is no file."""
+    try:
+        return file.read_bytes()[:1_000] if stat.S_ISREG(file.stat().st_mode) else b""
+    except OSError:
+        return b""
 
 
 @pytest.mark.promise("rest.own_token")

@@ -20,7 +20,7 @@ from starlette.responses import Response
 
 from anaphora.aio_workers import Workers
 from anaphora.memory import Memory
-from anaphora.store.tokens import Token, Tokens
+from anaphora.store.tokens import EVERYTHING, Token, Tokens
 from anaphora.surfaces.rest.options import ServerOptions
 from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.wire import dumps
@@ -34,6 +34,7 @@ __all__ = [
     "caller_of",
     "is_long",
     "kind_of",
+    "opens_all",
     "reads",
     "service_of",
 ]
@@ -117,6 +118,12 @@ def caller_of(request: Request) -> Caller:
     """Who was let in with this request."""
     caller: Caller = request.scope["anaphora.caller"]
     return caller
+
+
+def opens_all(request: Request) -> bool:
+    """Whether the caller may know of the whole home, and not of some namespaces alone."""
+    token = caller_of(request).token
+    return token is None or EVERYTHING in token.namespaces
 
 
 async def answer(

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from anaphora.care.spool import sweep
 from anaphora.errors import InvalidInput
 from anaphora.memory import Memory
 from anaphora.surfaces import own_token
@@ -43,6 +44,8 @@ def run(
     options = _guarded(memory, host, options, open_to_all=open_to_all)
     from anaphora.surfaces.connections import Limits, few_lines, served_by
 
+    # What a server left that was killed in the middle of an upload.
+    sweep(memory.home)
     app = create_app(memory, settings=options)
     config = uvicorn.Config(
         app,
