@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -185,3 +186,44 @@ def test_a_bad_address_is_named(home: Path, address: str) -> None:
     done = subprocess.run([SCRIPT, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "HOST:PORT" in done.stderr
+
+
+@pytest.mark.promise("server.silent")
+def test_clients_that_never_say_good_bye_are_bounded(home: Path) -> None:
+    """Sessions that are begun and left do not grow without end: beyond 200 no more are begun."""
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "x", "version": "1"},
+        },
+    }
+    with serving(home, "127.0.0.1", "--no-token") as port:
+        connection = HTTPConnection("127.0.0.1", port, timeout=60)
+        found = []
+        for _ in range(201):
+            connection.request("POST", "/mcp", json.dumps(hello), TAKES)
+            answer = connection.getresponse()
+            answer.read()
+            found.append(answer.status)
+        connection.close()
+    assert found == [200] * 200 + [503]
+
+
+@pytest.mark.promise("server.refusals")
+def test_a_request_of_two_lengths_is_no_request(home: Path) -> None:
+    """Content-Length beside Transfer-Encoding is refused, and what follows is not read."""
+    with (
+        serving(home, "127.0.0.1", "--no-token") as port,
+        socket.create_connection(("127.0.0.1", port), timeout=60) as caller,
+    ):
+        head = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 4\r\n"
+        caller.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + head + b"\r\n")
+        said = b""
+        while piece := caller.recv(65_536):
+            said += piece
+    assert said.startswith(b"HTTP/1.1 400")
+    assert said.count(b"HTTP/1.1") == 1

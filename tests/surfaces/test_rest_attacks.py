@@ -200,6 +200,33 @@ def test_deep_questions_hold_up_no_short_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("server.lanes")
+def test_questions_of_many_words_hold_up_no_short_one(tmp_path: Path) -> None:
+    """While questions of 200 KB wait and are read, a short one is answered."""
+    go_on, reading = threading.Event(), threading.Semaphore(0)
+
+    def wait(event: Any) -> None:
+        if len(event.query) > 1_000:
+            reading.release()
+            assert go_on.wait(PATIENT)
+
+    with (
+        listening(tmp_path / "home", options=ServerOptions(page=None, threads=2)) as (port, memory),
+        ThreadPoolExecutor(9) as callers,
+    ):
+        memory.remember("A heron is grey.")
+        memory.on("cache", wait)
+        asked = [
+            callers.submit(ask, port, "POST", "/v1/recall", {"query": f"{n} heron " * 20_000})
+            for n in range(9)
+        ]
+        for _ in range(2):
+            assert reading.acquire(timeout=PATIENT)
+        assert ask(port, "POST", "/v1/recall", {"query": "heron"})[0] == 200
+        go_on.set()
+        assert {one.result(PATIENT)[0] for one in asked} == {200}
+
+
+@pytest.mark.promise("server.lanes")
 def test_a_change_that_waits_holds_up_no_question(tmp_path: Path) -> None:
     """While every thread for changes is taken, questions are answered."""
     with blocked(tmp_path / "home") as (port, _, go_on):

@@ -1,15 +1,15 @@
 """How a route calls the memory: in a bounded number of threads, in the caller's namespace.
 
 In: a request that was let in, and a function of the facade. Out: what it returns. Questions,
-changes, projects and what takes long have threads of their own: none waits behind another kind. A
-call whose caller went away before it began is not made; one that has begun is finished in its
-thread, so that nothing is half-done. Too many waiting calls are refused.
+those of many words, changes, projects and what takes long have threads of their own: none waits
+behind another kind. A call whose caller went away before it began is not made; one that has begun
+is finished in its thread, so that nothing is half-done. Too many waiting calls are refused.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -39,11 +39,12 @@ __all__ = [
     "service_of",
 ]
 
-Kind: TypeAlias = Literal["question", "change", "project", "long"]
+Kind: TypeAlias = Literal["question", "large", "change", "project", "long"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 READS: Final = "__anaphora_reads__"
 """The mark of an endpoint that answers a question in the body of a POST."""
-_LONG_THREADS: Final = 4
+_THREADS: Final[Mapping[Kind, int]] = {"large": 2, "long": 4}
+_LARGE: Final = 64 * 1024
 _LONG: Final = ("/v1/deep", "/v1/dream", "/v1/extract", "/v1/import", "/v1/export", "/v1/projects")
 _PROJECTS: Final = ("/v1/projects", "/v1/context", "/v1/warm-up")
 
@@ -82,7 +83,7 @@ class Service:
 
     async def of(self, kind: Kind, call: Callable[[], ResultT]) -> ResultT:
         """What `call` returns or raises, from a worker thread for this kind."""
-        waiting = self.options.long_waiting if kind == "long" else self.options.waiting
+        waiting = self.options.long_waiting if kind in _THREADS else self.options.waiting
         if len(self.workers[kind].running) >= self._threads(kind) + waiting:
             raise Problem(
                 503, "busy", "too many calls are waiting for this memory", {"Retry-After": "1"}
@@ -99,7 +100,7 @@ class Service:
             workers.finish(lambda: None)
 
     def _threads(self, kind: Kind) -> int:
-        return _LONG_THREADS if kind == "long" else self.options.workers
+        return _THREADS.get(kind, self.options.workers)
 
     def view(self, namespace: str) -> Memory:
         """The memory in one namespace."""
@@ -161,7 +162,15 @@ def kind_of(request: Request) -> Kind:
         return "long"
     if request.url.path.startswith(_PROJECTS):
         return "project"
-    return "question" if reads(request.scope["route"], request.method) else "change"
+    if not reads(request.scope["route"], request.method):
+        return "change"
+    return "large" if request.method == "POST" and _is_large(request) else "question"
+
+
+def _is_large(request: Request) -> bool:
+    """Whether a question has many words: they are read one after the other, before any search."""
+    declared = request.headers.get("content-length", "")
+    return not declared.isdecimal() or int(declared) > _LARGE
 
 
 async def _while_there(request: Request, work: Coroutine[Any, Any, ResultT]) -> ResultT:
