@@ -33,6 +33,7 @@ MEASUREMENTS = (
     "deep_aggregation",
     "mcp_start",
     "rest_load",
+    "server_attacks",
 )
 
 

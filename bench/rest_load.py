@@ -41,7 +41,8 @@ function request()
   count = count + 1
   local text = asked[(count * 7 + number * 131) % #asked + 1]
   local body = '{"query": "' .. text .. ' ' .. number .. 'x' .. count .. '", "top_k": 3}'
-  return wrk.format("POST", "/v1/recall", {["Content-Type"] = "application/json"}, body)
+  local headers = {["Content-Type"] = "application/json", ["Authorization"] = "Bearer " .. TOKEN}
+  return wrk.format("POST", "/v1/recall", headers, body)
 end
 local bad = 0
 function response(status) if status ~= 200 then bad = bad + 1; wrk.thread:set("bad", bad) end end
@@ -68,11 +69,11 @@ def run(data: Path, *, memories: int = MEMORIES, seconds: int = SECONDS) -> tupl
             memory.ready()
         script = Path(folder) / "recall.lua"
         (Path(folder) / "questions").write_text("\n".join(map(_in_json, asked)), "utf-8")
-        script.write_text(
-            f"QUESTIONS = {json.dumps(str(Path(folder) / 'questions'))}\n{LUA}", "utf-8"
-        )
         figures = [Figure("one embedding (ms, p50)", _embedding(asked))]
-        with _server(home) as url:
+        with _server(home) as (url, token):
+            words = {"QUESTIONS": str(Path(folder) / "questions"), "TOKEN": token}
+            given = "".join(f"{name} = {json.dumps(word)}\n" for name, word in words.items())
+            script.write_text(given + LUA, "utf-8")
             for connections in (1, 16):
                 threads = min(2, connections)
                 _load(wrk, script, url, threads, connections, 3)
@@ -101,7 +102,8 @@ def _load(
 
 
 @contextmanager
-def _server(home: Path) -> Iterator[str]:
+def _server(home: Path) -> Iterator[tuple[str, str]]:
+    """Where it is, and the token in its link."""
     command = [
         str(Path(sys.executable).parent / "anaphora"),
         "--home",
@@ -113,14 +115,14 @@ def _server(home: Path) -> Iterator[str]:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
-        found = re.search(r"http://\S+:\d+", process.stdout.readline())
+        found = re.search(r"(http://\S+:\d+)/#token=(\w+)", process.stdout.readline())
         assert found is not None, "the server did not start"
         body = b'{"query": "warm"}'
-        headers = {"Content-Type": "application/json"}
-        asked = urllib.request.Request(f"{found[0]}/v1/recall", body, headers)
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {found[2]}"}
+        asked = urllib.request.Request(f"{found[1]}/v1/recall", body, headers)
         with urllib.request.urlopen(asked, timeout=120) as answer:
             answer.read()
-        yield found[0]
+        yield found[1], found[2]
     finally:
         process.terminate()
         process.wait(60)

@@ -87,6 +87,7 @@ SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
             _bench("index_speed"),
             _bench("mcp_start"),
             _bench("rest_load"),
+            _bench("server_attacks"),
             _bench("sealed"),
         ),
     ),

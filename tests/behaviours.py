@@ -186,6 +186,7 @@ PROMISES: dict[str, str] = {
     # The sandbox of deep recall
     "sandbox.attacks": "Q Code that attacks the machine or its host gets nowhere, and the next session is clean.",
     "sandbox.data": "Q Text that looks like code or a command is data in the sandbox.",
+    "sandbox.descriptors": "Q The sandbox inherits its pipe and nothing else that the host has open.",
     "sandbox.errors": "D Errors show the code's own lines; of the host's exceptions only refusals are shown.",
     "sandbox.extra": "D Without the extra the error names it.",
     "sandbox.limits": "D After a limit a session is dead and says which; the next one works.",
@@ -216,6 +217,14 @@ PROMISES: dict[str, str] = {
     "setup.undo": "D `setup --undo` gives back the very bytes, and keeps what was written meanwhile.",
     "setup.hooks": "D A client's hook brings its transcript in before compaction and at the end.",
     # The server for programs
+    "rest.own_token": "Q On loopback a server answers only who has the token of its user, or one that was made.",
+    "rest.index_right": "Q A folder is indexed over HTTP for its own user, or by a token with that right.",
+    "server.silent": "Q Callers who say nothing are let go, and take nobody's place who asks.",
+    "server.log": "Q Nobody fills the disk by having a server log the same again and again.",
+    "server.lanes": "Q Deep questions, changes and projects hold up no short question.",
+    "server.gone": "D What waits when its caller goes is not begun.",
+    "server.refusals": "D A refused body hears why; a request of two lengths is refused.",
+    "rest.uploads": "Q An upload or an export on its way leaves nothing, in the home or elsewhere.",
     "tokens.hashed": "D A token's secret is shown once and kept nowhere.",
     "tokens.scoped": "D A token opens its namespaces, and no other one.",
     "tokens.revoked": "D A token that was revoked or has ended opens nothing, in every process.",

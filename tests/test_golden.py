@@ -14,7 +14,9 @@ from anaphora import Memory
 from anaphora.deep.models.scripted import ScriptedModel
 
 # How a memory is opened and closed, and what looks at the machine rather than at what is kept.
-OF_THE_MACHINE = {"open", "close", "restore", "on", "doctor", "health", "namespace", "reindex"}
+OF_THE_MACHINE = {
+    "open", "close", "restore", "on", "doctor", "health", "home", "namespace", "reindex",
+}  # fmt: skip
 
 
 def recorded(place: Path, **values: Any) -> Path:

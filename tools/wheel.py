@@ -168,12 +168,12 @@ def _doctor(installed: Installed) -> None:
 
 
 def _page(installed: Installed) -> None:
-    with _serving(installed) as address:
+    with _serving(installed) as (address, token):
         page = _fetched(f"{address}/")
         _must("<html" in page, page[:200])
         for file in re.findall(r'(?:src|href)="(/?[^":]+\.(?:js|css|svg))"', page):
             _fetched(f"{address}/{file.lstrip('/')}")
-        health = json.loads(_fetched(f"{address}/health"))
+        health = json.loads(_fetched(f"{address}/health", token))
         _must(health["ok"] is True, f"health says {health}")
 
 
@@ -202,7 +202,7 @@ def _mcp(installed: Installed) -> None:
 
 
 @contextmanager
-def _serving(installed: Installed) -> Iterator[str]:
+def _serving(installed: Installed) -> Iterator[tuple[str, str]]:
     server = subprocess.Popen(
         [*installed.command("anaphora"), "serve", "--port", "0"],
         cwd=installed.work,
@@ -215,8 +215,8 @@ def _serving(installed: Installed) -> Iterator[str]:
         said = ""
         for line in server.stdout or ():
             said += line
-            if address := re.search(r"http://[0-9.]+:[1-9][0-9]*", line):
-                yield address.group()
+            if found := re.search(r"(http://[0-9.]+:[1-9][0-9]*)/#token=(\w+)", line):
+                yield found[1], found[2]
                 return
         raise RuntimeError(f"the server ended: {said}")
     finally:
@@ -224,8 +224,11 @@ def _serving(installed: Installed) -> Iterator[str]:
         server.communicate(timeout=60)
 
 
-def _fetched(address: str) -> str:
-    with urllib.request.urlopen(address, timeout=30) as answer:
+def _fetched(address: str, token: str | None = None) -> str:
+    asked = urllib.request.Request(address)
+    if token is not None:
+        asked.add_header("Authorization", f"Bearer {token}")
+    with urllib.request.urlopen(asked, timeout=30) as answer:
         return str(answer.read().decode())
 
 

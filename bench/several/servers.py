@@ -46,7 +46,7 @@ class Server:
         """Start the process, without waiting for it."""
         with self.log.open("a", encoding="utf-8") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "anaphora", "serve", "--port", str(self.port)],
+                [sys.executable, "-m", "anaphora", "serve", "--no-token", "--port", str(self.port)],
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,

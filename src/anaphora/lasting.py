@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from anaphora.arguments import checks_arguments
@@ -38,6 +39,11 @@ class LastingMemories:
     def __init__(self, wiring: Wiring, namespace: str) -> None:
         self._wiring = wiring
         self.namespace = namespace
+
+    @property
+    def home(self) -> Path:
+        """The folder that holds all of it: the same for every namespace."""
+        return self._wiring.settings.home
 
     def remember(
         self,

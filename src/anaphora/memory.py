@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from threading import TIMEOUT_MAX
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from anaphora.arguments import checks_arguments
 from anaphora.calls import CLOSING_PATIENCE, EXIT_PATIENCE, counts_calls
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["Handler", "Memory", "Progress"]
 
 Source = str | os.PathLike[str] | ImportedConversation
+Target = str | os.PathLike[str] | BinaryIO
 EVENTS = ("cache", "remember", "recall")
 
 
@@ -339,8 +340,8 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
 
         return care.restore(path, home, database=database, progress=progress)
 
-    def export(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Exported:
-        """Write this namespace as JSON Lines (docs/formats.md), whole or not at all."""
+    def export(self, path: Target, *, progress: Progress | None = None) -> Exported:
+        """Write this namespace as JSON Lines (docs/formats.md): to a path whole or not at all."""
         from anaphora import care
 
         return care.export(

@@ -7,11 +7,15 @@ what may be read. A wall that does not stand on this machine is skipped, and sai
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import json
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -183,11 +187,65 @@ def test_the_sandbox_runs_behind_every_wall(outer: Outer) -> None:
     assert ("landlock" in standing) <= (outer == "landlock")
 
 
-def interpreter(outer: Outer) -> Launcher:
-    """Starts the interpreter of the sandbox behind one wall."""
+@pytest.fixture
+def left_open() -> Iterator[list[int]]:
+    """What somebody left open for every program that this process starts."""
+    near = socket.create_server(("127.0.0.1", 0))
+    near.set_inheritable(True)
+    # More than a worker may open itself, and the one by which the filter of calls comes in.
+    far = [fcntl.fcntl(near, fcntl.F_DUPFD, least) for least in (9, 50, 300)]
+    yield [near.fileno(), *far]
+    for number in far:
+        os.close(number)
+    near.close()
+
+
+@pytest.mark.enable_socket
+@pytest.mark.promise("sandbox.descriptors")
+@pytest.mark.parametrize("outer", OUTER[1:])
+def test_no_descriptor_of_the_host_is_inherited(outer: Outer, left_open: list[int]) -> None:
+    """A program behind any wall has its three streams, whatever the host left open to inherit."""
+    code = (
+        "import os\nfound = []\nfor n in range(1024):\n    try:\n        os.fstat(n)\n"
+        "    except OSError:\n        continue\n    found.append(n)\nprint(found)"
+    )
+    started_by = launcher(outer)
+    words: list[str | Path] = [started_by.path(64 * MEBIBYTE), "-I", "-S", "-c", code]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, close_fds=False)
+    assert done.stdout.strip() == "[0, 1, 2]"
+    # The same without a launcher: the test would see them.
+    done = subprocess.run(
+        [PYTHON, "-I", "-S", "-c", code],
+        capture_output=True, text=True, check=True, close_fds=False,
+    )  # fmt: skip
+    assert set(left_open) <= set(json.loads(done.stdout))
+
+
+@pytest.mark.enable_socket
+@pytest.mark.promise("sandbox.descriptors")
+@pytest.mark.parametrize("outer", OUTER)
+def test_a_session_inherits_its_pipe_alone(outer: Outer, left_open: list[int]) -> None:
+    """No process of a session that runs has a socket of the host, or anything but pipes."""
+    with MontyEngine(outer).open({}, {}) as session:
+        assert session.run("print(1)").output == "1\n"
+        for process in _descendants(_worker(session)):
+            opened = {p.name: str(p.readlink()) for p in Path(f"/proc/{process}/fd").iterdir()}
+            others = {k: v for k, v in opened.items() if not v.startswith(("pipe:", "/dev/null"))}
+            # What watches over the namespaces keeps an event of its own.
+            assert {v for v in others.values() if not v.startswith("anon_inode:")} == set(), others
+            assert not any("socket" in target for target in opened.values())
+
+
+def monty_program() -> Path:
+    """The interpreter of the sandbox, as it is installed."""
     from pydantic_monty._binary import find_monty_binary
 
-    found = Launcher(Path(find_monty_binary()), outer)
+    return Path(find_monty_binary())
+
+
+def interpreter(outer: Outer) -> Launcher:
+    """Starts the interpreter of the sandbox behind one wall."""
+    found = Launcher(monty_program(), outer)
     if found.standing.outer != outer:
         pytest.skip(f"{outer} does not stand here")
     return found
@@ -227,7 +285,7 @@ def test_time_is_bounded_without_the_limit_of_the_interpreter(outer: Outer) -> N
     """With the interpreter's own limits lifted, the watchdog ends its process."""
     import pydantic_monty
 
-    started_by = Launcher(interpreter("none").path(0), outer)
+    started_by = Launcher(monty_program(), outer)
     with pydantic_monty.Monty(binary_path=started_by.path(32 * MEBIBYTE)) as pool:
         session = pool.checkout()
         session.__enter__()

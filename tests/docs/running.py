@@ -309,6 +309,10 @@ def _make(words: list[str]) -> None:
 
 
 def _export(words: list[str]) -> None:
+    name, _, value = " ".join(words[1:]).partition("=")
+    if value.startswith("$(anaphora ") and value.endswith(")"):
+        os.environ[name] = _in_process(shlex.split(value[2:-1]))[1].rstrip("\n")
+        return
     for word in words[1:]:
         name, _, value = word.partition("=")
         os.environ[name] = value

@@ -106,7 +106,7 @@ def rest(folder: Path, shared: Path | None) -> Iterator[Room]:
     with Memory.open(folder / "home", embedder="hashing") as memory:
         memory.conversations.append("c", "user", "a heron came by")
         kept = memory.remember("The heron is grey.", tags=("bird",), category="birds").id
-        # With a token no folder of this machine is indexed, whatever is made up as one.
+        # By such a token no folder of this machine is indexed, whatever is made up as one.
         secret = memory.tokens.create("all", namespaces=("*",)).secret
         app = create_app(memory, settings=options)
         corpus = tuple(_as_bytes(line.replace("MEMORY", kept), body) for line, body in _REQUESTS)
@@ -135,9 +135,6 @@ async def _asked(app: Any, data: bytes, secret: str) -> tuple[int, dict[str, str
     headers = [(name.lower(), value.strip()) for name, _, value in split]
     if dice(data, 16):
         headers.append((b"authorization", f"Bearer {secret}".encode()))
-    else:
-        # Without one the folders of this machine are open: no project is named then.
-        path = path.replace(b"projects", b"project")
     size = 1 + dice(data, 5_000)
     pieces = [body[at : at + size] for at in range(0, len(body), size)] or [b""]
     waiting: list[_Message] = [
@@ -147,8 +144,14 @@ async def _asked(app: Any, data: bytes, secret: str) -> tuple[int, dict[str, str
     waiting[-1]["more_body"] = False
     answer: dict[str, Any] = {"status": 0, "headers": {}, "body": b""}
 
+    answered = asyncio.Event()
+
     async def receive() -> _Message:
-        return waiting.pop(0) if waiting else {"type": "http.disconnect"}
+        if waiting:
+            return waiting.pop(0)
+        # Who has asked waits for the answer before it goes.
+        await answered.wait()
+        return {"type": "http.disconnect"}
 
     async def send(message: _Message) -> None:
         if message["type"] == "http.response.start":
@@ -158,6 +161,8 @@ async def _asked(app: Any, data: bytes, secret: str) -> tuple[int, dict[str, str
             }
         else:
             answer["body"] += message.get("body", b"")
+            if not message.get("more_body", False):
+                answered.set()
 
     scope = {
         "type": "http",

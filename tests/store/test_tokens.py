@@ -50,6 +50,20 @@ def test_a_token_opens_its_namespaces_alone(open_again: OpenTruth, clock: Clock)
         assert tokens.check(wrong) is None
 
 
+@pytest.mark.promise("tokens.scoped")
+def test_a_token_of_before_may_not_index(open_again: OpenTruth, clock: Clock) -> None:
+    """The right to index is kept with a token, and no token has it that was made without."""
+    tokens = opened(open_again(), clock)
+    tokens.create("before", namespaces=("work",))
+    tokens.create("indexer", namespaces=("work", "*"), may_index=True)
+    again = opened(open_again(), clock).list()
+    assert [(one.may_index, one.namespaces) for one in again] == [
+        (False, ("work",)),
+        (True, ("work", "*")),
+    ]
+    assert not again[0].opens("/projects")
+
+
 @pytest.mark.promise("tokens.revoked")
 def test_a_revoked_token_opens_nothing_anywhere(open_again: OpenTruth, clock: Clock) -> None:
     """What one process revokes another one refuses with its next check."""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
 import anyio
 import httpx2
+import mcp_types as types
 import pytest
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
@@ -32,10 +35,10 @@ def home(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def serving(home: Path, host: str = "127.0.0.1") -> Iterator[int]:
+def serving(home: Path, host: str = "127.0.0.1", *more: str) -> Iterator[int]:
     """The port of a server of this home; it is interrupted at the end."""
     environ = {**os.environ, "ANAPHORA_EMBEDDER": "hashing", "HOME": str(home.parent)}
-    words = ["--home", str(home), "mcp", "--http", f"{host}:0", "--tools", "all"]
+    words = ["--home", str(home), "mcp", "--http", f"{host}:0", "--tools", "all", *more]
     with subprocess.Popen(
         [SCRIPT, *words], stderr=subprocess.PIPE, text=True, env=environ
     ) as process:
@@ -48,7 +51,7 @@ def serving(home: Path, host: str = "127.0.0.1") -> Iterator[int]:
             process.terminate()
 
 
-def status(port: int, **headers: str) -> int:
+def status_of(port: int, **headers: str) -> int:
     connection = HTTPConnection("127.0.0.1", port)
     connection.request("POST", "/mcp", json.dumps(PING), {**TAKES, **headers})
     found = connection.getresponse().status
@@ -77,11 +80,18 @@ def test_on_this_machine_a_client_works_and_pages_of_others_do_not(home: Path) -
         assert [hit["id"] for hit in found["data"]] == [kept["data"]["id"]]
 
     with serving(home) as port:
-        anyio.run(asked, port, None, work)
+        own = (home / "server.token").read_text().strip()
+        anyio.run(asked, port, own, work)
+        assert status_of(port) == 401
+        assert status_of(port, Authorization=own) == 401
+        status = partial(status_of, Authorization=f"Bearer {own}")
         assert status(port, Host="attacker.example") == 421
         assert status(port, Host=f"attacker.example:{port}") == 421
         assert status(port, Origin="https://attacker.example") == 403
         assert status(port, Origin="null") == 403
+        assert status(port, Origin="http://localhost:3000") == 403
+        assert status(port, Origin=f"http://localhost:{port}") == 403
+        assert status(port, Origin=f"http://127.0.0.1:{port}") not in {401, 403, 421}
         assert status(port, Authorization="Bearer anaphora_0") == 401
         assert status(port) not in {401, 403, 421}
 
@@ -111,15 +121,61 @@ def test_other_addresses_need_a_token(home: Path) -> None:
         assert "only read" in await refusal(session, "store_memory", content="No.")
 
     with serving(home, "0.0.0.0") as port:
-        assert status(port) == 401
-        assert status(port, Authorization="Bearer nonsense") == 401
-        assert status(port, Authorization="Basic Og==") == 401
-        assert status(port, Authorization=f"Bearer {other.secret}") == 401
+        assert status_of(port) == 401
+        assert status_of(port, Authorization="Bearer nonsense") == 401
+        assert status_of(port, Authorization="Basic Og==") == 401
+        assert status_of(port, Authorization=f"Bearer {other.secret}") == 401
         anyio.run(asked, port, whole.secret, everything)
         anyio.run(asked, port, reads.secret, reading)
         with Memory.open(home, embedder="hashing") as memory:
             memory.tokens.revoke("agent")
-        assert status(port, Authorization=f"Bearer {whole.secret}") == 401
+        assert status_of(port, Authorization=f"Bearer {whole.secret}") == 401
+
+
+@pytest.mark.promise("mcp.http")
+def test_without_a_token_only_where_that_was_said(home: Path) -> None:
+    """`--no-token` lets everybody on this machine in, and is refused for other addresses."""
+    with serving(home, "127.0.0.1", "--no-token") as port:
+        assert status_of(port) not in {401, 403, 421}
+        assert status_of(port, Origin="http://localhost:3000") == 403
+    words = ["--home", str(home), "mcp", "--http", "0.0.0.0:0", "--no-token"]
+    done = subprocess.run([SCRIPT, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "no-token" in done.stderr
+
+
+@pytest.mark.promise("rest.index_right")
+def test_a_client_names_no_folder_of_somebody_else(home: Path, tmp_path: Path) -> None:
+    """A folder that a client names is indexed for the user who runs the server, for no other."""
+    project = tmp_path / "priv"
+    project.mkdir()
+    (project / "README.md").write_text("# The heron wades at dawn\n")
+    with Memory.open(home, embedder="hashing") as memory:
+        made = memory.tokens.create("agent", may_index=True)
+
+    async def roots(context: object) -> types.ListRootsResult:
+        named = types.Root(uri=project.as_uri())  # type: ignore[arg-type]
+        return types.ListRootsResult(roots=[named])
+
+    async def asking(port: int, token: str | None, found: list[str]) -> None:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=30) as client,
+            streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=client) as streams,
+            ClientSession(streams[0], streams[1], list_roots_callback=roots) as session,
+        ):
+            await session.initialize()
+            found.append(str(await call(session, "recall_context", focus="when does it wade?")))
+
+    said: list[str] = []
+    with serving(home) as port:
+        anyio.run(asking, port, made.secret, said)
+        anyio.run(asking, port, (home / "server.token").read_text().strip(), said)
+    with serving(home, "127.0.0.1", "--no-token") as port:
+        anyio.run(asking, port, None, said)
+    # What its own user had indexed is there; the others could not begin it.
+    assert "wades at dawn" not in said[0]
+    assert "wades at dawn" in said[1]
 
 
 @pytest.mark.promise("mcp.http")
@@ -130,3 +186,44 @@ def test_a_bad_address_is_named(home: Path, address: str) -> None:
     done = subprocess.run([SCRIPT, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "HOST:PORT" in done.stderr
+
+
+@pytest.mark.promise("server.silent")
+def test_clients_that_never_say_good_bye_are_bounded(home: Path) -> None:
+    """Sessions that are begun and left do not grow without end: beyond 200 no more are begun."""
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "x", "version": "1"},
+        },
+    }
+    with serving(home, "127.0.0.1", "--no-token") as port:
+        connection = HTTPConnection("127.0.0.1", port, timeout=60)
+        found = []
+        for _ in range(201):
+            connection.request("POST", "/mcp", json.dumps(hello), TAKES)
+            answer = connection.getresponse()
+            answer.read()
+            found.append(answer.status)
+        connection.close()
+    assert found == [200] * 200 + [503]
+
+
+@pytest.mark.promise("server.refusals")
+def test_a_request_of_two_lengths_is_no_request(home: Path) -> None:
+    """Content-Length beside Transfer-Encoding is refused, and what follows is not read."""
+    with (
+        serving(home, "127.0.0.1", "--no-token") as port,
+        socket.create_connection(("127.0.0.1", port), timeout=60) as caller,
+    ):
+        head = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 4\r\n"
+        caller.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + head + b"\r\n")
+        said = b""
+        while piece := caller.recv(65_536):
+            said += piece
+    assert said.startswith(b"HTTP/1.1 400")
+    assert said.count(b"HTTP/1.1") == 1

@@ -387,6 +387,26 @@ def test_another_namespace_is_another_memory(seen: Watched, memory: Memory) -> N
 
 
 @pytest.mark.promise("page.token")
+def test_the_link_of_the_server_opens_the_page(browser: Browser, memory: Memory) -> None:
+    """The token in the link is used, kept in this tab, and gone from the address at once."""
+    own = "anaphora_" + "5" * 64
+    with (
+        serving(memory, ServerOptions(require_token=True, own=own)) as url,
+        watched(browser, url) as seen,
+    ):
+        page = seen.page
+        page.goto(f"{url}#token={own}")
+        page.wait_for_selector(SETTLED)
+        expect(page.locator("main")).not_to_contain_text("A token is needed")
+        assert own not in page.url
+        page.reload()
+        page.wait_for_selector(SETTLED)
+        expect(page.locator("main")).not_to_contain_text("A token is needed")
+        assert not any(own in request for request in seen.requests)
+        seen.check()
+
+
+@pytest.mark.promise("page.token")
 def test_the_page_asks_for_a_token_where_one_is_needed(browser: Browser, memory: Memory) -> None:
     """Without a token the page says so; with one it works, and keeps it in this tab alone."""
     made = memory.tokens.create("page", namespaces=["default"])

@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 from tests.surfaces.rest_desk import BASE, in_namespace, served
 
 from anaphora import Memory
+from anaphora.errors import InvalidInput
 from anaphora.surfaces.rest import ServerOptions, create_app
 
 SECRET = "cardamom"
@@ -139,7 +140,8 @@ def test_a_read_only_token_changes_nothing(
     before = memory._wiring.truth.version("work")
     answer = call(client, method, path, work_id, in_namespace("work", secret))
     assert answer.status_code < 500, answer.text
-    reading = method == "GET" or path.endswith("recall")
+    # Figures are of the whole home, which this token does not open.
+    reading = (method == "GET" and path != "/metrics") or path.endswith("recall")
     assert (answer.status_code == 403) is not reading, answer.text
     assert memory._wiring.truth.version("work") == before
 
@@ -159,6 +161,24 @@ def test_a_token_opens_what_it_was_made_for(
         said = client.get("/v1/session", headers={"Authorization": f"Bearer {secret}"}).json()
         assert "work" in said["namespaces"]
         assert said["token"] == "worker"
+
+
+@pytest.mark.promise("rest.namespaces")
+def test_a_token_of_a_part_learns_nothing_of_the_whole(tmp_path: Path) -> None:
+    """Where the home lies, how large it is and what waits in it is for who opens all of it."""
+    with served(tmp_path / "home", CLOSED) as (client, memory):
+        work = memory.scoped("work")
+        work.conversations.append("c", "user", f"the {SECRET} turn")
+        assert work.end_session("c")
+        for scope, whole in ((("play",), False), (("*",), True)):
+            secret = memory.tokens.create("one", namespaces=scope).secret
+            headers = in_namespace("play", secret)
+            stats = client.get("/v1/stats", headers=headers)
+            assert (str(tmp_path) in stats.text) is whole
+            assert ("truth" in stats.json()["bytes"]) is whole
+            assert (client.get("/health", headers=headers).json()["jobs"] > 0) is whole
+            figures = client.get("/metrics", headers=headers)
+            assert figures.status_code == (200 if whole else 403)
 
 
 @pytest.mark.promise("tokens.revoked")
@@ -183,12 +203,35 @@ def test_a_token_indexes_only_folders_that_the_server_was_told_of(tmp_path: Path
     (allowed / "link").symlink_to(other)
     options = ServerOptions(page=None, projects=(allowed,))
     with served(tmp_path / "home", options) as (client, memory):
-        headers = in_namespace("default", memory.tokens.create("agent").secret)
+        headers = in_namespace("default", memory.tokens.create("agent", may_index=True).secret)
         for root in (other / "p", allowed / "link" / "p", allowed / ".." / "other", tmp_path):
             answer = client.post("/v1/projects", json={"root": str(root)}, headers=headers)
             assert answer.status_code == 403, root
         body = {"root": str(allowed / "p")}
         assert client.post("/v1/projects", json=body, headers=headers).status_code == 200
+
+
+@pytest.mark.promise("rest.index_right")
+def test_indexing_needs_a_right_of_its_own(tmp_path: Path) -> None:
+    """Without the right no token indexes anything, without a token nobody outside the folders."""
+    allowed, other = tmp_path / "allowed", tmp_path / "other"
+    for folder in (allowed, other):
+        folder.mkdir()
+        (folder / "README.md").write_text("# Heron\n")
+    own = "anaphora_" + "0" * 64
+    options = ServerOptions(page=None, projects=(allowed,), own=own)
+    with served(tmp_path / "home", options) as (client, memory):
+
+        def index(folder: Path, secret: str | None) -> int:
+            body, headers = {"root": str(folder)}, in_namespace("default", secret)
+            return int(client.post("/v1/projects", json=body, headers=headers).status_code)
+
+        plain = memory.tokens.create("plain", namespaces=("*",)).secret
+        assert (index(allowed, plain), index(other, plain)) == (403, 403)
+        assert (index(allowed, None), index(other, None)) == (200, 403)
+        assert (index(allowed, own), index(other, own)) == (200, 200)
+        with pytest.raises(InvalidInput):
+            memory.tokens.create("reader", read_only=True, may_index=True)
 
 
 HOSTS = [

@@ -22,7 +22,7 @@ Pair = tuple[TestClient, Memory]
 
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[Pair]:
-    with served(tmp_path / "home") as both:
+    with served(tmp_path / "home", ServerOptions(page=None, projects=(Path("/"),))) as both:
         yield both
 
 

@@ -7,6 +7,8 @@ import json
 import os
 import re
 import signal
+import socket
+import stat
 import subprocess
 import sys
 import threading
@@ -32,7 +34,12 @@ class Server:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={"ANAPHORA_EMBEDDER": "hashing", "PATH": "", "PYTHONUNBUFFERED": "1"},
+            env={
+                "ANAPHORA_EMBEDDER": "hashing",
+                "PATH": "",
+                "PYTHONUNBUFFERED": "1",
+                "TMPDIR": os.environ.get("TMPDIR", "/tmp"),
+            },
         )
         assert self.process.stdout is not None
         said = self.process.stdout.readline()
@@ -41,6 +48,8 @@ class Server:
             _, error = self.process.communicate(timeout=60)
             raise AssertionError(f"it did not start: {said}{error}")
         self.port = int(found[1])
+        link = re.search(r"#token=(\w+)", said)
+        self.own = link[1] if link else None
 
     def ask(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
@@ -48,8 +57,10 @@ class Server:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             given = None if body is None else json.dumps(body)
-            kind = {"Content-Type": "application/json"}
-            connection.request(method, path, given, kind | (headers or {}))
+            usual = {"Content-Type": "application/json"}
+            if self.own is not None:
+                usual["Authorization"] = f"Bearer {self.own}"
+            connection.request(method, path, given, usual | (headers or {}))
             response = connection.getresponse()
             return response.status, json.loads(response.read())
         finally:
@@ -185,6 +196,103 @@ def test_no_address_but_loopback_without_a_token(start: Start, tmp_path: Path) -
     assert run(home, "token", "revoke", "agent").returncode == 0
     assert server.ask("GET", "/v1/memories", headers=bearer)[0] == 401
     assert server.stop() == 0
+
+
+@pytest.mark.promise("rest.uploads")
+@pytest.mark.parametrize("sealed", [False, True])
+def test_a_killed_upload_leaves_nothing(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sealed: bool
+) -> None:
+    """After kill -9 in the middle of an upload no byte of it is in the home or elsewhere."""
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.setenv("TMPDIR", str(elsewhere))
+    Memory.open(home, embedder="hashing", encrypt="file" if sealed else False).close()
+    server = start()
+    canary = b"canary-5d1c-of-the-upload "
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as caller:
+        head = "POST /v1/import HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10000000\r\n"
+        caller.sendall(f"{head}Authorization: Bearer {server.own}\r\n\r\n".encode())
+        caller.sendall(canary * 40_000)
+        files = Path(f"/proc/{server.process.pid}/fd")
+        while not any(canary in _beginning(file) for file in files.iterdir()):
+            assert server.process.poll() is None
+        server.stop(signal.SIGKILL)
+    for file in (*home.rglob("*"), *elsewhere.rglob("*")):
+        assert not file.is_file() or canary not in file.read_bytes(), file
+
+
+def _beginning(file: Path) -> bytes:
+    """The first bytes of an open file of another process; nothing of what is no file."""
+    try:
+        return file.read_bytes()[:1_000] if stat.S_ISREG(file.stat().st_mode) else b""
+    except OSError:
+        return b""
+
+
+@pytest.mark.promise("rest.own_token")
+def test_the_link_is_for_the_user_who_runs_the_server(start: Start, tmp_path: Path) -> None:
+    """On loopback nothing is answered without the token in the link, which only its user reads."""
+    server, home = start(), tmp_path / "home"
+    assert server.own is not None
+    for wrong in ("", "Bearer", "Bearer anaphora_0", "Bearer \xe9", f"Basic {server.own}"):
+        assert server.ask("GET", "/v1/memories", headers={"Authorization": wrong})[0] == 401
+    assert server.ask("GET", "/v1/memories")[0] == 200
+    assert server.ask("GET", "/v1/memories", headers={"Anaphora-Namespace": "other"})[0] == 200
+    kept = home / "server.token"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert run(home, "token", "own").stdout.strip() == server.own
+    made = json.loads(run(home, "token", "create", "agent", "--json").stdout)
+    bearer = {"Authorization": f"Bearer {made['secret']}"}
+    assert server.ask("GET", "/v1/memories", headers=bearer)[0] == 200
+    assert server.stop() == 0
+    # Bookmarks and programs go on working; what others could have read does not.
+    again = start()
+    assert again.own == server.own
+    again.stop()
+    kept.chmod(0o644)
+    changed = start()
+    assert changed.own not in {None, server.own}
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert (
+        changed.ask("GET", "/v1/memories", headers={"Authorization": f"Bearer {server.own}"})[0]
+        == 401
+    )
+    # Whoever listens beyond this machine takes tokens that were made, and no other.
+    others = start("--host", "0.0.0.0")
+    assert others.own is None
+    headers = {"Authorization": f"Bearer {changed.own}"}
+    assert others.ask("GET", "/v1/memories", headers=headers)[0] == 401
+
+
+@pytest.mark.promise("rest.own_token")
+def test_no_token_is_asked_for_where_that_was_said(start: Start, tmp_path: Path) -> None:
+    """`--no-token` answers everybody on this machine, but indexes no folder, and not elsewhere."""
+    server = start("--no-token")
+    assert server.own is None
+    assert server.ask("GET", "/v1/memories")[0] == 200
+    assert server.ask("POST", "/v1/projects", {"root": str(tmp_path)})[0] == 403
+    assert not (tmp_path / "home" / "server.token").exists()
+    for words in (("--host", "0.0.0.0"), ("--require-token",)):
+        refused = run(tmp_path / "home", "serve", "--port", "0", "--no-token", *words)
+        assert refused.returncode == 2
+        assert "no-token" in refused.stderr
+
+
+@pytest.mark.promise("rest.own_token")
+def test_a_sealed_home_keeps_no_token(start: Start, tmp_path: Path) -> None:
+    """Who gets the files of a sealed home does not get into its server by them."""
+    home = tmp_path / "home"
+    Memory.open(home, embedder="hashing", encrypt="file").close()
+    first = start()
+    assert first.ask("GET", "/v1/memories")[0] == 200
+    assert first.own is not None
+    first.stop()
+    assert start().own not in {None, first.own}
+    assert not (home / "server.token").exists()
+    told = run(home, "token", "own")
+    assert told.returncode == 3
+    assert "sealed" in told.stderr
 
 
 @pytest.mark.promise("rest.lanes")

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anaphora.care import staging
+from anaphora.care import spool, staging
 from anaphora.care.lanes import mend_rows
 from anaphora.errors import AnaphoraError
 from anaphora.store.disk import temporary_key
@@ -78,7 +78,7 @@ def _sweep(parts: Parts, lane: Lane) -> Check:
         folder.sweep(ThreadLocks(lane.folder))
     after = len(list(_temporaries(folder)))
     # Beside the home lies what a restore left that was killed.
-    stages = staging.make_room(parts.home.root)
+    stages = staging.make_room(parts.home.root) + spool.sweep(parts.home.root)
     removed = before - after + stages
     kept = f"; {after} belong to writes under way" if after else ""
     return Check("temporary files", ok=True, detail=f"{removed} removed{kept}")

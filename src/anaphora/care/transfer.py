@@ -59,7 +59,7 @@ class Exported:
 
 def export(
     parts: Parts,
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | BinaryIO,
     *,
     clock: Callable[[], datetime],
     namespaces: Iterable[str] | None = None,
@@ -67,20 +67,35 @@ def export(
 ) -> Exported:
     """Write an export of `namespaces` (None: all there are) to `path`, whole or not at all.
 
-    Others may go on writing. `NotEmpty` when something stands at `path`, `NotFound` for a namespace
-    that there is not, `StoreError` and its kinds, `EncryptionError`.
+    An open file gets it as it is made. Others may go on writing. `NotEmpty` when something stands
+    at `path`, `NotFound` for a namespace that there is not, `StoreError` and its kinds,
+    `EncryptionError`.
     """
+    if not isinstance(path, (str, os.PathLike)):
+        chosen = _chosen(parts, namespaces)
+        return _written(parts, path, chosen, clock, progress).report("", chosen)
     target = staging.free_path(path)
     chosen = _chosen(parts, namespaces)
     with staging.staged(target) as stage:
         with staging.open_new(stage / "export.jsonl") as file:
-            writing = _Writing(file, progress)
-            writing.head(chosen, clock())
-            for namespace in chosen:
-                writing.namespace(parts, namespace, clock)
-            writing.line({"kind": "end", "lines": writing.lines})
+            writing = _written(parts, file, chosen, clock, progress)
         staging.put_file(stage / "export.jsonl", target)
-    return writing.report(target, chosen)
+    return writing.report(str(target), chosen)
+
+
+def _written(
+    parts: Parts,
+    file: BinaryIO,
+    chosen: tuple[str, ...],
+    clock: Callable[[], datetime],
+    progress: Progress | None,
+) -> _Writing:
+    writing = _Writing(file, progress)
+    writing.head(chosen, clock())
+    for namespace in chosen:
+        writing.namespace(parts, namespace, clock)
+    writing.line({"kind": "end", "lines": writing.lines})
+    return writing
 
 
 def is_export(path: str | os.PathLike[str]) -> bool:
@@ -168,9 +183,9 @@ class _Writing:
                 self._write(line)
                 self._gaps += 1
 
-    def report(self, target: Path, namespaces: tuple[str, ...]) -> Exported:
+    def report(self, target: str, namespaces: tuple[str, ...]) -> Exported:
         return Exported(
-            str(target),
+            target,
             namespaces,
             self._threads,
             self._turns,

@@ -36,6 +36,8 @@ PREFIX: Final = "anaphora_"
 """What every secret begins with, so that people and scanners know one when they see it."""
 
 _HOME: Final = "default"
+# Among the scopes, where no namespace can have this name: what is no namespace is a right.
+_MAY_INDEX: Final = "/projects"
 _BYTES: Final = 32
 _NAME_LIMIT: Final = 100
 # Writing the time of every use would make every read a write.
@@ -55,6 +57,7 @@ _log = logging.getLogger(__name__)
 class Token:
     """What is known of a token. `namespaces` are those it opens; "*" stands for all of them.
 
+    `may_index` lets it have folders of the server's machine read into those namespaces.
     `last_used` is right within an hour. `revoked_at` is set once it opens nothing any more.
     """
 
@@ -66,6 +69,7 @@ class Token:
     expires_at: datetime | None = None
     last_used: datetime | None = None
     revoked_at: datetime | None = None
+    may_index: bool = False
 
     def opens(self, namespace: str) -> bool:
         """Whether its scope has this namespace."""
@@ -109,14 +113,23 @@ class Tokens:
         *,
         namespaces: Iterable[str] = (_HOME,),
         read_only: bool = False,
+        may_index: bool = False,
         expires_at: datetime | None = None,
     ) -> NewToken:
         """Make a token for these namespaces ("*": all). Raises `InvalidInput`, `StoreError`."""
         now = self._clock()
         if expires_at is not None:
             checked_moment("expires_at", expires_at)
+        if read_only and may_index:
+            raise InvalidInput("may_index", may_index, "a token that only reads indexes nothing")
         token = Token(
-            self._ids(), _checked_name(name), _checked(namespaces), read_only, now, expires_at
+            id=self._ids(),
+            name=_checked_name(name),
+            namespaces=_checked(namespaces),
+            read_only=read_only,
+            created_at=now,
+            expires_at=expires_at,
+            may_index=may_index,
         )
         if expires_at is not None and not token.alive(now):
             raise InvalidInput("expires_at", expires_at.isoformat(), "expected a time to come")
@@ -172,7 +185,7 @@ class Tokens:
             "token_id": token.id,
             "name": token.name,
             "token_hash": _digest(secret),
-            "scopes": json.dumps(token.namespaces, ensure_ascii=False),
+            "scopes": json.dumps(_scopes(token), ensure_ascii=False),
             "read_only": int(token.read_only),
             "created_at": to_micros(token.created_at),
             "expires_at": to_micros(token.expires_at),
@@ -230,20 +243,26 @@ class Tokens:
 def _token_of(opened: Mapping[str, Any]) -> Token:
     created = from_micros(opened["created_at"])
     assert created is not None
+    scopes = parsed(opened["scopes"], list)
     return Token(
         id=opened["token_id"],
         name=opened["name"],
-        namespaces=tuple(parsed(opened["scopes"], list)),
+        namespaces=tuple(scope for scope in scopes if scope != _MAY_INDEX),
         read_only=bool(opened["read_only"]),
         created_at=created,
         expires_at=from_micros(opened["expires_at"]),
         last_used=from_micros(opened["last_used"]),
         revoked_at=from_micros(opened["revoked_at"]),
+        may_index=_MAY_INDEX in scopes,
     )
 
 
 def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _scopes(token: Token) -> tuple[str, ...]:
+    return (*token.namespaces, _MAY_INDEX) if token.may_index else token.namespaces
 
 
 def _checked_name(name: str) -> str:

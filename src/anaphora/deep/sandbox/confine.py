@@ -1,20 +1,32 @@
 """Gives up rights and becomes another program: Landlock, a filter of system calls, an empty
-environment.
+environment, no descriptor that somebody left open.
 
 In: `confine.py files [FILE …] -- PROGRAM [ARGUMENT …]` on the command line, the files being all
-that the program may read; `any` in place of `files` leaves Landlock out. Out: the program in place
-of this process, or exit code 126 and a word why. It stands alone (run by `python -I -S`, it imports
-nothing of the package) and never runs the program with less than it was asked for.
+that the program may read; `any` in place of `files` leaves Landlock out, and `only [NUMBER …]` the
+filter too, the numbers being descriptors that the program needs besides the first three. Out: the
+program in place of this process, or exit code 126 and a word why. It stands alone (run by `python
+-I -S`, it imports nothing of the package) and never runs the program with less than it was asked
+for.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import struct
 import sys
 
-__all__ = ["landlock_version", "main", "restrict_files", "restrict_syscalls", "syscall_filter"]
+__all__ = [
+    "close_descriptors",
+    "landlock_version",
+    "main",
+    "restrict_files",
+    "restrict_syscalls",
+    "syscall_filter",
+]
+
+_FIRST_OF_OTHERS = 3
 
 # include/uapi/linux/landlock.h; the numbers of these calls are the same on every architecture.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
@@ -164,6 +176,21 @@ def restrict_syscalls() -> None:
         raise OSError(ctypes.get_errno(), "the filter of system calls was refused")
 
 
+def close_descriptors(kept: set[int]) -> None:
+    """Close all but the first three and `kept`. Raises OSError where they cannot be listed.
+
+    Whoever started the host, or a library in it, may have left open what programs inherit: a
+    listening socket, a terminal, a file of secrets. The number of open files may have been bounded
+    since, so that no number is the last one.
+    """
+    for number in sorted({int(name) for name in os.listdir("/dev/fd")}):  # noqa: PTH208 - as above
+        if number < _FIRST_OF_OTHERS or number in kept:
+            continue
+        # The listing's own is closed already.
+        with contextlib.suppress(OSError):
+            os.close(number)
+
+
 def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
@@ -186,6 +213,10 @@ def main(arguments: list[str]) -> int:
     (kind, *files), command = arguments[:cut], arguments[cut + 1 :]
     parent = os.getppid()
     try:
+        if kind == "only":
+            close_descriptors({int(number) for number in files})
+            os.execve(command[0], command, {})  # noqa: S606 - as below
+        close_descriptors(set())
         _libc().prctl(_DIE_WITH_PARENT, _KILL_SIGNAL, 0, 0, 0)
         if os.getppid() != parent:
             # It died before the wish was known.

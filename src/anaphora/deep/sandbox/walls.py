@@ -81,7 +81,7 @@ class Launcher:
 
         Raises OSError where the folder for temporary files cannot be written.
         """
-        if self.standing.outer == "none":
+        if os.name != "posix":
             return self._program
         # Programs that tidy the folder for temporary files may have taken ours.
         if self._folder is None or not self._folder.is_dir():
@@ -101,7 +101,8 @@ def detect(program: Path, outer: Outer = "auto", readable: tuple[Path, ...] = ()
     """
     if outer == "none" or os.name != "posix":
         why = "not asked for" if outer == "none" else "not on this system"
-        return Standing("none", tuple(Wall(n, active=False, detail=why) for n in _NAMES))
+        missing = tuple(Wall(n, active=False, detail=why) for n in _NAMES)
+        return Standing("none", missing, (), _closing())
     limits = _working_limits()
     tried: dict[str, str] = {}
     wanted = ("bubblewrap", "landlock", "syscalls") if outer == "auto" else (outer,)
@@ -110,7 +111,7 @@ def detect(program: Path, outer: Outer = "auto", readable: tuple[Path, ...] = ()
         if isinstance(found, Standing):
             return _named(found, tried)
         tried[name] = found
-    return _named(Standing("rlimits", (), limits, _emptied()), tried)
+    return _named(Standing("rlimits", (), limits, _closing()), tried)
 
 
 _NAMES = ("namespaces", "landlock", "syscalls", "rlimits", "environment")
@@ -176,9 +177,9 @@ def _bubblewrap(program: Path, needed: tuple[Path, ...], limits: tuple[str, ...]
     command += ["--remount-ro", "/"]
     open_kinds = []
     if _filter() is not None:
-        filtered = (*command, "--seccomp", "9", "--")
+        filtered = (*_closing("9"), *command, "--seccomp", "9", "--")
         open_kinds.append(Standing("bubblewrap", (), limits, filtered, syscalls=True))
-    open_kinds.append(Standing("bubblewrap", (), limits, (*command, "--")))
+    open_kinds.append(Standing("bubblewrap", (), limits, (*_closing(), *command, "--")))
     return open_kinds
 
 
@@ -197,13 +198,17 @@ def _find_bubblewrap() -> Path | None:
 def _confined(outer: Outer, needed: tuple[Path, ...], limits: tuple[str, ...]) -> Standing:
     """Behind Landlock and the filter, or behind the filter alone."""
     files = ("files", *(str(place) for place in needed)) if outer == "landlock" else ("any",)
-    command = (sys.executable, "-I", "-S", confine.__file__, *files, "--")
+    command = _confining(*files)
     return Standing(outer, (), limits, command, syscalls=_filter() is not None)
 
 
-def _emptied() -> tuple[str, ...]:
-    env = shutil.which("env", path="/usr/bin:/bin")
-    return (env, "-i") if env else ()
+def _closing(*kept: str) -> tuple[str, ...]:
+    """Takes the environment and every descriptor but the first three, and those `kept`, away."""
+    return _confining("only", *kept)
+
+
+def _confining(*words: str) -> tuple[str, ...]:
+    return (sys.executable, "-I", "-S", confine.__file__, *words, "--")
 
 
 def _filter() -> bytes | None:
@@ -277,8 +282,8 @@ def _named(standing: Standing, tried: dict[str, str]) -> Standing:
         ),
         Wall(
             "environment",
-            active=bool(standing.command),
-            detail="emptied" if standing.command else "not emptied: no program for it",
+            active=True,
+            detail="emptied; of what the host has open only the pipe to it",
         ),
     )
     return Standing(

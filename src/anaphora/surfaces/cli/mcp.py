@@ -24,7 +24,14 @@ def mcp(
         str | None,
         typer.Option(metavar="HOST:PORT", help="Serve HTTP here instead of standard input."),
     ] = None,
+    no_token: Annotated[
+        bool,
+        typer.Option(
+            "--no-token",
+            help="With --http: every user and program of this machine may read and change all.",
+        ),
+    ] = False,
 ) -> None:
     """Serve coding agents by the Model Context Protocol, on standard input and output."""
     where: Where = context.obj
-    served(where.home, where.namespace, where.conversations, tools, http)
+    served(where.home, where.namespace, where.conversations, tools, http, open_to_all=no_token)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
-from anaphora.errors import InvalidInput
+from anaphora.config import load_settings
+from anaphora.errors import InvalidInput, NotFound
 from anaphora.surfaces.cli.output import console, emit, table, visible
 from anaphora.surfaces.cli.where import Where, opened, place
 from anaphora.surfaces.rest.options import DEFAULT_PORT, ServerOptions
+
+if TYPE_CHECKING:
+    from anaphora.store.tokens import Token
 
 __all__ = ["register"]
 
@@ -33,7 +37,17 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: a free one.")] = DEFAULT_PORT,
     require_token: Annotated[
-        bool, typer.Option("--require-token", help="Ask for a token on loopback, too.")
+        bool,
+        typer.Option(
+            "--require-token", help="Take tokens of `token create` alone, on loopback too."
+        ),
+    ] = False,
+    no_token: Annotated[
+        bool,
+        typer.Option(
+            "--no-token",
+            help="Ask for none: every user and program of this machine may read and change all.",
+        ),
     ] = False,
     allow_host: Annotated[
         list[str] | None, typer.Option(help="A name by which it is called, besides its address.")
@@ -46,7 +60,7 @@ def serve(
         typer.Option(
             parser=place,
             metavar="PATH",
-            help="A folder in which callers with a token may index projects.",
+            help="A folder in which tokens made with --may-index may index projects.",
         ),
     ] = None,
     rate: Annotated[float, typer.Option(min=0, help="Requests a second for each caller.")] = 0,
@@ -80,7 +94,11 @@ def serve(
             host,
             port,
             options,
-            on_start=lambda url: out.print(f"Anaphora is at {url} (Ctrl-C ends it)"),
+            open_to_all=no_token,
+            # In one piece, whatever the width: it is clicked, or read by a program.
+            on_start=lambda url: out.print(
+                Text(f"Anaphora is at {url} (Ctrl-C ends it)"), soft_wrap=True
+            ),
         )
 
 
@@ -93,6 +111,10 @@ def create(
         typer.Option(help="A namespace that it opens; several times for several; '*' for all."),
     ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="It changes nothing.")] = False,
+    may_index: Annotated[
+        bool,
+        typer.Option("--may-index", help="It may have folders of `serve --projects` indexed."),
+    ] = False,
     expires: Annotated[str | None, typer.Option(help="When it ends, RFC 3339.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -103,6 +125,7 @@ def create(
             name,
             namespaces=tuple(namespace or (where.namespace,)),
             read_only=read_only,
+            may_index=may_index,
             expires_at=_time(expires),
         )
     if as_json:
@@ -127,7 +150,7 @@ def list_(context: typer.Context, as_json: Json = False) -> None:
         (
             token.id,
             token.name,
-            ", ".join(token.namespaces) + (" (reads)" if token.read_only else ""),
+            ", ".join(token.namespaces) + _rights(token),
             "revoked" if token.revoked_at else "alive" if token.alive(now) else "ended",
             f"{token.last_used:%Y-%m-%d %H:%M}" if token.last_used else "never",
         )
@@ -135,6 +158,25 @@ def list_(context: typer.Context, as_json: Json = False) -> None:
     ]
     out = console()
     out.print(table("", ("id", "name", "opens", "state", "used"), rows) if rows else "no tokens")
+
+
+@tokens.command()
+def own(context: typer.Context, as_json: Json = False) -> None:
+    """Show the token of your own servers on this machine, for your programs. `serve` makes it."""
+    from anaphora.store.sealing.marker import place_of
+    from anaphora.surfaces import own_token
+
+    where: Where = context.obj
+    home = load_settings(where.home).home
+    secret = None if place_of(home) is not None else own_token.kept(home)
+    if secret is None:
+        # A sealed home keeps none: whoever gets its files must not get in by them.
+        kind = "token file (`anaphora serve` makes it, but none in a sealed home)"
+        raise NotFound(kind, str(home / own_token.FILE))
+    if as_json:
+        emit({"secret": secret})
+    else:
+        console().print(Text(secret), soft_wrap=True)
 
 
 @tokens.command()
@@ -150,6 +192,10 @@ def revoke(
         emit(gone)
     else:
         console().print(Text(visible(f"revoked {gone.name} ({gone.id})")))
+
+
+def _rights(token: Token) -> str:
+    return " (reads)" if token.read_only else " (indexes)" if token.may_index else ""
 
 
 def _time(text: str | None) -> datetime | None:

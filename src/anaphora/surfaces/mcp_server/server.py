@@ -31,6 +31,7 @@ from anaphora.surfaces.mcp_server.folders import Folders, folder_of, started_in
 from anaphora.surfaces.mcp_server.over_http import CALLER
 from anaphora.surfaces.mcp_server.reading import PROMPTS, RESOURCES, TEMPLATE, prompt, read
 from anaphora.surfaces.mcp_server.tools import INSTRUCTIONS, TOOLS, ToolSpec
+from anaphora.surfaces.own_token import OWN
 from anaphora.surfaces.wire import plain
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ ROOTS_PATIENCE: Final = 2.0
 _INDEXING: Final = ("recall_context", "warm_up")
 _IN_A_PROJECT: Final = (*_INDEXING, "save_diary", "observe")
 _LONG: Final = "deep_recall"
+_LARGE: Final = 64 * 1024
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -86,7 +88,8 @@ class Surface:
         folders = await self._open_folders(context) if spec.name in _IN_A_PROJECT else ()
         if spec.name == _LONG:
             return await self._told(context, spec, params.arguments)
-        return await self._desk.quick.do(self._run, spec, params.arguments, folders)
+        workers = self._desk.long if _is_large(params.arguments) else self._desk.quick
+        return await workers.do(self._run, spec, params.arguments, folders)
 
     async def _told(
         self, context: Context, spec: ToolSpec, given: dict[str, Any] | None
@@ -158,6 +161,8 @@ class Surface:
         """The folders that the client has open, else the one that the server was started in."""
         session = context.session
         capabilities = session.client_capabilities
+        if not _of_this_user(context):
+            return ()
         asks = capabilities is not None and capabilities.roots is not None
         if asks and session.can_send_request and not self._silent:
             try:
@@ -271,6 +276,18 @@ def _answered(spec: ToolSpec, memory: Memory, arguments: dict[str, Any], place: 
         return CALLS[spec.name](memory, arguments, place)
     except InvalidInput as error:
         raise error.named(spec.argument(error.what)) from None
+
+
+def _of_this_user(context: Context) -> bool:
+    """Whether the client may have what this user can read indexed, by naming a folder."""
+    return context.request is None or context.request.scope.get(CALLER) is OWN
+
+
+def _is_large(given: Any) -> bool:
+    """Whether there are many words to be read: that must not keep short calls waiting either."""
+    if isinstance(given, dict):
+        return sum(len(value) for value in given.values() if isinstance(value, str)) > _LARGE
+    return False
 
 
 def _tool(spec: ToolSpec) -> types.Tool:

@@ -29,12 +29,18 @@ INTERRUPTED: Final = 130
 
 
 def serve(
-    open_memory: Callable[[], Memory], *, tools: str = "default", http: str | None = None
+    open_memory: Callable[[], Memory],
+    *,
+    tools: str = "default",
+    http: str | None = None,
+    home: Path | None = None,
+    open_to_all: bool = False,
 ) -> None:
     """Serve until the client goes. `tools` is "default" or "all"; `http` is HOST:PORT.
 
-    `open_memory` is called in the background once the handshake was answered. Raises `InvalidInput`
-    and, without the SDK, `MissingExtra`.
+    Over HTTP the user's own token lies in `home`; `open_to_all` asks nobody on this machine for
+    one. `open_memory` is called in the background once the handshake was answered. Raises
+    `InvalidInput` and, without the SDK, `MissingExtra`.
     """
     if tools not in ("default", "all"):
         raise InvalidInput("tools", tools, "expected default or all")
@@ -48,13 +54,20 @@ def serve(
     if http is None:
         _until_the_end(partial(_stdio, built(desk, names, started=Path.cwd())), desk)
         return
+    from anaphora.config import load_settings
+    from anaphora.surfaces import own_token
     from anaphora.surfaces.mcp_server.over_http import is_loopback, parsed_address, run_http
 
     host, port = parsed_address(http)
+    if open_to_all and not is_loopback(host):
+        raise InvalidInput("no-token", host, "an address that only this machine reaches")
+    asked = is_loopback(host) and not open_to_all
+    own = own_token.made(load_settings(home).home) if asked else None
     # Where a server for several clients was started says nothing about any of them, and folders of
     # another machine are not here.
     server = built(desk, names, started=None, roots=is_loopback(host))
-    _until_the_end(partial(run_http, server, desk, host, port), desk)
+    run = partial(run_http, server, desk, host, port, own, open_to_all=open_to_all)
+    _until_the_end(run, desk)
 
 
 def _until_the_end(run: Callable[[], None], desk: Desk) -> None:

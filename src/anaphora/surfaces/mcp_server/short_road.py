@@ -48,7 +48,13 @@ def _options(words: list[str], known: Sequence[str], given: dict[str, str]) -> l
 
 
 def served(
-    home: Path | None, namespace: str, conversations: Path | None, tools: str, http: str | None
+    home: Path | None,
+    namespace: str,
+    conversations: Path | None,
+    tools: str,
+    http: str | None,
+    *,
+    open_to_all: bool = False,
 ) -> None:
     """Serve the memory of this place until the client goes."""
     from anaphora.memory import Memory
@@ -58,4 +64,6 @@ def served(
         lambda: Memory.open(home, namespace=namespace, conversations_dir=conversations),
         tools=tools,
         http=http,
+        home=home,
+        open_to_all=open_to_all,
     )

@@ -85,7 +85,7 @@ async def _life(service: Service, figures: metrics.Metrics) -> AsyncIterator[Non
             yield
             tasks.cancel_scope.cancel()
     finally:
-        service.workers.finish(lambda _: None)
+        service.finish()
 
 
 async def _dreaming(service: Service, figures: metrics.Metrics, seconds: float) -> None:
@@ -94,8 +94,8 @@ async def _dreaming(service: Service, figures: metrics.Metrics, seconds: float) 
         try:
             for namespace in await service.do(service.memory.namespaces):
                 view = service.view(namespace)
-                await service.do(view.run_jobs)
-                await service.do(view.dream)
+                await service.of("long", view.run_jobs)
+                await service.of("long", view.dream)
                 figures.dreams.labels("done").inc()
         except (AnaphoraError, problems.Problem) as error:
             # The next one may go better; a server must not end by a dream.

@@ -18,6 +18,7 @@ from starlette.datastructures import Headers
 from anaphora.errors import InvalidInput
 from anaphora.store.threads.ids import check_id
 from anaphora.store.tokens import Token, Tokens
+from anaphora.surfaces.own_token import OWN, is_own
 from anaphora.surfaces.rest.calls import Caller
 from anaphora.surfaces.rest.options import ServerOptions
 from anaphora.surfaces.rest.problems import Problem
@@ -71,6 +72,8 @@ class Door:
         scheme, _, secret = given.partition(" ")
         token = None
         if scheme.lower() == "bearer":
+            if is_own(secret.strip(), self._options.own):
+                return OWN
             token = await to_thread.run_sync(
                 self._tokens.check, secret.strip(), limiter=self._limiter
             )

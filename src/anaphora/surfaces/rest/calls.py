@@ -1,28 +1,52 @@
 """How a route calls the memory: in a bounded number of threads, in the caller's namespace.
 
-In: a request that was let in, and a function of the facade. Out: what it returns. A call whose
-caller went away before it began is not made; one that has begun is finished in its thread, so that
-nothing is half-done. Too many waiting calls are refused.
+In: a request that was let in, and a function of the facade. Out: what it returns. Questions,
+those of many words, changes, projects and what takes long have threads of their own: none waits
+behind another kind. A call whose caller went away before it began is not made; one that has begun
+is finished in its thread, so that nothing is half-done. Too many waiting calls are refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, ParamSpec, TypeVar
+from functools import partial
+from typing import Any, Final, Literal, ParamSpec, TypeAlias, TypeVar, get_args
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from anaphora.aio_workers import Workers
 from anaphora.memory import Memory
-from anaphora.store.tokens import Token, Tokens
+from anaphora.store.tokens import EVERYTHING, Token, Tokens
 from anaphora.surfaces.rest.options import ServerOptions
 from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.wire import dumps
 
-__all__ = ["Caller", "Service", "answer", "caller_of", "service_of"]
+__all__ = [
+    "READS",
+    "Caller",
+    "Kind",
+    "Service",
+    "answer",
+    "caller_of",
+    "is_long",
+    "kind_of",
+    "opens_all",
+    "reads",
+    "service_of",
+]
+
+Kind: TypeAlias = Literal["question", "large", "change", "project", "long"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+READS: Final = "__anaphora_reads__"
+"""The mark of an endpoint that answers a question in the body of a POST."""
+_THREADS: Final[Mapping[Kind, int]] = {"large": 2, "long": 4}
+_LARGE: Final = 64 * 1024
+_LONG: Final = ("/v1/deep", "/v1/dream", "/v1/extract", "/v1/import", "/v1/export", "/v1/projects")
+_PROJECTS: Final = ("/v1/projects", "/v1/context", "/v1/warm-up")
 
 P = ParamSpec("P")
 ResultT = TypeVar("ResultT")
@@ -43,19 +67,40 @@ class Service:
     memory: Memory
     tokens: Tokens
     options: ServerOptions
-    workers: Workers = field(init=False)
+    workers: dict[Kind, Workers] = field(init=False)
 
     def __post_init__(self) -> None:
-        pool = ThreadPoolExecutor(self.options.workers, thread_name_prefix="anaphora-rest")
-        self.workers = Workers(pool)
+        self.workers = {
+            kind: Workers(
+                ThreadPoolExecutor(self._threads(kind), thread_name_prefix=f"rest-{kind}")
+            )
+            for kind in KINDS
+        }
 
     async def do(self, call: Callable[P, ResultT], *args: P.args, **kwargs: P.kwargs) -> ResultT:
-        """What `call` returns or raises, from a worker thread."""
-        if len(self.workers.running) >= self.options.workers + self.options.waiting:
+        """What `call` returns or raises, from a worker thread for questions."""
+        return await self.of("question", partial(call, *args, **kwargs))
+
+    async def of(self, kind: Kind, call: Callable[[], ResultT]) -> ResultT:
+        """What `call` returns or raises, from a worker thread for this kind."""
+        waiting = self.options.long_waiting if kind in _THREADS else self.options.waiting
+        if len(self.workers[kind].running) >= self._threads(kind) + waiting:
             raise Problem(
                 503, "busy", "too many calls are waiting for this memory", {"Retry-After": "1"}
             )
-        return await self.workers.do(call, *args, **kwargs)
+        return await self.workers[kind].do(call)
+
+    def running(self) -> int:
+        """How many calls are under way or wait."""
+        return sum(len(workers.running) for workers in self.workers.values())
+
+    def finish(self) -> None:
+        """Wait for what has begun."""
+        for workers in self.workers.values():
+            workers.finish(lambda _: None)
+
+    def _threads(self, kind: Kind) -> int:
+        return _THREADS.get(kind, self.options.workers)
 
     def view(self, namespace: str) -> Memory:
         """The memory in one namespace."""
@@ -76,6 +121,12 @@ def caller_of(request: Request) -> Caller:
     return caller
 
 
+def opens_all(request: Request) -> bool:
+    """Whether the caller may know of the whole home, and not of some namespaces alone."""
+    token = caller_of(request).token
+    return token is None or EVERYTHING in token.namespaces
+
+
 async def answer(
     request: Request,
     call: Callable[[Memory], Any],
@@ -90,6 +141,54 @@ async def answer(
         value = call(service.view(namespace))
         return value, dumps(value, indent=None)
 
-    value, text = await service.do(work)
+    value, text = await _while_there(request, service.of(kind_of(request), work))
     code = status if isinstance(status, int) else status(value)
     return Response(text, code, media_type="application/json")
+
+
+def is_long(method: str, path: str) -> bool:
+    """Whether this may take long: a model is asked, or a whole namespace or folder gone through."""
+    return path.startswith(_LONG) and not (method == "GET" and path.startswith(_PROJECTS))
+
+
+def reads(route: Any, method: str) -> bool:
+    """Whether a request by this method to this route changes nothing."""
+    return method in {"GET", "HEAD"} or getattr(route.endpoint, READS, False)
+
+
+def kind_of(request: Request) -> Kind:
+    """Which threads a request is answered in."""
+    if is_long(request.method, request.url.path):
+        return "long"
+    if request.url.path.startswith(_PROJECTS):
+        return "project"
+    if not reads(request.scope["route"], request.method):
+        return "change"
+    return "large" if request.method == "POST" and _is_large(request) else "question"
+
+
+def _is_large(request: Request) -> bool:
+    """Whether a question has many words: they are read one after the other, before any search."""
+    declared = request.headers.get("content-length", "")
+    return not declared.isdecimal() or int(declared) > _LARGE
+
+
+async def _while_there(request: Request, work: Coroutine[Any, Any, ResultT]) -> ResultT:
+    """What the work gives; if the caller goes, it is given up unless it has begun."""
+    running, gone = asyncio.ensure_future(work), asyncio.ensure_future(_left(request))
+    try:
+        await asyncio.wait({running, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not running.done():
+            # A body that nobody asked for may have been too large.
+            gone.result()
+            raise ClientDisconnect
+        return running.result()
+    finally:
+        for task in (running, gone):
+            task.cancel()
+
+
+async def _left(request: Request) -> None:
+    """Return when the caller has gone. The body has been read before."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

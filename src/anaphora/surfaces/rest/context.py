@@ -16,6 +16,7 @@ from anaphora.context_values import (
     RecallPackage,
     WarmUp,
 )
+from anaphora.surfaces.own_token import OWN
 from anaphora.surfaces.rest.bodies import (
     ContextQuestion,
     MapQuery,
@@ -46,7 +47,10 @@ async def list_projects(request: Request, _: Nothing) -> Response:
 
 @router.post("/projects", summary="Index a project", responses={200: {"model": IndexReport}})
 async def index(request: Request, body: NewProject, _: Nothing) -> Response:
-    """A folder on the server's machine. With a token, one of those that the server was told of."""
+    """A folder on the server's machine, one of those that it was told of; the token must allow it.
+
+    The user who runs the server may name any, with the token that it made at its start.
+    """
     root = _folder(body.root, caller_of(request), service_of(request).options)
     return await answer(request, lambda m: m.index_project(root, name=body.name, embed=False))
 
@@ -127,9 +131,13 @@ async def diary(request: Request, body: NewDiaryEntry, _: Nothing) -> Response:
 def _folder(root: str, caller: Caller, options: ServerOptions) -> Path:
     """The folder, if this caller may have it read.
 
-    Who indexes a folder can recall its words: a token must not open the server's whole disk, other
-    namespaces' threads among it.
+    Who indexes a folder can recall its words: a caller must not open the server's whole disk, other
+    namespaces' threads among it, or what only the server's own user can read.
     """
+    if caller.token is not None and not caller.token.may_index:
+        raise Problem(
+            403, "project", "this token may not index (anaphora token create --may-index)"
+        )
     try:
         place = Path(root).expanduser()
         if not place.is_absolute():
@@ -137,9 +145,9 @@ def _folder(root: str, caller: Caller, options: ServerOptions) -> Path:
         place = place.resolve()
     except (OSError, RuntimeError, ValueError):
         raise Problem(422, "invalid_input", "root: expected the whole path of a folder") from None
-    if caller.token is None:
+    if caller.token is OWN:
         return place
     for allowed in options.projects:
         if place.is_relative_to(allowed.expanduser().resolve()):
             return place
-    raise Problem(403, "project", "with a token, only folders that the server was told of")
+    raise Problem(403, "project", "only folders that the server was told of (--projects)")

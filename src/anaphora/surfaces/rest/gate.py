@@ -15,8 +15,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from anaphora.surfaces.rest.auth import Door, is_page
-from anaphora.surfaces.rest.calls import Service
-from anaphora.surfaces.rest.limits import Buckets, counted
+from anaphora.surfaces.rest.calls import Service, is_long
+from anaphora.surfaces.rest.limits import Buckets, Coming, counted
 from anaphora.surfaces.rest.problems import Problem, problem
 
 __all__ = ["CONTENT_POLICY", "Gate"]
@@ -33,9 +33,9 @@ _SAFE: Final[Mapping[str, str]] = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 _WITH_BODY: Final = frozenset({"POST", "PATCH", "PUT"})
-_LONG: Final = (
-    "/v1/deep", "/v1/dream", "/v1/extract", "/v1/import", "/v1/export", "/v1/projects",
-)  # fmt: skip
+# What is still coming of a body that was refused is taken for so long, so that who sends all of it
+# before reading finds the answer, and not a connection that was reset.
+_TAKEN, _TAKEN_SECONDS = 16 * 1024 * 1024, 5.0
 
 
 class Gate:
@@ -57,8 +57,15 @@ class Gate:
             await send({"type": "websocket.close", "code": 1008})
             return
         headers = Headers(scope=scope)
-        answer = _Answer(send, is_page(scope["method"], scope["path"]))
+        wanted = scope["method"] in _WITH_BODY
+        coming = Coming(receive, ended=not wanted)
+        answer = _Answer(send, coming, is_page(scope["method"], scope["path"]))
+        receive = coming.receive
         try:
+            if "transfer-encoding" in headers and "content-length" in headers:
+                # Two lengths of one body: who stands between may have believed the other.
+                reason = "one of Content-Length and Transfer-Encoding"
+                raise Problem(400, "unreadable", reason, {"Connection": "close"})
             self._door.check_place(headers)
             answer.allowed = self._foreign(headers)
             if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
@@ -66,9 +73,8 @@ class Gate:
                 return
             await self._let_in(scope, headers)
             limit, declared = self._limit(scope["path"]), headers.get("content-length")
-            wanted = scope["method"] in _WITH_BODY
             body = counted(receive, limit, declared, wanted=wanted)
-            with fail_after(self._seconds(scope["path"])):
+            with fail_after(self._seconds(scope["method"], scope["path"])):
                 await self._app(scope, body, answer.send)
         except Problem as refused:
             if answer.begun:
@@ -95,9 +101,8 @@ class Gate:
     def _limit(self, path: str) -> int:
         return self._options.import_limit if path == "/v1/import" else self._options.body_limit
 
-    def _seconds(self, path: str) -> float:
-        long = path.startswith(_LONG)
-        return self._options.long_seconds if long else self._options.seconds
+    def _seconds(self, method: str, path: str) -> float:
+        return self._options.long_seconds if is_long(method, path) else self._options.seconds
 
     def _foreign(self, headers: Headers) -> str | None:
         origin = headers.get("origin")
@@ -119,8 +124,9 @@ class Gate:
 class _Answer:
     """What goes out: with safe headers, and for an allowed origin with those that allow it."""
 
-    def __init__(self, send: Send, page: bool) -> None:
+    def __init__(self, send: Send, coming: Coming, page: bool) -> None:
         self._send = send
+        self._coming = coming
         self._page = page
         self.begun = False
         self.allowed: str | None = None
@@ -138,4 +144,10 @@ class _Answer:
                 headers.add_vary_header("Origin")
             else:
                 headers["Cross-Origin-Resource-Policy"] = "same-origin"
+            if not self._coming.ended:
+                headers["Connection"] = "close"
+        elif not message.get("more_body", False) and not self._coming.ended:
+            await self._send({**message, "more_body": True})
+            await self._coming.take(_TAKEN, _TAKEN_SECONDS)
+            message = {"type": "http.response.body", "body": b""}
         await self._send(message)

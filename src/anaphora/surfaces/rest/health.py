@@ -5,10 +5,14 @@ In: nothing. Out: every part with its state, 200 when all are well and 503 when 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fastapi import Request
 from starlette.responses import Response
 
-from anaphora.surfaces.rest.calls import answer
+from anaphora.care.health import Health
+from anaphora.memory import Memory
+from anaphora.surfaces.rest.calls import answer, opens_all
 from anaphora.surfaces.rest.permissions import lane_router
 from anaphora.surfaces.rest.shapes import HealthShape, Live
 
@@ -23,10 +27,17 @@ router = lane_router("care", "")
     responses={200: {"model": HealthShape}, 503: {"model": HealthShape}},
 )
 async def health(request: Request) -> Response:
-    """The write path, the index, the embedder and the disk, looked at now."""
-    return await answer(
-        request, lambda memory: memory.health(), lambda seen: 200 if seen.ok else 503
-    )
+    """The write path, the index, the embedder and the disk, looked at now.
+
+    Jobs are those of all namespaces; who does not open them all is told of the asked one's.
+    """
+    whole = opens_all(request)
+
+    def seen(memory: Memory) -> Health:
+        found = memory.health()
+        return found if whole else replace(found, jobs=memory.stats().jobs)
+
+    return await answer(request, seen, lambda seen: 200 if seen.ok else 503)
 
 
 @router.get("/health/live", summary="Whether the process answers", responses={200: {"model": Live}})

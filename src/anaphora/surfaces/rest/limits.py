@@ -12,11 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from anyio import move_on_after
 from starlette.types import Message, Receive
 
 from anaphora.surfaces.rest.problems import Problem
 
-__all__ = ["Buckets", "counted"]
+__all__ = ["Buckets", "Coming", "counted"]
 
 _MOST_KEYS: Final = 10_000
 _DIGITS: Final = 18
@@ -53,6 +54,28 @@ class Buckets:
                 f"at most {self.rate:g} requests a second; come again in {seconds} s",
                 {"Retry-After": str(seconds)},
             )
+
+
+@dataclass(slots=True)
+class Coming:
+    """A body as it comes. `ended` says that nothing more of it will."""
+
+    _receive: Receive
+    ended: bool = False
+
+    async def receive(self) -> Message:
+        """The next piece, or that the caller has gone."""
+        message = await self._receive()
+        if message["type"] != "http.request" or not message.get("more_body", False):
+            self.ended = True
+        return message
+
+    async def take(self, most: int, seconds: float) -> None:
+        """Throw away what comes: at most so many bytes, for at most so long."""
+        taken = 0
+        with move_on_after(seconds):
+            while not self.ended and taken < most:
+                taken += len((await self.receive()).get("body", b""))
 
 
 def counted(receive: Receive, limit: int, declared: str | None, *, wanted: bool) -> Receive:

@@ -14,8 +14,9 @@ from prometheus_client.exposition import generate_latest
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from anaphora.surfaces.rest.calls import Service, service_of
+from anaphora.surfaces.rest.calls import Service, opens_all, service_of
 from anaphora.surfaces.rest.permissions import lane_router
+from anaphora.surfaces.rest.problems import Problem
 
 __all__ = ["Measured", "Metrics", "router"]
 
@@ -43,7 +44,7 @@ class Metrics:
             "anaphora_calls_running", "Calls of the memory under way or waiting.",
             registry=self.registry,
         )  # fmt: skip
-        self.running.set_function(lambda: len(service.workers.running))
+        self.running.set_function(service.running)
         self.cache = Counter(
             "anaphora_query_cache", "Query vectors that were in the cache, or not.",
             ("result",), registry=self.registry,
@@ -104,7 +105,12 @@ class Measured:
 
 @router.get("/metrics", summary="Figures for Prometheus", response_class=Response)
 async def metrics(request: Request) -> Response:
-    """Counts and latencies since this server began; what waits is counted when this is asked."""
+    """Counts and latencies since this server began; what waits is counted when this is asked.
+
+    They are of all callers and namespaces: a token has to open all of them.
+    """
+    if not opens_all(request):
+        raise Problem(403, "namespace", "these are of the whole home, and this token opens a part")
     service = service_of(request)
     known: Metrics = request.app.state.metrics
     health = await service.do(service.memory.health)

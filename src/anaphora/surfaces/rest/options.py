@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
@@ -28,11 +28,16 @@ class ServerOptions:
     `any_address` allows every number: a page that rebinds its name has a name. `origins` are other
     sites whose pages may call it ("https://example.org"). `rate` requests a second and `burst` at
     once are allowed to each token, or to each address without one; rate 0 is no limit.
-    `long_seconds` is the time for what may take long (deep recall, dream, import, indexing).
-    `projects` are the folders inside of which a caller with a token may index a project.
+    `long_seconds` is the time for what may take long (deep recall, dream, import, indexing), which
+    has threads of its own; `waiting` calls, and `long_waiting` of the long ones, may wait for one.
+    Of `connections` at once the one that has asked for nothing longest gives way; a request has
+    `head_seconds` to say what it wants, and its body `body_seconds` from piece to piece.
+    `projects` are the folders inside of which a caller may index a project, with a token only one
+    that may. `own` is the token of the user who runs the server, who may index any folder.
     """
 
     require_token: bool = False
+    own: str | None = field(default=None, repr=False)
     hosts: tuple[str, ...] = ()
     any_address: bool = False
     origins: tuple[str, ...] = ()
@@ -43,8 +48,12 @@ class ServerOptions:
     seconds: float = 60.0
     long_seconds: float = 900.0
     heartbeat: float = 15.0
+    connections: int = 512
+    head_seconds: float = 10.0
+    body_seconds: float = 20.0
     threads: int = 0
     waiting: int = 512
+    long_waiting: int = 32
     projects: tuple[Path, ...] = ()
     dream_every: float | None = None
     page: Path | None = Path(__file__).parents[1] / "web"

@@ -11,24 +11,18 @@ from typing import Any, TypeVar
 
 from fastapi import APIRouter, Depends, Request
 
-from anaphora.surfaces.rest.calls import caller_of
+from anaphora.surfaces.rest.calls import READS, caller_of, reads
 from anaphora.surfaces.rest.problems import Problem
 
 __all__ = ["lane_router", "permitted", "reads", "reads_only"]
 
 EndpointT = TypeVar("EndpointT", bound=Callable[..., Any])
-_MARK = "__anaphora_reads__"
 
 
 def reads_only(endpoint: EndpointT) -> EndpointT:
     """Mark an endpoint that answers a question in the body of a POST."""
-    setattr(endpoint, _MARK, True)
+    setattr(endpoint, READS, True)
     return endpoint
-
-
-def reads(route: Any, method: str) -> bool:
-    """Whether a request by this method to this route changes nothing."""
-    return method in {"GET", "HEAD"} or getattr(route.endpoint, _MARK, False)
 
 
 async def permitted(request: Request) -> None:

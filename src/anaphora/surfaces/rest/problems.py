@@ -13,7 +13,7 @@ from typing import Any, Final
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Match
 
@@ -122,6 +122,7 @@ def register(app: FastAPI) -> None:
     app.add_exception_handler(errors.AnaphoraError, _ours)
     app.add_exception_handler(RequestValidationError, _unusable)
     app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(ClientDisconnect, _gone)
     app.add_exception_handler(Exception, _unforeseen)
 
 
@@ -151,6 +152,11 @@ async def _refused(request: Request, error: Exception) -> Response:
         headers["Allow"] = ", ".join(_methods(request))
     name = names.get(error.status_code, "refused")
     return problem(error.status_code, name, str(detail), headers)
+
+
+async def _gone(_: Request, __: Exception) -> Response:
+    # Nobody is there to read it.
+    return problem(408, "gone", "the caller has gone")
 
 
 async def _unforeseen(_: Request, __: Exception) -> Response:

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from anaphora.care.spool import sweep
 from anaphora.errors import InvalidInput
 from anaphora.memory import Memory
+from anaphora.surfaces import own_token
 from anaphora.surfaces.rest import create_app, need_server
 from anaphora.surfaces.rest.options import ServerOptions, is_loopback
 
@@ -27,14 +29,23 @@ def run(
     port: int,
     options: ServerOptions,
     *,
+    open_to_all: bool = False,
     on_start: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT. `on_start` is told the URL, port 0 being a free one.
 
+    On loopback the user who runs it has a token of their own, and the URL opens the page with it;
+    `open_to_all` asks nobody on this machine for one. With `options.require_token`, and on any
+    other address, only tokens that were made count.
+
     Raises `InvalidInput` for an address that may not be used, `MissingExtra`, `StoreError`.
     """
     _, _, uvicorn = need_server()
-    options = _guarded(memory, host, options)
+    options = _guarded(memory, host, options, open_to_all=open_to_all)
+    from anaphora.surfaces.connections import Limits, few_lines, served_by
+
+    # What a server left that was killed in the middle of an upload.
+    sweep(memory.home)
     app = create_app(memory, settings=options)
     config = uvicorn.Config(
         app,
@@ -47,6 +58,7 @@ def run(
         timeout_graceful_shutdown=_GRACE,
         timeout_keep_alive=15,
         h11_max_incomplete_event_size=64 * 1024,
+        **served_by(Limits(options.connections, options.head_seconds, options.body_seconds)),
     )
 
     class Told(uvicorn.Server):  # type: ignore[misc,name-defined]
@@ -55,20 +67,27 @@ def run(
             if on_start is not None and self.started:
                 number = self.servers[0].sockets[0].getsockname()[1]
                 shown = f"[{host.strip('[]')}]" if ":" in host else host
-                on_start(f"http://{shown}:{number}")
+                # Behind the # it stays in the browser: no server and no log is told.
+                link = f"/#token={options.own}" if options.own else ""
+                on_start(f"http://{shown}:{number}{link}")
 
     # The server hands a signal on when it has stopped: the memory must be closed then, in peace.
     for stop in (signal.SIGTERM, signal.SIGINT):
         signal.signal(stop, lambda *_: None)
     try:
-        # It binds the address itself: on a socket made elsewhere asyncio leaves Nagle's algorithm
-        # on, and each answer waits 40 ms for an acknowledgement.
-        Told(config).run()
+        with few_lines():
+            Told(config).run()
     except SystemExit:
         raise InvalidInput("port", port, f"expected one that is free, on {host}") from None
 
 
-def _guarded(memory: Memory, host: str, options: ServerOptions) -> ServerOptions:
+def _guarded(
+    memory: Memory, host: str, options: ServerOptions, *, open_to_all: bool
+) -> ServerOptions:
+    if open_to_all and (options.require_token or not is_loopback(host)):
+        raise InvalidInput("no-token", host, "loopback, and no --require-token beside it")
+    if open_to_all:
+        return options
     if options.require_token or not is_loopback(host):
         if not memory.tokens.any():
             raise InvalidInput(
@@ -82,4 +101,5 @@ def _guarded(memory: Memory, host: str, options: ServerOptions) -> ServerOptions
             hosts=(*options.hosts, host),
             any_address=not is_loopback(host),
         )
-    return options
+    own = own_token.made(memory.home)
+    return replace(options, require_token=True, own=own, hosts=(*options.hosts, host))

@@ -39,7 +39,9 @@ async def _events(
         text = f"event: {name}\ndata: {dumps(value, indent=None)}\n\n"
         loop.call_soon_threadsafe(waiting.put_nowait, text)
 
-    running = asyncio.ensure_future(service.do(lambda: call(lambda step: tell("step", step))))
+    running = asyncio.ensure_future(
+        service.of("long", lambda: call(lambda step: tell("step", step)))
+    )
     running.add_done_callback(lambda _: loop.call_soon(waiting.put_nowait, _END))
     try:
         yield ": the steps come as they happen\n\n"

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import AsyncIterator
-from pathlib import Path
-from typing import IO, Annotated, Any
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Any, BinaryIO
 
 from fastapi import Query, Request
 from starlette.responses import Response, StreamingResponse
 
+from anaphora.care.spool import spooled
 from anaphora.memory import Memory
 from anaphora.store.tokens import EVERYTHING
 from anaphora.surfaces.rest.bodies import ImportQuery, NoQuery
-from anaphora.surfaces.rest.calls import answer, caller_of, service_of
+from anaphora.surfaces.rest.calls import answer, caller_of, opens_all, service_of
 from anaphora.surfaces.rest.permissions import lane_router
 from anaphora.surfaces.rest.shapes import Session
 from anaphora.values import ImportReport, Stats
@@ -24,6 +26,7 @@ router = lane_router("care")
 Nothing = Annotated[NoQuery, Query()]
 EXPORT_TYPE = "application/x-ndjson"
 _CHUNK = 1 << 18
+_SENT = "upload"
 
 
 @router.get("/session", summary="Who asks", responses={200: {"model": Session}})
@@ -45,8 +48,18 @@ async def session(request: Request, _: Nothing) -> Response:
 
 @router.get("/stats", summary="What there is", responses={200: {"model": Stats}})
 async def stats(request: Request, _: Nothing) -> Response:
-    """What this namespace holds, and its size on disk."""
-    return await answer(request, lambda memory: memory.stats())
+    """What this namespace holds, and its size on disk.
+
+    A token that does not open every namespace is not told where the home lies, and how large it is.
+    """
+    whole = opens_all(request)
+
+    def told(memory: Memory) -> Stats:
+        found = memory.stats()
+        own = {part: size for part, size in found.bytes.items() if part != "truth"}
+        return found if whole else replace(found, home="", bytes=own)
+
+    return await answer(request, told)
 
 
 @router.post(
@@ -66,15 +79,16 @@ async def stats(request: Request, _: Nothing) -> Response:
 async def import_file(request: Request, query: Annotated[ImportQuery, Query()]) -> Response:
     """What was imported before is known, and adds nothing. Vectors follow."""
     service = service_of(request)
-    with tempfile.TemporaryDirectory(prefix="anaphora-import-") as folder:
-        path = Path(folder) / "upload"
-        with path.open("wb") as file:
-            async for part in request.stream():
-                await service.do(file.write, part)
-        return await answer(
-            request,
-            lambda m: m.import_(path, format=query.format, again=query.again, embed=False),
-        )
+    with spooled(service.memory.home) as spool:
+        async for part in request.stream():
+            await service.of("change", partial(spool.file.write, part))
+        await service.of("change", spool.file.flush)
+
+        def taken(memory: Memory) -> ImportReport:
+            report = memory.import_(spool.path, format=query.format, again=query.again, embed=False)
+            return _as_sent(report, str(spool.path))
+
+        return await answer(request, taken)
 
 
 @router.get(
@@ -91,23 +105,25 @@ async def export(request: Request, _: Nothing) -> Response:
     """One file, as of one moment. `POST /v1/import` takes it in again, here or elsewhere."""
     service, namespace = service_of(request), caller_of(request).namespace
 
-    def written() -> IO[bytes]:
-        with tempfile.TemporaryDirectory(prefix="anaphora-export-") as folder:
-            path = Path(folder) / "export.jsonl"
-            service.view(namespace).export(path)
-            spool: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - the answer closes it
-            with path.open("rb") as source:
-                while data := source.read(_CHUNK):
-                    spool.write(data)
-            return spool
+    # It is closed with the answer.
+    after = ExitStack()
 
-    file = await service.do(written)
+    def written() -> BinaryIO:
+        file = after.enter_context(spooled(service.memory.home)).file
+        service.view(namespace).export(file)
+        return file
+
+    try:
+        file = await service.of("long", written)
+    except BaseException:
+        after.close()
+        raise
     size = file.tell()
     file.seek(0)
 
     async def parts() -> AsyncIterator[bytes]:
-        with file:
-            while data := await service.do(file.read, _CHUNK):
+        with after:
+            while data := await service.of("change", partial(file.read, _CHUNK)):
                 yield data
 
     headers = {
@@ -115,3 +131,9 @@ async def export(request: Request, _: Nothing) -> Response:
         "Content-Disposition": 'attachment; filename="anaphora-export.jsonl"',
     }
     return StreamingResponse(parts(), media_type=EXPORT_TYPE, headers=headers)
+
+
+def _as_sent(report: ImportReport, path: str) -> ImportReport:
+    """The report without where the upload lay."""
+    problems = (replace(one, path=one.path.replace(path, _SENT)) for one in report.problems)
+    return replace(report, problems=tuple(problems))

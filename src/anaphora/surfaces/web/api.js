@@ -30,8 +30,18 @@ function keep(name, value) {
   }
 }
 
+/** The token in the link that `anaphora serve` gave, once: it does not stay in the address. */
+function given() {
+  const [, token = ""] = /^#token=(\w+)$/.exec(location.hash) ?? [];
+  if (token) {
+    keep("token", token);
+    history.replaceState(null, "", location.pathname + location.search);
+  }
+  return token;
+}
+
 class Api {
-  #token = kept("token");
+  #token = given() || kept("token");
   #namespace = kept("namespace") || "default";
 
   get token() { return this.#token; }

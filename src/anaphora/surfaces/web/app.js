@@ -141,7 +141,7 @@ async function askToken(error) {
   const input = h("input", { name: "token", type: "password", autocomplete: "off", spellcheck: "false", required: true });
   fill(main, h("div", { class: "note" }, h("h1", null, "A token is needed"),
     h("p", null, error?.detail || "This server answers only who brings a token."),
-    h("p", { class: "faint" }, "Who runs the server makes one: anaphora token create NAME"),
+    h("p", { class: "faint" }, "On your own machine, open the link that anaphora serve printed, or take what anaphora token own shows. Elsewhere, who runs the server makes one: anaphora token create NAME"),
     h("button", { type: "button", class: "primary", onclick: () => askToken(error) }, "Enter a token")));
   tokens.hidden = false;
   const given = await ask({

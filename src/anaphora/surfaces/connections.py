@@ -1,0 +1,197 @@
+"""Connections of a server: how many there are, and how long each may say nothing.
+
+In: bytes from anybody, before a token was asked for. Out: the same to uvicorn's reading of HTTP, or
+a connection that is closed: the oldest that has asked for nothing when there are too many, one
+whose request does not come, one whose body stops. A caller who asks at once always finds a place,
+and the log takes a few lines of each kind at a time, whatever is done to the server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from time import monotonic
+from typing import Any, Final
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+__all__ = ["BACKLOG", "Crowd", "Limits", "few_lines", "served_by"]
+
+BACKLOG: Final = 64
+"""Connections that are taken in at a time: each has a descriptor before it can be counted."""
+
+# What truth, indexes and models have open besides, and connections that were just taken in.
+_OTHER_FILES: Final = 128 + 3 * BACKLOG
+_LEAST: Final = 8
+# The same numbers on every system.
+_TCP, _NO_DELAY = 6, 1
+_LINES, _SECONDS = 5, 10.0
+_TOO_MANY_FILES: Final = "socket.accept() out of system resource"
+_LOGGERS: Final = ("uvicorn.error", "asyncio")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """`connections` at once, fewer where the system allows fewer; seconds for the head of a request
+    to come, from its first moment to its end; seconds between two pieces of a body.
+    """
+
+    connections: int = 512
+    head: float = 10.0
+    body: float = 20.0
+
+
+@dataclass(slots=True)
+class Crowd:
+    """All connections of one server. `silent` are those that ask for nothing now, oldest first."""
+
+    limits: Limits
+    most: int = 0
+    silent: OrderedDict[Connection, None] = field(default_factory=OrderedDict)
+
+    def __post_init__(self) -> None:
+        self.most = _affordable(self.limits.connections)
+
+    def admit(self, new: Connection) -> None:
+        """Take a connection in; with too many, the one goes that has been silent for longest."""
+        self.silent[new] = None
+        if len(new.connections) > self.most:
+            next(iter(self.silent)).drop()
+
+
+class Connection(H11Protocol):
+    """One connection. Made by uvicorn, which passes all but the crowd."""
+
+    def __init__(self, *given: Any, crowd: Crowd, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._crowd = crowd
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A caller has come, and has said nothing yet."""
+        super().connection_made(transport)
+        made = transport.get_extra_info("socket")
+        if made is not None and made.family.name in {"AF_INET", "AF_INET6"}:
+            # Else an answer in two pieces waits 40 ms for an acknowledgement of the first.
+            made.setsockopt(_TCP, _NO_DELAY, 1)
+        self._wait(self._crowd.limits.head, self.drop)
+        self._crowd.admit(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Something has come."""
+        super().data_received(data)
+        self._look(came=True)
+
+    def on_response_complete(self) -> None:
+        """An answer has gone out; what was sent with it already may be the next request."""
+        super().on_response_complete()
+        self._look(came=False)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The caller has gone, or was sent away."""
+        self._wait(None)
+        self._crowd.silent.pop(self, None)
+        super().connection_lost(exc)
+
+    def drop(self) -> None:
+        """Let go of it at once: it is not owed an answer."""
+        self.connections.discard(self)
+        self._crowd.silent.pop(self, None)
+        self._wait(None)
+        self.transport.abort()
+
+    def _look(self, *, came: bool) -> None:
+        """Which part of a request is awaited now, and for how long."""
+        if self.transport.is_closing():
+            return
+        theirs = self.conn.their_state
+        if theirs is h11.IDLE:
+            # Between two requests uvicorn's own time for a silent connection runs.
+            if self not in self._crowd.silent:
+                self._wait(None)
+                self._crowd.silent[self] = None
+            if came and self._timer is None:
+                self._wait(self._crowd.limits.head, self.drop)
+            return
+        self._crowd.silent.pop(self, None)
+        if theirs is not h11.SEND_BODY:
+            self._wait(None)
+        elif self._timer is None or not self.cycle.response_complete:
+            # After the answer the time does not begin again with each piece.
+            self._wait(self._crowd.limits.body, self._stopped)
+
+    def _stopped(self) -> None:
+        """A body has not gone on, unless it is we who do not read."""
+        if self.flow.read_paused and not self.cycle.response_complete:
+            self._wait(self._crowd.limits.body, self._stopped)
+        else:
+            self.drop()
+
+    def _wait(self, seconds: float | None, then: Callable[[], None] | None = None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
+        if seconds is not None and then is not None:
+            self._timer = self.loop.call_later(seconds, then)
+
+
+def served_by(limits: Limits) -> dict[str, Any]:
+    """What uvicorn's settings need so that a server keeps to the limits."""
+    return {"http": partial(Connection, crowd=Crowd(limits)), "ws": "none", "backlog": BACKLOG}
+
+
+class _Few(logging.Filter):
+    """Lets a few records of each kind pass in a while, and says how many it kept back."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        super().__init__()
+        self._clock = clock
+        self._seen: dict[str, tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record is one of the few."""
+        kind, now = str(record.msg).partition("\n")[0], self._clock()
+        begun, count = self._seen.get(kind, (now, 0))
+        if now - begun >= _SECONDS:
+            if count > _LINES:
+                record.msg = f"{record.msg} ({count - _LINES:,} more in {now - begun:.0f} s)"
+            begun, count = now, 0
+        self._seen[kind] = (begun, count + 1)
+        if kind == _TOO_MANY_FILES:
+            # It says all; the traceback is the event loop's own.
+            record.exc_info = None
+        return count < _LINES
+
+
+@contextmanager
+def few_lines(clock: Callable[[], float] = monotonic) -> Iterator[None]:
+    """While a server runs, nobody fills the disk by making it log the same again and again."""
+    few = _Few(clock)
+    for name in _LOGGERS:
+        logging.getLogger(name).addFilter(few)
+    try:
+        yield
+    finally:
+        for name in _LOGGERS:
+            logging.getLogger(name).removeFilter(few)
+
+
+def _affordable(wanted: int) -> int:
+    """As many connections as leave descriptors for everything else."""
+    try:
+        import resource
+
+        allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        opened = len(os.listdir("/dev/fd"))  # noqa: PTH208 - names alone
+    except (ImportError, OSError):
+        return wanted
+    if allowed == resource.RLIM_INFINITY:
+        return wanted
+    return min(wanted, max(_LEAST, allowed - opened - _OTHER_FILES))
