@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 from anaphora.values import Degraded
 
 __all__ = [
+    "LEAST_BUDGET",
     "NOTE_KINDS",
     "ContextMemory",
     "DiaryEntry",
@@ -50,6 +51,9 @@ NOTE_KINDS: tuple[NoteKind, ...] = (
     "note",
     "preference",
 )
+LEAST_BUDGET: Final = 120
+"""Tokens of a package or a warm-up below which nothing useful can be said, on every surface."""
+
 SourceRole = Literal[
     "code",
     "test",

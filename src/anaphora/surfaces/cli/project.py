@@ -9,7 +9,14 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from anaphora.context_values import ContextMemory, IndexReport, RecallPackage, Target, WarmUp
+from anaphora.context_values import (
+    LEAST_BUDGET,
+    ContextMemory,
+    IndexReport,
+    RecallPackage,
+    Target,
+    WarmUp,
+)
 from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
     console,
@@ -113,7 +120,7 @@ def recall(
     context: typer.Context,
     focus: Annotated[list[str], typer.Argument(help="The task, in one or several statements.")],
     project: InProject = None,
-    budget: Annotated[int, typer.Option(min=1, help="At most this many tokens.")] = 2000,
+    budget: Annotated[int, typer.Option(min=LEAST_BUDGET, help="At most this many tokens.")] = 2000,
     why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
     block: Annotated[bool, typer.Option("--block", help="The compact text for an agent.")] = False,
     as_json: Json = False,
@@ -203,7 +210,7 @@ def warm_up(
     context: typer.Context,
     topic: Annotated[str | None, typer.Argument(help="What the session is about.")] = None,
     project: InProject = None,
-    budget: Annotated[int, typer.Option(min=1, help="At most this many tokens.")] = 2000,
+    budget: Annotated[int, typer.Option(min=LEAST_BUDGET, help="At most this many tokens.")] = 2000,
     block: Annotated[bool, typer.Option("--block", help="The compact text for an agent.")] = False,
     as_json: Json = False,
 ) -> None:
