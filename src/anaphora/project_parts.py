@@ -62,6 +62,19 @@ class ProjectParts:
         self.sections.settle()
         return report
 
+    def remove(self, project: str) -> int:
+        """Forget a project; see `Memory.remove_project`."""
+        gone = self.projects.remove(self.projects.find(project).id)
+        self.leave_nothing()
+        return gone
+
+    def leave_nothing(self) -> None:
+        """Take the words of what is gone from truth out of every file of the home, too."""
+        from anaphora.store.sql.scrub import scrub
+
+        scrub(self.projects.truth)
+        self.sections.purge()
+
     def fill_vectors(self) -> None:
         """Embed what has no vector yet, of sections and notes. Waits for the model."""
         while not self._worker.stopping.is_set():

@@ -72,13 +72,10 @@ class ProjectMemories:
     def remove_project(self, project: str) -> int:
         """Forget a project (its name, folder or id) with all of its sections; how many those were.
 
-        Notes about it stay. Raises `NotFound`.
+        When this returns no file of the home has its words. Notes about it stay. Raises
+        `NotFound`, `StoreError`.
         """
-        parts = self._projects()
-        gone = parts.projects.remove(parts.projects.find(project).id)
-        parts.sections.follow()
-        parts.sections.settle()
-        return gone
+        return self._projects().remove(project)
 
     def observe(
         self,
