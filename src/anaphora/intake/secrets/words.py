@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator
 
 from anaphora.intake.secrets.kinds import SecretKind
+from anaphora.intake.secrets.lines import first_of, picked
 
 __all__ = ["assigned_secrets", "is_secret_value"]
 
@@ -94,8 +95,15 @@ _TRAILING = ".,;:!?)]}>*_"
 def assigned_secrets(text: str) -> Iterator[tuple[int, int, SecretKind]]:
     """Give (start, end, kind) of every value that is assigned to the name of a secret."""
     lowered = text.lower()
-    if not any(part in lowered for part in _PARTS):
-        return
+    # One letter, "İ", becomes two in lower case: then no place would be where it is found.
+    parts = _PARTS if len(lowered) == len(text) else ("",)
+    named = picked(text, first_of(lowered, parts))
+    for start, end, kind in _assigned(named.text):
+        yield named.place(start), named.place(end), kind
+
+
+def _assigned(text: str) -> Iterator[tuple[int, int, SecretKind]]:
+    """The same of lines that hold a part of such a name."""
     at = 0
     while match := _ASSIGNED.search(text, at):
         span = _value_span(text, match)
