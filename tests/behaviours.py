@@ -253,6 +253,7 @@ PROMISES: dict[str, str] = {
     "project.fresh": "D A changed, new or deleted file counts with the next question.",
     "project.forget": "D A forgotten note leaves recall, and for good every file of the home.",
     "project.removed": "D A removed project leaves every file of the home at once, killed or not.",
+    "project.secrets": "D Secret files of a project are left out, secrets in others taken out: in new and old indexes.",
     "project.warm_up": "D A session begins with rules, decisions, diary and the project's shape.",
     "project.namespaces": "D No file, note, gap, trace or answer crosses namespaces.",
     "project.sealed": "D A sealed home answers the same, and no path, symbol or text is readable.",

@@ -97,7 +97,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that was not indexed, and why: binary, too_large, unreadable, link_cycle, …"""
+    """A file that was not indexed, and why: secret, binary, too_large, unreadable, link_cycle, …"""
 
     path: str
     reason: str
@@ -107,7 +107,8 @@ class Skipped:
 class IndexReport:
     """What indexing a project did. Files are counted once: added, changed, renamed or unchanged.
 
-    `pending` are sections whose vectors still come; `seconds` is wall time.
+    `pending` are sections whose vectors still come; `seconds` is wall time. `redacted` are the
+    paths of files of which secrets were taken out, of those that were read this time.
     """
 
     project: str
@@ -126,6 +127,7 @@ class IndexReport:
     pending: int = 0
     seconds: float = 0.0
     skipped: tuple[Skipped, ...] = ()
+    redacted: tuple[str, ...] = ()
     degraded: tuple[Degraded, ...] = ()
 
 

@@ -1,7 +1,7 @@
 """Project memory put together: what the context lane of one namespace is made of.
 
 In: truth, the place of the index, the embedder. Out: `ProjectParts`. Everything is made at once and
-opened with its first use. It holds no logic of recall or storage.
+opened with its first use, free of secrets. It holds no logic of recall or storage.
 """
 
 from __future__ import annotations
@@ -125,7 +125,10 @@ def open_projects(
     clock: Callable[[], datetime],
     ids: Callable[[], str],
 ) -> ProjectParts:
-    """The context lane of a namespace; `place` is the folder of its index."""
+    """The context lane of a namespace; `place` is the folder of its index.
+
+    Secrets that an older version has kept of projects are taken out first. Raises StoreError.
+    """
     from anaphora.index.sections.index import SectionIndex
     from anaphora.index.sections.source import SectionSource
     from anaphora.intake.notes import NoteTaking
@@ -167,6 +170,8 @@ def open_projects(
         recall=recall,
         warming=WarmUpRecall(recall),
     )
+    if indexing.clean():
+        parts.leave_nothing()
     return parts
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -40,6 +41,7 @@ InProject = Annotated[
 ]
 _STYLE = {"strong": "green", "partial": "yellow", "weak": "red"}
 _SHOWN_SKIPPED = 5
+_SECRET = ("secret", "secret_name")
 
 
 def register(program: typer.Typer) -> None:
@@ -80,11 +82,20 @@ def _show_report(report: IndexReport) -> None:
     out.print("  " + ", ".join(done) if done else "  nothing changed")
     if report.pending:
         out.print(f"  {report.pending} sections still get their vectors; words find them now")
-    for one in report.skipped[:_SHOWN_SKIPPED]:
-        out.print(Text(visible(f"  left out: {one.path}: {one.reason}"), "dim"))
-    if len(report.skipped) > _SHOWN_SKIPPED:
-        out.print(Text(f"  … and {len(report.skipped) - _SHOWN_SKIPPED} more (--json)", "dim"))
+    secret = [one for one in report.skipped if one.reason in _SECRET]
+    others = [one for one in report.skipped if one.reason not in _SECRET]
+    _show_some([f"left out: {one.path}: {one.reason}" for one in secret], "secret files")
+    _show_some([f"secrets taken out: {path}" for path in report.redacted], "files")
+    _show_some([f"left out: {one.path}: {one.reason}" for one in others], "files left out")
     show_degraded(report.degraded)
+
+
+def _show_some(lines: Sequence[str], what: str) -> None:
+    out = console()
+    for line in lines[:_SHOWN_SKIPPED]:
+        out.print(Text(visible(f"  {line}"), "dim"))
+    if len(lines) > _SHOWN_SKIPPED:
+        out.print(Text(f"  … and {len(lines) - _SHOWN_SKIPPED} more {what} (--json)", "dim"))
 
 
 @app.command("list")
