@@ -325,7 +325,7 @@ PROMISES: dict[str, str] = {
     "mcp.data": "D What comes back is marked as data; no remembered line passes for one of ours.",
     "mcp.save_turns": "D Turns that are there already are not kept again.",
     "mcp.resources": "D Recent turns, memories and prompts are there by name.",
-    "mcp.folders": "D The client's folders are indexed in the background; the home folder never is.",
+    "mcp.folders": "D The folders that a client names are indexed in the background, no others, and no home.",
     "mcp.together": "D Several clients use one home at once, with many calls at once.",
     "mcp.ends": "D The server ends when its client does, killed or not, and loses nothing acknowledged.",
     "mcp.steady": "Q A thousand calls take no memory.",
