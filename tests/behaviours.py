@@ -273,6 +273,8 @@ PROMISES: dict[str, str] = {
     "context.signals": "S2 Each of the six signals counts in its direction, and none alone decides.",
     "context.grounded": "S2 What has no word in common is no target and never lifts the quality label.",
     "context.spread": "S2 Near-duplicates go, and no kind or file drowns out the others.",
+    "context.twins": "S2 Of near-identical files or notes one is a target, which counts the others.",
+    "context.modules": "S2 A folder that the focus names is a target and a memory, with its document.",
     "context.words": "D Section words answer alike from disk and memory, and hold nothing that is gone.",
     "bench.project": "D Files found for commits and bug reports are measured, giveaways taken out too.",
     "context.degrades": "S2 Without embeddings words answer, and the package says so.",

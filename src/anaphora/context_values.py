@@ -177,7 +177,9 @@ class Focus:
 class Target:
     """A place to look at first: a file, module or record, with the best part of it and the reason.
 
-    `start_line` and `end_line` count from 1. `signals` are the six of the score, with sources on.
+    `path` is a file's, or a module's folder; "" for a note, which its `kind`, `id` and `title` (its
+    first words) tell. `start_line` and `end_line` count from 1. `signals` are the six of the score,
+    with sources on.
     """
 
     path: str

@@ -236,7 +236,8 @@ def rendered_target(target: Target) -> str:
     reason = f": {one_line(target.reason)}" if target.reason else ""
     if target.kind in _NOTES:
         return f"- {target_name(target)}{reason}{_signals(target.signals)}"
-    role = "" if target.role == "unknown" else f" [{target.role.replace('_', ' ')}]"
+    role = "module" if target.kind == "module" else target.role.replace("_", " ")
+    role = "" if role == "unknown" else f" [{role}]"
     title = "" if target.title in ("", target.path) else f" {one_line(target.title)}"
     place = _place(target.path, target.start_line, target.end_line)
     return f"- {place}{title}{role}{reason}{_signals(target.signals)}"

@@ -116,7 +116,7 @@ function lines(one) {
 
 function target(one) {
   return h("article", { class: "card hit" },
-    h("header", null, h("b", { class: "where" }, one.path), badge(one.kind), one.role !== "unknown" ? badge(one.role.replaceAll("_", " ")) : null, lines(one),
+    h("header", null, one.path ? h("b", { class: "where" }, one.path) : null, badge(one.kind), one.role !== "unknown" ? badge(one.role.replaceAll("_", " ")) : null, lines(one),
       h("span", { class: "score" }, score(one.score))),
     one.title && one.title !== one.path ? h("p", { dir: "auto" }, one.title) : null,
     one.reason ? h("p", { class: "faint", dir: "auto" }, one.reason) : null,
