@@ -211,6 +211,8 @@ def _heading(out: Console, words: str) -> None:
 
 
 def _place(target: Target) -> str:
+    if not target.path:
+        return target.kind.replace("_", " ")
     if target.start_line is None:
         return target.path
     return f"{target.path}:{target.start_line}-{target.end_line}"
