@@ -200,11 +200,22 @@ def test_twice_is_once(text: str) -> None:
     assert (once.text == text) == (once.kinds == ())
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.one_of(PIECES, st.sampled_from(["\u0130", "\n", "i\u0307"])), max_size=8))
+def test_letters_that_grow_in_lower_case_end(pieces: list[str]) -> None:
+    """A text with a letter of two characters in lower case is read to its end, and cleaned."""
+    text = "\u0130\n" + "".join(pieces) + "\npassword = 'correcthorse9'"
+    once = redact(text)
+    assert "correcthorse9" not in once.text
+    assert redact(once.text).text == once.text
+
+
 UNITS = [
     "x", "1", "1 ", "4111 ", "a1", "-", "eyJ", "eyJabcde.", "password ", "password=", "secret_key",
     "aws ", "://a:b", ":", "bearer ", "xoxb-1-", "sk-", "\"aaaaaaaa\"=", "PuTTY-User-Key-File-2",
     "-----BEGIN PRIVATE " + "KEY-----", "-----BEGIN PRIVATE " + "KEY-----\nabcdefghijklmnopqrst",
     "secret=a.a.a.a.a.a", "key_", "ibm_cloud_", "APA1", "\u00e9", "token=a_", "password='",
+    "\u0130", "\u0130\n",
 ]  # fmt: skip
 
 

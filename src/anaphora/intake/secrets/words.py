@@ -103,9 +103,10 @@ _TRAILING = ".,;:!?)]}>*_"
 def assigned_secrets(text: str) -> Iterator[tuple[int, int, SecretKind]]:
     """Give (start, end, kind) of every value that is assigned to the name of a secret."""
     lowered = text.lower()
-    # One letter, "İ", becomes two in lower case: then no place would be where it is found.
-    parts = _PARTS if len(lowered) == len(text) else ("",)
-    named = picked(text, first_of(lowered, parts))
+    # One letter, "İ", becomes two in lower case: then no place is where it is found, and every
+    # line is looked through.
+    same = len(lowered) == len(text)
+    named = picked(text, first_of(lowered, _PARTS) if same else first_of(text, ("",)))
     for start, end, kind in (*_assigned(named.text), *_bare_keys(named.text)):
         yield named.place(start), named.place(end), kind
     yield from _on_the_next_line(text)
