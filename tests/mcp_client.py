@@ -14,7 +14,7 @@ from typing import Any
 import jsonschema
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from mcp_types import CallToolResult, ListRootsResult, Root
+from mcp_types import CallToolResult, ErrorData, ListRootsResult, Root
 
 from anaphora.surfaces.mcp_server.tools import TOOLS
 
@@ -45,14 +45,20 @@ async def connected(
     cwd: Path | None = None,
     roots: Iterable[Path] | None = None,
     settings: Mapping[str, str] | None = None,
+    broken_roots: bool = False,
 ) -> AsyncIterator[ClientSession]:
-    """A session after its handshake. With `roots` the client says which folders it has open."""
+    """A session after its handshake. With `roots` the client says which folders it has open.
+
+    With `broken_roots` it says that it would, and answers with an error.
+    """
     home.parent.mkdir(parents=True, exist_ok=True)
 
-    async def named(_: object) -> ListRootsResult:
+    async def named(_: object) -> ListRootsResult | ErrorData:
+        if broken_roots:
+            return ErrorData(code=-32_603, message="no folders today")
         return ListRootsResult(roots=[Root(uri=root.as_uri()) for root in roots or ()])  # type: ignore[arg-type]
 
-    told = {} if roots is None else {"list_roots_callback": named}
+    told = {"list_roots_callback": named} if roots is not None or broken_roots else {}
     with (home.parent / "server.log").open("a") as log:
         start = server(home, *words, embedder=embedder, cwd=cwd, settings=settings)
         async with (

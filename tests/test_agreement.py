@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
+from collections.abc import Callable
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,8 @@ from starlette.testclient import TestClient
 from tests.mcp_client import SCRIPT, call, connected, refusal
 
 from anaphora import AsyncMemory, Memory
-from anaphora.errors import NotFound
+from anaphora.context_values import LEAST_BUDGET
+from anaphora.errors import InvalidInput, NotFound
 from anaphora.surfaces.rest import ServerOptions, create_app
 from anaphora.surfaces.wire import plain
 
@@ -166,6 +169,66 @@ def test_every_surface_gives_the_same_json(home: Path) -> None:
     assert comparable(commanded(home)) == wanted
     assert comparable(anyio.run(served, home)) == wanted
     assert comparable(requested(home)) == wanted
+
+
+def _refused_by_command(home: Path, *words: str) -> bool:
+    done = subprocess.run(
+        [SCRIPT, "--home", home, *words, "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"ANAPHORA_EMBEDDER": "hashing", "PATH": "", "HOME": str(home.parent)},
+    )
+    assert done.returncode == 0 or "budget" in done.stderr, done.stderr
+    return done.returncode != 0
+
+
+@pytest.mark.promise("surfaces.agree")
+def test_the_least_budget_is_one(home: Path) -> None:
+    """Every surface takes the same least budget for a package, and refuses one token less."""
+    refused: dict[str, list[bool]] = {}
+    budgets = (LEAST_BUDGET - 1, LEAST_BUDGET)
+    with Memory.open(home, embedder="hashing") as memory:
+
+        def asked_with(budget: int, ask: Callable[..., object]) -> bool:
+            try:
+                ask(FOCUS, budget=budget)
+            except InvalidInput as error:
+                return error.what == "budget"
+            return False
+
+        refused["package"] = [asked_with(budget, memory.recall_context) for budget in budgets]
+        refused["warm-up"] = [asked_with(budget, memory.warm_up) for budget in budgets]
+        app = create_app(memory, settings=ServerOptions(page=None))
+        with TestClient(app, base_url="http://127.0.0.1:7411") as client:
+            posted = [
+                client.post("/v1/context/recall", json={"focus": FOCUS, "budget": budget})
+                for budget in budgets
+            ]
+            got = [client.get("/v1/warm-up", params={"budget": budget}) for budget in budgets]
+            refused["POST"] = [one.status_code == 422 for one in posted]
+            refused["GET"] = [one.status_code == 422 for one in got]
+    for name, words in (("command", ("recall", FOCUS)), ("command warm-up", ("warm-up",))):
+        refused[name] = [
+            _refused_by_command(home, "project", *words, "--budget", str(budget))
+            for budget in budgets
+        ]
+
+    async def scenario() -> None:
+        async with connected(home) as session:
+            refused["tool"] = [
+                bool(
+                    (
+                        await session.call_tool("recall_context", {"focus": FOCUS, "budget": one})
+                    ).is_error
+                )
+                for one in budgets
+            ]
+
+    anyio.run(scenario)
+    page = resources.files("anaphora.surfaces.web").joinpath("views/project.js").read_text()
+    assert f'name: "budget", min: {LEAST_BUDGET},' in page
+    assert refused == {name: [True, False] for name in refused}
 
 
 @pytest.mark.promise("surfaces.agree")

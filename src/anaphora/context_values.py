@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 from anaphora.values import Degraded
 
 __all__ = [
+    "LEAST_BUDGET",
     "NOTE_KINDS",
     "ContextMemory",
     "DiaryEntry",
@@ -50,6 +51,9 @@ NOTE_KINDS: tuple[NoteKind, ...] = (
     "note",
     "preference",
 )
+LEAST_BUDGET: Final = 120
+"""Tokens of a package or a warm-up below which nothing useful can be said, on every surface."""
+
 SourceRole = Literal[
     "code",
     "test",
@@ -93,7 +97,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that was not indexed, and why: binary, too_large, unreadable, link_cycle, …"""
+    """A file that was not indexed, and why: secret, binary, too_large, unreadable, link_cycle, …"""
 
     path: str
     reason: str
@@ -103,7 +107,8 @@ class Skipped:
 class IndexReport:
     """What indexing a project did. Files are counted once: added, changed, renamed or unchanged.
 
-    `pending` are sections whose vectors still come; `seconds` is wall time.
+    `pending` are sections whose vectors still come; `seconds` is wall time. `redacted` are the
+    paths of files of which secrets were taken out, of those that were read this time.
     """
 
     project: str
@@ -122,6 +127,7 @@ class IndexReport:
     pending: int = 0
     seconds: float = 0.0
     skipped: tuple[Skipped, ...] = ()
+    redacted: tuple[str, ...] = ()
     degraded: tuple[Degraded, ...] = ()
 
 
@@ -171,7 +177,9 @@ class Focus:
 class Target:
     """A place to look at first: a file, module or record, with the best part of it and the reason.
 
-    `start_line` and `end_line` count from 1. `signals` are the six of the score, with sources on.
+    `path` is a file's, or a module's folder; "" for a note, which its `kind`, `id` and `title` (its
+    first words) tell. `start_line` and `end_line` count from 1. `signals` are the six of the score,
+    with sources on.
     """
 
     path: str

@@ -1,7 +1,7 @@
 """Project memory put together: what the context lane of one namespace is made of.
 
 In: truth, the place of the index, the embedder. Out: `ProjectParts`. Everything is made at once and
-opened with its first use. It holds no logic of recall or storage.
+opened with its first use, free of secrets. It holds no logic of recall or storage.
 """
 
 from __future__ import annotations
@@ -62,6 +62,19 @@ class ProjectParts:
         self.sections.settle()
         return report
 
+    def remove(self, project: str) -> int:
+        """Forget a project; see `Memory.remove_project`."""
+        gone = self.projects.remove(self.projects.find(project).id)
+        self.leave_nothing()
+        return gone
+
+    def leave_nothing(self) -> None:
+        """Take the words of what is gone from truth out of every file of the home, too."""
+        from anaphora.store.sql.scrub import scrub
+
+        scrub(self.projects.truth)
+        self.sections.purge()
+
     def fill_vectors(self) -> None:
         """Embed what has no vector yet, of sections and notes. Waits for the model."""
         while not self._worker.stopping.is_set():
@@ -113,7 +126,10 @@ def open_projects(
     clock: Callable[[], datetime],
     ids: Callable[[], str],
 ) -> ProjectParts:
-    """The context lane of a namespace; `place` is the folder of its index."""
+    """The context lane of a namespace; `place` is the folder of its index.
+
+    Secrets that an older version has kept of projects are taken out first. Raises StoreError.
+    """
     from anaphora.index.sections.index import SectionIndex
     from anaphora.index.sections.source import SectionSource
     from anaphora.intake.notes import NoteTaking
@@ -155,6 +171,8 @@ def open_projects(
         recall=recall,
         warming=WarmUpRecall(recall),
     )
+    if indexing.clean():
+        parts.leave_nothing()
     return parts
 
 

@@ -76,13 +76,10 @@ class ProjectMemories:
     def remove_project(self, project: str) -> int:
         """Forget a project (its name, folder or id) with all of its sections; how many those were.
 
-        Notes about it stay. Raises `NotFound`.
+        When this returns no file of the home has its words. Notes about it stay. Raises
+        `NotFound`, `StoreError`.
         """
-        parts = self._projects()
-        gone = parts.projects.remove(parts.projects.find(project).id)
-        parts.sections.follow()
-        parts.sections.settle()
-        return gone
+        return self._projects().remove(project)
 
     def observe(
         self,
@@ -137,8 +134,8 @@ class ProjectMemories:
         """What a task needs to know, for one or several focus statements.
 
         Where to look first and why, sections, notes, relations and, where the focus asks for it,
-        history; at most `budget` tokens as text. `quality` says how far to trust it: strong,
-        partial or weak. Files that changed since they were indexed are taken in first.
+        history; at most `budget` tokens (120 or more) as text. `quality` says how far to trust it:
+        strong, partial or weak. Files that changed since they were indexed are taken in first.
         `include_sources` adds the signals of every score and all relations. Raises `InvalidInput`
         for bad arguments, `NotFound` for a project.
         """
@@ -152,7 +149,8 @@ class ProjectMemories:
     ) -> WarmUp:
         """What a new session should know first: rules, decisions, the diary, the project's shape.
 
-        With a `topic` half of the budget is a package about it. Raises `InvalidInput`, `NotFound`.
+        At most `budget` tokens (120 or more) as text; with a `topic` half of them is a package
+        about it. Raises `InvalidInput`, `NotFound`.
         """
         with span("warm_up"):
             return self._projects().warming.warm_up(topic, project=project, budget=budget)

@@ -148,6 +148,9 @@ AWS region us-east-1, account 123456789012
 ghp is the prefix of GitHub tokens
 npm_config_registry=https://registry.npmjs.org
 npm install left-pad@1.3.0
+<Item key="sidebarNavigationItemForMobile2Viewers" />
+key="d41d8cd98f00b204e9800998ecf8427e0000"
+key = "user.profile.settings.notifications.email.2"
 pypi-server listens on 8080
 sk-learn and sk-image are fine
 pk_live is the publishable one

@@ -18,6 +18,7 @@ from typing import Any
 
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.intake.projects.indexing import IndexProject
+from anaphora.intake.projects.mentions import NoteLinker
 from anaphora.store.projects.graph import Graph
 from anaphora.store.projects.notes import Notes
 from anaphora.store.projects.store import Projects
@@ -74,6 +75,7 @@ class ProjectDesk:
         self.graph = Graph(truth, namespace, sealer)
         self.notes = Notes(truth, namespace, sealer)
         self.embedder = EmbedderService(spec_for("hashing"))
+        self.linker = NoteLinker(self.graph, self.notes, clock=self.clock, ids=self.ids)
         self.indexer = IndexProject(
             self.projects,
             self.graph,

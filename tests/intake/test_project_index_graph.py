@@ -176,7 +176,7 @@ def test_a_note_concerns_what_it_names(desk: ProjectDesk, root: Path) -> None:
     )  # fmt: skip
     limit = keep(desk, "Nothing in `heron.nest` may sleep", note="constraint", project=project)
     diary = keep(desk, "Done.", kind="diary", project=project, subject="Nest.add_egg")
-    linker = desk.indexer._linker
+    linker = desk.linker
     for note in (decision, limit, diary):
         linker.link(desk.notes.note(note))
     ends = desk.graph.entities_of_notes([decision, limit, diary])
@@ -203,7 +203,7 @@ def test_a_note_waits_for_what_it_names(desk: ProjectDesk, root: Path) -> None:
     """A note that names a file that comes later is linked by the pass that brings the file."""
     project = desk.indexer.index(root).project
     note = keep(desk, "Move eggs into `src/heron/egg.py`", project=project)
-    desk.indexer._linker.link(desk.notes.note(note))
+    desk.linker.link(desk.notes.note(note))
     assert desk.graph.of_source(note) == ()
     write(root, {"src/heron/egg.py": "def hatch():\n    return 2\n"})
     desk.indexer.refresh(project)
@@ -216,9 +216,9 @@ def test_a_superseded_note_is_closed(desk: ProjectDesk, root: Path) -> None:
     """Relations of a replaced note end then, and the new one's name those whose place they took."""
     project = desk.indexer.index(root).project
     old = keep(desk, "Twigs go in `nest.py`", note="decision", project=project)
-    desk.indexer._linker.link(desk.notes.note(old))
+    desk.linker.link(desk.notes.note(old))
     new = keep(desk, "Reeds go in `nest.py`", note="decision", project=project, supersedes=old)
-    desk.indexer._linker.link(desk.notes.note(new))
+    desk.linker.link(desk.notes.note(new))
     at = desk.clock()
     with desk.graph.change() as work:
         assert work.supersede_note(old, new, at) == 1

@@ -48,6 +48,9 @@ SAMPLES: list[tuple[str, SecretKind, str, str]] = [
     ("KeywordDetector", K.PASSWORD, "correcthorse9", 'password = "{}"'),
     ("KeywordDetector", K.SECRET, "zq81-mmxp-0042", 'api_key: "{}"'),
     ("KeywordDetector", K.SECRET, "zq81-mmxp-0042", 'if ("{}" == my_secret) {{'),
+    ("", K.SECRET, MIXED[:60], '# Settings\n\nkey="{}"\n'),
+    ("", K.PASSWORD, "zq81-mmxp-0042", "[db]\npassword =\n    {}\n[more]"),
+    ("", K.SECRET, "zq81mmxp0042", "[db]\r\napi_key=\r\n\t'{}'"),
     ("MailchimpDetector", K.MAILCHIMP, HEX * 2 + "-us12", "mailchimp {}"),
     ("NpmDetector", K.NPM, "npm" + "_" + MIXED[:36], "//registry.npmjs.org/:_authToken={}"),
     ("OpenAIDetector", K.OPENAI, "sk-" + MIXED[:20] + "T3Blbk" + "FJ" + MIXED[:20], "key {}"),
@@ -197,11 +200,22 @@ def test_twice_is_once(text: str) -> None:
     assert (once.text == text) == (once.kinds == ())
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.one_of(PIECES, st.sampled_from(["\u0130", "\n", "i\u0307"])), max_size=8))
+def test_letters_that_grow_in_lower_case_end(pieces: list[str]) -> None:
+    """A text with a letter of two characters in lower case is read to its end, and cleaned."""
+    text = "\u0130\n" + "".join(pieces) + "\npassword = 'correcthorse9'"
+    once = redact(text)
+    assert "correcthorse9" not in once.text
+    assert redact(once.text).text == once.text
+
+
 UNITS = [
     "x", "1", "1 ", "4111 ", "a1", "-", "eyJ", "eyJabcde.", "password ", "password=", "secret_key",
     "aws ", "://a:b", ":", "bearer ", "xoxb-1-", "sk-", "\"aaaaaaaa\"=", "PuTTY-User-Key-File-2",
     "-----BEGIN PRIVATE " + "KEY-----", "-----BEGIN PRIVATE " + "KEY-----\nabcdefghijklmnopqrst",
     "secret=a.a.a.a.a.a", "key_", "ibm_cloud_", "APA1", "\u00e9", "token=a_", "password='",
+    "\u0130", "\u0130\n",
 ]  # fmt: skip
 
 

@@ -43,6 +43,21 @@ def test_ordinary_texts_pass_together() -> None:
         assert redact(joint.join(LINES)).kinds == ()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "const password =\n    generatePassword(16)",
+        "const token =\n  process.env.API_TOKEN_2;",
+        "password =\n\nuser = ann99",
+        "secret:\n    secretKeyRef1:\n        name: db",
+        "token =\n    tokens[0],\n",
+    ],
+)
+def test_what_stands_below_a_name_may_be_code(text: str) -> None:
+    """Calls, names, blank lines and nested keys below the name of a secret are no secret."""
+    assert redact(text).kinds == ()
+
+
 @given(st.lists(st.text(string.ascii_letters + " ,.'?!-", max_size=30), max_size=20))
 def test_words_pass(parts: list[str]) -> None:
     """Letters and the marks of ordinary sentences are never a secret."""

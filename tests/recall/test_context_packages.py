@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anaphora.context_values import (
+    LEAST_BUDGET,
     ContextMemory,
     Focus,
     GraphEvidence,
@@ -21,7 +22,6 @@ from anaphora.rank.select import token_cost
 from anaphora.recall.context.excerpt import Excerpts
 from anaphora.recall.context.package import (
     HEADER,
-    LEAST_BUDGET,
     Material,
     assemble,
     render_package,

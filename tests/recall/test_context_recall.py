@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from tests.conftest import Clock
 from tests.recall.context_desk import ContextDesk, context_desk
 
-from anaphora.context_values import RecallPackage
+from anaphora.context_values import LEAST_BUDGET, RecallPackage
 from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.errors import EmbeddingError, InvalidInput, NotFound
 from anaphora.rank.select import token_cost
-from anaphora.recall.context.package import LEAST_BUDGET, render_package
+from anaphora.recall.context.package import render_package
 
 FILES = {
     "src/shop/sessions.py": '''"""Sessions of customers."""
@@ -227,6 +227,133 @@ def test_history_names_the_commits_and_renames_of_the_files(
     assert any(one.kind == "rename" and one.subject == "old_names.py" for one in package.history)
     assert any(one.kind == "commit" for one in package.history)
     assert desk.recall("count in wombats.py", project="past").history == ()
+
+
+def report(number: int) -> str:
+    """One of many documents that differ in a number."""
+    return (
+        f"# Report {number}\n\nThe calibration of the spectrometer was done in the usual way, with "
+        "the reference lamp and the dark frame, by the staff of the laboratory, and the result "
+        f"{number} was within the limits of the specification.\n"
+    )
+
+
+@pytest.mark.promise("context.twins")
+def test_one_of_many_copies_is_a_target(desk: ContextDesk, tmp_path: Path) -> None:
+    """Of near-identical files the best one is a target and counts the others; all else has room."""
+    others = {f"docs/other-{n}.md": f"# Lamp {n}\n\nThe spectrometer's lamp.\n" for n in range(3)}
+    licence = "A licence of many words that each file begins with, all alike, for lawyers to read. "
+    begun = {
+        f"src/{name}.py": f'"""{licence * 3}"""\n\n\ndef {name}():\n    return "{name * 40}"\n' * 3
+        for name in ("monochromator", "photodiode")
+    }
+    copies = {f"docs/report-{number}.md": report(number) for number in range(8)}
+    desk.add(tmp_path / "lab", {**copies, **others, **begun}, "lab")
+    package = desk.recall("calibration of the spectrometer lamp", project="lab")
+    found = paths(package)
+    assert len([path for path in found if path in copies]) == 1
+    assert set(others) <= set(found)
+    (first,) = [one for one in package.primary_targets if one.path in copies]
+    assert first.reason.endswith("7 more files are nearly the same")
+    both = paths(desk.recall("licence of monochromator and photodiode", project="lab"))
+    assert set(begun) <= set(both)
+
+
+@pytest.mark.promise("context.twins")
+def test_one_of_many_notes_is_a_target(desk: ContextDesk) -> None:
+    """Notes that say nearly the same give one target as well, which counts them."""
+    said = "the kiln must cool for two days and a night before anybody opens the door of it"
+    for day in ("Monday", "Tuesday", "Friday"):
+        desk.note(f"As of {day} {said}.", kind="constraint")
+    found = desk.recall("how long must the kiln cool").primary_targets
+    (target,) = [one for one in found if one.kind == "constraint"]
+    assert target.reason.endswith("2 more notes are nearly the same")
+
+
+MODULE = {
+    "src/shop/__init__.py": '"""A shop for tea: carts, sessions, payment."""\n\nVERSION = 1\n',
+    "src/shop/pay/README.md": "# Payment\n\nTalks to the gateway.\n",
+    "src/shop/pay/gateway.py": "def charge(card):\n    return card\n",
+}
+
+
+@pytest.mark.promise("context.modules")
+@pytest.mark.parametrize(
+    ("focus", "folder", "title", "document"),
+    [
+        ("what does the src/shop module do?", "src/shop", "A shop for tea", "src/shop/__init__.py"),
+        ("src/shop", "src/shop", "A shop for tea", "src/shop/__init__.py"),
+        ("package shop", "src/shop", "A shop for tea", "src/shop/__init__.py"),
+        ("what is in the `shop.pay` package", "src/shop/pay", "Payment", "src/shop/pay/README.md"),
+        ("look into the directory src/shop/pay/", "src/shop/pay", "Payment",
+         "src/shop/pay/README.md"),
+    ],
+)  # fmt: skip
+def test_a_module_that_is_named_is_a_target_and_a_memory(
+    desk: ContextDesk, tmp_path: Path, focus: str, folder: str, title: str, document: str
+) -> None:
+    """A folder that the focus names leads the targets, with its document among the memories."""
+    desk.add(tmp_path / "shop", MODULE)
+    package = desk.recall(focus, include_sources=True)
+    first = package.primary_targets[0]
+    assert (first.kind, first.path, first.project) == ("module", folder, "shop")
+    assert first.title.startswith(title)
+    assert "the focus names this module" in first.reason
+    assert document in first.reason
+    scores = [one.score for one in package.primary_targets]
+    assert scores == sorted(scores, reverse=True)
+    assert package.brief[1].startswith(f"Begin with {folder},")
+    memory = package.memories[0]
+    assert (memory.kind, memory.title, memory.path) == ("module", folder, document)
+    assert title in memory.text
+    assert f"- {folder} {title}" in render_package(package)
+    kinds = [one.kind for one in package.primary_targets]
+    assert kinds.count("module") == 1
+    assert document in paths(package)
+
+
+@pytest.mark.promise("context.modules")
+@pytest.mark.parametrize(
+    "focus", ["total of a cart", "package manager", "src/nothing", "the module of modules"]
+)
+def test_a_module_that_is_not_named_is_no_target(
+    desk: ContextDesk, tmp_path: Path, focus: str
+) -> None:
+    """Words that only look like a folder's name, or name none, make no module a target."""
+    desk.add(tmp_path / "shop", MODULE)
+    assert "module" not in [one.kind for one in desk.recall(focus).primary_targets]
+
+
+def test_the_beginning_of_a_modules_document_is_its_memory(
+    desk: ContextDesk, tmp_path: Path
+) -> None:
+    """Found by its words alone, the document of a folder comes as that module."""
+    desk.add(tmp_path / "shop", MODULE)
+    kinds = {one.path: one.kind for one in desk.recall("who talks to the gateway").memories}
+    assert kinds["src/shop/pay/README.md"] == "module"
+    assert kinds["src/shop/pay/gateway.py"] == "section"
+
+
+@pytest.mark.promise("context.targets")
+def test_notes_have_no_path_that_is_none(desk: ContextDesk) -> None:
+    """A note among the targets has no path: its kind, id and first words say what it is."""
+    note = desk.note("Carts are kept for a fortnight.", kind="decision")
+    target = next(o for o in desk.recall("carts for a fortnight").primary_targets if o.id == note)
+    assert (target.path, target.kind) == ("", "decision")
+    assert target.title == "Carts are kept for a fortnight."
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_brief_of_notes_alone_speaks_of_notes(tmp_path: Path, clock: Clock, count: int) -> None:
+    """Where no file holds a word of the focus the brief counts the notes that do."""
+    places = ("cellar", "attic", "garden")[:count]
+    with context_desk(tmp_path, clock) as desk:
+        for place in places:
+            desk.note(f"Oolong is stored in the {place}.")
+        (first, *_) = desk.recall("where is oolong stored").brief
+    said = "a note holds" if count == 1 else "3 notes hold"
+    assert f"no file, but {said} words of the focus" in first
+    assert "0 files" not in first
 
 
 def test_projects_are_apart_or_together(desk: ContextDesk, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tests.mcp_client import call, connected
 from anaphora import Memory
 from anaphora.surfaces.mcp_server import folders as rooms
 from anaphora.surfaces.mcp_server.desk import Desk
-from anaphora.surfaces.mcp_server.folders import Folders, folder_of, started_in
+from anaphora.surfaces.mcp_server.folders import Folders, Opened, folder_of, started_in
 
 
 def run(scenario: Callable[[], Awaitable[Any]]) -> Any:
@@ -60,10 +60,33 @@ def test_the_first_question_indexes_the_open_folder(home: Path) -> None:
 
 
 @pytest.mark.promise("mcp.folders")
+@pytest.mark.parametrize("answers", [None, "an error"])
+def test_what_no_client_named_is_not_indexed(home: Path, answers: str | None) -> None:
+    """A client without roots, or whose roots do not come, has nothing read; it is told how."""
+    place = project(home.parent / "aviary", "kestrel")
+
+    async def scenario() -> None:
+        async with connected(home, cwd=place, broken_roots=answers is not None) as session:
+            for tool, given in (("recall_context", {"focus": "fly_kestrel"}), ("warm_up", {})):
+                found = await call(session, tool, **given)
+                (told,) = found["data"]["degraded"]
+                assert told["part"] == "indexing"
+                assert f"anaphora project index {place.resolve()}" in told["reason"]
+            noted = await call(session, "save_diary", summary="Watched kestrels.")
+            assert noted["data"]["project"] is None
+
+    run(scenario)
+    with Memory.open(home, embedder="hashing") as memory:
+        assert memory.projects() == ()
+
+
+@pytest.mark.promise("mcp.folders")
 def test_without_roots_the_working_folder_counts(home: Path) -> None:
-    """A client that names no folders has the project around the server's folder."""
+    """A client that names no folders has the known project around the server's folder."""
     place = project(home.parent / "aviary", "kestrel")
     (place / "nest").mkdir()
+    with Memory.open(home, embedder="hashing") as memory:
+        memory.index_project(place)
 
     async def scenario() -> None:
         async with connected(home, cwd=place / "nest") as session:
@@ -133,12 +156,13 @@ def test_a_long_indexing_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(rooms, "_index", slow)
     folders = Folders(desk)
-    (told,) = folders.place(desk.memory(), [place]).degraded
+    opened = Opened((place,), named=True)
+    (told,) = folders.place(desk.memory(), opened, indexing=True).degraded
     assert told.part == "indexing"
     assert "aviary" in told.reason
     monkeypatch.setattr(rooms, "PATIENCE", 60.0)
     free.set()
-    after = folders.place(desk.memory(), [place])
+    after = folders.place(desk.memory(), opened, indexing=True)
     assert after.degraded == ()
     assert after.project == str(place)
     assert desk.finish()

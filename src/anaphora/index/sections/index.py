@@ -299,6 +299,13 @@ class SectionIndex:
             broken = self._broken
         return not broken or self.settle()
 
+    def purge(self) -> bool:
+        """Take the words of what is gone off the disk now, however few they are; see `settle`."""
+        with self._lock:
+            self.follow()
+            self._forget_words()
+        return self.settle()
+
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the background to end; False when `timeout` seconds did not suffice."""
         return self._worker.wait(timeout)

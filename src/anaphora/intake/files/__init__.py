@@ -8,7 +8,18 @@ from __future__ import annotations
 
 from anaphora.intake.files.reading import read
 from anaphora.intake.files.roles import language_of, role_of
+from anaphora.intake.files.secret_files import is_secret_file, without_secret_names
 from anaphora.intake.files.values import MAX_BYTES, Found, Text
 from anaphora.intake.files.walking import walk
 
-__all__ = ["MAX_BYTES", "Found", "Text", "language_of", "read", "role_of", "walk"]
+__all__ = [
+    "MAX_BYTES",
+    "Found",
+    "Text",
+    "is_secret_file",
+    "language_of",
+    "read",
+    "role_of",
+    "walk",
+    "without_secret_names",
+]

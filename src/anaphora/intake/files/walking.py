@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from anaphora.context_values import Skipped
+from anaphora.intake.files.secret_files import is_secret_file, without_secret_names
 from anaphora.intake.files.values import MAX_BYTES, Found, words
 
 if TYPE_CHECKING:
@@ -78,10 +79,12 @@ def walk(
     """The files under `root`, in order of their paths, and those skipped with the reason.
 
     `only` are paths relative to `root`: nothing but those files, and what is under those folders.
-    Reasons: "too_large" (more than `max_bytes`), "binary" (by its ending; `read` sees the rest),
-    "lock_file", "link", "link_outside", "link_cycle", "broken_link", "not_a_file" (a socket, a
-    pipe, a device), "unreadable", "gone", "odd_name" (no Unicode text) and "too_deep". A root
-    that is no folder, or that went away, gives one `Skipped` of path ".".
+    Reasons: "secret" (keys and passwords by its name; a whole folder too), "secret_name" (the name
+    gives a secret away, and is told without it), "too_large" (more than `max_bytes`), "binary" (by
+    its ending; `read` sees the rest), "lock_file", "link", "link_outside", "link_cycle",
+    "broken_link", "not_a_file" (a socket, a pipe, a device), "unreadable", "gone", "odd_name" (no
+    Unicode text) and "too_deep". A root that is no folder, or that went away, gives one `Skipped`
+    of path ".".
     """
     try:
         real = root.resolve(strict=True)
@@ -131,6 +134,10 @@ class _Walk:
                 return
             if not _is_text(path):
                 yield Skipped(path.encode("utf-8", "backslashreplace").decode(), "odd_name")
+            elif (shown := without_secret_names(entry.name)) != entry.name:
+                yield Skipped(path[: -len(entry.name)] + shown, "secret_name")
+            elif is_secret_file(path):
+                yield Skipped(path, "secret")
             elif entry.is_symlink():
                 yield Skipped(path, self._link(Path(entry.path)))
             elif not folder:

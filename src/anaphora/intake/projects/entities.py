@@ -17,6 +17,7 @@ from typing import Any, Final
 from anaphora.context_values import EntityType, SourceRole
 from anaphora.intake.projects.resolving import Layout, Target, resolve
 from anaphora.intake.sections.base import Import, Parsed
+from anaphora.rank.context.modules import documents
 from anaphora.store.projects.graph_rows import (
     HISTORY_SOURCE,
     EntityDraft,
@@ -28,7 +29,6 @@ from anaphora.store.projects.rows import FileRow
 __all__ = ["Past", "drafts", "facts_of", "past_drafts"]
 
 _TITLE_ROLES: Final = frozenset({"docs", "plan"})
-_DOCUMENTS: Final = ("readme", "index", "__init__", "mod", "lib", "package-info")
 _TOO_COMMON: Final = frozenset({"__init__", "index", "mod", "main", "lib", "readme", "setup"})
 _GO_MODULE = re.compile(r"^module\s+(\S+)", re.MULTILINE)
 # How surely a test is about a file: by its name and what it imports, or by one of the two.
@@ -248,15 +248,8 @@ def _kind_of(role: SourceRole) -> EntityType:
 
 def _documents(files: Iterable[FileRow]) -> Mapping[str, FileRow]:
     """The document of each folder: its README, or else its index or initial module."""
-    found: dict[str, tuple[int, FileRow]] = {}
-    for file in files:
-        folder, name = posixpath.split(file.path)
-        stem = name.split(".", 1)[0].lower()
-        if stem in _DOCUMENTS:
-            rank = _DOCUMENTS.index(stem)
-            if folder not in found or (rank, file.path) < (found[folder][0], found[folder][1].path):
-                found[folder] = (rank, file)
-    return {folder: file for folder, (_, file) in found.items()}
+    by_path = {file.path: file for file in files}
+    return {folder: by_path[path] for folder, path in documents(by_path).items()}
 
 
 def _named_code(files: Iterable[FileRow]) -> Mapping[str, list[str]]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from anaphora.context_values import Skipped
 from anaphora.intake.files import Found, language_of, read, role_of
 from anaphora.intake.projects.entities import facts_of
+from anaphora.intake.secrets.redacting import redact
 from anaphora.intake.sections import Section, parse
 from anaphora.store.projects.rows import FileRow, SectionRow
 from anaphora.store.records.vectors import text_hash
@@ -28,6 +29,7 @@ __all__ = [
     "SIGNED",
     "Looked",
     "Stat",
+    "cut_up",
     "embedded_text",
     "in_state",
     "looked_at",
@@ -36,8 +38,9 @@ __all__ = [
     "unchanged",
 ]
 
-PARSER: Final = 1
-"""Which version of reading and cutting made the sections; files of an older one are read again."""
+PARSER: Final = 2
+"""Which version of reading and cutting made the sections; files of an older one are read again.
+From 2 on secrets are taken out of them."""
 
 # A file that was changed this shortly before it was read may change again within one tick of the
 # clock of its disk, and look the same (2 s is the grain of the coarsest, FAT).
@@ -58,10 +61,11 @@ class Stat:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """A file that was read: its row, and its sections where it has any."""
+    """A file that was read: its row, its sections where it has any, whether it had secrets."""
 
     file: FileRow
     sections: tuple[SectionRow, ...] = ()
+    redacted: bool = False
 
 
 def stat_of(place: Path | str) -> Stat | None:
@@ -124,15 +128,22 @@ def looked_at(
         return Looked(row)
     if known is not None and known.parser == PARSER and known.content_hash == text.sha:
         return Looked(in_state(known, row))
-    parsed = parse(found.path, text.text)
-    role = role_of(found.path, text.text[:_HEAD])
+    return cut_up(row, text.text)
+
+
+def cut_up(row: FileRow, text: str) -> Looked:
+    """A file of this text in sections, without its secrets: every line keeps its number."""
+    clean = redact(text, keep_lines=True)
+    parsed = parse(row.path, clean.text)
+    role = role_of(row.path, clean.text[:_HEAD])
     row = replace(
         row,
         role=role,
-        language=language_of(found.path, text.text[:_HEAD]),
-        facts=facts_of(found.path, role, parsed, text.text),
+        language=language_of(row.path, clean.text[:_HEAD]),
+        facts=facts_of(row.path, role, parsed, clean.text),
     )
-    return Looked(row, tuple(_section(row, one) for one in parsed.sections))
+    sections = tuple(_section(row, one) for one in parsed.sections)
+    return Looked(row, sections, redacted=bool(clean.kinds))
 
 
 def in_state(known: FileRow, seen: FileRow) -> FileRow:

@@ -1,8 +1,9 @@
 """What git knows about a project: its commits, and what was renamed.
 
-In: the project's folder. Out: a `GitHistory`, or None where there is no git or no checkout. It asks
-the git program and changes nothing. A checkout may come from anywhere, so nothing that it
-configures is run: no hook, pager, signature check, file monitor, text converter or transport.
+In: the project's folder. Out: a `GitHistory`, or None where there is no git or no checkout. Secrets
+in messages are taken out, and paths that give one away are left out. It asks the git program and
+changes nothing. A checkout may come from anywhere, so nothing that it configures is run: no hook,
+pager, signature check, file monitor, text converter or transport.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from anaphora.intake.files import without_secret_names
+from anaphora.intake.secrets.redacting import redact
+
 __all__ = ["MAX_FILES", "Commit", "GitHistory", "Rename", "read_history"]
 
 MAX_FILES: Final = 200
@@ -25,6 +29,7 @@ MAX_FILES: Final = 200
 _SECONDS: Final = 30.0
 _MOST_BYTES: Final = 64 * 1024 * 1024
 _SUBJECT: Final = 500
+_LOOKED_AT: Final = 4_000
 _TIMED_OUT: Final = "timed out"
 _TOO_MUCH: Final = "too much history"
 _ENVIRONMENT: Final[Mapping[str, str]] = {
@@ -214,8 +219,18 @@ def _commit(header: str, tokens: Sequence[str]) -> tuple[Commit, list[Rename]] |
         files.append(new)
         if old is not None:
             renames.append(Rename(old, new, found[1], at))
-    commit = Commit(found[1], at, found[3].strip()[:_SUBJECT], tuple(files[:MAX_FILES]))
-    return commit, renames[:MAX_FILES]
+    shown = tuple(path for path in files[:MAX_FILES] if _is_shown(path))
+    commit = Commit(found[1], at, _said(found[3].strip()), shown)
+    return commit, [one for one in renames[:MAX_FILES] if _is_shown(one.old) and _is_shown(one.new)]
+
+
+def _is_shown(path: str) -> bool:
+    return without_secret_names(path) == path
+
+
+def _said(subject: str) -> str:
+    """What a commit says of itself, without secrets: they go before anything is cut off."""
+    return redact(subject[:_LOOKED_AT]).text[:_SUBJECT]
 
 
 def _changes(tokens: Sequence[str]) -> Iterator[tuple[str | None, str]]:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.context_values import IndexReport
 from anaphora.errors import EmbeddingError, InvalidInput, NotFound
-from anaphora.intake.projects.entities import Past, drafts, past_drafts
+from anaphora.intake.projects.cleaning import clean
+from anaphora.intake.projects.entities import Past
 from anaphora.intake.projects.files import embedded_text
 from anaphora.intake.projects.folders import (
     State,
@@ -30,6 +31,7 @@ from anaphora.intake.projects.folders import (
     project_folder,
 )
 from anaphora.intake.projects.gitlog import GitHistory, read_history
+from anaphora.intake.projects.graphing import Graphing
 from anaphora.intake.projects.mentions import NoteLinker
 from anaphora.intake.projects.passing import Pass, Progress, Tools
 from anaphora.store.projects.rows import FileRow, HistoryRow, ProjectRow, SectionVector
@@ -97,7 +99,8 @@ class IndexProject:
         self._projects = projects
         self._graph = graph
         self._embedder = embedder
-        self._linker = NoteLinker(graph, notes, clock=clock, ids=ids)
+        linker = NoteLinker(graph, notes, clock=clock, ids=ids)
+        self._graphing = Graphing(projects, graph, linker, clock, ids)
         self._tools = Tools(projects, clock, ids, wall)
         self._clock = clock
         self._ids = ids
@@ -168,6 +171,10 @@ class IndexProject:
             if moved or walked:
                 self._finish(run, None, started, whole=True)
             return Refreshed(run.added + run.renamed, run.changed, run.removed)
+
+    def clean(self) -> bool:
+        """Take secrets out of what an older version has kept; whether there were any."""
+        return clean(self._projects, self._graphing)
 
     def fill_vectors(
         self,
@@ -269,35 +276,14 @@ class IndexProject:
             return work.add_history(rows)
 
     def _graph_of(self, run: Pass, tell: Progress, *, whole: bool) -> None:
-        """Bring the graph in line with the files, in one transaction that no other write enters."""
-        from anaphora.store.projects.work import ProjectWork
-
+        """Bring the graph in line with the files, where they or their names have changed."""
         project = self._projects.row(run.project.id)
         if not (project.stale or run.pasts):
             return
         # A run that did not end left more behind it than this one has touched.
-        whole = whole or run.project.stale
+        only = None if whole or run.project.stale else frozenset(run.touched)
         tell("graph", 0, 1)
-        with self._graph.change() as work:
-            files = list(self._projects.files(project.id, facts=True).values())
-            only = None if whole else frozenset(run.touched)
-            entities, relations = drafts(project.id, project.name, files, only)
-            present = frozenset(one.path for one in files if one.skipped is None)
-            old, past = past_drafts(project.id, run.pasts, present, frozenset(run.known))
-            came = work.sync(
-                project.id,
-                [*old, *entities],
-                [*past, *relations],
-                now=self._clock(),
-                ids=self._ids,
-                files=only,
-            )
-            change = ProjectWork(work.write, self._projects.sealer)
-            now = change.project(project.id)
-            change.change_project(replace(now, stale=False))
-            change.drop_unused_vectors()
-        if came:
-            self._linker.link_all(project.id)
+        self._graphing.bring(project, only, run.pasts, frozenset(run.known))
         tell("graph", 1, 1)
 
     def _finish(self, run: Pass, history: GitHistory | None, started: int, *, whole: bool) -> None:
@@ -351,6 +337,7 @@ class IndexProject:
             pending=pending,
             seconds=seconds,
             skipped=tuple(run.skipped),
+            redacted=tuple(run.redacted),
             degraded=degraded,
         )
 

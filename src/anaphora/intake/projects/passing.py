@@ -51,8 +51,9 @@ class Pass:
     """One pass, and what it has done so far.
 
     `committed` says when paths were committed last; `pasts` collects what moved; `missing` are
-    known files that are not there, `touched` the ids of files whose words were written, `reshaped`
-    whether a file began or ceased to be one that has words.
+    known files that are not there, `redacted` the paths of files that had secrets, `touched` the
+    ids of files whose words were written, `reshaped` whether a file began or ceased to be one that
+    has words.
     """
 
     tools: Tools
@@ -64,6 +65,7 @@ class Pass:
     skipped: list[Skipped] = field(default_factory=list)
     missing: dict[str, FileRow] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
+    redacted: list[str] = field(default_factory=list)
     added: int = 0
     changed: int = 0
     renamed: int = 0
@@ -115,6 +117,8 @@ class Pass:
                 if look.reason == "gone" and known is not None:
                     self.missing[found.path] = known
                 continue
+            if look.redacted:
+                self.redacted.append(found.path)
             if look.file.skipped is not None:
                 self.skipped.append(Skipped(found.path, look.file.skipped))
             batch.append(look)

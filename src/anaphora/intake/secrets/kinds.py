@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["KNOWN", "Known", "SecretKind"]
+__all__ = ["DENSE", "KNOWN", "Known", "SecretKind"]
 
 
 class SecretKind(StrEnum):
@@ -69,7 +69,9 @@ class SecretKind(StrEnum):
 class Known:
     """A form: `pattern`, whose `group` is the secret, if `check` of the match agrees.
 
-    `hint` is a text without which nothing can match; it saves reading the text once more.
+    `hint` is a text without which nothing can match; it saves reading the text once more. So does
+    `dense`: a match lies in one line and has `DENSE` letters, digits, "+", "/", "_" or "-" in a
+    row.
     """
 
     kind: SecretKind
@@ -77,6 +79,11 @@ class Known:
     hint: str = ""
     group: int = 0
     check: Callable[[re.Match[str]], bool] | None = None
+    dense: bool = False
+
+
+DENSE = 20
+"""Characters in a row."""
 
 
 def _known(
@@ -85,8 +92,10 @@ def _known(
     hint: str = "",
     group: int = 0,
     check: Callable[[re.Match[str]], bool] | None = None,
+    *,
+    dense: bool = False,
 ) -> Known:
-    return Known(kind, re.compile(pattern, re.ASCII), hint, group, check)
+    return Known(kind, re.compile(pattern, re.ASCII), hint, group, check, dense)
 
 
 def _base64(text: str) -> bytes:
@@ -151,6 +160,7 @@ KNOWN: tuple[Known, ...] = (
         _K.AWS_ACCESS_KEY,
         r"(?<![A-Za-z0-9])(?:(?:AKIA|ASIA)[0-9A-Z]{16}|(?:A3T[A-Z0-9]|ABIA|ACCA)[A-Z2-7]{16})"
         r"(?![A-Za-z0-9])",
+        dense=True,
     ),
     _known(
         _K.AWS_SECRET_KEY,
@@ -158,16 +168,23 @@ KNOWN: tuple[Known, ...] = (
         r"([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
         group=2,
         check=_is_aws_secret,
+        dense=True,
     ),
     # Their last six are a checksum of the rest. It is not asked for: nothing else looks like this,
     # and a token with one letter mistyped still gives most of the real one away.
-    _known(_K.GITHUB, r"(?<![A-Za-z0-9])gh[pousr]_[A-Za-z0-9_]{36,255}", "gh"),
-    _known(_K.GITHUB, r"(?<![A-Za-z0-9])github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59}", "github_pat_"),
+    _known(_K.GITHUB, r"(?<![A-Za-z0-9])gh[pousr]_[A-Za-z0-9_]{36,255}", "gh", dense=True),
+    _known(
+        _K.GITHUB,
+        r"(?<![A-Za-z0-9])github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59}",
+        "github_pat_",
+        dense=True,
+    ),
     _known(
         _K.GITLAB,
         _START + r"(?:(?:glpat|gldt|glft|glsoat|glrt|glimt)-[\w-]{20,60}|glptt-[\w-]{40}"
         r"|glcbt-(?:[0-9a-fA-F]{2}_)?[\w-]{20,50}|glagent-[\w-]{50,1024}|gloas-[\w-]{64}"
         r"|GR1348941[\w-]{20,50})(?!\w)",
+        dense=True,
     ),
     _known(_K.SLACK, _START + r"xox[abeoprs](?:\.xox[bp])?-(?:\d+-)+[A-Za-z0-9-]+", "xox"),
     _known(_K.SLACK, _START + r"xapp-\d-[A-Z0-9]{6,}-\d{6,}-[a-f0-9]{20,}", "xapp-"),
@@ -175,12 +192,12 @@ KNOWN: tuple[Known, ...] = (
         _K.SLACK_WEBHOOK,
         r"(?i)hooks\.slack\.com/(?:services/T\w+/B\w+/\w+|(?:workflows|triggers)/\w+/\w+/[\w/]+)",
     ),
-    _known(_K.STRIPE, r"(?<![A-Za-z0-9])[rs]k_(?:live|test)_[0-9a-zA-Z]{16,}", "k_"),
-    _known(_K.STRIPE, r"(?<![A-Za-z0-9])whsec_[A-Za-z0-9+/]{32,}", "whsec_"),
-    _known(_K.TWILIO, r"(?<![A-Za-z0-9])(?:AC|SK)[0-9a-f]{32}(?![A-Za-z0-9])"),
+    _known(_K.STRIPE, r"(?<![A-Za-z0-9])[rs]k_(?:live|test)_[0-9a-zA-Z]{16,}", "k_", dense=True),
+    _known(_K.STRIPE, r"(?<![A-Za-z0-9])whsec_[A-Za-z0-9+/]{32,}", "whsec_", dense=True),
+    _known(_K.TWILIO, r"(?<![A-Za-z0-9])(?:AC|SK)[0-9a-f]{32}(?![A-Za-z0-9])", dense=True),
     _known(_K.SENDGRID, _START + r"SG\.[\w-]{22}\.[\w-]{43}" + _END, "SG."),
-    _known(_K.MAILGUN, _START + r"key-[0-9a-f]{32}" + _END, "key-"),
-    _known(_K.MAILGUN, _START + r"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}" + _END),
+    _known(_K.MAILGUN, _START + r"key-[0-9a-f]{32}" + _END, "key-", dense=True),
+    _known(_K.MAILGUN, _START + r"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}" + _END, dense=True),
     _known(_K.MAILCHIMP, _START + r"[0-9a-z]{32}-us[0-9]{1,2}" + _END, "-us"),
     _known(_K.NPM, r"(?<![A-Za-z0-9])npm_[A-Za-z0-9]{36}" + _END, "npm_"),
     _known(_K.NPM, r":_authToken=[ \t]{0,3}([A-Fa-f0-9-]{36}|[\w+/=-]{20,200})", "_authToken", 1),
@@ -195,23 +212,32 @@ KNOWN: tuple[Known, ...] = (
     _known(_K.AZURE_STORAGE, r"AccountKey=([A-Za-z0-9+/=]{88})", "AccountKey=", 1),
     _known(_K.AZURE_STORAGE, r"SharedAccessKey=([A-Za-z0-9+/]{43}=)", "SharedAccessKey=", 1),
     _known(_K.AZURE_STORAGE, r"[?&]sig=([A-Za-z0-9+/%]{43,60}(?:%3[dD]|=))", "sig=", 1),
-    _known(_K.TELEGRAM, r"(?<![\w:-])\d{8,10}:[\w-]{35}" + _END, ":"),
+    _known(_K.TELEGRAM, r"(?<![\w:-])\d{8,10}:[\w-]{35}" + _END, ":", dense=True),
     _known(
         _K.DISCORD,
         _START + r"([MNO][\w-]{23,27})\.[\w-]{6}\.[\w-]{27,38}" + _END,
         ".",
         0,
         _is_discord,
+        dense=True,
     ),
     _known(_K.DISCORD, r"discord(?:app)?\.com/api/webhooks/(\d+/[\w-]{60,})", "/webhooks/", 1),
     _known(_K.SQUARE, _START + r"(?:sq0csp-[\w\\-]{43}|sq0atp-[\w-]{22})", "sq0"),
-    _known(_K.ARTIFACTORY, r"(?<![A-Za-z0-9+/_-])AKC[A-Za-z0-9]{40,}" + _END, "AKC", 0, _is_mixed),
+    _known(
+        _K.ARTIFACTORY,
+        r"(?<![A-Za-z0-9+/_-])AKC[A-Za-z0-9]{40,}" + _END,
+        "AKC",
+        0,
+        _is_mixed,
+        dense=True,
+    ),
     _known(
         _K.ARTIFACTORY,
         r"(?<![A-Za-z0-9+/_-])AP[\dA-F][A-Za-z0-9]{20,80}(?![A-Za-z0-9+/_-])",
         "AP",
         0,
         _is_mixed,
+        dense=True,
     ),
     _known(
         _K.CLOUDANT,
@@ -219,6 +245,7 @@ KNOWN: tuple[Known, ...] = (
         + _QUOTED
         + r"([0-9a-f]{64}|[a-z]{24})(?![a-z0-9])",
         group=1,
+        dense=True,
     ),
     _known(
         _K.IBM_CLOUD,
@@ -227,11 +254,13 @@ KNOWN: tuple[Known, ...] = (
         + r"([\w-]{44})(?![\w-])",
         group=1,
         check=_is_mixed,
+        dense=True,
     ),
     _known(
         _K.IBM_COS,
         r"(?i)secret[-_]?(?:access)?[-_]?key" + _QUOTED + r"([a-f0-9]{48})(?![a-f0-9])",
         group=1,
+        dense=True,
     ),
     _known(
         _K.SOFTLAYER,
@@ -239,8 +268,11 @@ KNOWN: tuple[Known, ...] = (
         + _QUOTED
         + r"([a-z0-9]{64})(?![a-z0-9])",
         group=1,
+        dense=True,
     ),
-    _known(_K.SOFTLAYER, r"(?i)api\.softlayer\.com/soap/v3(?:\.1)?/([a-z0-9]{64})", group=1),
+    _known(
+        _K.SOFTLAYER, r"(?i)api\.softlayer\.com/soap/v3(?:\.1)?/([a-z0-9]{64})", group=1, dense=True
+    ),
     _known(_K.HUGGING_FACE, _START + r"hf_[A-Za-z]{34}" + _END, "hf_"),
     _known(_K.DIGITALOCEAN, _START + r"do[opr]_v1_[0-9a-f]{64}" + _END, "_v1_"),
     _known(_K.SHOPIFY, _START + r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}" + _END, "shp"),

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from anaphora.errors import InvalidInput
-from anaphora.intake.secrets.kinds import KNOWN, SecretKind
+from anaphora.intake.secrets.kinds import DENSE, KNOWN, SecretKind
+from anaphora.intake.secrets.lines import matching, picked
 from anaphora.intake.secrets.words import assigned_secrets, is_secret_value
 
 __all__ = [
@@ -54,12 +55,16 @@ class RedactedValue:
     kinds: tuple[SecretKind, ...] = ()
 
 
-def redact(text: str) -> Redacted:
-    """Replace every secret in `text` by `[redacted:kind]`."""
+def redact(text: str, *, keep_lines: bool = False) -> Redacted:
+    """Replace every secret in `text` by `[redacted:kind]`.
+
+    With `keep_lines` the line feeds in a secret stay behind its mark: every other line keeps its
+    number.
+    """
     kinds: list[SecretKind] = []
     # A secret can stand free, and so be known, only when what it was joined to is gone.
     for _ in range(_MOST_PASSES):
-        once = _redact_once(text)
+        once = _redact_once(text, keep_lines=keep_lines)
         if not once.kinds:
             break
         text = once.text
@@ -78,16 +83,17 @@ def secrets_in(text: str) -> dict[str, SecretKind]:
         if not spans:
             break
         found.update((text[start:end], kind) for start, end, kind in spans)
-        text = _redact_once(text).text
+        text = _redact_once(text, keep_lines=False).text
     return found
 
 
-def _redact_once(text: str) -> Redacted:
+def _redact_once(text: str, *, keep_lines: bool) -> Redacted:
     spans = _merged(_found(text))
     parts: list[str] = []
     at = 0
     for start, end, kind in spans:
-        parts += (text[at:start], f"[redacted:{kind}]")
+        feeds = text.count("\n", start, end) if keep_lines else 0
+        parts += (text[at:start], f"[redacted:{kind}]", "\n" * feeds)
         at = end
     return Redacted("".join((*parts, text[at:])), tuple(kind for _, _, kind in spans))
 
@@ -132,13 +138,21 @@ def _redact_field(name: str, text: str, kinds: list[SecretKind]) -> str:
     return redacted.text
 
 
+_DENSE_RUN = re.compile(rf"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{{{DENSE}}}")
+
+
 def _found(text: str) -> Iterator[_Span]:
+    dense = picked(text, matching(text, _DENSE_RUN))
     for known in KNOWN:
-        if known.hint not in text:
+        within = dense.text if known.dense else text
+        if known.hint not in within:
             continue
-        for match in known.pattern.finditer(text):
+        for match in known.pattern.finditer(within):
             if known.check is None or known.check(match):
-                yield (*match.span(known.group), known.kind)
+                start, end = match.span(known.group)
+                if known.dense:
+                    start, end = dense.place(start), dense.place(end)
+                yield start, end, known.kind
     yield from _private_keys(text)
     yield from _url_passwords(text)
     yield from _cards(text)
@@ -173,7 +187,12 @@ _PUTTY_ENDS = re.compile(r"Private-MAC: ?[0-9a-fA-F]{16,}")
 
 
 def _private_keys(text: str) -> Iterator[_Span]:
-    for begins, ends in ((_KEY_BEGINS, _KEY_ENDS), (_PUTTY, _PUTTY_ENDS)):
+    for hint, begins, ends in (
+        ("PRIVATE KEY", _KEY_BEGINS, _KEY_ENDS),
+        ("PuTTY", _PUTTY, _PUTTY_ENDS),
+    ):
+        if hint not in text:
+            continue
         at = 0
         last_end = -1
         while match := begins.search(text, at):
@@ -212,7 +231,12 @@ _CARD = re.compile(
 )
 
 
+_EIGHT_DIGITS = re.compile(r"\d{4}[ -]?\d{4}", re.ASCII)
+
+
 def _cards(text: str) -> Iterator[_Span]:
+    if _EIGHT_DIGITS.search(text) is None:
+        return
     for match in _CARD.finditer(text):
         digits = re.sub(r"[ -]", "", match.group())
         if _is_card(digits):
@@ -250,6 +274,7 @@ _SSN = re.compile(
     r"(?<![\w.,+/-])(?!000|666|9)\d{3}([ -])(?!00)\d{2}\1(?!0000)\d{4}(?![\w/-]|[.,]\d| \d)",
     re.ASCII,
 )
+_SIX_DIGITS = re.compile(r"\d\d[ -]\d{4}", re.ASCII)
 _SSN_WORD = re.compile(r"\bSSN|social security|\bsoc(?:\.|ial) sec", re.IGNORECASE)
 
 
@@ -258,6 +283,8 @@ def _social_security(text: str) -> Iterator[_Span]:
 
     With spaces they look like any three numbers: then the words must stand before them.
     """
+    if _SIX_DIGITS.search(text) is None:
+        return
     for match in _SSN.finditer(text):
         before = text[max(0, match.start() - 60) : match.start()]
         if match.group(1) == "-" or _SSN_WORD.search(before):

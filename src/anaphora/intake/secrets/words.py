@@ -8,7 +8,8 @@ What is between the name and the value is `=`, `:`, `:=`, `=>`, `==`, `!=`, an o
 with a quote, or, for passwords, the word "is". A value in quotes is a literal of 8 characters or
 more without a space. A value without quotes also needs a digit and a letter (or a mark such as !),
 so that a word of prose never counts. After a word for a password 6 characters are enough if they
-have letters and digits: people choose short ones.
+have letters and digits: people choose short ones. Alone on the line below `password =`, further
+in, a value counts as on the same line; `key = "…"` counts where the literal is base64.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import re
 from collections.abc import Iterator
 
 from anaphora.intake.secrets.kinds import SecretKind
+from anaphora.intake.secrets.lines import first_of, picked
 
 __all__ = ["assigned_secrets", "is_secret_value"]
 
@@ -41,6 +43,13 @@ _COMPARED = re.compile(
     rf"(?P<value>\"[^\"\s]{{8,200}}\"|'[^'\s]{{8,200}}')[ \t]{{0,3}}[!=]={{1,2}}[ \t]{{0,3}}"
     rf"[\w.]{{0,40}}(?:{_NAMES})",
     re.IGNORECASE,
+)
+_BARE_KEY = re.compile(
+    r"(?<![\w.-])key[\"']?[ \t]{0,3}[=:][ \t]{0,3}([\"'])(?P<value>[A-Za-z0-9+/]{32,398}={0,2})\1",
+    re.IGNORECASE,
+)
+_BELOW = re.compile(
+    r"[ \t]{0,3}=[ \t]{0,8}\r?\n[ \t]{1,16}(?P<value>\S{6,400})[ \t]{0,8}(?=\r?\n|\Z)"
 )
 _IS_PASSWORD = re.compile(_WORDS + r"|pass", re.IGNORECASE)
 # password2, password_secure and passwordSecure name a secret; tokenizer and secretary do not.
@@ -94,8 +103,17 @@ _TRAILING = ".,;:!?)]}>*_"
 def assigned_secrets(text: str) -> Iterator[tuple[int, int, SecretKind]]:
     """Give (start, end, kind) of every value that is assigned to the name of a secret."""
     lowered = text.lower()
-    if not any(part in lowered for part in _PARTS):
-        return
+    # One letter, "İ", becomes two in lower case: then no place is where it is found, and every
+    # line is looked through.
+    same = len(lowered) == len(text)
+    named = picked(text, first_of(lowered, _PARTS) if same else first_of(text, ("",)))
+    for start, end, kind in (*_assigned(named.text), *_bare_keys(named.text)):
+        yield named.place(start), named.place(end), kind
+    yield from _on_the_next_line(text)
+
+
+def _assigned(text: str) -> Iterator[tuple[int, int, SecretKind]]:
+    """The same of lines that hold a part of such a name."""
     at = 0
     while match := _ASSIGNED.search(text, at):
         span = _value_span(text, match)
@@ -108,6 +126,31 @@ def assigned_secrets(text: str) -> Iterator[tuple[int, int, SecretKind]]:
     for match in _COMPARED.finditer(text):
         if _is_literal(match.group("value")[1:-1]):
             yield match.start("value") + 1, match.end("value") - 1, SecretKind.SECRET
+
+
+def _bare_keys(text: str) -> Iterator[tuple[int, int, SecretKind]]:
+    """`key = "…"`, where the literal is base64 of 24 bytes or more and no name or word."""
+    for match in _BARE_KEY.finditer(text):
+        value = match.group("value")
+        classes = ("[a-z]", "[A-Z]", "[0-9].*[0-9].*[0-9]")
+        if len(value) % 4 == 0 and all(re.search(one, value) for one in classes):
+            yield (*match.span("value"), SecretKind.SECRET)
+
+
+def _on_the_next_line(text: str) -> Iterator[tuple[int, int, SecretKind]]:
+    """`password =` and the value alone on the line below, further in: so ini files may have it."""
+    for match in _BELOW.finditer(text):
+        head = text[max(0, match.start() - 120) : match.start()].rpartition("\n")[2]
+        named = _FIELD.search(head)
+        value = match.group("value")
+        if named is None or not _names_a_secret(named) or value[-1] in "([{,;:\\":
+            continue
+        quoted = value[0] in "\"'" and value[-1] == value[0]
+        inner = value[1:-1] if quoted else value
+        literal = len(inner) >= 8 and _is_literal(inner)
+        if literal and (quoted or _is_unquoted_literal(inner, digits=False)):
+            start = match.start("value") + quoted
+            yield start, start + len(inner), _kind(named.group("name"))
 
 
 def is_secret_value(name: str, value: str) -> SecretKind | None:

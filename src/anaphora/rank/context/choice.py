@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final
 
-__all__ = ["prune", "shingles", "spread"]
+__all__ = ["alike", "prune", "shingles", "spread"]
 
 SAME: Final = 0.8
 """Of two texts that share so much of the shorter one's shingles, the worse ranked one goes."""
@@ -42,12 +42,13 @@ def prune(order: Iterable[int], sketches: Mapping[int, frozenset[int]]) -> list[
     kept: list[int] = []
     for place in order:
         mine = sketches.get(place, frozenset())
-        if not any(_alike(mine, sketches.get(other, frozenset())) for other in kept):
+        if not any(alike(mine, sketches.get(other, frozenset())) for other in kept):
             kept.append(place)
     return kept
 
 
-def _alike(one: frozenset[int], other: frozenset[int]) -> bool:
+def alike(one: frozenset[int], other: frozenset[int]) -> bool:
+    """Whether two texts are near-duplicates by their shingles; see `prune`."""
     short, long = len(one), len(other)
     if short > long:
         short, long = long, short

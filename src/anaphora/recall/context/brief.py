@@ -37,24 +37,34 @@ def _lines(
     memories: Sequence[ContextMemory],
     history: Sequence[HistoryEvidence],
 ) -> Iterator[str]:
-    held = ranked.targets.held
-    share = round(100 * float(held.max())) if len(held) else 0
-    files = int((ranked.targets.files >= 0).sum())
-    where = f"{files} file{'s' * (files != 1)} hold{'s' * (files == 1)} words of the focus"
-    yield (
-        f"{quality.capitalize()}: {where}, the best part {share}% of their weight"
-        f"{_ADVICE[quality]}."
-    )
-    places = list(dict.fromkeys(one.path for one in targets if one.start_line is not None))
+    kinds = Counter(m.kind for m in memories if m.importance is not None or m.kind == "diary")
+    yield f"{quality.capitalize()}: {_evidence(ranked, kinds.total())}{_ADVICE[quality]}."
+    places = list(dict.fromkeys(one.path for one in targets if _is_place(one)))
     if places:
         yield f"Begin with {', '.join(places[:_SHOWN])}."
-    kinds = Counter(m.kind for m in memories if m.importance is not None or m.kind == "diary")
     if kinds:
         counted = [_counted(kind, number) for kind, number in sorted(kinds.items())]
         yield f"Notes: {', '.join(counted)}."
     if history:
         past = Counter(one.kind for one in history)
         yield f"What was before: {', '.join(_counted(kind, n) for kind, n in past.items())}."
+
+
+def _evidence(ranked: Ranked, notes: int) -> str:
+    """What holds how much of the focus: files, or the notes where no file does."""
+    held = ranked.targets.held
+    share = round(100 * float(held.max())) if len(held) else 0
+    files = int((ranked.targets.files >= 0).sum())
+    if files or not notes:
+        where = f"{files} file{'s' * (files != 1)} hold{'s' * (files == 1)} words of the focus"
+        return f"{where}, the best part {share}% of their weight"
+    if notes == 1:
+        return f"no file, but a note holds words of the focus, {share}% of their weight"
+    return f"no file, but {notes} notes hold words of the focus, the best {share}% of their weight"
+
+
+def _is_place(target: Target) -> bool:
+    return target.start_line is not None or target.kind == "module"
 
 
 _ADVICE: Final[dict[Quality, str]] = {

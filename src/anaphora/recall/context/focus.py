@@ -23,7 +23,7 @@ from anaphora.values import Degraded
 
 __all__ = ["Mention", "MentionKind", "Reading", "read_focus", "strongest"]
 
-MentionKind = Literal["path", "dotted", "symbol", "frame", "error"]
+MentionKind = Literal["path", "dotted", "symbol", "frame", "error", "module"]
 
 MOST_TERMS: Final = 256
 """Terms of a reading; the index keeps the weightiest of them once it knows how rare each is."""
@@ -150,6 +150,12 @@ _FILE: Final = re.compile(
     r"|lock|csv|tsv|mk|cmake|gradle|tf|dockerfile|properties|in|j2|jinja|tpl|tmpl)$",
     re.IGNORECASE,
 )
+_MODULE: Final = re.compile(
+    r"\b(?:sub)?(?:module|package|folder|directory)\s+`{0,2}(?P<after>\w[\w./-]*)"
+    r"|(?<![\w./-])(?P<before>\w[\w./-]*)`{0,2}\s+(?=(?:sub)?(?:module|package|folder|directory)\b)",
+    re.IGNORECASE,
+)
+"""A word beside what says that it is a folder: "the shop package", "package shop"."""
 _DOTTED: Final = re.compile(r"(?<![\w/.])[A-Za-z_]\w+(?:(?:\.|::|#)[A-Za-z_]\w*)+(?![\w/])")
 _TICKED: Final = re.compile(r"`{1,2}([^`\n]{1,120})`{1,2}")
 _SYMBOL: Final = re.compile(r"[A-Za-z_][\w.:#-]*")
@@ -183,11 +189,17 @@ def _of_frame(part: Part) -> Iterator[tuple[str, MentionKind, float]]:
         yield part.symbol, "symbol", OF_FRAME * part.weight
 
 
-def _of_part(part: Part) -> Iterator[tuple[str, MentionKind, float]]:
+def _places(part: Part) -> Iterator[tuple[str, MentionKind, float]]:
     for one in _PATH.finditer(part.text):
         path = one.group().replace("\\", "/")
         if "/" in path or _FILE.search(path):
             yield path.rstrip("./").removeprefix("./"), "path", part.weight
+    for one in _MODULE.finditer(part.text):
+        yield (one["after"] or one["before"]).rstrip("./-"), "module", part.weight
+
+
+def _of_part(part: Part) -> Iterator[tuple[str, MentionKind, float]]:
+    yield from _places(part)
     for one in _DOTTED.finditer(part.text):
         if not _FILE.search(one.group()):
             yield one.group(), "dotted", part.weight

@@ -134,6 +134,7 @@ class ContextRecall:
         from anaphora.recall.context.brief import brief
         from anaphora.recall.context.history import history
         from anaphora.recall.context.memories import memories
+        from anaphora.recall.context.modules import named_modules
         from anaphora.recall.context.relations import named_entities, nearby
         from anaphora.recall.context.targets import targets
 
@@ -144,10 +145,11 @@ class ContextRecall:
         of_notes = found.candidates.rows[table.file[found.candidates.rows] < 0]
         notes = self.notes.many(table.ids[row] for row in of_notes.tolist())
         near = nearby(asked, ranked, named, self.graph, self.notes)
-        first = targets(asked, ranked, self.index, notes, near.files)
+        modules = named_modules(asked, ranked, self.index)
+        first = targets(asked, ranked, self.index, notes, near.files, modules)
         stores = (self.index, self.notes, self.graph, self.projects)
         past = replace(wanted, past=True, limit=20, vector=None)
-        items = memories(asked, ranked, self.index, notes, near.tied)
+        items = memories(asked, ranked, self.index, notes, near.tied, modules)
         before = history(asked, ranked, near, past, stores)
         return Material(
             focus=asked.focus,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from anaphora.context_values import ContextMemory
 from anaphora.rank.context.choice import prune, shingles, spread
 from anaphora.rank.context.table import DOCUMENT_KINDS
+from anaphora.recall.context.modules import NamedModule, beginning_of
 
 if TYPE_CHECKING:
     from anaphora.index.sections.index import SectionIndex
@@ -46,8 +47,12 @@ def memories(
     index: SectionIndex,
     notes: Mapping[str, NoteRow],
     tied: Sequence[tuple[NoteRow, float]],
+    modules: Sequence[NamedModule] = (),
 ) -> list[ContextMemory]:
-    """Excerpts of what was found, best first; `tied` are notes about the targets."""
+    """Excerpts of what was found, best first; `tied` are notes about the targets.
+
+    The beginning of a folder's document is a memory of that module; those that are named lead.
+    """
     table, rows = ranked.candidates.table, ranked.candidates.rows
     places = list(_shown(asked, ranked))
     keys = {place: table.ids[int(rows[place])] for place in places}
@@ -63,7 +68,10 @@ def memories(
         else _note(asked, ranked, place, notes[keys[place]])
         for place in _chosen(ranked, places, {p: said[keys[p]] for p in places}, most)
     ]
-    known = {one.id for one in direct}
+    named = [one.memory for one in modules if one.memory is not None]
+    known = {one.id for one in named}
+    direct = [*named, *(one for one in direct if one.id not in known)][:most]
+    known |= {one.id for one in direct}
     more = [
         note_memory(note, asked.projects, ranked.excerpts, strength)
         for note, strength in tied
@@ -99,11 +107,14 @@ def _chosen(ranked: Ranked, places: Sequence[int], said: Mapping[int, str], most
 def _section(asked: Asked, ranked: Ranked, place: int, section: SectionText) -> ContextMemory:
     row = int(ranked.candidates.rows[place])
     found = ranked.excerpts.of(section.text, section.start_line, EXCERPT)
+    code = int(ranked.candidates.table.file[row])
+    module = ranked.modules.documented(code)
+    begins = module is not None and beginning_of(ranked, code) == row
     title = section.symbol or " > ".join((*section.heading, section.title))
     return ContextMemory(
         id=section.id,
-        kind="section",
-        title=title,
+        kind="module" if begins else "section",
+        title=module if begins and module is not None else title,
         text=found.text,
         score=round(float(ranked.rows.score[place]), 6),
         path=ranked.path(row),

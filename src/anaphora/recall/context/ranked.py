@@ -6,11 +6,12 @@ In: nothing of its own. Out: frozen values that travel between the stages of the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from anaphora.context_values import Focus
 from anaphora.index.sections.state import SectionCandidates
 from anaphora.rank.context.files import TargetScores
+from anaphora.rank.context.modules import Modules
 from anaphora.rank.context.sections import RowScores
 from anaphora.recall.context.excerpt import Excerpts
 from anaphora.recall.context.focus import Reading
@@ -41,7 +42,8 @@ class Asked:
 class Ranked:
     """Candidates with their scores, and the places to look at first, best first.
 
-    `by_name` are the codes of files that the focus calls by their path or module.
+    `by_name` are the codes of files that the focus calls by their path or module; `modules` are
+    all folders there are.
     """
 
     candidates: SectionCandidates
@@ -50,6 +52,7 @@ class Ranked:
     words: FocusWords
     excerpts: Excerpts
     by_name: frozenset[int] = frozenset()
+    modules: Modules = field(default_factory=lambda: Modules((), ()))
 
     def best_files(self, most: int) -> dict[str, list[str]]:
         """The paths of the best files, by project."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.context_values import Quality
 from anaphora.rank.context.files import rank_targets
+from anaphora.rank.context.modules import Modules
 from anaphora.rank.context.names import PathNames
 from anaphora.rank.context.quality import quality_of
 from anaphora.rank.context.sections import Ask, Signals, holdable, rank_rows
@@ -34,7 +35,7 @@ class Ranker:
     """Ranks for one index; what it makes of a table's file names it keeps for the next question."""
 
     def __init__(self) -> None:
-        self._names: tuple[SectionTable, PathNames] | None = None
+        self._names: tuple[SectionTable, PathNames, Modules] | None = None
 
     def rank(
         self, asked: Asked, found: Found, now: int, defined: Mapping[tuple[str, str], float]
@@ -55,7 +56,8 @@ class Ranker:
             cosine=some.cosine,
             most=holdable(some.weights.values()),
         )
-        by_name = self._named(asked, some.table)
+        path_names, modules = self._known(some.table)
+        by_name = _named(asked, some.table, path_names)
         named = dict(by_name)
         for code, sure in _codes(some.table, defined):
             named[code] = max(named.get(code, 0.0), DEFINES * sure)
@@ -74,21 +76,28 @@ class Ranker:
             words=FocusWords(asked.focus.statements, some.weights),
             excerpts=Excerpts(some.weights),
             by_name=frozenset(by_name),
+            modules=modules,
         )
         # What only parts of words have found is a lead at best.
         if found.rung != "words":
             return ranked, "weak"
         return ranked, quality_of(targets, len(asked.reading.weights))
 
-    def _named(self, asked: Asked, table: SectionTable) -> dict[int, float]:
-        """The files that the focus calls by name, by code."""
+    def _known(self, table: SectionTable) -> tuple[PathNames, Modules]:
         known = self._names
         if known is None or known[0] is not table:
-            known = self._names = (table, PathNames(table.files.paths))
-        names = [(one.text, one.kind, one.weight) for one in asked.reading.mentions]
-        found = known[1].named(names) if names else {}
-        of = table.files.project
-        return {c: sure for c, sure in found.items() if table.projects[of[c]] in asked.projects}
+            files = table.files
+            modules = Modules(files.paths, files.project.tolist())
+            known = self._names = (table, PathNames(files.paths), modules)
+        return known[1], known[2]
+
+
+def _named(asked: Asked, table: SectionTable, known: PathNames) -> dict[int, float]:
+    """The files that the focus calls by name, by code."""
+    names = [(one.text, one.kind, one.weight) for one in asked.reading.mentions]
+    found = known.named(names) if names else {}
+    of = table.files.project
+    return {c: sure for c, sure in found.items() if table.projects[of[c]] in asked.projects}
 
 
 def _codes(

@@ -11,7 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from anaphora.context_values import ContextMemory, RecallPackage, Target, WarmUp
+from anaphora.context_values import (
+    LEAST_BUDGET,
+    ContextMemory,
+    RecallPackage,
+    Target,
+    WarmUp,
+)
 from anaphora.errors import InvalidInput
 from anaphora.rank.select import token_cost
 from anaphora.recall.context.excerpt import Excerpts
@@ -19,7 +25,6 @@ from anaphora.recall.context.lane import ContextRecall
 from anaphora.recall.context.memories import note_memory
 from anaphora.recall.context.package import (
     HEADER,
-    LEAST_BUDGET,
     Ledger,
     check_budget,
     render_package,

@@ -126,6 +126,18 @@ class GraphWork:
         self._close(active, "invalidated", to_micros(at) or 0)
         return len(active)
 
+    def erase(self, project: str, unwanted: Callable[[str], bool]) -> int:
+        """Delete entities of a project by their names or summaries, with their relations."""
+        doomed = [
+            row["entity_id"]
+            for row in self._entities(project).values()
+            if unwanted(row["name"]) or unwanted(row["summary"] or "")
+        ]
+        for some in _portions(doomed):
+            own = entity.c.namespace == self.write.namespace
+            self.write.connection.execute(delete(entity).where(own, entity.c.entity_id.in_(some)))
+        return len(doomed)
+
     def of_source(self, sources: Iterable[str]) -> tuple[RelationRow, ...]:
         """The relations that these state, as they stand in this transaction."""
         rows = self._of_source(sources)

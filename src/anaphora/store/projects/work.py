@@ -54,7 +54,7 @@ __all__ = ["ProjectWork"]
 _AT_ONCE = 256
 _TABLES = {one.name: one for one in (source_file, section, history_item, tombstone)}
 _INSERT = {name: table.insert() for name, table in _TABLES.items()}
-_KEYS = {"source_file": "file_id", "section": "section_id"}
+_KEYS = {"source_file": "file_id", "section": "section_id", "history_item": "item_id"}
 
 
 class ProjectWork:
@@ -253,6 +253,10 @@ class ProjectWork:
         if paths:
             self.write.connection.execute(insert_into(self.write.connection, history_path), paths)
         return len(fresh)
+
+    def change_history(self, rows: Sequence[HistoryRow]) -> None:
+        """Write items of history that are there anew."""
+        self._update(history_item, [history_row(row) for row in rows])
 
     def count_sections(self, project_id: str) -> int:
         """How many sections a project has in this transaction."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,14 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from anaphora.context_values import ContextMemory, IndexReport, RecallPackage, Target, WarmUp
+from anaphora.context_values import (
+    LEAST_BUDGET,
+    ContextMemory,
+    IndexReport,
+    RecallPackage,
+    Target,
+    WarmUp,
+)
 from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
     console,
@@ -34,6 +42,7 @@ InProject = Annotated[
 ]
 _STYLE = {"strong": "green", "partial": "yellow", "weak": "red"}
 _SHOWN_SKIPPED = 5
+_SECRET = ("secret", "secret_name")
 
 
 def register(program: typer.Typer) -> None:
@@ -75,11 +84,20 @@ def _show_report(report: IndexReport) -> None:
     out.print("  " + ", ".join(done) if done else "  nothing changed")
     if report.pending:
         out.print(f"  {report.pending} sections still get their vectors; words find them now")
-    for one in report.skipped[:_SHOWN_SKIPPED]:
-        out.print(Text(visible(f"  left out: {one.path}: {one.reason}"), "dim"))
-    if len(report.skipped) > _SHOWN_SKIPPED:
-        out.print(Text(f"  … and {len(report.skipped) - _SHOWN_SKIPPED} more (--json)", "dim"))
+    secret = [one for one in report.skipped if one.reason in _SECRET]
+    others = [one for one in report.skipped if one.reason not in _SECRET]
+    _show_some([f"left out: {one.path}: {one.reason}" for one in secret], "secret files")
+    _show_some([f"secrets taken out: {path}" for path in report.redacted], "files")
+    _show_some([f"left out: {one.path}: {one.reason}" for one in others], "files left out")
     show_degraded(report.degraded)
+
+
+def _show_some(lines: Sequence[str], what: str) -> None:
+    out = console()
+    for line in lines[:_SHOWN_SKIPPED]:
+        out.print(Text(visible(f"  {line}"), "dim"))
+    if len(lines) > _SHOWN_SKIPPED:
+        out.print(Text(f"  … and {len(lines) - _SHOWN_SKIPPED} more {what} (--json)", "dim"))
 
 
 @app.command("list")
@@ -115,7 +133,7 @@ def recall(
     context: typer.Context,
     focus: Annotated[list[str], typer.Argument(help="The task, in one or several statements.")],
     project: InProject = None,
-    budget: Annotated[int, typer.Option(min=1, help="At most this many tokens.")] = 2000,
+    budget: Annotated[int, typer.Option(min=LEAST_BUDGET, help="At most this many tokens.")] = 2000,
     why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
     block: Annotated[bool, typer.Option("--block", help="The compact text for an agent.")] = False,
     as_json: Json = False,
@@ -195,6 +213,8 @@ def _heading(out: Console, words: str) -> None:
 
 
 def _place(target: Target) -> str:
+    if not target.path:
+        return target.kind.replace("_", " ")
     if target.start_line is None:
         return target.path
     return f"{target.path}:{target.start_line}-{target.end_line}"
@@ -205,7 +225,7 @@ def warm_up(
     context: typer.Context,
     topic: Annotated[str | None, typer.Argument(help="What the session is about.")] = None,
     project: InProject = None,
-    budget: Annotated[int, typer.Option(min=1, help="At most this many tokens.")] = 2000,
+    budget: Annotated[int, typer.Option(min=LEAST_BUDGET, help="At most this many tokens.")] = 2000,
     block: Annotated[bool, typer.Option("--block", help="The compact text for an agent.")] = False,
     as_json: Json = False,
 ) -> None:

@@ -1,11 +1,13 @@
 """The folders that a client works in, and their indexing in the background.
 
 In: folders that a client named, or the one that the server was started in. Out: the known project
-of a call, and what is still being indexed. It indexes no home folder and nothing above one.
+of a call, and what is still being indexed. It indexes what the client named and nothing else: no
+home folder, nothing above one, and not the folder of the server, which nobody asked for.
 """
 
 from __future__ import annotations
 
+import shlex
 import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, wait
@@ -22,17 +24,29 @@ if TYPE_CHECKING:
     from anaphora.memory import Memory
     from anaphora.surfaces.mcp_server.desk import Desk
 
-__all__ = ["Folders", "folder_of", "started_in"]
+__all__ = ["NOWHERE", "Folders", "Opened", "folder_of", "started_in"]
 
 PATIENCE: Final = 2.0
 """Seconds that a call waits for the first indexing before it answers from what is there."""
 
+_NOT_NAMED: Final = "is not indexed, as the client names no folders: anaphora project index "
 _GOES_ON: Final = "is still being indexed: ask again in a moment"
 _MARKS: Final = (
     ".git", ".hg", "pyproject.toml", "package.json", "go.mod", "Cargo.toml", "pom.xml",
     "build.gradle", "build.gradle.kts", "composer.json", "Gemfile", "CMakeLists.txt", "Makefile",
     "AGENTS.md", "CLAUDE.md",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The folders that a call is about; `named` by the client itself, so that they may be read."""
+
+    folders: tuple[Path, ...] = ()
+    named: bool = False
+
+
+NOWHERE: Final = Opened()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +65,22 @@ class Folders:
         self._lock = threading.Lock()
         self._jobs: dict[Path, _Job] = {}
 
-    def place(self, memory: Memory, folders: Sequence[Path]) -> Place:
-        """The project of a call, after at most `PATIENCE` seconds for folders not seen before.
+    def place(self, memory: Memory, opened: Opened, *, indexing: bool) -> Place:
+        """The project of a call; with `indexing` folders that it is new to are read, if named.
 
-        The folders of a client that has none, or that are no project, are no error.
+        That takes at most `PATIENCE` seconds, and goes on behind. The folders of a client that has
+        none, or that are no project, are no error.
         """
+        if indexing and opened.named:
+            return self._indexed(memory, opened.folders)
+        known = _known(memory, opened.folders)
+        told = [
+            Degraded("indexing", f"{folder} {_NOT_NAMED}{shlex.quote(str(folder))}")
+            for folder in (() if known or not indexing else opened.folders)
+        ]
+        return Place(known[0] if len(opened.folders) == 1 and known else None, tuple(told))
+
+    def _indexed(self, memory: Memory, folders: Sequence[Path]) -> Place:
         begun = {folder: self._begun(memory, folder) for folder in folders}
         fresh = [job for job, new in begun.values() if job is not None and new]
         # A small project has its vectors by then too.
@@ -69,11 +94,6 @@ class Folders:
         known = _known(memory, folders)
         # With several folders open, no single one is what the call is about.
         return Place(known[0] if len(folders) == 1 and known else None, tuple(told))
-
-    def known(self, memory: Memory, folders: Sequence[Path]) -> Place:
-        """The project of a call, without indexing anything."""
-        known = _known(memory, folders)
-        return Place(known[0] if len(folders) == 1 and known else None)
 
     def _failed(self, folder: Path) -> str | None:
         """Why a folder could not be indexed, told once: the next call tries it again."""

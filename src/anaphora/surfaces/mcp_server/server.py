@@ -27,7 +27,13 @@ from anaphora.errors import AnaphoraError, InvalidInput
 from anaphora.surfaces.mcp_server.calls import CALLS, Answer, Place
 from anaphora.surfaces.mcp_server.checking import checked
 from anaphora.surfaces.mcp_server.desk import Desk
-from anaphora.surfaces.mcp_server.folders import Folders, folder_of, started_in
+from anaphora.surfaces.mcp_server.folders import (
+    NOWHERE,
+    Folders,
+    Opened,
+    folder_of,
+    started_in,
+)
 from anaphora.surfaces.mcp_server.over_http import CALLER
 from anaphora.surfaces.mcp_server.reading import PROMPTS, RESOURCES, TEMPLATE, prompt, read
 from anaphora.surfaces.mcp_server.tools import INSTRUCTIONS, TOOLS, ToolSpec
@@ -85,7 +91,7 @@ class Surface:
         if not spec.read_only and _only_reads(context):
             text = types.TextContent(text=f"{spec.name}: this token may only read")
             return types.CallToolResult(content=[text], is_error=True)
-        folders = await self._open_folders(context) if spec.name in _IN_A_PROJECT else ()
+        folders = await self._open_folders(context) if spec.name in _IN_A_PROJECT else NOWHERE
         if spec.name == _LONG:
             return await self._told(context, spec, params.arguments)
         workers = self._desk.long if _is_large(params.arguments) else self._desk.quick
@@ -111,14 +117,14 @@ class Surface:
         async with anyio.create_task_group() as group:
             group.start_soon(tell)
             with send:
-                result = await self._desk.long.do(self._run, spec, given, (), in_loop(heard))
+                result = await self._desk.long.do(self._run, spec, given, NOWHERE, in_loop(heard))
         return result
 
     def _run(
         self,
         spec: ToolSpec,
         given: dict[str, Any] | None,
-        folders: Sequence[Path],
+        folders: Opened,
         on_step: Callable[[DeepStep], None] | None = None,
     ) -> types.CallToolResult:
         try:
@@ -139,13 +145,11 @@ class Surface:
         memory: Memory,
         spec: ToolSpec,
         arguments: dict[str, Any],
-        folders: Sequence[Path],
+        folders: Opened,
         on_step: Callable[[DeepStep], None] | None,
     ) -> Place:
-        if folders and "project" not in arguments and spec.name in _IN_A_PROJECT:
-            if spec.name in _INDEXING:
-                return self._folders.place(memory, folders)
-            return self._folders.known(memory, folders)
+        if folders.folders and "project" not in arguments and spec.name in _IN_A_PROJECT:
+            return self._folders.place(memory, folders, indexing=spec.name in _INDEXING)
         return Place(on_step=on_step, background=self._desk.submit)
 
     def _structured(self, answer: Answer) -> dict[str, Any]:
@@ -157,7 +161,7 @@ class Surface:
             result["degraded"] = [plain(part) for part in answer.degraded]
         return result
 
-    async def _open_folders(self, context: Context) -> tuple[Path, ...]:
+    async def _open_folders(self, context: Context) -> Opened:
         """The folders that the client has open, else the one that the server was started in."""
         session = context.session
         capabilities = session.client_capabilities
@@ -176,9 +180,9 @@ class Surface:
                 self._silent = True
             else:
                 named = (folder_of(str(root.uri), self._home) for root in found.roots)
-                return tuple(dict.fromkeys(folder for folder in named if folder is not None))
+                return Opened(tuple(dict.fromkeys(one for one in named if one is not None)), True)
         around = None if self._started is None else started_in(self._started, self._home)
-        return () if around is None else (around,)
+        return NOWHERE if around is None else Opened((around,))
 
     async def list_resources(self, context: Context, params: object) -> types.ListResourcesResult:
         """What can be read."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from anaphora.context_values import NOTE_KINDS
+from anaphora.context_values import LEAST_BUDGET, NOTE_KINDS
 from anaphora.surfaces.mcp_server.schemas import (
     ANSWER,
     ANY,
@@ -182,7 +182,7 @@ _SPECS = (
                 "description": "The task, in one or several statements; name files and symbols.",
             },
             "project": text(_PROJECT),
-            "budget": count("At most this many tokens.", 100, 100_000, 2000),
+            "budget": count("At most this many tokens.", LEAST_BUDGET, 100_000, 2000),
             "includeSources": {
                 "type": "boolean",
                 "description": "Also scores and relations.",

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from anaphora.context_values import NoteKind
+from anaphora.context_values import LEAST_BUDGET, NoteKind
 from anaphora.deep_values import Budget, GapStatus, Scope
 from anaphora.memory_values import MemoryType
 from anaphora.values import RecallMode
@@ -220,7 +220,7 @@ class ContextQuestion(Body):
 
     focus: Query | Annotated[list[Query], Field(min_length=1, max_length=50)]
     project: Name | None = None
-    budget: Annotated[int, Field(ge=200, le=1_000_000)] = 2000
+    budget: Annotated[int, Field(ge=LEAST_BUDGET, le=1_000_000)] = 2000
     include_sources: bool = False
 
 
@@ -229,7 +229,7 @@ class WarmUpQuery(Parameters):
 
     topic: str | None = None
     project: str | None = None
-    budget: Annotated[int, Field(ge=200, le=1_000_000)] = 2000
+    budget: Annotated[int, Field(ge=LEAST_BUDGET, le=1_000_000)] = 2000
 
 
 class NewObservation(Body):

@@ -62,7 +62,7 @@ function showRecall(body, project, parameters, signal) {
   const form = h("form", { class: "search" },
     field("What are you working on?", h("textarea", { name: "focus", rows: 2, required: true, dir: "auto", value: parameters.get("focus") ?? "", placeholder: "One or several statements, a line each" })),
     h("div", { class: "controls" },
-      field("Budget in tokens", h("input", { type: "number", name: "budget", min: 100, max: 50000, step: 100, class: "short", value: parameters.get("budget") ?? "2000" })),
+      field("Budget in tokens", h("input", { type: "number", name: "budget", min: 120, max: 50000, step: 20, class: "short", value: parameters.get("budget") ?? "2000" })),
       tick("Show the six signals of each score", { name: "sources", checked: parameters.get("sources") === "1" }),
       h("button", { type: "submit", class: "primary" }, "Recall")));
   const place = h("div", { class: "results" });
@@ -116,7 +116,7 @@ function lines(one) {
 
 function target(one) {
   return h("article", { class: "card hit" },
-    h("header", null, h("b", { class: "where" }, one.path), badge(one.kind), one.role !== "unknown" ? badge(one.role.replaceAll("_", " ")) : null, lines(one),
+    h("header", null, one.path ? h("b", { class: "where" }, one.path) : null, badge(one.kind), one.role !== "unknown" ? badge(one.role.replaceAll("_", " ")) : null, lines(one),
       h("span", { class: "score" }, score(one.score))),
     one.title && one.title !== one.path ? h("p", { dir: "auto" }, one.title) : null,
     one.reason ? h("p", { class: "faint", dir: "auto" }, one.reason) : null,
