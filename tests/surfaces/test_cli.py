@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,22 @@ def test_import_list_show_recall_as_programs_see_them(cli: Cli, chat: Path) -> N
     doctor = cli("doctor", "--json").data
     assert doctor["ok"] is True
     assert {check["name"] for check in doctor["checks"]} >= {"home", "threads", "truth", "index"}
+
+
+@pytest.mark.promise("import.bounded")
+def test_a_zip_bomb_is_partly_done(cli: Cli, tmp_path: Path) -> None:
+    """What would fill the memory is named with its place, the rest goes in, and the exit code is 5."""
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
+        packed.writestr("good.jsonl", json.dumps(SMALL[0]) + "\n")
+        with packed.open("long.jsonl", "w") as member:
+            for _ in range(300):
+                member.write(b"a" * (1 << 20))
+    (tmp_path / "recipe.json").write_text('{"flour": 2}')
+    done = cli("import", tmp_path)
+    assert (done.code, done.err) == (5, "")
+    assert "1 turns added" in done.out
+    assert "a.zip/long.jsonl: file: it would become 314,572,800 bytes" in done.out
+    assert "Recognised are exports of ChatGPT" in done.out
 
 
 def test_import_and_recall_as_people_see_them(cli: Cli, chat: Path) -> None:

@@ -56,6 +56,8 @@ def import_(
 
 
 def _show_import(report: ImportReport) -> None:
+    from anaphora.intake.importers import RECOGNISED, UNKNOWN
+
     out = console()
     if report.memories_added or report.memories_known:
         out.print(f"{report.memories_added} memories added, {report.memories_known} known already")
@@ -73,6 +75,8 @@ def _show_import(report: ImportReport) -> None:
         out.print(f"  left out: {count} {kind}")
     for problem in report.problems:
         out.print(Text(visible(f"  {problem.path}: {problem.place}: {problem.reason}"), "yellow"))
+    if any(problem.reason.startswith(UNKNOWN) for problem in report.problems):
+        out.print(Text(RECOGNISED))
 
 
 @app.command("list")
