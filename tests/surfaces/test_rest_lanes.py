@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import json
 import shutil
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -210,24 +208,6 @@ def test_a_namespace_goes_out_and_comes_in(pair: Pair) -> None:
     assert memory.scoped("other").list().items[0].text == "The heron is grey."
     said = ok(client.get("/v1/session"))
     assert said["namespaces"] == ["default", "other"]
-
-
-@pytest.mark.promise("import.bounded")
-def test_a_zip_bomb_is_answered_with_its_place(pair: Pair) -> None:
-    """What would fill the server's memory is a problem, and what lies beside it goes in."""
-    client, memory = pair
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
-        packed.writestr("good.jsonl", '{"role": "user", "text": "hello"}\n')
-        with packed.open("long.jsonl", "w") as member:
-            for _ in range(300):
-                member.write(b"a" * (1 << 20))
-    headers = {"Content-Type": "application/octet-stream"}
-    report = ok(client.post("/v1/import", content=target.getvalue(), headers=headers))
-    (problem,) = report["problems"]
-    assert (report["added"], problem["place"]) == (1, "file")
-    assert problem["path"].endswith("/long.jsonl")
-    assert len(memory.conversations.list()) == 1
 
 
 @pytest.mark.promise("rest.problems")
