@@ -230,6 +230,7 @@ PROMISES: dict[str, str] = {
     "page.errors": "D What goes wrong is said in words, with a way to try again.",
     "page.data": "Q Remembered text is never executed in the page, and is shown as it is.",
     # Surfaces
+    "cli.interrupted": "Q Broken off, a command says what is kept and which command does the rest.",
     "cli.json": "D Every command gives JSON for programs.",
     "cli.errors": "D A mistake gives one clear line and an exit code, never a traceback.",
     "cli.documented": "D The README's commands run.",

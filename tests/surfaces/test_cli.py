@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -226,3 +228,53 @@ def test_the_shipped_example_is_answered(tmp_path: Path) -> None:
         assert any("5439" in hit.text for hit in port)
         why = memory.recall_conversation(None, "why did we move the queue away from redis?")
         assert any("lost jobs" in hit.text for hit in why)
+
+
+@pytest.mark.promise("cli.interrupted")
+@pytest.mark.parametrize("at", ["staging.jsonl", "indexing"])
+def test_an_interrupted_import_says_what_is_kept(
+    at: str, chat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while reading or while embedding: exit 130, what is kept, and what does the rest."""
+    home = tmp_path / "home"
+
+    @contextmanager
+    def pressing(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+        assert not quiet
+
+        def report(label: str, done: int, total: int) -> None:
+            if label == at:
+                raise KeyboardInterrupt
+
+        yield report
+
+    monkeypatch.setenv("ANAPHORA_EMBEDDER", "hashing")
+    monkeypatch.setattr("anaphora.surfaces.cli.conversation.tracker", pressing)
+    words = ["--home", str(home), "conversation", "import", str(chat)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 130
+    assert f"{len(SMALL)} turns are kept" in done.output
+    assert "anaphora reindex finishes their vectors" in done.output
+    monkeypatch.undo()
+    monkeypatch.setenv("ANAPHORA_EMBEDDER", "hashing")
+    assert CliRunner().invoke(app, ["--home", str(home), "reindex"]).exit_code == 0
+    stats = json.loads(CliRunner().invoke(app, ["--home", str(home), "stats", "--json"]).output)
+    assert (stats["turns"], stats["vectors"], stats["pending"]) == (len(SMALL), len(SMALL), 0)
+
+
+@pytest.mark.promise("cli.interrupted")
+def test_what_waits_for_vectors_names_the_command(cli: Cli, tmp_path: Path) -> None:
+    """Wherever vectors are to come, the command that makes them is named, and makes all of them."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Herons\n\nA heron stood in the river.\n")
+    with Memory.open(cli.home, embedder="hashing") as memory:
+        memory.conversations.append_user("c", "A heron stood in the river.")
+        memory.index_project(folder, embed=False)
+    for command in (("stats",), ("doctor",)):
+        assert "`anaphora reindex` makes them now" in cli(*command).out
+    assert cli("reindex").code == 0
+    found = cli("stats", "--json").data
+    assert (found["pending"], found["sections_pending"]) == (0, 0)
+    for command in (("stats",), ("doctor",)):
+        assert "reindex" not in cli(*command).out

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
 from anaphora.errors import NotFound
 from anaphora.surfaces.cli.output import (
+    EXIT_INTERRUPTED,
     EXIT_PARTLY,
     console,
     emit,
@@ -22,6 +23,9 @@ from anaphora.surfaces.cli.output import (
 from anaphora.surfaces.cli.watching import watch
 from anaphora.surfaces.cli.where import opened
 from anaphora.values import ImportReport, RecallMode
+
+if TYPE_CHECKING:
+    from anaphora.memory import Memory
 
 __all__ = ["app"]
 
@@ -45,14 +49,28 @@ def import_(
     as_json: Json = False,
 ) -> None:
     """Import chats from ChatGPT, Claude.ai, Claude Code, Codex, ShareGPT, Neo or plain JSONL."""
-    with opened(context, warm=True) as memory, tracker(quiet=as_json) as progress:
-        report = memory.import_(paths, format=form, again=again, progress=progress)
+    with opened(context, warm=True) as memory:
+        try:
+            with tracker(quiet=as_json) as progress:
+                report = memory.import_(paths, format=form, again=again, progress=progress)
+        except KeyboardInterrupt:
+            _show_kept(memory)
+            raise typer.Exit(EXIT_INTERRUPTED) from None
     if as_json:
         emit(report)
     else:
         _show_import(report)
     if report.problems:
         raise typer.Exit(EXIT_PARTLY)
+
+
+def _show_kept(memory: Memory) -> None:
+    """What an import that was broken off has done, and what does the rest."""
+    kept = sum(one.turn_count for one in memory.conversations.list())
+    console(stderr=True).print(
+        f"interrupted: {kept:,} turns are kept in this memory; the same import goes on from there, "
+        "anaphora reindex finishes their vectors"
+    )
 
 
 def _show_import(report: ImportReport) -> None:
