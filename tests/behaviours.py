@@ -137,6 +137,7 @@ PROMISES: dict[str, str] = {
     "forget.cascades": "D What was derived from a forgotten memory goes with it.",
     "forget.filter": "D Forgetting by filter takes what the filter finds, and nothing else.",
     "forget.soft": "D A soft forget keeps history and leaves recall.",
+    "forget.marks": "Q Whatever still holds a number, code, address or name of it is named, or counted.",
     "forget.survivors": "D Forgetting names the sources that still hold the words.",
     "forget.bytes": "Q After a hard forget the words are found nowhere under the home.",
     # Care for a home

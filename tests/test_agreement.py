@@ -186,4 +186,4 @@ def test_writing_and_forgetting_agree(tmp_path: Path) -> None:
     anyio.run(scenario)
     assert remembered[0]["action"] == "reinforced"
     assert all(one == remembered[0] for one in remembered)
-    assert all(one == {"count": 0, "surviving": [], "ids": []} for one in forgotten)
+    assert all(one == {"count": 0, "surviving": [], "ids": [], "more": 0} for one in forgotten)

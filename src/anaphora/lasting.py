@@ -162,7 +162,8 @@ class LastingMemories:
     ) -> Forgotten:
         """Forget a memory or note, or memories that `filters` find: rows, history, vectors, index.
 
-        Returns an honest count, and names the turns that still hold the words. `soft` keeps the
+        Returns an honest count, and names what still holds the words, or a number, code, address
+        or full name of theirs: turns, memories, notes, sections, gaps, traces. `soft` keeps the
         history and only takes it out of recall. Raises `InvalidInput` unless exactly one of `id`
         and `filters` is given.
         """
@@ -171,7 +172,7 @@ class LastingMemories:
             done = parts.forget.forget(id, filters=filters, soft=soft)
             if not done.count and id is not None:
                 # Notes of projects have ids of the same kind.
-                return parts.projects().forget_note(id, soft=soft)
+                return parts.projects().forget_note(id, soft=soft, survivors=parts.survivors.of)
             if done.count and not soft:
                 # The words must leave the index's files too, before this returns: those that hold
                 # any are removed here, and made again behind this call, which takes a while.

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from anaphora.store.projects.work import ProjectWork
     from anaphora.store.sql.engine import Truth
 
-__all__ = ["HistoryRow", "Projects", "SectionBatch", "SectionRow", "SectionVector"]
+__all__ = ["HistoryRow", "Projects", "SectionBatch", "SectionRow", "SectionVector", "holds_any"]
 
 _PROJECTS = (
     f"SELECT {', '.join(PROJECT_COLUMNS)} FROM project "  # noqa: S608 - names of ours
@@ -50,6 +50,10 @@ _PROJECTS = (
 _FILES = (
     f"SELECT {', '.join(FILE_COLUMNS)} FROM source_file "  # noqa: S608 - names of ours
     "WHERE namespace = :namespace "
+)
+_ANY = (
+    "SELECT 1 FROM section WHERE namespace = :namespace LIMIT 1",
+    "SELECT 1 FROM record WHERE namespace = :namespace AND kind <> 'memory' LIMIT 1",
 )
 _KNOWN = _FILES.replace(", facts", ", NULL")
 _SECTIONS = (
@@ -94,6 +98,11 @@ _LAST_FILE = (
     "WHERE namespace = :namespace AND project_id = :project"
 )
 _STEP = 512
+
+
+def holds_any(truth: Truth, namespace: str) -> bool:
+    """Whether a namespace has any section or note."""
+    return any(truth.rows(statement, {"namespace": namespace}) for statement in _ANY)
 
 
 class Projects:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -76,6 +77,10 @@ _LINKS = " UNION ALL ".join(
 _SAME_TEXT = (
     "SELECT record_id, text FROM record WHERE namespace = :namespace AND kind = 'memory' "
     "AND text = :text ORDER BY record_id"
+)
+_PAYLOADS = (
+    "SELECT record_id, payload FROM record WHERE namespace = :namespace "
+    "AND kind = 'memory' AND payload IS NOT NULL"
 )
 _AS_LONG = _SAME_TEXT.replace("text = :text", "LENGTH(text) = :length")
 
@@ -219,6 +224,17 @@ class Records:
         opener = self._sealer.opener("record", "text", self.namespace)
         found = self._rows(_AS_LONG, length=length)
         return tuple(one for one, stored in found if opener((one,), stored) == text)
+
+    def payloads(self) -> Iterator[tuple[str, str]]:
+        """(record id, payload as JSON) of every memory that has one, in no order."""
+        found = open_rows(
+            self._sealer, "record", ("record_id", "payload"), self.namespace, self._rows(_PAYLOADS)
+        )
+        for record_id, payload in found:
+            plain = (
+                json.dumps(json.loads(payload), ensure_ascii=False) if "\\" in payload else payload
+            )
+            yield record_id, plain
 
     def changed_since(self, since: int, limit: int = _STEP) -> tuple[MemoryRecord, ...]:
         """Records that changed after number `since`, in order of their numbers, at most `limit`."""
