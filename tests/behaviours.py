@@ -127,6 +127,7 @@ PROMISES: dict[str, str] = {
     "remember.never_merges": "Q Two different facts are never shown as one.",
     "remember.never_blocks": "D A cold or failing embedder never blocks a write.",
     "remember.bad_input": "Q Bad input is named by its field, and nothing is written.",
+    "remember.every_way": "Q No way in keeps a secret in a memory or note; turns are kept verbatim.",
     "remember.redacts": "D Secrets are taken out before anything is stored, and the result says so.",
     "remember.many": "D Many are remembered as if one after the other.",
     "remember.durable": "Q An acknowledged memory survives kill -9 at any instant.",

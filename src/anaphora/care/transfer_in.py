@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from anaphora.care.cleaning import cleaned
 from anaphora.care.deep_lines import GapsIn, OriginsIn
 from anaphora.care.lines import event_from, from_line, link_from, memory_from, string
 from anaphora.care.merging import Incoming, Merger
@@ -238,7 +239,7 @@ class _Run:
             raise ValueError('"events" is no list')
         events = tuple(event_from(record.id, one) for one in listed)
         item = Incoming(record, events, found.get("stands_alone") is True)
-        self._memories.append((self.number, item))
+        self._memories.append((self.number, cleaned(item)))
 
     def _take_link(self, found: dict[str, Any]) -> None:
         self._links.append((self.number, link_from(found)))

@@ -33,7 +33,7 @@ __all__ = ["Survivors"]
 # Candidates by their words: a turn that holds the words of a sentence is among the best for them.
 _LOOK_AT: Final = 50
 # Of a mark: where as many hold it as were looked at, more are looked at.
-_STEPS: Final = (200, 5_000)
+_STEPS: Final = (50, 500, 5_000)
 _MOST_OF_IT: Final = 0.75
 """The share of a text's words, each by its rarity, that says the same again."""
 
@@ -111,7 +111,7 @@ class Survivors:
         now = round(self.clock().timestamp() * 1e6)
         for past in (False, True):
             weights = dict.fromkeys(mark.terms, 1.0)
-            wanted = SectionsWanted(weights, _STEPS[0], now, terms=len(weights), past=past)
+            wanted = SectionsWanted(weights, _STEPS[1], now, terms=len(weights), past=past)
             found = index.candidates(wanted)
             ids = [found.table.ids[row] for row in found.rows.tolist()]
             for one, section in index.texts(ids).items():
