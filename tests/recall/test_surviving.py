@@ -19,12 +19,13 @@ PASSPORT = "The passport number of Mara is X1234567."
 
 @pytest.fixture(params=[False, True], ids=["clear", "sealed"])
 def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    form = "file" if request.param else None
-    with Memory.open(tmp_path / "home", embedder="hashing", encrypt=form) as opened:
+    with Memory.open(
+        tmp_path / "home", embedder="hashing", encrypt="file" if request.param else None
+    ) as opened:
         yield opened
 
 
-def places(memory: Memory, text: str, **forget: object) -> set[tuple[str, str, int | None]]:
+def places(memory: Memory, text: str) -> set[tuple[str, str, int | None]]:
     done = memory.remember(text)
     gone = memory.forget(done.id)
     assert gone.count == 1
