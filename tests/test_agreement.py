@@ -270,5 +270,5 @@ def test_writing_and_forgetting_agree(tmp_path: Path) -> None:
     anyio.run(scenario)
     assert remembered[0]["action"] == "reinforced"
     assert all(one == remembered[0] for one in remembered)
-    assert forgotten == [{"count": 0, "surviving": [], "ids": []}] * 4
+    assert forgotten == [{"count": 0, "surviving": [], "ids": [], "more": 0}] * 4
     assert set(said) == {str(missing.value)} == {"no memory with id 'none'"}

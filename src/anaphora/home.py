@@ -28,12 +28,15 @@ if TYPE_CHECKING:
     from anaphora.deep.tools import DeepTools
     from anaphora.embed.service import EmbedderService
     from anaphora.index.memories.index import MemoryIndex
+    from anaphora.index.sections.index import SectionIndex
     from anaphora.index.turns.index import TurnIndex
     from anaphora.intake.forget import Forget
     from anaphora.intake.remember import Remember
     from anaphora.project_parts import ProjectParts
     from anaphora.recall.conversation import ConversationRecall
     from anaphora.recall.memories import MemoryRecall
+    from anaphora.recall.surviving import Survivors
+    from anaphora.store.projects.notes import Notes
     from anaphora.store.records.store import Records
     from anaphora.store.records.vectors import RecordVectors
     from anaphora.store.sealing.home import Sealing
@@ -86,6 +89,7 @@ class Namespace:
     forget: Forget
     deep: Callable[[], DeepParts]
     projects: Once[ProjectParts]
+    survivors: Survivors
 
     def release(self) -> None:
         """Let go of files; what is held in memory goes when nobody uses it any more."""
@@ -230,6 +234,7 @@ def _reindexed(parts: Namespace, embedder: str, progress: Progress | None) -> Re
     memories = parts.remember.fill_vectors(progress=told("memories"))
     parts.memories.follow()
     parts.memories.settle()
+    parts.projects().fill_vectors()
     return Reindexed(embedder, turns.embedded, memories.embedded, turns.pending + memories.failed)
 
 
@@ -240,8 +245,9 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
     from anaphora.intake.remember import Remember
     from anaphora.recall.conversation import ConversationRecall
     from anaphora.recall.memories import MemoryRecall
-    from anaphora.recall.surviving import turns_holding
+    from anaphora.recall.surviving import Survivors
     from anaphora.store.deep_rows import DeepRows
+    from anaphora.store.projects.store import holds_any
     from anaphora.store.records.store import Records
     from anaphora.store.records.vectors import RecordVectors
     from anaphora.store.sealing.home import DEFAULT_NAMESPACE, folder_name
@@ -342,6 +348,16 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
 
         return DeepForgetting(rows, records, lambda: conversations, lambda: _settled(memories))
 
+    def noted() -> tuple[SectionIndex, Notes] | None:
+        # The index of sections is opened only where there is anything for it.
+        if not holds_any(truth, name):
+            return None
+        return projects().sections, projects().notes
+
+    survivors = Survivors(
+        turns, memories, records, noted, lambda marks: forgetting().holding(marks), wiring.clock
+    )
+
     return Namespace(
         conversations=conversations,
         sidecar=sidecar,
@@ -355,13 +371,14 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
         forget=Forget(
             records,
             clock=wiring.clock,
-            find_turns=lambda text: turns_holding(turns, text),
+            survivors=survivors.of,
             has_turn=lambda of, index: _has_turn(conversations, of, index),
             derived=lambda work, ids: forgetting().derived(work, ids),
             on_gone=lambda work, gone, soft: forgetting().memories_gone(work, gone, soft),
         ),
         deep=deep,
         projects=projects,
+        survivors=survivors,
     )
 
 

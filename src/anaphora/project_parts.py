@@ -21,6 +21,7 @@ from anaphora.values import Check, Degraded
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.index.sections.index import SectionIndex
+    from anaphora.intake.forget import Survivors
     from anaphora.intake.notes import NoteTaking
     from anaphora.intake.projects.indexing import IndexProject
     from anaphora.recall.context.lane import ContextRecall
@@ -90,13 +91,21 @@ class ProjectParts:
 
         return repair_sections(self.sections, self.fill_vectors)
 
-    def forget_note(self, note_id: str, *, soft: bool) -> Forgotten:
-        """Forget a note; when this returns its words have left the index's files too."""
-        done = self.taking.forget(note_id, soft=soft)
-        if done.count and not soft:
-            self.sections.follow()
-            self.sections.settle()
-        return done
+    def forget_note(
+        self, note_id: str, *, soft: bool, survivors: Survivors | None = None
+    ) -> Forgotten:
+        """Forget a note; when this returns its words have left the index's files too.
+
+        `survivors` looks for what still holds them.
+        """
+        from anaphora.intake.forget import named
+
+        gone = self.taking.forget(note_id, soft=soft)
+        if not gone.ids or soft:
+            return named(gone, ())
+        self.sections.follow()
+        self.sections.settle()
+        return named(gone, survivors(gone.texts) if survivors is not None else ())
 
     def catch_up(self) -> None:
         """The same in the background, one at a time."""

@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Generic, Literal, TypeVar, overload
+from typing import Any, Final, Generic, Literal, TypeVar, overload
 
 __all__ = [
+    "FINISH_VECTORS",
     "Check",
     "Degraded",
     "ImportProblem",
@@ -174,6 +175,10 @@ class ImportedConversation:
     turns: tuple[ImportedTurn, ...]
     title: str = ""
     left_out: Mapping[str, int] = field(default_factory=dict)
+
+
+FINISH_VECTORS: Final = "`anaphora reindex` makes them now"
+"""What is said wherever vectors are still to come."""
 
 
 @dataclass(frozen=True, slots=True)

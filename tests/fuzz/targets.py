@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from .archives import archives
 from .files import importers, recalled, thread_files
 from .homes import backups, transfers
 from .mutating import Mutator
@@ -26,6 +27,7 @@ TARGETS = {
     target.name: target
     for target in (
         Target("importers", importers),
+        Target("archives", archives),
         Target("recalled", recalled),
         Target("threads", thread_files),
         Target("transfers", transfers),

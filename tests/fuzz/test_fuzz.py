@@ -33,6 +33,7 @@ def test_what_failed_once_fails_no_more(name: str, tmp_path: Path, shared: Path 
 
 
 @pytest.mark.promise("fuzz.importers")
+@pytest.mark.promise("fuzz.archives")
 @pytest.mark.promise("fuzz.threads")
 @pytest.mark.promise("fuzz.homes")
 @pytest.mark.promise("fuzz.values")

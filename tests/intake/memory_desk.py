@@ -14,7 +14,7 @@ from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
 from anaphora.intake.forget import Forget
 from anaphora.intake.linking import Near
 from anaphora.intake.remember import Remember
-from anaphora.memory_values import MemoryRecord, NewMemory, Remembered
+from anaphora.memory_values import MemoryRecord, NewMemory, Remembered, SurvivingSource
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import RecordLink
 from anaphora.store.records.store import Records
@@ -49,7 +49,12 @@ class Desk:
         self.forgetting = Forget(
             self.records,
             clock=self.clock,
-            find_turns=lambda text: [at for at, said in self.threads.items() if text in said],
+            survivors=lambda texts: [
+                SurvivingSource("turn", *at)
+                for text in texts
+                for at, said in self.threads.items()
+                if text in said
+            ],
             has_turn=lambda conversation_id, index: (conversation_id, index) in self.threads,
         )
 

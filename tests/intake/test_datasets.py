@@ -251,7 +251,7 @@ def test_longmemeval_as_lines_and_as_one_object(tmp_path: Path) -> None:
     """JSON lines go in with their bad lines reported; a single object is one entry."""
     lines = FIXTURES / "longmemeval" / "sample.jsonl"
     assert len(haystacks(lines, "longmemeval")) == 1
-    assert [p.place for p in problems(lines, "longmemeval")] == ["line 2", "entry 3"]
+    assert [p.place for p in problems(lines, "longmemeval")] == ["line 2, column 22", "entry 3"]
     entry = json.loads(lines.read_text().splitlines()[0])
     single = tmp_path / "single.json"
     single.write_text(json.dumps(entry, indent=2))

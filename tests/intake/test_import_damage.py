@@ -252,3 +252,16 @@ def test_any_json_is_read_or_reported(
     file.write_text("\n".join([json.dumps(value)] * (3 if lines else 1)))
     for item in read(file, form):
         assert isinstance(item, ImportedConversation | ImportProblem)
+
+
+def test_a_file_that_nobody_knows_is_told_what_would_be(tmp_path: Path) -> None:
+    """The error lists what is recognised, and the lines that it shows are themselves read."""
+    (tmp_path / "recipe.json").write_text('{"flour": 2}')
+    with pytest.raises(UnknownFormat) as refused:
+        read(tmp_path / "recipe.json")
+    said = str(refused.value)
+    assert all(name in said for name in ("ChatGPT", "Claude.ai", "Codex", "ShareGPT", "LoCoMo"))
+    shown = [line for line in said.splitlines() if line.startswith("{")]
+    (tmp_path / "shown.jsonl").write_text("\n".join(shown))
+    (conversation,), problems = split(tmp_path / "shown.jsonl")
+    assert (len(conversation.turns), problems) == (2, [])

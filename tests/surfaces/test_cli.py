@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,6 +98,22 @@ def test_import_list_show_recall_as_programs_see_them(cli: Cli, chat: Path) -> N
     doctor = cli("doctor", "--json").data
     assert doctor["ok"] is True
     assert {check["name"] for check in doctor["checks"]} >= {"home", "threads", "truth", "index"}
+
+
+@pytest.mark.promise("import.bounded")
+def test_a_zip_bomb_is_partly_done(cli: Cli, tmp_path: Path) -> None:
+    """What would fill the memory is named, the rest goes in, and the exit code is 5."""
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
+        packed.writestr("good.jsonl", json.dumps(SMALL[0]) + "\n")
+        with packed.open("long.jsonl", "w") as member:
+            for _ in range(300):
+                member.write(b"a" * (1 << 20))
+    (tmp_path / "recipe.json").write_text('{"flour": 2}')
+    done = cli("import", tmp_path)
+    assert (done.code, done.err.strip()) == (5, "")
+    assert "1 turns added" in done.out
+    assert "a.zip/long.jsonl: file: it would become 314,572,800 bytes" in done.out
+    assert "Recognised are exports of ChatGPT" in done.out
 
 
 def test_import_and_recall_as_people_see_them(cli: Cli, chat: Path) -> None:
@@ -209,3 +228,53 @@ def test_the_shipped_example_is_answered(tmp_path: Path) -> None:
         assert any("5439" in hit.text for hit in port)
         why = memory.recall_conversation(None, "why did we move the queue away from redis?")
         assert any("lost jobs" in hit.text for hit in why)
+
+
+@pytest.mark.promise("cli.interrupted")
+@pytest.mark.parametrize("at", ["staging.jsonl", "indexing"])
+def test_an_interrupted_import_says_what_is_kept(
+    at: str, chat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while reading or while embedding: exit 130, what is kept, and what does the rest."""
+    home = tmp_path / "home"
+
+    @contextmanager
+    def pressing(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+        assert not quiet
+
+        def report(label: str, done: int, total: int) -> None:
+            if label == at:
+                raise KeyboardInterrupt
+
+        yield report
+
+    monkeypatch.setenv("ANAPHORA_EMBEDDER", "hashing")
+    monkeypatch.setattr("anaphora.surfaces.cli.conversation.tracker", pressing)
+    words = ["--home", str(home), "conversation", "import", str(chat)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 130
+    assert f"{len(SMALL)} turns are kept" in done.output
+    assert "anaphora reindex finishes their vectors" in done.output
+    monkeypatch.undo()
+    monkeypatch.setenv("ANAPHORA_EMBEDDER", "hashing")
+    assert CliRunner().invoke(app, ["--home", str(home), "reindex"]).exit_code == 0
+    stats = json.loads(CliRunner().invoke(app, ["--home", str(home), "stats", "--json"]).output)
+    assert (stats["turns"], stats["vectors"], stats["pending"]) == (len(SMALL), len(SMALL), 0)
+
+
+@pytest.mark.promise("cli.interrupted")
+def test_what_waits_for_vectors_names_the_command(cli: Cli, tmp_path: Path) -> None:
+    """Wherever vectors are to come, the command that makes them is named, and makes all of them."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Herons\n\nA heron stood in the river.\n")
+    with Memory.open(cli.home, embedder="hashing") as memory:
+        memory.conversations.append_user("c", "A heron stood in the river.")
+        memory.index_project(folder, embed=False)
+    for command in (("stats",), ("doctor",)):
+        assert "`anaphora reindex` makes them now" in cli(*command).out
+    assert cli("reindex").code == 0
+    found = cli("stats", "--json").data
+    assert (found["pending"], found["sections_pending"]) == (0, 0)
+    for command in (("stats",), ("doctor",)):
+        assert "reindex" not in cli(*command).out

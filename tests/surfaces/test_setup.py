@@ -260,11 +260,59 @@ def test_the_command_shows_asks_and_does(tmp_path: Path) -> None:
     args = json.loads((tmp_path / ".cursor/mcp.json").read_text())["mcpServers"]["anaphora"]["args"]
     assert args == ["--home", str(tmp_path / "memory"), "mcp"]
     again = run(tmp_path, "setup", "cursor", "--json")
-    assert json.loads(again.stdout) == {"client": "cursor", "made": False, "changes": []}
+    assert json.loads(again.stdout) == {
+        "client": "cursor",
+        "made": False,
+        "changes": [],
+        "refused": [],
+    }
     assert run(tmp_path, "setup", "cursor", "--undo", "--yes").returncode == 0
     assert not (tmp_path / ".cursor/mcp.json").exists()
     unknown = run(tmp_path, "setup", "emacs")
     assert (unknown.returncode, "claude-code" in unknown.stderr) == (2, True)
+
+
+COMMENTED = """{
+  // how it looks
+  "theme": "dark", /* "quoted" // and more */
+  "url": "http://example.org/*",
+}
+"""
+
+
+@pytest.mark.promise("setup.clients")
+def test_a_file_with_comments_is_shown_what_to_put_in_and_the_other_is_written(
+    tmp_path: Path,
+) -> None:
+    """The words shown are those that make the setup whole; the exit code says what was done."""
+    path = tmp_path / ".claude" / "settings.json"
+    path.parent.mkdir()
+    path.write_text(COMMENTED)
+    done = run(tmp_path, "setup", "claude-code", "--yes")
+    assert done.returncode == 5, done.stderr
+    assert path.read_text() == COMMENTED
+    assert "anaphora" in json.loads((tmp_path / ".claude.json").read_text())["mcpServers"]
+    assert "the rest is done" in done.stdout
+    told = json.loads(run(tmp_path, "setup", "claude-code", "--json").stdout)
+    (refused,) = told["refused"]
+    assert refused["path"] == str(path)
+    assert refused["by_hand"] in done.stdout
+    by_hand = json.loads(refused["by_hand"])
+    assert set(by_hand["hooks"]) == {"PreCompact", "SessionEnd"}
+    # Put in as it was shown, nothing is left to do.
+    inner = refused["by_hand"].strip().removeprefix("{").removesuffix("}").strip()
+    path.write_text(COMMENTED.replace('"theme"', f'{inner},\n  "theme"'))
+    whole = run(tmp_path, "setup", "claude-code", "--yes")
+    assert (whole.returncode, whole.stdout) == (0, "nothing to change\n")
+    undone = run(tmp_path, "setup", "claude-code", "--undo", "--yes")
+    assert undone.returncode == 5
+    assert "Take this out of it by hand" in undone.stdout
+    assert not (tmp_path / ".claude.json").exists()
+    # Where nothing else is to be written, nothing was done.
+    alone = tmp_path / ".cursor" / "mcp.json"
+    alone.parent.mkdir()
+    alone.write_text("{ // mine\n}")
+    assert run(tmp_path, "setup", "cursor", "--yes").returncode == 2
 
 
 def transcript(folder: Path, turns: int) -> Path:

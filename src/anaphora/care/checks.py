@@ -16,7 +16,7 @@ from anaphora.care.file_systems import file_systems
 from anaphora.care.lanes import counted
 from anaphora.config import Settings
 from anaphora.errors import AnaphoraError, MissingExtra, NoKeyringError
-from anaphora.values import Check, Stats
+from anaphora.values import FINISH_VECTORS, Check, Stats
 
 if TYPE_CHECKING:
     from anaphora.care.namespaces import Lane
@@ -174,7 +174,7 @@ def _index(index: TurnIndex) -> Iterator[Check]:
     seen = index.check()
     detail = (
         f"{seen.turns:,} turns, {seen.vectors:,} vectors, {seen.pending:,} to come, "
-        f"{seen.size / 1e6:.1f} MB"
+        f"{seen.size / 1e6:.1f} MB" + (f"; {FINISH_VECTORS}" if seen.pending else "")
     )
     yield Check("index", ok=not seen.problems and not seen.failed, detail=detail)
     for problem in [*seen.problems, *map(str, followed.degraded)]:

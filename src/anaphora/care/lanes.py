@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from anaphora.errors import AnaphoraError
 from anaphora.store.threads.store import ConversationStore
-from anaphora.values import Check
+from anaphora.values import FINISH_VECTORS, Check
 
 if TYPE_CHECKING:
     from anaphora.care.namespaces import Lane
@@ -133,7 +133,7 @@ def repair_sections(sections: SectionIndex, fill_vectors: Callable[[], object]) 
 def _projects(lane: Lane, counts: LaneCounts) -> Iterator[Check]:
     detail = f"{counts.projects:,} projects, {counts.files:,} files, {counts.sections:,} sections"
     if counts.sections_pending:
-        detail += f", {counts.sections_pending:,} vectors to come"
+        detail += f", {counts.sections_pending:,} vectors to come ({FINISH_VECTORS})"
     yield Check("projects", ok=True, detail=detail)
     for row in lane.projects.rows():
         # On a server the folder may well be another machine's: that is nobody's fault.
@@ -176,6 +176,8 @@ def _sections(sections: Callable[[], SectionIndex]) -> Check:
         f"{seen.known:,} sections and notes, words of {seen.on_disk:,} on disk and of "
         f"{seen.in_memory:,} in memory, {seen.pending:,} without a vector"
     )
+    if seen.pending:
+        detail += f" ({FINISH_VECTORS})"
     if seen.problem is not None:
         detail += f"; {seen.problem}; truth answers, and `doctor --repair` makes it again"
     return Check("section index", ok=seen.problem is None, detail=detail)

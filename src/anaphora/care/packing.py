@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from anaphora.errors import DamagedBackup, StoreError
-from anaphora.store.disk import translate
+from anaphora.store.disk import open_regular, translate
 
 __all__ = ["MANIFEST", "Packer", "Unpacker", "opened"]
 
@@ -28,6 +28,10 @@ _LEVEL = 3
 _ENCRYPTED = 0x1
 _FIRST = (1980, 1, 1, 0, 0, 0)
 _LAST = (2107, 12, 31, 23, 59, 58)
+# Ours are of these kinds; the library unpacks a block of the others at once, however large.
+_KINDS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# A home of a million threads has one of some 200 MB, stored as it is.
+_MOST_MANIFEST = 64 << 20
 # What the zip format itself can be wrong about, in the words of its library.
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError)
 
@@ -96,7 +100,8 @@ class Unpacker:
     def __init__(self, path: Path, file: zipfile.ZipFile) -> None:
         self._path = path
         self._zip = file
-        if any(info.flag_bits & _ENCRYPTED for info in file.infolist()):
+        infos = file.infolist()
+        if any(i.flag_bits & _ENCRYPTED or i.compress_type not in _KINDS for i in infos):
             raise DamagedBackup("read", path, "it is no zip file that we write")
         self.manifest = self._read_manifest()
         names = file.namelist()
@@ -115,17 +120,22 @@ class Unpacker:
         That is known only at its end: nothing that was written may be used before.
         """
         digest, size = hashlib.sha256(), 0
+        said = self.members[name]
         with self._zip.open(name) as source:
-            while chunk := source.read(_CHUNK):
+            # What goes on behind its size is another one: no disk is filled to find that out.
+            while size <= said["bytes"] and (chunk := source.read(_CHUNK)):
                 digest.update(chunk)
                 size += len(chunk)
                 write(chunk)
-        said = self.members[name]
         if (digest.hexdigest(), size) != (said["sha256"], said["bytes"]):
             raise DamagedBackup("read", self._path, f"{name} is not what was backed up")
 
     def _read_manifest(self) -> dict[str, Any]:
         try:
+            info = self._zip.getinfo(MANIFEST)
+            # Ours is stored as it is: one that was packed may be of any size.
+            if info.file_size > max(_MOST_MANIFEST, info.compress_size):
+                raise ValueError("a manifest that is packed")
             found = json.loads(self._zip.read(MANIFEST))
             members = found["members"]
             sane = all(
@@ -146,7 +156,7 @@ class Unpacker:
 def opened(path: Path) -> Iterator[Unpacker]:
     """The backup at `path`. `DamagedBackup` for what is none, or not whole; `StoreError`."""
     try:
-        with zipfile.ZipFile(path) as file:
+        with open_regular(path) as raw, zipfile.ZipFile(raw) as file:
             yield Unpacker(path, file)
     except _BROKEN as error:
         raise DamagedBackup("read", path, f"it is no whole zip file ({error})") from error

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from anaphora.care.cleaning import cleaned
 from anaphora.care.lines import (
     event_from,
     memory_from,
@@ -176,7 +177,8 @@ def _read(number: int, found: Mapping[str, Any]) -> _NoteIn:
     if not isinstance(listed, list):
         raise ValueError('"events" is no list')
     events = tuple(event_from(record.id, one) for one in listed)
-    return _NoteIn(number, kind, Incoming(record, events), text_in(found, "project_name"))
+    item = cleaned(Incoming(record, events))
+    return _NoteIn(number, kind, item, text_in(found, "project_name"))
 
 
 def _under(item: Incoming, project: str | None) -> Incoming:

@@ -31,6 +31,7 @@ __all__ = ["dump", "load"]
 
 FOLDER = "tables/"
 _SUFFIX = ".jsonl"
+_MOST_LINE = 1 << 30
 _AT_ONCE = 1_000
 
 
@@ -144,14 +145,20 @@ def _fill(connection: Connection, unpacker: Unpacker, name: str) -> None:
 
 
 def lines_to(take: Callable[[bytes], object]) -> Callable[[bytes], None]:
-    """A writer of bytes that calls `take` with every whole line."""
-    rest = b""
+    """A writer of bytes that calls `take` with every whole line.
+
+    `DamagedBackup` for a line that is longer than any row is: it would be held whole.
+    """
+    rest = bytearray()
 
     def write(data: bytes) -> None:
-        nonlocal rest
-        *lines, rest = (rest + data).split(b"\n")
+        *lines, last = data.split(b"\n")
         for line in lines:
-            take(line)
+            take(bytes(rest + line))
+            rest.clear()
+        rest.extend(last)
+        if len(rest) > _MOST_LINE:
+            raise DamagedBackup("read", FOLDER, f"a row of more than {_MOST_LINE:,} bytes")
 
     return write
 

@@ -22,6 +22,7 @@ from anaphora.care.namespaces import Lane, Parts, snapshot
 from anaphora.care.project_notes import project_note_line
 from anaphora.errors import EncryptionError, InvalidInput, NotFound
 from anaphora.memory_values import MemoryRecord
+from anaphora.store.disk import open_regular
 from anaphora.store.hashing import turn_hash
 from anaphora.store.records.mending import unreadable_records
 from anaphora.store.records.rows import STANDS_ALONE
@@ -101,10 +102,10 @@ def _written(
 def is_export(path: str | os.PathLike[str]) -> bool:
     """Whether the file at `path` begins as an export does. Nothing is raised: another may read it.
 
-    A folder, or a file that cannot be opened, is none.
+    A folder, a pipe, or a file that cannot be opened, is none.
     """
     try:
-        with Path(path).open("rb") as file:
+        with open_regular(Path(path)) as file:
             return from_line(file.readline(1 << 20)).get("anaphora") == "export"
     except (OSError, ValueError):
         return False

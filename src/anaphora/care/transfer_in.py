@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from anaphora.care.cleaning import cleaned
 from anaphora.care.deep_lines import GapsIn, OriginsIn
 from anaphora.care.lines import event_from, from_line, link_from, memory_from, string
 from anaphora.care.merging import Incoming, Merger
@@ -23,7 +24,8 @@ from anaphora.care.project_notes import ProjectNotesIn, other_kinds
 from anaphora.care.threads_in import RowsIn, ThreadsIn
 from anaphora.care.transfer import FORMAT
 from anaphora.errors import CorruptThread, StoreError, UnknownFormat
-from anaphora.store.disk import translate
+from anaphora.intake.importers.bounds import Problems, shortened
+from anaphora.store.disk import open_regular, translate
 from anaphora.store.records.rows import RecordLink
 from anaphora.store.threads.gotime import read_time
 from anaphora.store.threads.ids import check_id
@@ -36,6 +38,10 @@ Progress = Callable[[str, int, int], None]
 _BATCH = 256
 # Wrong in the file or in what it says; anything else is trouble with this home.
 _WRONG = (ValueError, TypeError, CorruptThread)
+# Bytes: no turn and no memory is longer, and one line never takes all of a machine's memory.
+_MOST_LINE = 128 << 20
+_MOST_PROBLEMS = 10_000
+_CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,21 +88,28 @@ def import_export(
     path = Path(source).expanduser().absolute()
     run = _Run(parts, path, check_id(namespace) if namespace is not None else None, again)
     try:
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            run.begin(file.readline())
-            done = file.tell()
-            for line in file:
-                done += len(line)
+        with open_regular(path) as file:
+            size = path.stat().st_size
+            run.begin(file.readline(_MOST_LINE))
+            for line in _lines(file):
                 run.take(line)
                 if progress is not None and run.number % _BATCH == 0:
-                    progress(path.name, done, size)
+                    progress(path.name, file.tell(), size)
     except OSError as error:
         raise translate(error, "read", path) from error
     report = run.end()
     if progress is not None:
         progress(path.name, size, size)
     return report
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes | None]:
+    """Each line; None for one that is longer than any line may be, which is never held."""
+    while line := file.readline(_MOST_LINE):
+        rest = b"" if line.endswith(b"\n") else file.readline(_CHUNK)
+        yield None if rest else line
+        while rest and not rest.endswith(b"\n"):
+            rest = file.readline(_CHUNK)
 
 
 class _Run:
@@ -108,7 +121,7 @@ class _Run:
         self._into = into
         self._again = again
         self._counts: Counter[str] = Counter()
-        self._problems: list[ImportProblem] = []
+        self._problems = Problems(_MOST_PROBLEMS)
         self._renamed: dict[str, str] = {}
         self._places: dict[str, _Place] = {}
         self._thread: dict[str, Any] | None = None
@@ -132,9 +145,12 @@ class _Run:
             reason = f"its format {head.get('version')} is newer than this program"
             raise StoreError("read", self._path, reason)
 
-    def take(self, line: bytes) -> None:
-        """Read another line, and do what can be done by now."""
+    def take(self, line: bytes | None) -> None:
+        """Read another line, and do what can be done by now; None for one that is too long."""
         self.number += 1
+        if line is None:
+            self._problem(self.number, f"longer than {_MOST_LINE:,} bytes; it was left out")
+            return
         try:
             found = from_line(line)
             kind = string(found, "kind")
@@ -149,6 +165,8 @@ class _Run:
             _KINDS[kind](self, found)
         except RecursionError:
             self._problem(self.number, "it is nested too deeply")
+        except MemoryError:
+            self._problem(self.number, "there is not memory enough for it")
         except _WRONG as error:
             self._problem(self.number, str(error))
 
@@ -183,7 +201,7 @@ class _Run:
             memories_known=self._counts["known"],
             forgotten=self._counts["forgotten"],
             renamed=dict(self._renamed),
-            problems=tuple(self._problems),
+            problems=self._problems.all(),
             notes_added=self._counts["notes added"],
             notes_changed=self._counts["notes changed"],
             notes_known=self._counts["notes known"],
@@ -221,7 +239,7 @@ class _Run:
             raise ValueError('"events" is no list')
         events = tuple(event_from(record.id, one) for one in listed)
         item = Incoming(record, events, found.get("stands_alone") is True)
-        self._memories.append((self.number, item))
+        self._memories.append((self.number, cleaned(item)))
 
     def _take_link(self, found: dict[str, Any]) -> None:
         self._links.append((self.number, link_from(found)))
@@ -316,7 +334,7 @@ class _Run:
         return self._places[namespace]
 
     def _problem(self, number: int, reason: str) -> None:
-        self._problems.append(ImportProblem(str(self._path), f"line {number}", reason))
+        self._problems.take(ImportProblem(str(self._path), f"line {number}", shortened(reason)))
 
 
 _KINDS: Mapping[str, Callable[[_Run, dict[str, Any]], None]] = {

@@ -128,6 +128,7 @@ def without_secrets(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
         else "".join(clean(part) or "" for part in _SEPARATORS.split(clean(new.path) or "")),
         category=clean(new.category),
         source=clean(new.source),
+        conversation_id=clean(new.conversation_id),
     )
     return cleaned, tuple(dict.fromkeys(kinds))
 

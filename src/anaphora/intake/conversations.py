@@ -19,6 +19,7 @@ from typing import TypeAlias
 from anaphora.errors import CorruptThread, InvalidInput
 from anaphora.intake.importers import Part, parts
 from anaphora.intake.importers.base import Imported
+from anaphora.intake.importers.bounds import BOUNDS, Bounds, Problems, shortened
 from anaphora.intake.strands import Plan, plan
 from anaphora.store.disk import translate
 from anaphora.store.threads.conversations import Conversations
@@ -35,6 +36,8 @@ from anaphora.values import (
 __all__ = ["import_conversations"]
 
 Progress: TypeAlias = Callable[[str, int, int], None]
+# Of all files together: a folder may have any number of them.
+_MOST_PROBLEMS = 10_000
 Source: TypeAlias = str | os.PathLike[str] | ImportedConversation
 
 
@@ -46,19 +49,20 @@ def import_conversations(
     format: str | None = None,  # noqa: A002 - the word that users know
     again: bool = False,
     progress: Progress | None = None,
+    bounds: Bounds = BOUNDS,
 ) -> ImportReport:
     """Import files, directories, zip files, or conversations that were read already.
 
-    `store` must have been opened with `sidecar`. What is malformed is in `problems`, the rest
-    goes in. Turns that were redacted or deleted here stay out, unless `again`. `progress` is
-    called with a file's name, the bytes of it that were read, and its size.
+    `store` must have been opened with `sidecar`. What is malformed or beyond `bounds` is in
+    `problems`, the rest goes in. Turns that were redacted or deleted here stay out, unless
+    `again`. `progress` is called with a file's name, the bytes of it that were read, and its size.
 
     Raises UnknownFormat or InvalidInput before anything is written, when a path or format that
     was named cannot be used; StoreError and its kinds when the store cannot write: what was
     written until then stays, and importing again goes on from there.
     """
     run = _Import(store, sidecar, again)
-    for part in chain.from_iterable(_parts(sources, format)):
+    for part in chain.from_iterable(_parts(sources, format, bounds)):
         for item in part.items:
             run.take(item)
             if progress is not None and isinstance(item, ImportedConversation):
@@ -69,7 +73,11 @@ def import_conversations(
     return run.report()
 
 
-def _parts(sources: Iterable[Source], format: str | None) -> list[Iterator[Part]]:  # noqa: A002
+def _parts(
+    sources: Iterable[Source],
+    format: str | None,  # noqa: A002 - as above
+    bounds: Bounds,
+) -> list[Iterator[Part]]:
     """Every named path is looked at before the first is imported."""
     result: list[Iterator[Part]] = []
     given: list[ImportedConversation] = []
@@ -77,7 +85,7 @@ def _parts(sources: Iterable[Source], format: str | None) -> list[Iterator[Part]
         if isinstance(source, ImportedConversation):
             given.append(source)
         else:
-            result.append(parts(Path(source), format))
+            result.append(parts(Path(source), format, bounds))
     if given:
         result.append(iter([_given(given)]))
     return result
@@ -106,14 +114,14 @@ class _Import:
         self._server = store if isinstance(store, SqlConversationStore) else None
         self._counts: Counter[str] = Counter()
         self._left_out: Counter[str] = Counter()
-        self._problems: list[ImportProblem] = []
+        self._problems = Problems(_MOST_PROBLEMS)
         self._chats: set[tuple[str, str]] = set()
         self._threads: dict[str, None] = {}
 
     def take(self, item: Imported) -> None:
         """Keep a conversation, or note a problem."""
         if isinstance(item, ImportProblem):
-            self._problems.append(item)
+            self._problems.take(item)
             return
         self._left_out.update(item.left_out)
         if not item.turns:
@@ -124,8 +132,10 @@ class _Import:
                 self._keep(item)
         except (CorruptThread, InvalidInput) as error:
             # This conversation's own trouble; what the disk refuses would meet the next one too.
-            self._problems.append(
-                ImportProblem(f"{item.source} {item.key}", item.conversation_id, str(error))
+            self._problems.take(
+                ImportProblem(
+                    shortened(f"{item.source} {item.key}"), item.conversation_id, str(error)
+                )
             )
 
     def report(self) -> ImportReport:
@@ -136,7 +146,7 @@ class _Import:
             forgotten=self._counts["forgotten"],
             branches=self._counts["branches"],
             left_out=dict(self._left_out),
-            problems=tuple(self._problems),
+            problems=self._problems.all(),
             conversation_ids=tuple(self._threads),
         )
 
@@ -197,9 +207,9 @@ class _Import:
             self._counts["added"] += len(written)
             if len(written) < len(turns):
                 lost = len(turns) - len(written)
-                self._problems.append(
+                self._problems.take(
                     ImportProblem(
-                        f"{item.source} {item.key}",
+                        shortened(f"{item.source} {item.key}"),
                         thread_id,
                         f"the store did not keep {lost} turns",
                     )

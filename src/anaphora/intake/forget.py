@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from anaphora.store.records.store import Records
     from anaphora.store.records.work import RecordWork
 
-__all__ = ["Derived", "FindTurns", "Forget", "HasTurn", "OnGone"]
+__all__ = ["Derived", "Forget", "HasTurn", "OnGone", "Survivors", "named"]
 
-FindTurns = Callable[[str], Iterable[tuple[str, int]]]
-"""The turns (conversation id, index) of this namespace that hold these words."""
+Survivors = Callable[[Sequence[str]], Iterable[SurvivingSource]]
+"""What in this namespace still holds these words, or what tells who they were about."""
 HasTurn = Callable[[str, int], bool]
 """Whether a conversation still has its turn at an index."""
 
@@ -35,6 +35,7 @@ OnGone = Callable[["RecordWork", "Gone", bool], None]
 """Told in the change under way what is gone, and whether softly."""
 
 _PAGE = 512
+_NAMED = 100
 
 
 class Forget:
@@ -45,14 +46,14 @@ class Forget:
         records: Records,
         *,
         clock: Callable[[], datetime],
-        find_turns: FindTurns,
+        survivors: Survivors,
         has_turn: HasTurn,
         derived: Derived | None = None,
         on_gone: OnGone | None = None,
     ) -> None:
         self._records = records
         self._clock = clock
-        self._find_turns = find_turns
+        self._survivors = survivors
         self._has_turn = has_turn
         self._derived = derived
         self._on_gone = on_gone
@@ -84,18 +85,16 @@ class Forget:
             if self._on_gone is not None:
                 # In the same transaction: nothing may die between the two.
                 self._on_gone(work, gone, soft)
-        surviving = [] if soft else list(self._surviving(gone))
-        return Forgotten(len(gone.ids), tuple(dict.fromkeys(surviving)), gone.ids)
+        return named(gone, () if soft else self._surviving(gone))
 
     def _for_good(self, work: RecordWork, wanted: list[str]) -> Gone:
-        from anaphora.store.records.forgetting import Gone, forget_for_good
+        from anaphora.store.records.forgetting import forget_for_good
 
         gone = forget_for_good(work, wanted)
         more = [] if self._derived is None else list(self._derived(work, gone.ids))
         if not more:
             return gone
-        rest = forget_for_good(work, more)
-        return Gone(gone.ids + rest.ids, gone.texts + rest.texts, gone.turns + rest.turns)
+        return gone.and_more(forget_for_good(work, more))
 
     def _matching(self, keep: Filter) -> list[str]:
         found: list[str] = []
@@ -117,11 +116,16 @@ class Forget:
         for text in gone.texts:
             for record_id in self._records.with_text(text):
                 yield SurvivingSource("memory", record_id)
-            for conversation_id, index in self._find_turns(text):
-                yield SurvivingSource("turn", conversation_id, index)
         for conversation_id, index in gone.turns:
             if self._has_turn(conversation_id, index):
                 yield SurvivingSource("turn", conversation_id, index)
+        yield from self._survivors((*gone.texts, *gone.payloads))
+
+
+def named(gone: Gone, surviving: Iterable[SurvivingSource]) -> Forgotten:
+    """What was done: the first of what survives by name, the rest as a number."""
+    found = tuple(dict.fromkeys(surviving))
+    return Forgotten(len(gone.ids), found[:_NAMED], gone.ids, max(0, len(found) - _NAMED))
 
 
 def _one_of(record_id: str | None, filters: Mapping[str, Any] | None) -> Filter:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from anaphora.context_values import NOTE_KINDS, DiaryEntry, NoteKind, Observation
 from anaphora.errors import EmbeddingError, InvalidInput, NotFound
 from anaphora.intake.checking import checked, without_secrets
-from anaphora.memory_values import Forgotten, NewMemory
+from anaphora.memory_values import NewMemory
 from anaphora.store.projects.notes import (
     NoteRecordKind,
     NoteRow,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from anaphora.store.projects.graph import Graph
     from anaphora.store.projects.notes import Notes
     from anaphora.store.projects.store import Projects
+    from anaphora.store.records.forgetting import Gone
     from anaphora.store.records.vectors import Owner
 
 __all__ = ["NoteTaking"]
@@ -109,13 +110,13 @@ class NoteTaking:
         row, redacted = self._keep("diary", "note", new)
         return diary_of(row, redacted)
 
-    def forget(self, note_id: str, *, soft: bool = False) -> Forgotten:
+    def forget(self, note_id: str, *, soft: bool = False) -> Gone:
         """Forget a note with what it superseded; an id that is no note's forgets nothing."""
-        from anaphora.store.records.forgetting import forget_for_good, forget_softly
+        from anaphora.store.records.forgetting import Gone, forget_for_good, forget_softly
 
         kind = next((row.kind for row in self._notes.many([note_id]).values()), None)
         if kind is None:
-            return Forgotten(0)
+            return Gone()
         with self._notes.change(kind) as work:
             gone = (
                 forget_softly(work, [note_id], self._clock())
@@ -129,7 +130,7 @@ class NoteTaking:
             from anaphora.store.sql.scrub import scrub
 
             scrub(self._notes.truth)
-        return Forgotten(len(gone.ids), ids=gone.ids)
+        return gone
 
     def came_in(self, note_ids: Iterable[str]) -> None:
         """Link notes that came from another home; what was past there is past in the graph too."""

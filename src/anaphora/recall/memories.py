@@ -22,7 +22,7 @@ from anaphora.recall.question import read_of
 from anaphora.store.filters import Filter, parse
 from anaphora.store.records.rows import to_micros
 from anaphora.text import query_terms
-from anaphora.values import Degraded, Recall, RecallMode
+from anaphora.values import FINISH_VECTORS, Degraded, Recall, RecallMode
 
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
@@ -97,7 +97,7 @@ class MemoryRecall:
         degraded.extend(found.degraded)
         if found.pending:
             reason = f"{found.pending} memories have no vector yet: words alone can find them"
-            degraded.append(Degraded("embeddings", reason))
+            degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
         work = _Answer(self, wanted, hybrid=not _is_bare(mode, wanted))
         hits = work.hits(found, top_k, -math.inf if min_score is None else min_score)
         if damaged := self.records.unreadable():

@@ -7,9 +7,11 @@ says it in our own words. Nothing here knows what a thread is.
 from __future__ import annotations
 
 import errno
+import io
 import itertools
 import os
 import re
+import stat
 import sys
 import time
 from collections.abc import Callable
@@ -26,6 +28,8 @@ __all__ = [
     "copy_start",
     "identity_of",
     "make_directory",
+    "open_regular",
+    "refuse_irregular",
     "replace_file",
     "set_aside",
     "sync",
@@ -45,6 +49,13 @@ class FileChanged(OSError):
     """Another program put other bytes in the place of a file while it was being replaced."""
 
 
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
 _READ_ONLY = frozenset((errno.EROFS, errno.EACCES, errno.EPERM))
 # EFBIG is how a limit on file sizes says that no room is left.
 _FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
@@ -97,6 +108,36 @@ def sync_directory(directory: Path) -> None:
         sync(handle)
     finally:
         os.close(handle)
+
+
+def refuse_irregular(status: os.stat_result) -> None:
+    """Raise OSError for what is no regular file: its reader might wait, or read, for ever."""
+    if not stat.S_ISREG(status.st_mode):
+        kind = next((name for is_a, name in _KINDS if is_a(status.st_mode)), "something else")
+        raise OSError(errno.EINVAL, f"it is {kind}, no regular file")
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file of others for reading; links are followed. OSError for what is no regular file.
+
+    One that says it is empty is read as empty: so do those of /proc, some of which never end.
+    """
+    # Opening some devices does something; the second look is at what was opened.
+    refuse_irregular(path.stat())
+    flags = os.O_RDONLY
+    for name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
+        flags |= getattr(os, name, 0)
+    file = os.fdopen(os.open(path, flags), "rb")
+    try:
+        status = os.fstat(file.fileno())
+        refuse_irregular(status)
+    except OSError:
+        file.close()
+        raise
+    if status.st_size:
+        return file
+    file.close()
+    return io.BytesIO()
 
 
 def make_directory(directory: Path) -> None:

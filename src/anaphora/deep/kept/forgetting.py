@@ -7,7 +7,7 @@ never touches a thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from anaphora.deep.evidence.origins import from_memories, from_turns, turn_hash
@@ -15,9 +15,11 @@ from anaphora.deep.evidence.scoped import MEMORY
 from anaphora.deep.evidence.watched import Seen
 from anaphora.deep.kept.traces import Traces
 from anaphora.deep.reading import folded, question_form
+from anaphora.memory_values import SurvivingSource
 from anaphora.store.readable import DAMAGE, parsed
 
 if TYPE_CHECKING:
+    from anaphora.recall.marks import Mark
     from anaphora.store.deep_rows import DeepRows, DeepWork, Row
     from anaphora.store.records.forgetting import Gone
     from anaphora.store.records.store import Records
@@ -72,6 +74,14 @@ class DeepForgetting:
         Traces.drop(deep, lambda seen: bool(seen.memories & ids))
         self._drop_bodies(deep, texts)
         _drop_gaps(deep, {MEMORY + one for one in ids}, texts)
+
+    def holding(self, marks: Sequence[Mark]) -> Iterator[SurvivingSource]:
+        """Open questions and traces that hold one of these marks."""
+        for table, columns in (("gap", ("question", "details")), ("trace", ("question", "body"))):
+            for row in self._rows.find(table):
+                said = "\n".join(str(row[column]) for column in columns if row[column])
+                if any(mark.held_by(said) for mark in marks):
+                    yield SurvivingSource(table, row[f"{table}_id"])
 
     def words_gone(self, conversation_id: str) -> None:
         """A conversation was deleted, or words of it were redacted."""

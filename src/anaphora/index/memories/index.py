@@ -175,6 +175,16 @@ class MemoryIndex:
         """Up to `limit` memories by meaning and as many by words, of those that may be shown."""
         return self._answer(lambda: self._state.candidates(wanted, self._seq))
 
+    def matching(self, terms: Sequence[str], limit: int) -> tuple[str, ...]:
+        """The ids of memories that hold any of the terms, past ones too: the best of them."""
+
+        def find() -> tuple[str, ...]:
+            state = self._state
+            found, _, _ = state.words.best(state.words.weights(terms), limit)
+            return tuple(state.rows.ids[row] for row in found.tolist())
+
+        return self._answer(find)
+
     def excluded(self, wanted: Wanted) -> Candidates:
         """The candidates there would be if all might be shown, each with why it may not."""
         return self._answer(lambda: self._state.excluded(wanted))

@@ -30,7 +30,7 @@ from anaphora.index.turns.view import TurnView
 from anaphora.rank.table import TurnTable
 from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.threads.sql_store import SqlConversationStore
-from anaphora.values import Degraded
+from anaphora.values import FINISH_VECTORS, Degraded
 
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
@@ -332,7 +332,9 @@ class TurnIndex:
         if self._outage is not None:
             parts.append(Degraded("vectors", str(self._outage)))
         elif pending:
-            parts.append(Degraded("vectors", f"{pending} texts have no vector yet"))
+            parts.append(
+                Degraded("vectors", f"{pending} texts have no vector yet; {FINISH_VECTORS}")
+            )
         if failed:
             reason = next(iter(self._core.state.failures.values()))[1]
             parts.append(Degraded("vectors", f"{failed} texts could not be embedded: {reason}"))

@@ -7,6 +7,7 @@ and, for what cannot be read, `ImportProblem`s with their place. Nothing is writ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,11 +23,24 @@ from anaphora.intake.importers import (
     sharegpt,
 )
 from anaphora.intake.importers.base import Format, Imported, ImportFile, Sample
-from anaphora.intake.importers.finding import UNREADABLE, find, is_zip
+from anaphora.intake.importers.bounds import BOUNDS, Bounds, Problems
+from anaphora.intake.importers.finding import UNREADABLE, find, is_zip, why
 from anaphora.intake.importers.json_records import sample
 from anaphora.values import ImportProblem
 
-__all__ = ["FORMATS", "Part", "detect", "parts", "read"]
+__all__ = ["FORMATS", "RECOGNISED", "UNKNOWN", "Part", "detect", "parts", "read"]
+
+UNKNOWN = "no importer recognises this file"
+"""How the problem of a file begins that is none of `RECOGNISED`."""
+RECOGNISED = (
+    "Recognised are exports of ChatGPT and Claude.ai (the zip, or conversations.json in it), "
+    "transcripts of Claude Code and Codex, ShareGPT, threads of Neo, what `anaphora export` wrote, "
+    "and the data sets REALTALK, LoCoMo and LongMemEval. Anything else as JSON Lines, one message "
+    "a line:\n"
+    '{"role": "user", "text": "Which port is staging on?", "ts": "2026-03-02T09:00:00Z"}\n'
+    '{"role": "assistant", "text": "5433.", "ts": "2026-03-02T09:00:05Z"}'
+)
+"""What can be imported, for people whose file is none of it."""
 
 
 def _dataset(name: str) -> Format:
@@ -36,7 +50,7 @@ def _dataset(name: str) -> Format:
         return whole and datasets.detect(values[0]) == name
 
     def read_file(file: ImportFile) -> Iterator[Imported]:
-        return datasets.read(file.path, name)
+        return datasets.read(file.path, name, file.bounds)
 
     return Format(name, recognise, read_file)
 
@@ -73,20 +87,23 @@ def detect(path: Path | str) -> str:
     Raises UnknownFormat when there is none, InvalidInput when there is no such path.
     """
     reason = "no conversations in it that an importer knows"
-    for found in find(_existing(path)):
-        if isinstance(found, ImportProblem):
-            reason = f"{found.place}: {found.reason}"
-            continue
-        form, why = _recognise(found)
-        if form is not None:
-            return form.name
-        reason = why
+    with closing(find(_existing(path))) as files:
+        for found in files:
+            if isinstance(found, ImportProblem):
+                reason = f"{found.place}: {found.reason}"
+                continue
+            form, reason = _recognise(found)
+            if form is not None:
+                return form.name
+    if reason.startswith(UNKNOWN):
+        reason += f".\n{RECOGNISED}\n"
     raise UnknownFormat("path", str(path), reason)
 
 
 def read(
     path: Path | str,
     format: str | None = None,  # noqa: A002 - the word that users know
+    bounds: Bounds = BOUNDS,
 ) -> Iterator[Imported]:
     """Every conversation under a path, and what could not be read, in the order of the files.
 
@@ -94,15 +111,16 @@ def read(
     recognises or a format that does not exist, InvalidInput for a path that does not exist.
     Files in a directory or zip file that are not recognised become problems.
     """
-    given = parts(path, format)
+    given = parts(path, format, bounds)
     return (item for part in given for item in part.items)
 
 
 def parts(
     path: Path | str,
     format: str | None = None,  # noqa: A002 - as above
+    bounds: Bounds = BOUNDS,
 ) -> Iterator[Part]:
-    """The same, file by file. Raises as `read` does."""
+    """The same, file by file: each is to be read before the next is asked for. Raises as `read`."""
     place = _existing(path)
     if format is not None and format not in FORMATS:
         raise UnknownFormat(
@@ -110,10 +128,10 @@ def parts(
         )
     if format is not None and format in datasets.FORMATS:
         # A data set's folder is one thing: its reader knows which file is what.
-        return iter([Part(place.name, datasets.read(place, format), lambda: (0, 0))])
+        return iter([Part(place.name, datasets.read(place, format, bounds), lambda: (0, 0))])
     if format is None and not place.is_dir() and not is_zip(place):
         detect(place)
-    return (_part(found, format) for found in find(place))
+    return (_part(found, format) for found in find(place, bounds))
 
 
 def _part(found: ImportFile | ImportProblem, format: str | None) -> Part:  # noqa: A002 - as above
@@ -124,6 +142,14 @@ def _part(found: ImportFile | ImportProblem, format: str | None) -> Part:  # noq
 
 
 def _items(file: ImportFile, form: Format | None) -> Iterator[Imported]:
+    problems = Problems(file.bounds.problems)
+    for item in _read(file, form):
+        if not isinstance(item, ImportProblem) or problems.take(item):
+            yield item
+    yield from problems.rest()
+
+
+def _read(file: ImportFile, form: Format | None) -> Iterator[Imported]:
     try:
         reason = ""
         if form is None:
@@ -133,7 +159,7 @@ def _items(file: ImportFile, form: Format | None) -> Iterator[Imported]:
             return
         yield from form.read(file)
     except UNREADABLE as error:
-        yield file.problem("file", str(error) or type(error).__name__)
+        yield file.problem("file", why(error))
 
 
 def _recognise(file: ImportFile) -> tuple[Format | None, str]:
@@ -141,11 +167,11 @@ def _recognise(file: ImportFile) -> tuple[Format | None, str]:
     try:
         beginning = sample(file)
     except UNREADABLE as error:
-        return None, str(error) or type(error).__name__
+        return None, why(error)
     for form in _ALL:
         if form.detect(_for(form, beginning)):
             return form, ""
-    reason = "no importer recognises this file"
+    reason = UNKNOWN
     if beginning.problem is not None:
         reason += f" ({beginning.problem.place}: {beginning.problem.reason})"
     return None, reason

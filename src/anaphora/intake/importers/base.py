@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeAlias, cast
 
+from anaphora.intake.importers.bounds import BOUNDS, Bounds, shortened
+from anaphora.store.disk import open_regular, refuse_irregular
 from anaphora.values import ImportedConversation, ImportProblem
 
 __all__ = [
@@ -40,49 +42,60 @@ class Malformed(ValueError):
 
 
 class ImportFile:
-    """One file to import: a path, or a `member` of the zip file at that path.
+    """One file to import: a path, or a member of the zip file at that path, opened by the caller.
 
     `label` is how problems name it, `name` and `stem` its own name without folders, `modified`
-    an aware time, `size` bytes. `consumed` counts the bytes read by the last `open`.
+    an aware time, `size` bytes. `consumed` counts the bytes read by the last `open`, `held` what
+    drafts hold of it, in characters. What is no regular file (a pipe, a device) raises OSError.
     """
 
-    def __init__(self, path: Path, member: str | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        member: zipfile.ZipInfo | None = None,
+        archive: zipfile.ZipFile | None = None,
+        bounds: Bounds = BOUNDS,
+    ) -> None:
         self.path = path
         self.member = member
-        self.label = f"{path}/{member}" if member else str(path)
-        self.name = member.rsplit("/", 1)[-1] if member else path.name
+        self.bounds = bounds
+        self._archive = archive
+        name = member.filename if member is not None else path.name
+        self.label = f"{path}/{name}" if member is not None else str(path)
+        self.name = name.rsplit("/", 1)[-1]
         self.stem = Path(self.name).stem
         self.consumed = 0
+        self.held = 0
         self.modified, self.size = self._stat()
 
     def problem(self, place: str, reason: str) -> ImportProblem:
         """A problem of this file."""
-        return ImportProblem(self.label, place, reason)
+        return ImportProblem(self.label, shortened(place), shortened(reason))
 
     @contextmanager
     def open(self) -> Iterator[io.BufferedReader]:
         """The file's bytes, from the start; counts what is read of them."""
         self.consumed = 0
-        if self.member is None:
-            with self.path.open("rb") as raw:
-                yield io.BufferedReader(_Counting(raw, self), 1 << 18)
-            return
-        with zipfile.ZipFile(self.path) as archive, archive.open(self.member) as packed:
-            yield io.BufferedReader(_Counting(cast("BinaryIO", packed), self), 1 << 18)
+        with self._raw() as raw:
+            yield io.BufferedReader(_Counting(raw, self), 1 << 18)
+
+    def _raw(self) -> BinaryIO:
+        if self._archive is None or self.member is None:
+            return open_regular(self.path)
+        return cast("BinaryIO", self._archive.open(self.member))
 
     def _stat(self) -> tuple[datetime, int]:
         stat = self.path.stat()
+        refuse_irregular(stat)
         modified = datetime.fromtimestamp(stat.st_mtime, UTC)
         if self.member is None:
             return modified, stat.st_size
-        with zipfile.ZipFile(self.path) as archive:
-            info = archive.getinfo(self.member)
         # Zip times have no zone; 1980 is what programs write that have no time to give.
-        if info.date_time[0] > _ZIP_EPOCH_YEAR:
+        if self.member.date_time[0] > _ZIP_EPOCH_YEAR:
             # They may also be no day of any month.
             with suppress(ValueError):
-                modified = datetime(*info.date_time, tzinfo=UTC)
-        return modified, info.file_size
+                modified = datetime(*self.member.date_time, tzinfo=UTC)
+        return modified, self.member.file_size
 
 
 class _Counting(io.RawIOBase):

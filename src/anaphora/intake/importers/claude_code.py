@@ -28,6 +28,7 @@ from anaphora.intake.importers.drafts import (
     TOOL_CALL,
     TOOL_OUTPUT,
     Draft,
+    check_room,
     mapping_at,
     text_at,
 )
@@ -99,6 +100,13 @@ def read(file: ImportFile) -> Iterator[Imported]:
                 _record(file, sessions, titles, record.value, record.place)
             except Malformed as error:
                 yield file.problem(record.place, str(error))
+            if file.held > file.bounds.characters:
+                yield from _results(sessions, titles)
+    yield from _results(sessions, titles)
+
+
+def _results(sessions: Mapping[str, _Session], titles: Mapping[str, str]) -> Iterator[Imported]:
+    """What the sessions hold; they may go on."""
     for key, session in sessions.items():
         named = (title for leaf, title in titles.items() if leaf == key or leaf in session.draft)
         session.draft.title = next(named, "")
@@ -123,6 +131,7 @@ def _record(
         return
     key = session_id if isinstance(session_id, str) and session_id else file.stem
     if key not in sessions:
+        check_room(file, len(sessions))
         sessions[key] = _Session(Draft(file, _SOURCE, key))
     session = sessions[key]
     if value.get("isSidechain") is True:
@@ -191,7 +200,7 @@ def _above(session: _Session, value: Mapping[str, object]) -> str | None:
 def _follow(session: _Session, value: Mapping[str, object]) -> None:
     """Remember under which prompt a record lies that is not kept."""
     uuid = value.get("uuid")
-    if not isinstance(uuid, str):
+    if not isinstance(uuid, str) or len(session.prompt_of) >= session.draft.file.bounds.messages:
         return
     lies_under = session.prompt_of.get(_above(session, value) or "")
     if lies_under is not None:

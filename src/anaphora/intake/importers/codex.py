@@ -22,6 +22,7 @@ from anaphora.intake.importers.drafts import (
     TOOL_CALL,
     TOOL_OUTPUT,
     Draft,
+    digest,
     mapping_at,
     text_at,
 )
@@ -83,6 +84,8 @@ def read(file: ImportFile) -> Iterator[Imported]:
             rollout.take(record.value, record.place)
         except Malformed as error:
             yield file.problem(record.place, str(error))
+        if file.held > file.bounds.characters:
+            yield from rollout.draft.results()
     if rollout:
         yield from rollout.draft.results()
 
@@ -107,7 +110,7 @@ class _Rollout:
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
-        self._twins: Counter[tuple[bool, str, str]] = Counter()
+        self._twins: Counter[tuple[bool, str]] = Counter()
 
     def take(self, record: dict[str, object], place: str) -> None:
         kind = record.get("type")
@@ -178,12 +181,12 @@ class _Rollout:
     def _say(
         self, role: str, text: str, record: Mapping[str, object], place: str, *, event: bool
     ) -> None:
-        words = " ".join(text.split())
-        if self._twins[(not event, role, words)]:
-            self._twins[(not event, role, words)] -= 1
+        words = digest(role, " ".join(text.split()))
+        if self._twins.get((not event, words)):
+            self._twins[(not event, words)] -= 1
             return
-        self._twins[(event, role, words)] += 1
         self.draft.add(role, text, ts=self.draft.time(record.get("timestamp"), place))
+        self._twins[(event, words)] += 1
 
 
 FORMAT = Format(_SOURCE, detect, read)

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from anaphora.intake.importers.base import Imported, ImportFile, Malformed
+from anaphora.intake.importers.bounds import Problems
 from anaphora.values import ImportedConversation, ImportedTurn
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "TOOL_OUTPUT",
     "Draft",
     "chained",
+    "check_room",
     "digest",
     "mapping_at",
     "read_time",
@@ -57,6 +59,10 @@ TOOL_OUTPUT = "tool output"
 AFTER_LAST: Final = "\0after the last"
 
 _MAX_SAFE_ID = 100
+# A key stands beside every turn: one that is longer is known by its hash.
+_MAX_KEY = 1_000
+# What a turn costs beside its words, in characters.
+_A_TURN = 3_200
 # Above these a number of seconds would lie in the year 5000 or later: it counts finer units.
 _FINER_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
 
@@ -133,6 +139,13 @@ def _within(time: datetime) -> datetime:
     return time
 
 
+def check_room(file: ImportFile, conversations: int) -> None:
+    """Raises Malformed where a file has as many conversations of single messages as it may."""
+    most = file.bounds.conversations
+    if conversations >= most:
+        raise Malformed(f"more than {most:,} conversations in one file; it was left out")
+
+
 def text_at(value: Mapping[str, object], name: str) -> str:
     """The text in a field; raises Malformed where it is missing or something else."""
     text = value.get(name)
@@ -168,7 +181,7 @@ class Draft:
     def __init__(self, file: ImportFile, source: str, key: str, *, title: str = "") -> None:
         self.file = file
         self.source = source
-        self.key = key
+        self.key = key if len(key) <= _MAX_KEY else digest(key)
         self.title = title
         self.conversation_id = safe_id(source, key)
         # Times of messages that have none: the conversation's own, else the file's.
@@ -178,7 +191,8 @@ class Draft:
         self._last: str | None = None
         self._chain = digest(source, key)
         self._seen: dict[str, str] = {}
-        self._results: list[Imported] = []
+        self._problems = Problems(file.bounds.problems)
+        self._held = 0
         self._tail_time: datetime | None = None
         # What was left out before the last results, and the kept message before it.
         self._earlier: dict[str, str | None] = {}
@@ -205,7 +219,7 @@ class Draft:
 
     def problem(self, place: str, reason: str) -> None:
         """Report something that cannot be read."""
-        self._results.append(self.file.problem(place, reason))
+        self._problems.take(self.file.problem(place, reason))
 
     def skip(self, kind: str, key: str | None = None, parent: str | None = AFTER_LAST) -> None:
         """Leave a message out and count it; with a key, what answers it finds what it answered."""
@@ -215,7 +229,7 @@ class Draft:
 
     def pass_over(self, key: str, parent: str | None = AFTER_LAST) -> None:
         """Keep the place of a message that is no message (the root of a tree, a broken one)."""
-        if key not in self._seen:
+        if key not in self._seen and not self._is_full():
             self._place(key, parent, None, "")
 
     def add(
@@ -235,7 +249,8 @@ class Draft:
 
         By default it follows the message before it. The same message again is counted as
         repeated; another text under a known key is kept too, under a key of its own. Blank text
-        is counted, not kept.
+        is counted, not kept. Raises Malformed for more messages than a file may have in one
+        conversation.
         """
         key = turn.key
         if not key:
@@ -249,6 +264,11 @@ class Draft:
         if self._seen.get(key):
             self.left_out[REPEATED] += 1
             return key
+        if self._is_full():
+            most = self.file.bounds.messages
+            raise Malformed(f"more than {most:,} messages in one conversation; it was left out")
+        self._held += len(turn.text) + _A_TURN
+        self.file.held += len(turn.text) + _A_TURN
         self._place(key, parent, replace(turn, key=key), content)
         return key
 
@@ -258,7 +278,7 @@ class Draft:
         Without a leaf the main line leads to the last message. What was given is then forgotten,
         but for identities: a draft can go on and give what follows.
         """
-        yield from self._results
+        yield from self._problems.all()
         turns = self._timed(_arranged(self._nodes, leaf or self._last))
         if turns or self.left_out:
             yield ImportedConversation(
@@ -267,9 +287,14 @@ class Draft:
         for key, node in self._nodes.items():
             if node.turn is None:
                 self._earlier[key] = _kept(self._nodes, key)
-        self._results = []
+        self._problems = Problems(self.file.bounds.problems)
+        self.file.held -= self._held
+        self._held = 0
         self._nodes = {}
         self.left_out = Counter()
+
+    def _is_full(self) -> bool:
+        return len(self._seen) >= self.file.bounds.messages
 
     def _place(self, key: str, parent: str | None, turn: ImportedTurn | None, content: str) -> None:
         before = self._last if parent == AFTER_LAST else parent

@@ -2,7 +2,9 @@
 
 In: a path. Out: `ImportFile`s and, for what cannot be opened, `ImportProblem`s. In a directory or
 zip file only names that end in .json, .jsonl, .ndjson or .zip are looked at; hidden ones, and what
-exports are known to put beside their conversations, are passed over. It reads no contents.
+exports are known to put beside their conversations, are passed over. A zip file is opened once, for
+as long as its members are given; what it would become is bounded before anything of it is unpacked.
+It reads no contents.
 """
 
 from __future__ import annotations
@@ -11,25 +13,28 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
-from lzma import LZMAError
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 from anaphora.intake.importers.base import ImportFile
+from anaphora.intake.importers.bounds import BOUNDS, Bounds
+from anaphora.store.disk import open_regular
 from anaphora.values import ImportProblem
 
-__all__ = ["UNREADABLE", "find", "is_zip"]
+__all__ = ["UNREADABLE", "find", "is_zip", "why"]
 
-# What reading a file or a member of a damaged zip file raises.
+# What reading a file or a member of a damaged zip file raises, or one that asks for too much.
 UNREADABLE = (
     OSError,
     zipfile.BadZipFile,
     NotImplementedError,
     EOFError,
     zlib.error,
-    LZMAError,
     struct.error,
+    MemoryError,
 )
+# Of the other kinds the library unpacks a whole block at once, however large it becomes.
+_BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 _JSON = (".json", ".jsonl", ".ndjson")
 _COMPANIONS = frozenset(
@@ -53,32 +58,38 @@ _CONVERSATIONS = "conversations"
 
 
 def is_zip(path: Path) -> bool:
-    """Whether a file is to be opened as a zip file."""
-    return path.suffix.lower() == ".zip" or (path.is_file() and zipfile.is_zipfile(path))
+    """Whether a file is to be opened as a zip file. One that cannot be read is none."""
+    if path.suffix.lower() == ".zip":
+        return True
+    try:
+        with open_regular(path) as file:
+            return zipfile.is_zipfile(file)
+    except OSError:
+        return False
 
 
-def find(path: Path) -> Iterator[ImportFile | ImportProblem]:
-    """The files to import under a path that exists."""
+def find(path: Path, bounds: Bounds = BOUNDS) -> Generator[ImportFile | ImportProblem, None, None]:
+    """The files under a path that exists. Each can be read until the next is asked for."""
     if path.is_dir():
-        yield from _walk(path)
+        yield from _walk(path, bounds)
     elif is_zip(path):
-        yield from _members(path)
+        yield from _members(path, bounds)
     else:
-        yield _opened(path)
+        yield _opened(path, bounds)
 
 
-def _walk(root: Path) -> Iterator[ImportFile | ImportProblem]:
+def _walk(root: Path, bounds: Bounds) -> Iterator[ImportFile | ImportProblem]:
     refused: list[OSError] = []
     for folder, folders, names in os.walk(root, onerror=refused.append):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in _wanted(names):
             path = Path(folder, name)
             if path.suffix.lower() == ".zip":
-                yield from _members(path)
+                yield from _members(path, bounds)
             else:
-                yield _opened(path)
+                yield _opened(path, bounds)
         for error in refused:
-            yield ImportProblem(str(error.filename), "directory", _why(error))
+            yield ImportProblem(str(error.filename), "directory", why(error))
         refused.clear()
 
 
@@ -93,16 +104,34 @@ def _wanted(names: list[str]) -> list[str]:
     ]
 
 
-def _members(path: Path) -> Iterator[ImportFile | ImportProblem]:
+def _members(path: Path, bounds: Bounds) -> Iterator[ImportFile | ImportProblem]:
     try:
-        with zipfile.ZipFile(path) as archive:
-            infos = {info.filename: info for info in archive.infolist() if not info.is_dir()}
-    except UnicodeDecodeError:
-        yield ImportProblem(str(path), "file", "the names in it are not valid UTF-8")
+        file = open_regular(path)
+    except OSError as error:
+        yield ImportProblem(str(path), "file", why(error))
         return
-    except UNREADABLE as error:
-        yield ImportProblem(str(path), "file", _why(error))
-        return
+    with file:
+        try:
+            archive = zipfile.ZipFile(file)
+            room = bounds.room(path.stat().st_size)
+        except UnicodeDecodeError:
+            yield ImportProblem(str(path), "file", "the names in it are not valid UTF-8")
+            return
+        except UNREADABLE as error:
+            yield ImportProblem(str(path), "file", why(error))
+            return
+        for info in _in_order(archive):
+            reason = _unwanted(info, room)
+            if reason:
+                yield ImportProblem(f"{path}/{info.filename}", "file", reason)
+                continue
+            room -= info.file_size
+            yield _opened(path, bounds, info, archive)
+
+
+def _in_order(archive: zipfile.ZipFile) -> Iterator[zipfile.ZipInfo]:
+    """The members that may hold conversations, folder by folder."""
+    infos = {info.filename: info for info in archive.infolist() if not info.is_dir()}
     folders: dict[str, list[str]] = {}
     for name in infos:
         folder, _, last = name.rpartition("/")
@@ -111,22 +140,43 @@ def _members(path: Path) -> Iterator[ImportFile | ImportProblem]:
             folders.setdefault(folder, []).append(last)
     for folder, names in sorted(folders.items()):
         for last in _wanted(names):
-            name = f"{folder}/{last}" if folder else last
-            if last.lower().endswith(".zip"):
-                yield ImportProblem(f"{path}/{name}", "file", "a zip file within a zip file")
-            elif infos[name].flag_bits & 1:
-                yield ImportProblem(f"{path}/{name}", "file", "it is encrypted")
-            else:
-                yield _opened(path, name)
+            yield infos[f"{folder}/{last}" if folder else last]
 
 
-def _opened(path: Path, member: str | None = None) -> ImportFile | ImportProblem:
+def _unwanted(info: zipfile.ZipInfo, room: int) -> str:
+    """Why a member is left out, "" if it is not. Nothing of it is unpacked for that.
+
+    The size that it claims binds: no more than that is read of it.
+    """
+    if info.filename.lower().endswith(".zip"):
+        return "a zip file within a zip file"
+    if info.flag_bits & 1:
+        return "it is encrypted"
+    if info.compress_type not in _BOUNDED:
+        return "it is packed in a way that is not read here: pack it again as usual (deflate)"
+    if info.file_size > room:
+        return (
+            f"it would become {info.file_size:,} bytes, more than a zip file of this size may; "
+            "unpack it yourself if it is what you expect, and import the file"
+        )
+    return ""
+
+
+def _opened(
+    path: Path,
+    bounds: Bounds,
+    member: zipfile.ZipInfo | None = None,
+    archive: zipfile.ZipFile | None = None,
+) -> ImportFile | ImportProblem:
     try:
-        return ImportFile(path, member)
+        return ImportFile(path, member, archive, bounds)
     except UNREADABLE as error:
-        return ImportProblem(str(path), "file", _why(error))
+        return ImportProblem(str(path), "file", why(error))
 
 
-def _why(error: Exception) -> str:
+def why(error: Exception) -> str:
+    """What was wrong, in words."""
+    if isinstance(error, MemoryError):
+        return "there is not memory enough for it"
     reason = error.strerror if isinstance(error, OSError) else None
     return reason or str(error) or type(error).__name__

@@ -2,39 +2,40 @@
 
 In: a file of any size, in UTF-8 (with or without BOM), UTF-16 or UTF-32. Out: `Record`s (the
 elements of its top-level array, its single value, or the value of each line) and `ImportProblem`s.
-Never holds more than one value and a read-ahead, unless a damaged array makes it search.
+Never holds more than one value and a read-ahead. A value beyond the file's bounds is never built:
+it is passed over as it is read, and reported.
 """
 
 from __future__ import annotations
 
-import io
 import itertools
-import json
-import re
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 
 from anaphora.intake.importers.base import ImportFile, Sample, Shape
-from anaphora.store.nesting import is_too_deep
+from anaphora.intake.importers.json_text import (
+    CHUNK,
+    Broken,
+    Buffer,
+    Text,
+    decode,
+    is_crowded,
+    said,
+    too_long,
+    too_many,
+)
 from anaphora.values import ImportProblem
 
 __all__ = ["Record", "records", "sample"]
 
-_CHUNK = 1 << 16
 _SAMPLE_LINES = 50
 _SAMPLE_ELEMENTS = 3
+# Behind so many bytes no more values are looked at: each may be large.
+_SAMPLE_BYTES = 16 << 20
 # A damaged array is searched for its next element at this many places, and no further.
 _RECOVERY_TRIES = 20_000
 _RECOVERY_TOO_DEEP = 50
-_DEEP = "nested too deeply"
-
-_UNDECODED = re.compile("[\udc80-\udcff]")
-_SPACE = re.compile(r"[ \t\r\n]*")
-# A cut-off literal is shown by an error at most this far before the end of the text.
-_LITERAL = len("-Infinity")
-
-# NaN and the infinities are not JSON, but Python and JavaScript programs write them: no value.
-_DECODER = json.JSONDecoder(parse_constant=lambda _: None)
+_RECOVERY_CHARACTERS = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +45,6 @@ class Record:
     value: object
     number: int
     place: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Broken:
-    """Why a value could not be decoded, and at which character of the text."""
-
-    reason: str
-    position: int
-    too_deep: bool = False
 
 
 def records(
@@ -79,6 +71,8 @@ def sample(file: ImportFile, accept: Callable[[object], bool] | None = None) -> 
             values.append(record.value)
         else:
             problem = problem or record
+        if values and file.consumed > _SAMPLE_BYTES:
+            break
     return Sample(file, shape, tuple(values), problem)
 
 
@@ -86,15 +80,15 @@ def _shape(file: ImportFile) -> Shape:
     """How the file is laid out, judged by its first characters."""
     with file.open() as raw:
         try:
-            start = _Text(raw).read(_CHUNK)
+            start = Text(raw).read(CHUNK)
         except UnicodeError:
             return "elements"
     lines = [line for line in start.split("\n") if line.strip()]
     if not lines:
         return "elements"
     if len(lines) > 1:
-        first = _decode(lines[0].strip(), 0, whole=True)
-        if not isinstance(first, _Broken):
+        first = decode(lines[0].strip(), 0, whole=True)
+        if not isinstance(first, Broken):
             return "lines"
         if lines[0].lstrip()[0] != "[" and any(map(_object_line, lines[1:])):
             return "lines"
@@ -106,186 +100,54 @@ def _shape(file: ImportFile) -> Shape:
 def _object_line(line: str) -> bool:
     if not line.startswith("{"):
         return False
-    value = _decode(line.rstrip(), 0, whole=True)
+    value = decode(line.rstrip(), 0, whole=True)
     return isinstance(value, tuple) and isinstance(value[0], dict) and bool(value[0])
-
-
-def _decode(text: str, position: int, *, whole: bool = False) -> tuple[object, int] | _Broken:
-    """The value that starts at `position` and where it ends: the one place that decodes JSON.
-
-    With `whole` nothing may follow it. RecursionError (nesting beyond what the decoder bears) and
-    the interpreter's limit on the digits of a number end here.
-    """
-    try:
-        value, end = _DECODER.raw_decode(text, position)
-        if is_too_deep(value, text, position, end):
-            return _Broken(_DEEP, position, too_deep=True)
-    except json.JSONDecodeError as error:
-        return _Broken(error.msg, error.pos)
-    except RecursionError:
-        return _Broken(_DEEP, position, too_deep=True)
-    except ValueError:
-        return _Broken("a number has too many digits", position)
-    if whole and end != len(text):
-        return _Broken("Extra data", end)
-    return value, end
-
-
-class _Text:
-    """Characters of a file. A byte that is not UTF-8 is read as Windows-1252, and counted.
-
-    That is what such a byte nearly always is, and the words stay readable; the reader reports it.
-    """
-
-    def __init__(self, raw: io.BufferedReader) -> None:
-        head = raw.peek(4)[:4]
-        self.encoding = json.detect_encoding(head) if head else "utf-8"
-        utf8 = self.encoding.startswith("utf-8")
-        # A lone surrogate may stand in UTF-16 text as it may in Go's and JavaScript's strings.
-        errors = "surrogateescape" if utf8 else "surrogatepass"
-        self._stream = io.TextIOWrapper(raw, encoding=self.encoding, errors=errors, newline="\n")
-        self.misread = 0
-        self.first_misread_line = 0
-        self._lines = 1
-
-    def read(self, size: int) -> str:
-        return self._clean(self._stream.read(size))
-
-    def readline(self) -> str:
-        return self._clean(self._stream.readline())
-
-    def misread_problem(self, file: ImportFile) -> Iterator[ImportProblem]:
-        if self.misread:
-            yield file.problem(
-                f"line {self.first_misread_line}",
-                f"{self.misread} bytes of this file are not UTF-8; they were read as Windows-1252",
-            )
-
-    def _clean(self, text: str) -> str:
-        bad = None if text.isascii() else _UNDECODED.search(text)
-        if bad:
-            if not self.misread:
-                self.first_misread_line = self._lines + text.count("\n", 0, bad.start())
-            text, count = _UNDECODED.subn(_windows_1252, text)
-            self.misread += count
-        self._lines += text.count("\n")
-        return text
-
-
-def _windows_1252(match: re.Match[str]) -> str:
-    byte = bytes([ord(match[0]) - 0xDC00])
-    try:
-        return byte.decode("cp1252")
-    except UnicodeDecodeError:
-        # Five bytes mean nothing there; Latin-1 gives every byte a character.
-        return byte.decode("latin-1")
 
 
 def _lines(file: ImportFile) -> Iterator[Record | ImportProblem]:
     with file.open() as raw:
-        text = _Text(raw)
+        text = Text(raw)
         for number in itertools.count(1):
             try:
-                line = text.readline()
+                line = text.readline(file.bounds.characters)
+                beyond = len(line) >= file.bounds.characters and _drop_rest(text, line)
             except UnicodeError as error:
                 yield file.problem(f"line {number}", f"not valid {text.encoding}: {error}")
                 return
             if not line:
                 break
-            stripped = line.strip("\ufeff \t\r\n")
-            if stripped:
+            stripped = "" if beyond else line.strip("\ufeff \t\r\n")
+            if beyond:
+                yield file.problem(f"line {number}", too_long(file.bounds))
+            elif stripped:
                 yield _line(file, stripped, number)
         yield from text.misread_problem(file)
 
 
+def _drop_rest(text: Text, line: str) -> bool:
+    """Read to the end of a line without holding it; False if it had ended already."""
+    cut = False
+    while line and not line.endswith("\n"):
+        line = text.readline(CHUNK)
+        cut = cut or bool(line)
+    return cut
+
+
 def _line(file: ImportFile, text: str, number: int) -> Record | ImportProblem:
-    found = _decode(text, 0, whole=True)
-    if isinstance(found, _Broken):
-        return file.problem(f"line {number}, column {found.position + 1}", _said(found.reason))
+    if is_crowded(text, 0, file.bounds):
+        return file.problem(f"line {number}", too_many(file.bounds))
+    found = decode(text, 0, whole=True)
+    if isinstance(found, Broken):
+        return file.problem(f"line {number}, column {found.position + 1}", said(found))
     return Record(found[0], number, f"line {number}")
-
-
-def _said(reason: str) -> str:
-    return reason if reason.startswith(("nested", "a number")) else f"not valid JSON: {reason}"
-
-
-class _Buffer:
-    """Text read ahead, the position in it, and the line and column where it begins."""
-
-    def __init__(self, source: _Text) -> None:
-        self.text = ""
-        self.position = 0
-        self._source = source
-        self._line = 1
-        self._column = 1
-        self._ended = False
-
-    def more(self) -> bool:
-        """Read on; False at the end. Each time as much again, so that retrying stays linear."""
-        if self._ended:
-            return False
-        self._drop()
-        read = self._source.read(max(_CHUNK, len(self.text)))
-        self._ended = not read
-        self.text += read
-        return bool(read)
-
-    def peek(self) -> str:
-        """The next character that is no space, "" at the end; the position moves to it."""
-        while True:
-            end = _SPACE.match(self.text, self.position)
-            self.position = end.end() if end else self.position
-            if self.position < len(self.text):
-                return self.text[self.position]
-            if not self.more():
-                return ""
-
-    def decode(self) -> _Broken | tuple[object]:
-        """The value here, wrapped, with the position moved behind it."""
-        while True:
-            found = _decode(self.text, self.position)
-            if isinstance(found, _Broken):
-                if self._unfinished(found) and self.more():
-                    continue
-                return found
-            value, end = found
-            if end == len(self.text) and not isinstance(value, dict | list | str) and self.more():
-                continue
-            self.position = end
-            return (value,)
-
-    def where(self, position: int) -> str:
-        before = self.text.count("\n", 0, position)
-        start = self.text.rfind("\n", 0, position)
-        column = position - start if before else self._column + position
-        return f"line {self._line + before}, column {column}"
-
-    def _unfinished(self, broken: _Broken) -> bool:
-        """Whether text that follows could mend this."""
-        if broken.too_deep:
-            return False
-        return broken.reason.startswith(
-            ("Unterminated string", "a number")
-        ) or broken.position + _LITERAL >= len(self.text)
-
-    def _drop(self) -> None:
-        """Forget what lies behind the position."""
-        before = self.text.count("\n", 0, self.position)
-        if before:
-            self._column = self.position - self.text.rfind("\n", 0, self.position)
-        else:
-            self._column += self.position
-        self._line += before
-        self.text = self.text[self.position :]
-        self.position = 0
 
 
 def _elements(
     file: ImportFile, accept: Callable[[object], bool]
 ) -> Iterator[Record | ImportProblem]:
     with file.open() as raw:
-        text = _Text(raw)
-        buffer = _Buffer(text)
+        text = Text(raw)
+        buffer = Buffer(text, file.bounds)
         try:
             yield from _values(file, buffer, accept)
         except UnicodeError as error:
@@ -294,7 +156,7 @@ def _elements(
 
 
 def _values(
-    file: ImportFile, buffer: _Buffer, accept: Callable[[object], bool]
+    file: ImportFile, buffer: Buffer, accept: Callable[[object], bool]
 ) -> Iterator[Record | ImportProblem]:
     if buffer.peek() == "\ufeff":
         buffer.position += 1
@@ -310,16 +172,19 @@ def _values(
     else:
         place = buffer.where(buffer.position)
         found = buffer.decode()
-        if isinstance(found, _Broken):
-            yield file.problem(buffer.where(found.position), _said(found.reason))
-            return
-        yield Record(found[0], 1, place)
+        if isinstance(found, Broken):
+            yield file.problem(buffer.where(found.position), said(found))
+            if not found.beyond:
+                return
+            buffer.skip()
+        else:
+            yield Record(found[0], 1, place)
     if buffer.peek():
         yield file.problem(buffer.where(buffer.position), "text after the end of the JSON value")
 
 
 def _array(
-    file: ImportFile, buffer: _Buffer, accept: Callable[[object], bool]
+    file: ImportFile, buffer: Buffer, accept: Callable[[object], bool]
 ) -> Generator[Record | ImportProblem, None, bool]:
     """The elements of an array whose bracket was read; returns whether its end was found."""
     for number in itertools.count(1):
@@ -332,10 +197,13 @@ def _array(
             yield file.problem(buffer.where(buffer.position), "the file ends within the array")
             return False
         place = f"element {number}, {buffer.where(buffer.position)}"
-        found: _Broken | tuple[object] | None = buffer.decode()
-        if isinstance(found, _Broken):
+        found: Broken | tuple[object] | None = buffer.decode()
+        if isinstance(found, Broken):
             where = f"element {number}, {buffer.where(found.position)}"
-            yield file.problem(where, _said(found.reason))
+            yield file.problem(where, said(found))
+            if found.beyond:
+                buffer.skip()
+                continue
             found = _find_next(buffer, found, accept)
             place = f"{where}, behind the damage"
         if found is None:
@@ -344,7 +212,7 @@ def _array(
     return False
 
 
-def _comma(file: ImportFile, buffer: _Buffer) -> Iterator[ImportProblem]:
+def _comma(file: ImportFile, buffer: Buffer) -> Iterator[ImportProblem]:
     character = buffer.peek()
     if character == ",":
         buffer.position += 1
@@ -353,25 +221,27 @@ def _comma(file: ImportFile, buffer: _Buffer) -> Iterator[ImportProblem]:
 
 
 def _find_next(
-    buffer: _Buffer, broken: _Broken, accept: Callable[[object], bool]
+    buffer: Buffer, broken: Broken, accept: Callable[[object], bool]
 ) -> tuple[object] | None:
     """The next object behind the damage that is an element, wrapped; None if there is none."""
     # The damaged element itself begins at the position: what follows is looked for behind it.
     buffer.position = max(broken.position, buffer.position + 1)
-    too_deep = 0
+    too_deep = looked_at = 0
     for _ in range(_RECOVERY_TRIES):
-        if too_deep > _RECOVERY_TOO_DEEP or not _to_object(buffer):
+        dear = too_deep > _RECOVERY_TOO_DEEP or looked_at > _RECOVERY_CHARACTERS
+        if dear or not _to_object(buffer):
             return None
         found = buffer.decode()
-        if isinstance(found, _Broken):
-            too_deep += found.too_deep
+        if isinstance(found, Broken):
+            too_deep += found.too_deep or found.beyond
+            looked_at += found.looked_at(buffer.text) - buffer.position
             buffer.position += 1
         elif accept(found[0]):
             return found
     return None
 
 
-def _to_object(buffer: _Buffer) -> bool:
+def _to_object(buffer: Buffer) -> bool:
     """Move to the next "{" that may begin an element: one that is no member's value."""
     while True:
         at = buffer.text.find("{", buffer.position)

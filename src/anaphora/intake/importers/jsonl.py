@@ -17,6 +17,7 @@ from anaphora.intake.importers.drafts import (
     TOOL_CALL,
     TOOL_OUTPUT,
     Draft,
+    check_room,
     text_at,
 )
 from anaphora.intake.importers.json_records import Record, records
@@ -46,8 +47,6 @@ _ROLES = {
     "developer": "system",
 }
 _TOOLS = frozenset({"tool", "function", "tool_result", "observation"})
-# So many turns are held before they are given; the conversations they belong to then go on.
-_HELD = 20_000
 
 
 def detect(sample: Sample) -> bool:
@@ -59,7 +58,6 @@ def read(file: ImportFile) -> Iterator[Imported]:
     """The file's conversations and what in them could not be read."""
     keys = ChatKeys(file)
     drafts: dict[str, Draft] = {}
-    held = 0
     for record in records(file, lambda value: _is_message(value) or _messages(value) is not None):
         if not isinstance(record, Record):
             yield record
@@ -72,9 +70,8 @@ def read(file: ImportFile) -> Iterator[Imported]:
             _line(file, drafts, record)
         except Malformed as error:
             yield file.problem(record.place, str(error))
-        held += 1
-        if held >= _HELD:
-            held = 0
+        if file.held > file.bounds.characters:
+            # The conversations go on with what follows.
             for draft in drafts.values():
                 yield from draft.results()
     for draft in drafts.values():
@@ -118,7 +115,10 @@ def _line(file: ImportFile, drafts: dict[str, Draft], record: Record) -> None:
     value = record.value
     where = _first(value, _WHERE) if isinstance(value, dict) else None
     key = file.stem if where is None or isinstance(where, dict | list | bool) else str(where)
-    draft = drafts.get(key) or Draft(file, _SOURCE, key)
+    draft = drafts.get(key)
+    if draft is None:
+        check_room(file, len(drafts))
+        draft = Draft(file, _SOURCE, key)
     _message(draft, value, record.place)
     drafts[key] = draft
 

@@ -19,7 +19,7 @@ from anaphora.recall.context.focus import Reading, read_focus
 from anaphora.recall.context.package import Material, assemble, check_budget
 from anaphora.recall.context.ranking import Ranker
 from anaphora.store.records.rows import to_micros
-from anaphora.values import Degraded
+from anaphora.values import FINISH_VECTORS, Degraded
 
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
@@ -121,7 +121,7 @@ class ContextRecall:
         degraded.extend(found.candidates.degraded)
         if found.candidates.pending:
             reason = f"{found.candidates.pending} parts have no vector yet: words alone find them"
-            degraded.append(Degraded("embeddings", reason))
+            degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
         if found.rung == "none":
             what = _NOTHING if asked.projects else _NO_PROJECT
             return _empty(asked.reading, budget, asked.projects, degraded, what)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from anaphora.store.projects.work import ProjectWork
     from anaphora.store.sql.engine import Truth
 
-__all__ = ["HistoryRow", "Projects", "SectionBatch", "SectionRow", "SectionVector"]
+__all__ = ["HistoryRow", "Projects", "SectionBatch", "SectionRow", "SectionVector", "holds_any"]
 
 _PROJECTS = (
     f"SELECT {', '.join(PROJECT_COLUMNS)} FROM project "  # noqa: S608 - names of ours
@@ -53,6 +53,10 @@ _FILES = (
 )
 _KNOWN_COLUMNS = FILE_COLUMNS[:-1]
 _KNOWN = _FILES.replace(", facts", "")
+_ANY = (
+    "SELECT 1 FROM section WHERE namespace = :namespace LIMIT 1",
+    "SELECT 1 FROM record WHERE namespace = :namespace AND kind <> 'memory' LIMIT 1",
+)
 _SECTIONS = (
     f"SELECT {', '.join('s.' + name for name in SECTION_COLUMNS)}, "  # noqa: S608 - names of ours
     f"{', '.join('f.' + name for name in _KNOWN_COLUMNS)} FROM section s JOIN source_file f "
@@ -100,6 +104,11 @@ _OLDER = (
     "SELECT DISTINCT project_id FROM source_file WHERE namespace = :namespace AND parser < :parser"
 )
 _STEP = 512
+
+
+def holds_any(truth: Truth, namespace: str) -> bool:
+    """Whether a namespace has any section or note."""
+    return any(truth.rows(statement, {"namespace": namespace}) for statement in _ANY)
 
 
 class Projects:

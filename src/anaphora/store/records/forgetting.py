@@ -12,6 +12,7 @@ holds them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,11 +26,21 @@ __all__ = ["Gone", "forget_for_good", "forget_softly"]
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """What was forgotten: ids, words (each once), and the turns they came from."""
+    """What was forgotten: ids, words and payloads (each once), and the turns they came from."""
 
     ids: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     turns: tuple[tuple[str, int], ...] = ()
+    payloads: tuple[str, ...] = ()
+
+    def and_more(self, more: Gone) -> Gone:
+        """The same with what went along."""
+        return Gone(
+            self.ids + more.ids,
+            self.texts + more.texts,
+            self.turns + more.turns,
+            self.payloads + more.payloads,
+        )
 
 
 def forget_for_good(work: RecordWork, record_ids: Iterable[str]) -> Gone:
@@ -101,12 +112,15 @@ def _join_around(work: RecordWork, gone: MemoryRecord, taken: dict[str, MemoryRe
 
 def _gone(work: RecordWork, taken: dict[str, MemoryRecord]) -> Gone:
     texts: dict[str, None] = {}
+    payloads: dict[str, None] = {}
     turns: dict[tuple[str, int], None] = {}
     for record in taken.values():
         texts[record.text] = None
+        if record.payload is not None:
+            payloads[json.dumps(record.payload, ensure_ascii=False)] = None
         for event in work.events(record.id):
             if event.text is not None:
                 texts[event.text] = None
             if event.conversation_id is not None and event.turn_index is not None:
                 turns[event.conversation_id, event.turn_index] = None
-    return Gone(tuple(taken), tuple(texts), tuple(turns))
+    return Gone(tuple(taken), tuple(texts), tuple(turns), tuple(payloads))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -234,6 +235,14 @@ class Records:
         found = self._open(self._rows(_AS_LONG, length=length), only=())
         at = COLUMNS.index("text")
         return tuple(row[0] for row in found if row[at] == text)
+
+    def payloads(self) -> Iterator[tuple[str, str]]:
+        """(record id, payload as JSON) of every memory that has one, in no order."""
+        for record_id, payload in self.columns("payload"):
+            if payload:
+                escaped = "\\" in payload
+                plain = json.dumps(json.loads(payload), ensure_ascii=False) if escaped else payload
+                yield record_id, plain
 
     def changed_since(self, since: int, limit: int = _STEP) -> tuple[MemoryRecord, ...]:
         """Records that changed after number `since`, in order of their numbers, at most `limit`.

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from anaphora.surfaces.cli.output import console, emit, table, visible
 from anaphora.surfaces.cli.where import opened
+from anaphora.values import FINISH_VECTORS
 
 __all__ = ["doctor", "stats"]
 
@@ -29,11 +30,12 @@ def stats(context: typer.Context, as_json: Json = False) -> None:
         ("turns", f"{found.turns:,}"),
         ("turns indexed", f"{found.indexed:,}"),
         ("vectors", f"{found.vectors:,}"),
-        ("vectors to come", f"{found.pending:,}"),
+        ("vectors to come", _to_come(found.pending)),
         ("memories", f"{found.memories:,}"),
         ("projects", f"{found.projects:,}"),
         ("files of projects", f"{found.files:,}"),
-        ("sections", f"{found.sections:,} ({found.sections_pending:,} without a vector)"),
+        ("sections", f"{found.sections:,}"),
+        ("sections without a vector", _to_come(found.sections_pending)),
         ("notes and diary", f"{found.notes:,}"),
         ("open gaps", f"{found.gaps:,}"),
         ("jobs waiting", f"{found.jobs:,}"),
@@ -42,6 +44,10 @@ def stats(context: typer.Context, as_json: Json = False) -> None:
         *[(f"disk: {part}", f"{size / 1e6:,.2f} MB") for part, size in found.bytes.items()],
     ]
     console().print(table("", ("", ""), rows))
+
+
+def _to_come(vectors: int) -> str:
+    return f"{vectors:,}; {FINISH_VECTORS}" if vectors else "0"
 
 
 def doctor(

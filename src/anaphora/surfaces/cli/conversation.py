@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
 from anaphora.errors import NotFound
 from anaphora.surfaces.cli.output import (
+    EXIT_INTERRUPTED,
     EXIT_PARTLY,
     console,
     emit,
@@ -24,6 +25,9 @@ from anaphora.surfaces.cli.where import opened, place
 from anaphora.surfaces.there import recalled_turns
 from anaphora.surfaces.wire import counted
 from anaphora.values import ImportReport, RecallMode
+
+if TYPE_CHECKING:
+    from anaphora.memory import Memory
 
 __all__ = ["KNOWN_FORMATS", "app"]
 
@@ -60,8 +64,13 @@ def import_(
     as_json: Json = False,
 ) -> None:
     """Import chats from ChatGPT, Claude.ai, Claude Code, Codex, ShareGPT, Neo or plain JSONL."""
-    with opened(context, warm=True, begins=True) as memory, tracker(quiet=as_json) as progress:
-        report = memory.import_(paths, format=form, again=again, progress=progress)
+    with opened(context, warm=True, begins=True) as memory:
+        try:
+            with tracker(quiet=as_json) as progress:
+                report = memory.import_(paths, format=form, again=again, progress=progress)
+        except KeyboardInterrupt:
+            _show_kept(memory)
+            raise typer.Exit(EXIT_INTERRUPTED) from None
     if as_json:
         emit(report)
     else:
@@ -70,7 +79,18 @@ def import_(
         raise typer.Exit(EXIT_PARTLY)
 
 
+def _show_kept(memory: Memory) -> None:
+    """What an import that was broken off has done, and what does the rest."""
+    kept = sum(one.turn_count for one in memory.conversations.list())
+    console(stderr=True).print(
+        f"interrupted: {kept:,} turns are kept in this memory; the same import goes on from there, "
+        "anaphora reindex finishes their vectors"
+    )
+
+
 def _show_import(report: ImportReport) -> None:
+    from anaphora.intake.importers import RECOGNISED, UNKNOWN
+
     out = console()
     if report.memories_added or report.memories_known:
         out.print(
@@ -93,6 +113,8 @@ def _show_import(report: ImportReport) -> None:
         out.print(f"  left out: {count} {kind}")
     for problem in report.problems:
         out.print(Text(visible(f"  {problem.path}: {problem.place}: {problem.reason}"), "yellow"))
+    if any(problem.reason.startswith(UNKNOWN) for problem in report.problems):
+        out.print(Text(RECOGNISED))
 
 
 @app.command("list")

@@ -11,7 +11,7 @@ from rich.text import Text
 from anaphora.errors import InvalidInput
 from anaphora.memory import Memory
 from anaphora.surfaces.cli.conversation import import_
-from anaphora.surfaces.cli.output import console, emit, tracker, visible
+from anaphora.surfaces.cli.output import EXIT_INTERRUPTED, console, emit, tracker, visible
 from anaphora.surfaces.cli.where import Where, opened, place
 from anaphora.surfaces.wire import counted
 
@@ -99,8 +99,15 @@ def reindex(
     as_json: Json = False,
 ) -> None:
     """Make the vectors that are missing; can be interrupted and run again."""
-    with opened(context, warm=embedder is None) as memory, tracker(quiet=as_json) as progress:
-        done = memory.reindex(embedder, progress=progress)
+    try:
+        with opened(context, warm=embedder is None) as memory, tracker(quiet=as_json) as progress:
+            done = memory.reindex(embedder, progress=progress)
+    except KeyboardInterrupt:
+        said = (
+            "interrupted: the vectors that were made are kept; the same command goes on from there"
+        )
+        console(stderr=True).print(said)
+        raise typer.Exit(EXIT_INTERRUPTED) from None
     if as_json:
         emit(done)
         return

@@ -236,6 +236,8 @@ def forget(
     for place in done.surviving:
         at = "" if place.index is None else f" #{place.index}"
         out.print(Text(visible(f"  still said in {place.kind} {place.id}{at}"), "yellow"))
+    if done.more:
+        out.print(Text(f"  … and in {done.more:,} more", "yellow"))
 
 
 def _object(name: str, text: str | None) -> dict[str, Any] | None:

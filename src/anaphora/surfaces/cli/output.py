@@ -19,6 +19,7 @@ from anaphora.values import Degraded, Recall, TurnHit
 
 __all__ = [
     "EXIT_INPUT",
+    "EXIT_INTERRUPTED",
     "EXIT_NOT_FOUND",
     "EXIT_PARTLY",
     "EXIT_STORE",
@@ -40,6 +41,7 @@ EXIT_INPUT = 2  # what was asked cannot be done as written
 EXIT_NOT_FOUND = 3  # the id does not exist
 EXIT_STORE = 4  # truth could not be read or written
 EXIT_PARTLY = 5  # done, but something was reported (a malformed line of an import)
+EXIT_INTERRUPTED = 130  # Ctrl-C, as shells have it; what was done until then is kept
 
 BAR_WIDTH = 24
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from anaphora.config import client_folders
 from anaphora.errors import InvalidInput
-from anaphora.surfaces.cli.output import console, emit, visible
+from anaphora.surfaces.cli.output import EXIT_INPUT, EXIT_PARTLY, console, emit, visible
 from anaphora.surfaces.cli.where import Where, opened
 from anaphora.surfaces.setup.changes import Change, plan, plan_undo
 from anaphora.surfaces.setup.clients import CLIENTS, entries
@@ -40,8 +40,10 @@ def setup(
     wanted = entries(client, client_folders(), _command(context.obj))
     changes = plan_undo(wanted) if undo else plan(wanted)
     todo = [change for change in changes if not change.nothing]
+    refused = [change for change in changes if change.refused]
     if not as_json:
-        _show(todo)
+        _show(todo, refused)
+        _show_refused(refused)
     made = bool(todo) and not dry_run and (yes or as_json or _agreed())
     if made:
         for change in todo:
@@ -52,11 +54,19 @@ def setup(
                 "client": client,
                 "made": made,
                 "changes": [{"path": str(one.path), "diff": one.shown()} for one in todo],
+                "refused": [
+                    {"path": str(one.path), "reason": one.refused, "by_hand": one.by_hand}
+                    for one in refused
+                ],
             }
         )
     elif made:
-        after = "undone" if undo else f"done; start {client} again to have its memory"
-        console().print(after)
+        after = f"done; start {client} again to have its memory"
+        partly = "the rest is done; what stands above is yours to do"
+        console().print(partly if refused else "undone" if undo else after)
+    if refused:
+        # Files that are as they should be count as done.
+        raise typer.Exit(EXIT_PARTLY if len(changes) > len(refused) else EXIT_INPUT)
     if todo and not made and not dry_run:
         raise typer.Exit(1)
 
@@ -107,14 +117,23 @@ def _command(where: Where) -> list[str]:
     return start
 
 
-def _show(changes: list[Change]) -> None:
+def _show(changes: list[Change], refused: list[Change]) -> None:
     out = console()
-    if not changes:
+    if not changes and not refused:
         out.print("nothing to change")
     for change in changes:
         for line in change.shown().splitlines():
             style = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
             out.print(Text(visible(line), style))
+
+
+def _show_refused(changes: list[Change]) -> None:
+    out = console()
+    for change in changes:
+        out.print(Text(visible(f"{change.path}: {change.refused}"), "yellow"))
+        what = "Take this out of" if change.undoes else "Put this into"
+        out.print(f"{what} it by hand, beside what is there:")
+        out.print(Text(visible(change.by_hand)))
 
 
 def _agreed() -> bool:

@@ -166,7 +166,7 @@ class Surface:
         session = context.session
         capabilities = session.client_capabilities
         if not _of_this_user(context):
-            return ()
+            return NOWHERE
         asks = capabilities is not None and capabilities.roots is not None
         if asks and session.can_send_request and not self._silent:
             try:

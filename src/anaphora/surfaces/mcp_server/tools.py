@@ -306,7 +306,12 @@ _SPECS = (
                 "default": False,
             },
         },
-        done(shape({"count": WHOLE, "ids": STRINGS, "surviving": ROWS}, ("count", "surviving"))),
+        done(
+            shape(
+                {"count": WHOLE, "ids": STRINGS, "surviving": ROWS, "more": WHOLE},
+                ("count", "surviving", "more"),
+            )
+        ),
         by_default=False,
         read_only=False,
         destructive=True,

@@ -118,8 +118,11 @@ def forgotten_text(done: Forgotten) -> str:
     lines = [f"{counted(done.count, 'memory or note', 'memories and notes')} forgotten."]
     if done.surviving:
         places = [
-            one.id if one.index is None else f"{one.id}, turn {one.index}" for one in done.surviving
+            f"{one.kind} {one.id}" if one.index is None else f"{one.id}, turn {one.index}"
+            for one in done.surviving
         ]
+        if done.more:
+            places.append(f"and {done.more:,} more")
         lines.append("The words still stand in: " + "; ".join(places) + ".")
     return "\n".join(lines)
 

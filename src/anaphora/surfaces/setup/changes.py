@@ -34,12 +34,18 @@ BACKUP = ".before-anaphora"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One file: its bytes now (None: it is not there) and its bytes then (None: it goes)."""
+    """One file: its bytes now (None: it is not there) and its bytes then (None: it goes).
+
+    `refused` says why a file is left as it is, and `by_hand` what then belongs in it (or, where a
+    setup is undone, comes out of it).
+    """
 
     path: Path
     before: bytes | None
     after: bytes | None
     undoes: bool = False
+    refused: str = ""
+    by_hand: str = ""
 
     @property
     def nothing(self) -> bool:
@@ -64,7 +70,10 @@ class Change:
         return "\n".join(lines)
 
     def make(self) -> None:
-        """Do it. `InvalidInput` when somebody wrote the file meanwhile, `StoreError` otherwise."""
+        """Do it. `InvalidInput` for a refused one, or when somebody wrote the file meanwhile;
+        `StoreError` otherwise."""
+        if self.refused:
+            raise InvalidInput(str(self.path), None, self.refused)
         if self.nothing:
             return
         backup = _backup(self.path)
@@ -92,31 +101,51 @@ class Change:
 
 
 def plan(entries: Iterable[Entry]) -> tuple[Change, ...]:
-    """What putting the entries in would change, one change a file."""
-    contents: dict[Path, tuple[bytes | None, bytes]] = {}
-    for entry in entries:
-        before, after = contents.get(entry.path) or _now(entry.path)
-        contents[entry.path] = before, documents.put(entry, after)
-    return tuple(Change(path, before, after) for path, (before, after) in contents.items())
+    """What putting the entries in would change, one change a file. One refused stops no other."""
+    return tuple(_planned(path, mine) for path, mine in _by_file(entries).items())
 
 
 def plan_undo(entries: Sequence[Entry]) -> tuple[Change, ...]:
-    """What taking the entries out would change."""
-    contents: dict[Path, tuple[bytes | None, bytes]] = {}
+    """What taking the entries out would change, in the files that are there."""
+    found = (_planned_undo(path, mine) for path, mine in _by_file(entries).items())
+    return tuple(change for change in found if change.before is not None)
+
+
+def _by_file(entries: Iterable[Entry]) -> dict[Path, list[Entry]]:
+    found: dict[Path, list[Entry]] = {}
     for entry in entries:
-        before, after = contents.get(entry.path) or _now(entry.path)
-        contents[entry.path] = before, documents.take(entry, after)
-    return tuple(
-        Change(path, before, _as_it_was(path, entries, after), undoes=True)
-        for path, (before, after) in contents.items()
-        if before is not None
-    )
+        found.setdefault(entry.path, []).append(entry)
+    return found
+
+
+def _planned(path: Path, mine: Sequence[Entry]) -> Change:
+    before = _content(path)
+    after = before or b""
+    try:
+        for entry in mine:
+            after = documents.put(entry, after)
+    except InvalidInput as error:
+        by_hand = documents.snippet(mine)
+        return Change(path, before, before, refused=error.reason, by_hand=by_hand)
+    return Change(path, before, after)
+
+
+def _planned_undo(path: Path, mine: Sequence[Entry]) -> Change:
+    before = _content(path)
+    after = before or b""
+    try:
+        for entry in mine:
+            after = documents.take(entry, after)
+        left = _as_it_was(path, mine, after)
+    except InvalidInput as error:
+        by_hand = documents.snippet(mine)
+        return Change(path, before, before, True, refused=error.reason, by_hand=by_hand)
+    return Change(path, before, left, undoes=True)
 
 
 def _as_it_was(path: Path, entries: Sequence[Entry], after: bytes) -> bytes | None:
     """The very bytes from before, where what is left says the same; no file where none was."""
-    mine = [entry for entry in entries if entry.path == path]
-    form = mine[0].form
+    form = entries[0].form
     left = documents.read(form, path, after)
     backup = _content(_backup(path))
     if backup is None:
@@ -124,14 +153,9 @@ def _as_it_was(path: Path, entries: Sequence[Entry], after: bytes) -> bytes | No
     # What was there, as it is after putting in and taking out: empty places go with the entry.
     round_trip = backup
     for change in (documents.put, documents.take):
-        for entry in mine:
+        for entry in entries:
             round_trip = change(entry, round_trip)
     return backup if documents.read(form, path, round_trip) == left else after
-
-
-def _now(path: Path) -> tuple[bytes | None, bytes]:
-    found = _content(path)
-    return found, found or b""
 
 
 def _content(path: Path) -> bytes | None:

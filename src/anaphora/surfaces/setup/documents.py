@@ -2,8 +2,9 @@
 
 In: the bytes of a file and an entry. Out: new bytes. JSON keeps its indentation and the order of
 its members; TOML keeps every byte but those of Anaphora's own table. A file that cannot be changed
-without losing something of the user's (comments in JSON, a table written inline) is refused, and
-the error shows what to put in by hand.
+without losing something of the user's (comments in JSON, a table written inline) is read all the
+same, so that what stands in it already is known, and refused where it would have to change;
+`snippet` has what to put in by hand.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import copy
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,17 @@ from anaphora.surfaces.setup.clients import Entry
 
 __all__ = ["put", "read", "snippet", "take"]
 
+# Of JSON as editors write it: a string, which is kept, and what is not JSON.
+_NOT_JSON = re.compile(
+    r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])', re.DOTALL
+)
+
 
 def read(form: str, path: Path, content: bytes) -> dict[str, Any]:
     """The value of a whole file; {} for an empty one. `InvalidInput` when it cannot be read."""
     try:
         text = content.decode("utf-8-sig")
-        value = tomllib.loads(text) if form == "toml" else json.loads(text or "{}")
+        value = tomllib.loads(text) if form == "toml" else _json(text)
     except ValueError as error:
         raise InvalidInput(
             str(path), None, f"it is not plain {form.upper()} and is left as it is: {error}"
@@ -43,7 +49,7 @@ def put(entry: Entry, content: bytes) -> bytes:
     if after == before:
         return content
     if entry.form == "json":
-        return _json_like(after, content)
+        return _json_like(entry.path, after, content)
     return _toml(entry, content, after, lambda text: _with_table(entry, text))
 
 
@@ -54,15 +60,33 @@ def take(entry: Entry, content: bytes) -> bytes:
     if after == before:
         return content
     if entry.form == "json":
-        return _json_like(after, content)
+        return _json_like(entry.path, after, content)
     return _toml(entry, content, after, lambda text: _without_table(entry, text))
 
 
-def snippet(entry: Entry) -> str:
-    """What somebody would put in by hand."""
-    if entry.form == "toml":
-        return _table(entry)
-    return json.dumps(_put(entry, {}), indent=2, ensure_ascii=False)
+def snippet(entries: Sequence[Entry]) -> str:
+    """What somebody would put into one file by hand: all that belongs there, as it stands there."""
+    if entries[0].form == "toml":
+        return "\n".join(map(_table, entries))
+    whole: dict[str, Any] = {}
+    for entry in entries:
+        whole = _put(entry, whole)
+    return json.dumps(whole, indent=2, ensure_ascii=False)
+
+
+def _json(text: str) -> object:
+    """The value of JSON, with comments and commas too many passed over. ValueError."""
+    if _is_plain(text):
+        return json.loads(text or "{}")
+    return json.loads(_NOT_JSON.sub(lambda found: found[1] or "", text))
+
+
+def _is_plain(text: str) -> bool:
+    try:
+        json.loads(text or "{}")
+    except ValueError:
+        return False
+    return True
 
 
 def _put(entry: Entry, whole: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,9 +141,12 @@ def _is_mine(entry: Entry, member: object) -> bool:
     return entry.member_of is not None and entry.member_of in json.dumps(member)
 
 
-def _json_like(value: Mapping[str, Any], content: bytes) -> bytes:
+def _json_like(path: Path, value: Mapping[str, Any], content: bytes) -> bytes:
     """JSON in the manner of what was there: indentation, the line at the end, a byte order mark."""
     text = content.decode("utf-8-sig")
+    if not _is_plain(text):
+        reason = "it has comments or commas that plain JSON has not, and is left as it is"
+        raise InvalidInput(str(path), None, reason)
     found = re.search(r"^[{\[]\r?\n([ \t]+)", text)
     indent = found[1] if found else (None if text.strip() not in {"", "{}"} else "  ")
     made = json.dumps(value, indent=indent, ensure_ascii="\\u" in text)
@@ -140,9 +167,8 @@ def _toml(
     except tomllib.TOMLDecodeError:
         found = {}
     if found != expected:
-        raise InvalidInput(
-            str(entry.path), None, f"it is left as it is; put this in by hand:\n{snippet(entry)}"
-        )
+        reason = "it is written in a way that cannot be added to, and is left as it is"
+        raise InvalidInput(str(entry.path), None, reason)
     return made
 
 

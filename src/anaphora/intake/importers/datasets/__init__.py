@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from anaphora.errors import InvalidInput
+from anaphora.intake.importers.bounds import BOUNDS, Bounds
 from anaphora.intake.importers.datasets.beam import read_beam
 from anaphora.intake.importers.datasets.common import Haystack, MessageKey, Question
 from anaphora.intake.importers.datasets.dialogues import read_locomo, read_realtalk
@@ -28,7 +29,7 @@ __all__ = [
     "read_dataset",
 ]
 
-FORMATS: Mapping[str, Callable[[Path], Iterator[Haystack | ImportProblem]]] = {
+FORMATS: Mapping[str, Callable[[Path, Bounds], Iterator[Haystack | ImportProblem]]] = {
     "realtalk": read_realtalk,
     "locomo": read_locomo,
     "beam": read_beam,
@@ -36,7 +37,11 @@ FORMATS: Mapping[str, Callable[[Path], Iterator[Haystack | ImportProblem]]] = {
 }
 
 
-def read_dataset(path: Path | str, format: str) -> Iterator[Haystack | ImportProblem]:  # noqa: A002
+def read_dataset(
+    path: Path | str,
+    format: str,  # noqa: A002
+    bounds: Bounds = BOUNDS,
+) -> Iterator[Haystack | ImportProblem]:
     """The chats of a data set with their questions, in the order of the data set.
 
     Raises `InvalidInput` for a format that is not one of `FORMATS` or a path that does not exist.
@@ -47,16 +52,17 @@ def read_dataset(path: Path | str, format: str) -> Iterator[Haystack | ImportPro
     place = Path(path)
     if not place.exists():
         raise InvalidInput("path", str(path), "no such file or directory")
-    return reader(place)
+    return reader(place, bounds)
 
 
 def read(
     path: Path | str,
     format: str,  # noqa: A002 - the word that users know
+    bounds: Bounds = BOUNDS,
 ) -> Iterator[ImportedConversation | ImportProblem]:
     """The conversations alone, each once: haystacks of several questions share their sessions."""
     seen: set[tuple[str, str]] = set()
-    for found in read_dataset(path, format):
+    for found in read_dataset(path, format, bounds):
         if isinstance(found, ImportProblem):
             yield found
             continue

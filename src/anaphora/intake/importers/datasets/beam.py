@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from anaphora.intake.importers.bounds import BOUNDS, Bounds
 from anaphora.intake.importers.datasets.common import (
     Haystack,
     Question,
@@ -40,7 +41,7 @@ _BESIDE_A_CHAT = frozenset({"probing_questions.json", "topic.json"})
 _PLAN = re.compile(r"plan[-_ ]?\d+\Z", re.IGNORECASE)
 
 
-def read_beam(path: Path) -> Iterator[Haystack | ImportProblem]:
+def read_beam(path: Path, bounds: Bounds = BOUNDS) -> Iterator[Haystack | ImportProblem]:
     """The chats of a BEAM folder, folder of folders, or file."""
     names = UniqueNames()
     places = [file for file in _chat_files(path) if file.name not in _BESIDE_A_CHAT]
@@ -48,7 +49,7 @@ def read_beam(path: Path) -> Iterator[Haystack | ImportProblem]:
         yield ImportProblem(str(path), "directory", "no chat.json in it or in its folders")
     place = 0
     for chat_file in places:
-        for found in _chats(chat_file):
+        for found in _chats(chat_file, bounds):
             if isinstance(found, ImportProblem):
                 yield found
                 continue
@@ -63,7 +64,7 @@ def read_beam(path: Path) -> Iterator[Haystack | ImportProblem]:
 
 
 def _chat_files(path: Path) -> list[Path]:
-    if path.is_file():
+    if not path.is_dir():
         return [path]
     for pattern in ("chat.json", "chat*.json", "**/chat.json", "**/chat*.json"):
         found = [p for p in path.glob(pattern) if p.is_file()]
@@ -81,9 +82,9 @@ class _Chat:
     questions: object
 
 
-def _chats(chat_file: Path) -> Iterator[_Chat | ImportProblem]:
+def _chats(chat_file: Path, bounds: Bounds) -> Iterator[_Chat | ImportProblem]:
     """The one chat of a folder, or the chats of a file whose members have their own questions."""
-    values, problems = _json(chat_file)
+    values, problems = _json(chat_file, bounds)
     yield from problems
     rows = [v for v in values if isinstance(v, Mapping) and "chat" in v]
     if rows:
@@ -95,17 +96,17 @@ def _chats(chat_file: Path) -> Iterator[_Chat | ImportProblem]:
     else:
         folder = chat_file.resolve().parent
         asked = sorted(folder.glob("**/probing_questions.json"), key=natural)
-        questions, more = _json(asked[0]) if asked else ([], [])
+        questions, more = _json(asked[0], bounds) if asked else ([], [])
         yield from more
         if not asked:
             yield ImportProblem(str(folder), "directory", "no probing_questions.json")
         yield _Chat(folder.name, values, questions)
 
 
-def _json(path: Path) -> tuple[list[object], list[ImportProblem]]:
+def _json(path: Path, bounds: Bounds) -> tuple[list[object], list[ImportProblem]]:
     values: list[object] = []
     problems: list[ImportProblem] = []
-    for value in json_values(path):
+    for value in json_values(path, bounds):
         if isinstance(value, ImportProblem):
             problems.append(value)
         else:

@@ -6,7 +6,6 @@ nothing else; it never raises for a file's content, which comes back as `ImportP
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +13,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from anaphora.store.nesting import is_too_deep
+from anaphora.intake.importers.base import ImportFile
+from anaphora.intake.importers.bounds import Bounds
+from anaphora.intake.importers.finding import UNREADABLE, why
+from anaphora.intake.importers.json_records import Record, records
 from anaphora.values import ImportedConversation, ImportedTurn, ImportProblem
 
 __all__ = [
@@ -31,8 +33,6 @@ __all__ = [
     "safe_id",
     "text_of",
 ]
-
-_DECODER = json.JSONDecoder()
 
 MessageKey = tuple[str, str]
 """A message: its conversation's id, and its key there ("" stands for the whole conversation)."""
@@ -109,7 +109,7 @@ def first_number(name: str) -> int | None:
 def data_files(path: Path) -> list[Path]:
     """The file itself, or a directory's .json and .jsonl files (those of its folders if it has
     none), in natural order."""
-    if path.is_file():
+    if not path.is_dir():
         return [path]
     for pattern in ("*", "**/*"):
         found = [p for p in path.glob(pattern) if p.suffix in {".json", ".jsonl"} and p.is_file()]
@@ -118,81 +118,17 @@ def data_files(path: Path) -> list[Path]:
     return []
 
 
-def json_values(path: Path) -> Iterator[object | ImportProblem]:
+def json_values(path: Path, bounds: Bounds) -> Iterator[object | ImportProblem]:
     """The members of a JSON array, one by one; or JSON lines; or the one value of the file.
 
     One by one, because LongMemEval's files are hundreds of megabytes.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        yield ImportProblem(str(path), "file", str(error))
-        return
-    if text.startswith("["):
-        yield from _members(path, text)
-        return
-    try:
-        value, end = _decoded(text, 0)
-    except (ValueError, RecursionError) as error:
-        if _spans_lines(error) or "\n" not in text:
-            yield ImportProblem(str(path), "file", f"no JSON: {error}")
-            return
-        end = -1
-    if end == len(text):
-        yield value
-    else:
-        yield from _lines(path, text)
-
-
-def _spans_lines(error: Exception) -> bool:
-    return isinstance(error, json.JSONDecodeError) and error.lineno > 1
-
-
-def _decoded(text: str, place: int) -> tuple[object, int]:
-    """The value there, and where it ends. ValueError, RecursionError."""
-    value, end = _DECODER.raw_decode(text, place)
-    if is_too_deep(value, text, place, end):
-        raise ValueError("nested too deeply")
-    return value, end
-
-
-def _members(path: Path, text: str) -> Iterator[object | ImportProblem]:
-    place, count = _skip(text, 1), 0
-    while place < len(text) and text[place] != "]":
-        count += 1
-        try:
-            value, place = _decoded(text, place)
-        except (ValueError, RecursionError) as error:
-            yield ImportProblem(str(path), f"member {count}", f"no JSON: {error}")
-            return
-        yield value
-        place = _skip(text, place)
-        if place < len(text) and text[place] == ",":
-            place = _skip(text, place + 1)
-        elif place >= len(text) or text[place] != "]":
-            yield ImportProblem(str(path), f"after member {count}", 'expected "," or "]"')
-            return
-    if place >= len(text):
-        yield ImportProblem(str(path), f"after member {count}", 'the array is not closed by "]"')
-
-
-def _skip(text: str, place: int) -> int:
-    while place < len(text) and text[place] in " \t\r\n":
-        place += 1
-    return place
-
-
-def _lines(path: Path, text: str) -> Iterator[object | ImportProblem]:
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            value, end = _decoded(line.strip(), 0)
-            if end != len(line.strip()):
-                raise ValueError("Extra data")
-            yield value
-        except (ValueError, RecursionError) as error:
-            yield ImportProblem(str(path), f"line {number}", f"no JSON: {error}")
+        file = ImportFile(path, bounds=bounds)
+        for record in records(file):
+            yield record.value if isinstance(record, Record) else record
+    except UNREADABLE as error:
+        yield ImportProblem(str(path), "file", why(error))
 
 
 _TIMES = (

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from anaphora.intake.importers.bounds import BOUNDS, Bounds
 from anaphora.intake.importers.datasets.common import (
     Haystack,
     MessageKey,
@@ -56,21 +57,21 @@ class _Format:
     numbered_by_file: bool
 
 
-def read_realtalk(path: Path) -> Iterator[Haystack | ImportProblem]:
+def read_realtalk(path: Path, bounds: Bounds = BOUNDS) -> Iterator[Haystack | ImportProblem]:
     """The chats of a REALTALK file or directory (`Chat_1_Emi_Elise.json`, …)."""
-    return _read(path, _Format("realtalk", _REALTALK, numbered_by_file=True))
+    return _read(path, _Format("realtalk", _REALTALK, numbered_by_file=True), bounds)
 
 
-def read_locomo(path: Path) -> Iterator[Haystack | ImportProblem]:
+def read_locomo(path: Path, bounds: Bounds = BOUNDS) -> Iterator[Haystack | ImportProblem]:
     """The samples of a LoCoMo file (a list, a mapping or one sample) or of a directory of them."""
-    return _read(path, _Format("locomo", _LOCOMO, numbered_by_file=False))
+    return _read(path, _Format("locomo", _LOCOMO, numbered_by_file=False), bounds)
 
 
-def _read(path: Path, format: _Format) -> Iterator[Haystack | ImportProblem]:  # noqa: A002
+def _read(path: Path, format: _Format, bounds: Bounds) -> Iterator[Haystack | ImportProblem]:  # noqa: A002
     names, place = UniqueNames(), 0
     for file in data_files(path):
         chats = 0
-        for value in json_values(file):
+        for value in json_values(file, bounds):
             if isinstance(value, ImportProblem):
                 yield value
                 continue

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
+from anaphora.intake.importers.bounds import BOUNDS, Bounds
 from anaphora.intake.importers.datasets.common import (
     Haystack,
     MessageKey,
@@ -31,11 +32,11 @@ from anaphora.values import ImportedConversation, ImportedTurn, ImportProblem
 __all__ = ["read_longmemeval"]
 
 
-def read_longmemeval(path: Path) -> Iterator[Haystack | ImportProblem]:
+def read_longmemeval(path: Path, bounds: Bounds = BOUNDS) -> Iterator[Haystack | ImportProblem]:
     """The entries of a LongMemEval file or of a directory of such files, numbered from 1."""
     number = 0
     for file in data_files(path):
-        for place, value in enumerate(json_values(file), start=1):
+        for place, value in enumerate(json_values(file, bounds), start=1):
             if isinstance(value, ImportProblem):
                 yield value
                 continue

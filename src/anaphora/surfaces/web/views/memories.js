@@ -224,7 +224,7 @@ function forgotten(done) {
   const sources = done.surviving ?? [];
   return [h("p", null, h("b", null, many(done.count, "memory", "memories")), done.count === 1 ? " was forgotten." : " were forgotten, its versions counted."),
     sources.length ? h("div", { class: "note warn" }, h("p", null, "The words still stand in:"),
-      h("ul", null, sources.map((one) => h("li", null, survivor(one))))) : h("p", { class: "faint" }, "No thread and no note that is kept here still holds its words.")];
+      h("ul", null, sources.map((one) => h("li", null, survivor(one))), done.more ? h("li", null, `and in ${done.more} more`) : null)) : h("p", { class: "faint" }, "Nothing was found here that still holds its words.")];
 }
 
 function survivor(one) {

@@ -1,0 +1,177 @@
+"""What in a text tells who or what it is about: numbers, codes, addresses, full names.
+
+In: texts. Out: `Mark`s, each with the terms to look it up by in a word index and a pattern that
+says whether a text holds it, however it is spaced and punctuated there. Ordinary words, years and
+short numbers are no marks: half of all texts would hold them. It looks at nothing but its input.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from anaphora.text import analyse, query_terms
+
+__all__ = ["Mark", "marks_of"]
+
+_LEAST_DIGITS: Final = 4
+_LEAST_OF_A_GROUP: Final = 5
+_LEAST_CODE: Final = 6
+_LEAST_IN_CODE: Final = 3
+# A number without its country's or its trunk prefix is still the same one, if so much is left.
+_LEAST_NATIONAL: Final = 7
+_MOST: Final = 40
+
+_LINK = re.compile(r"https?://[^\s<>\"')\]]+", re.IGNORECASE)
+_MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_HANDLE = re.compile(r"(?<![\w.])@\w{3,}")
+_NUMBER = re.compile(r"(?<![^\W_])(?:\+|00)?\(?\d(?:[ \t().\-/]{0,3}\d){3,}(?![^\W_])")
+_CODE = re.compile(
+    r"(?<![^\W_])(?:[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{4}){2,}(?:[ ]?[A-Z0-9]{1,4})?"
+    r"|[A-Za-z0-9]+(?:[-_/][A-Za-z0-9]+)*)(?![^\W_])"
+)
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_STREET = re.compile(
+    r"\w+(?:stra(?:ß|ss)e|str\.|weg|platz|gasse|allee)\s+\d{1,4}\b|\b\d{1,4}\s+\w+\s+"
+    r"(?:street|st\.|road|rd\.|avenue|ave\.|lane|drive|square)(?!\w)",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
+_BETWEEN = re.compile(r"(?:\.? |, )\Z")
+_APART = r"[\s().,\-/_]{0,3}"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Something that tells who or what: `terms` to look it up by, what a text has that holds it.
+
+    Any one of the terms may stand in such a text: a number that is grouped otherwise has others.
+    """
+
+    terms: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+    def held_by(self, text: str) -> bool:
+        """Whether the text holds it."""
+        return self.pattern.search(text) is not None
+
+
+def marks_of(texts: Iterable[str]) -> tuple[Mark, ...]:
+    """The marks of texts, each once."""
+    found: dict[str, Mark] = {}
+    for text in texts:
+        for written, pattern, parts in _found(text):
+            if pattern not in found:
+                terms = (*query_terms(written), *parts)
+                compiled = re.compile(pattern, re.IGNORECASE)
+                found[pattern] = Mark(tuple(dict.fromkeys(terms)), compiled)
+    return tuple(found.values())
+
+
+def _found(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
+    """Each mark as it is written, its pattern, and terms that it may be written with elsewhere."""
+    for kind in (_LINK, _MAIL, _HANDLE):
+        for match in kind.finditer(text):
+            plain = match[0].rstrip(".,;:!?")
+            yield plain, rf"(?<![\w.+-]){re.escape(plain)}(?![\w-])", ()
+    # What lies in a link or an address of mail is part of it.
+    rest = _MAIL.sub(" ", _LINK.sub(" ", text))
+    for match in _STREET.finditer(rest):
+        yield match[0], _spaced(match[0].split(), r"[\s,]+"), ()
+    yield from _codes(rest)
+    yield from _numbers(rest)
+    yield from _names(rest)
+
+
+def _codes(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
+    for match in _CODE.finditer(text):
+        plain = re.sub(r"[^A-Za-z0-9]", "", match[0])
+        digits = sum(c.isdigit() for c in plain)
+        if len(plain) < _LEAST_CODE or digits < _LEAST_IN_CODE or digits == len(plain):
+            continue
+        runs = re.findall(r"\d+|[a-z]+", plain.lower())
+        parts = [plain.lower(), *runs, *(p for run in runs if run.isdigit() for p in _pieces(run))]
+        yield match[0], rf"(?<![^\W_]){_apart(plain)}(?![^\W_])", parts
+
+
+def _numbers(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
+    for match in _NUMBER.finditer(text):
+        written = match[0]
+        groups = re.findall(r"\d+", written)
+        digits = "".join(groups)
+        if len(groups) > 1:
+            for group in groups:
+                if len(group) >= _LEAST_OF_A_GROUP:
+                    yield group, rf"(?<!\d){_apart(group)}(?!\d)", _pieces(group)
+        if not (len(digits) == _LEAST_DIGITS and _YEAR.fullmatch(digits)):
+            yield (
+                written,
+                rf"(?<!\d)(?:{'|'.join(_dialled(written, digits))})(?!\d)",
+                _pieces(digits),
+            )
+
+
+def _dialled(written: str, digits: str) -> Iterator[str]:
+    """The ways in which the digits of a number are dialled, from here and from abroad."""
+    yield _apart(digits)
+    abroad = written.startswith(("+", "00"))
+    own = digits.removeprefix("00") if abroad else digits
+    if abroad:
+        yield _apart(own)
+        for country in (1, 2, 3):
+            if len(own) - country >= _LEAST_NATIONAL:
+                yield rf"\(?0\)?{_APART}{_apart(own[country:])}"
+    elif own.startswith("0") and len(own) > _LEAST_NATIONAL:
+        yield rf"(?:\+|00)\d{{1,3}}{_APART}(?:\(0\))?{_APART}{_apart(own[1:])}"
+
+
+def _names(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
+    """Words that begin with a capital, two or more in a row: the row, and two beside each other."""
+    row: list[str] = []
+    end = 0
+    for match in _WORD.finditer(text):
+        word = match[0]
+        named = len(word) > 1 and word[0].isupper() and not word.isupper()
+        if row and not (named and _BETWEEN.match(text[end : match.start()])):
+            yield from _row(row)
+            row = []
+        # "The", "My", "When" begin a sentence and no name.
+        if named and (row or analyse(word, keep_stop_words=False)):
+            row.append(word.removesuffix("'s").removesuffix("\u2019s"))
+        end = match.end()
+    yield from _row(row)
+
+
+def _row(words: list[str]) -> Iterator[tuple[str, str, Iterable[str]]]:
+    if len(words) > 1:
+        yield _name(words)
+    if len(words) > 2:
+        # The first may be what begins the sentence: "Call Noor Haddad".
+        yield from (_name(words[at : at + 2]) for at in range(1, len(words) - 1))
+
+
+def _name(words: list[str]) -> tuple[str, str, Iterable[str]]:
+    ways = (words, [words[-1], *words[:-1]])
+    return " ".join(words), "|".join(_spaced(way, r"[\s,.]+") for way in ways), ()
+
+
+def _spaced(words: Iterable[str], between: str) -> str:
+    return rf"(?<!\w){between.join(map(re.escape, words))}(?!\w)"
+
+
+def _apart(characters: str) -> str:
+    return _APART.join(characters)
+
+
+def _pieces(digits: str) -> Iterator[str]:
+    """What the groups of these digits may be elsewhere."""
+    if len(digits) <= _MOST // 2:
+        for start in range(len(digits)):
+            for end in range(start + 2, len(digits) + 1):
+                yield digits[start:end]
+        # A number without the prefix of its country has another one before it.
+        for at in range(1, min(4, len(digits))):
+            yield f"0{digits[at:]}"
+            yield f"0{digits[at : at + 3]}"
