@@ -97,6 +97,9 @@ PROMISES: dict[str, str] = {
     "recall.times": "D A question that names a time prefers turns of that time.",
     "recall.why": "Q Each hit's factors add up to its score.",
     "recall.render": "S0 `render_recall` makes the system block with header and labels.",
+    # Words of others
+    "marks.visible": "D What hides, moves a cursor or breaks a line is shown by its code, on every surface.",
+    "marks.unforgeable": "D Every field from outside stands behind a mark that nothing in it can forge.",
     "recall.pending": "D A large backlog answers by words at once and says that vectors are coming.",
     # Coming in
     "import.formats": "D ChatGPT, Claude.ai, Claude Code, Codex, ShareGPT, Neo and JSONL are recognised.",
