@@ -98,6 +98,7 @@ PROMISES: dict[str, str] = {
     "recall.times": "D A question that names a time prefers turns of that time.",
     "recall.why": "Q Each hit's factors add up to its score.",
     "recall.render": "S0 `render_recall` makes the system block with header and labels.",
+    "recall.render_data": "D The block says that its items are data; no turn makes a line of its own.",
     # Words of others
     "marks.visible": "D What hides, moves a cursor or breaks a line is shown by its code, on every surface.",
     "marks.unforgeable": "D Every field from outside stands behind a mark that nothing in it can forge.",

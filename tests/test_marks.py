@@ -7,10 +7,10 @@ import sys
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anaphora.marks import headed, json_line, one_line, quoted, visible
+from anaphora.marks import headed, one_line, quoted, visible, visible_json
 
 JOINERS = "\u200c\u200d"
 
@@ -33,6 +33,7 @@ def test_what_has_no_shape_is_shown_by_its_code() -> None:
 
 
 @pytest.mark.promise("marks.visible")
+@settings(deadline=None)
 @given(st.text(st.characters(), max_size=80), st.integers(5, 60))
 def test_a_name_is_one_line_of_bounded_length(name: str, most: int) -> None:
     """Whatever a name holds, it takes one line, no more than its bound, and nothing hidden."""
@@ -44,6 +45,7 @@ def test_a_name_is_one_line_of_bounded_length(name: str, most: int) -> None:
 
 
 @pytest.mark.promise("marks.unforgeable")
+@settings(deadline=None)
 @given(st.text(st.characters(), max_size=200), st.none() | st.integers(1, 100))
 def test_no_line_of_a_text_leaves_its_mark(text: str, most: int | None) -> None:
     """Every line of a quoted text begins with the mark, and none with that of an item's head."""
@@ -55,10 +57,12 @@ def test_no_line_of_a_text_leaves_its_mark(text: str, most: int | None) -> None:
 
 
 @pytest.mark.promise("marks.unforgeable")
+@settings(deadline=None)
 @given(st.dictionaries(st.text(max_size=20), st.text(st.characters(), max_size=40)))
-def test_json_in_one_line_is_the_same_value(value: dict[str, str]) -> None:
-    """JSON for a model is one line without anything hidden, and reads back as it was."""
-    line = json_line(value)
-    assert len(line.splitlines()) == 1
-    assert visible(line) == line
-    assert json.loads(line) == json.loads(json.dumps(value))
+def test_visible_json_is_the_same_value(value: dict[str, str]) -> None:
+    """JSON made visible holds nothing hidden, and reads back as it was, laid out or in one line."""
+    for indent in (None, 2):
+        text = json.dumps(value, ensure_ascii=False, indent=indent)
+        assert visible(visible_json(text)) == visible_json(text)
+        assert json.loads(visible_json(text)) == json.loads(json.dumps(value))
+        assert indent or len(visible_json(text).splitlines()) == 1

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from anaphora.deep.moments import shown
 from anaphora.deep_values import DeepSource
+from anaphora.marks import one_line, visible
 from anaphora.text import fold
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ __all__ = [
 MEMORY: Final = "memory:"
 RECENT_SESSIONS: Final = 10
 HISTORY_TURN_CHARS: Final = 2_000
+SPEAKER_CHARS: Final = 80
 
 MEMORY_SHARE: Final = 4
 """Of so many results, one is a memory: a memory is a digest, and turns are what it stands on."""
@@ -128,8 +130,9 @@ def line_of(turn: DeepSource) -> str:
     if len(text) > HISTORY_TURN_CHARS:
         half = HISTORY_TURN_CHARS // 2
         text = text[:half] + _GAP + text[-half:]
-    text = " ⏎ ".join(part.strip() for part in text.splitlines())
-    return f"{turn.id} [{shown(turn.ts)}] {turn.role}: {text}"
+    text = visible(" ⏎ ".join(part.strip() for part in text.splitlines()))
+    who = one_line(turn.role or turn.kind, SPEAKER_CHARS)
+    return f"{visible(turn.id)} [{shown(turn.ts)}] {who}: {text}"
 
 
 def when_of(epoch: float) -> datetime | None:

@@ -20,7 +20,8 @@ from anaphora.deep_values import (
     Scope,
 )
 from anaphora.errors import InvalidInput
-from anaphora.surfaces.cli.output import console, emit, show_degraded, show_text, table, visible
+from anaphora.marks import one_line
+from anaphora.surfaces.cli.output import console, emit, show_degraded, show_text, shown, table
 from anaphora.surfaces.cli.trace import show_step
 from anaphora.surfaces.cli.where import opened
 
@@ -98,7 +99,7 @@ def _show_kept(context: typer.Context, trace_id: str | None, *, as_json: bool) -
             if as_json:
                 emit(found)
                 return
-            console().print(Text(visible(found.question), "bold"))
+            console().print(shown(found.question, "bold"))
             for step in found.steps:
                 show_step(step)
             _show_answer(found)
@@ -127,7 +128,7 @@ def _show_answer(found: DeepAnswer) -> None:
     if not (found.shortcut and found.answer):
         for source in found.sources:
             when = f"  {source.ts:%Y-%m-%d %H:%M}" if source.ts and source.ts.year > 1 else ""
-            out.print(Text(visible(f"{source.id}{when}  {source.role or source.kind}"), "dim"))
+            out.print(shown(f"{source.id}{when}  {source.role or source.kind}", "dim"))
             show_text(out, source.text)
     for word, said in (
         (found.cached, "from the cache: nothing it stands on has changed"),
@@ -137,7 +138,7 @@ def _show_answer(found: DeepAnswer) -> None:
         (found.note, found.note),
     ):
         if word:
-            out.print(Text(visible(said), "yellow"))
+            out.print(shown(said, "yellow"))
     tail = f"{_cost(found.cost)}  trace {found.trace_id}" if found.trace_id else _cost(found.cost)
     out.print(Text(tail, "dim"))
     show_degraded(found.degraded)
@@ -169,13 +170,13 @@ def gaps(
     if not found:
         out.print("no gaps" if status == "all" else f"no {status} gaps")
     for gap in found:
-        out.print(Text(visible(gap.question), "bold"))
+        out.print(shown(gap.question, "bold"))
         until = {
             "open": f"until {gap.expires_at:%Y-%m-%d}",
             "closed": f"closed by {', '.join(gap.closed_by)}",
         }.get(gap.status, "expired")
         asked = f"asked {gap.asked} times" if gap.asked > 1 else "asked once"
-        out.print(Text(visible(f"   {asked}, priority {gap.priority:.2f}, {until}"), "dim"))
+        out.print(shown(f"   {asked}, priority {gap.priority:.2f}, {until}", "dim"))
 
 
 def dream(
@@ -205,14 +206,14 @@ def _show_dream(report: DreamReport) -> None:
         f"expired {len(report.expired)}"
     )
     for gap in report.closed:
-        out.print(Text(visible(f"   closed: {gap.question}"), "green"))
-        out.print(Text(visible(f"      by {', '.join(gap.closed_by)}"), "dim"))
+        out.print(shown(f"   closed: {gap.question}", "green"))
+        out.print(shown(f"      by {', '.join(gap.closed_by)}", "dim"))
     for gap in report.expired:
-        out.print(Text(visible(f"   expired: {gap.question}"), "yellow"))
+        out.print(shown(f"   expired: {gap.question}", "yellow"))
     done = {gap.id for gap in report.closed}
     for gap in report.explored:
         if gap.id not in done:
-            out.print(Text(visible(f"   still open: {gap.question}")))
+            out.print(shown(f"   still open: {gap.question}"))
     for one in report.extracted:
         _show_extracted(one)
     same = sum(link.kind == "same" for link in report.links)
@@ -248,7 +249,7 @@ def _show_extracted(done: Extracted) -> None:
         "unchanged": "nothing is new since the last time",
         "too_short": "what is new is too short",
     }
-    name = visible(done.conversation_id)
+    name = one_line(done.conversation_id)
     if done.skipped in why:
         out.print(Text(f"{name}: {why[done.skipped]}", "yellow"))
         return
@@ -259,4 +260,4 @@ def _show_extracted(done: Extracted) -> None:
     if done.skipped:
         out.print(Text(f"   ended early: the limit of {done.skipped} was reached", "yellow"))
     for text in done.refused:
-        out.print(Text(visible(f"   refused, it cites no turn that is there: {text}"), "yellow"))
+        out.print(shown(f"   refused, it cites no turn that is there: {text}", "yellow"))

@@ -11,7 +11,7 @@ from rich.text import Text
 from anaphora.errors import InvalidInput
 from anaphora.memory import Memory
 from anaphora.surfaces.cli.conversation import import_
-from anaphora.surfaces.cli.output import console, emit, tracker, visible
+from anaphora.surfaces.cli.output import console, emit, shown, tracker
 from anaphora.surfaces.cli.where import Where, opened
 
 __all__ = ["register"]
@@ -37,7 +37,7 @@ def export(
     if as_json:
         emit(done)
     else:
-        console().print(Text(visible(f"exported to {done.path}")))
+        console().print(shown(f"exported to {done.path}"))
 
 
 def backup(
@@ -52,7 +52,7 @@ def backup(
         emit(done)
         return
     out = console()
-    out.print(Text(visible(f"{done.threads} threads, {done.memories} memories in {done.path}")))
+    out.print(shown(f"{done.threads} threads, {done.memories} memories in {done.path}"))
     if done.needs_key:
         out.print(
             Text(f"this backup is sealed: it needs the exported key {done.needs_key}", "yellow")
@@ -75,9 +75,7 @@ def restore(
     if as_json:
         emit(done)
     else:
-        console().print(
-            Text(visible(f"{done.threads} threads, {done.memories} memories in {where.home}"))
-        )
+        console().print(shown(f"{done.threads} threads, {done.memories} memories in {where.home}"))
 
 
 def reindex(

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from anaphora import keys
 from anaphora.errors import InvalidInput, StoreError
-from anaphora.surfaces.cli.output import EXIT_PARTLY, console, emit, tracker, visible
+from anaphora.surfaces.cli.output import EXIT_PARTLY, console, emit, shown, tracker
 from anaphora.surfaces.cli.where import Where
 
 __all__ = ["app", "register"]
@@ -79,7 +79,7 @@ def _show(done: keys.Converted, as_json: bool, line: str) -> None:
     out = console()
     out.print(line)
     for problem in done.problems:
-        out.print(Text(visible(f"  kept as it is: {problem}"), "yellow"))
+        out.print(shown(f"  kept as it is: {problem}", "yellow"))
 
 
 @app.command("export")

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from anaphora.context_values import ContextMemory, IndexReport, RecallPackage, Target, WarmUp
+from anaphora.marks import one_line
 from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
     console,
@@ -17,9 +18,9 @@ from anaphora.surfaces.cli.output import (
     show_degraded,
     show_factors,
     show_text,
+    shown,
     table,
     tracker,
-    visible,
 )
 from anaphora.surfaces.cli.where import opened
 
@@ -62,7 +63,7 @@ def index(
 def _show_report(report: IndexReport) -> None:
     out = console()
     out.print(
-        Text(visible(f"{report.name}: "), "bold").append(
+        shown(f"{report.name}: ", "bold").append(
             f"{report.files} files in {report.sections} sections, {report.entities} entities, "
             f"{report.relations} relations, {report.seconds:.1f} s",
             "not bold",
@@ -74,7 +75,7 @@ def _show_report(report: IndexReport) -> None:
     if report.pending:
         out.print(f"  {report.pending} sections still get their vectors; words find them now")
     for one in report.skipped[:_SHOWN_SKIPPED]:
-        out.print(Text(visible(f"  left out: {one.path}: {one.reason}"), "dim"))
+        out.print(shown(f"  left out: {one.path}: {one.reason}", "dim"))
     if len(report.skipped) > _SHOWN_SKIPPED:
         out.print(Text(f"  … and {len(report.skipped) - _SHOWN_SKIPPED} more (--json)", "dim"))
     show_degraded(report.degraded)
@@ -105,7 +106,7 @@ def remove(
     if as_json:
         emit({"removed": project, "sections": gone})
     else:
-        console().print(Text(visible(f"removed {project}: {gone} sections")))
+        console().print(shown(f"removed {project}: {gone} sections"))
 
 
 @app.command()
@@ -126,7 +127,7 @@ def recall(
     elif block:
         from anaphora.recall.context.package import render_package
 
-        console().print(Text(visible(render_package(package))))
+        console().print(Text(render_package(package)))
     else:
         _show_package(console(), package, why=why)
 
@@ -137,34 +138,34 @@ def _show_package(out: Console, package: RecallPackage, *, why: bool) -> None:
     head = Text(package.quality.upper(), f"bold {_STYLE[package.quality]}")
     out.print(head.append(f"  {package.tokens} of {package.budget} tokens", "dim not bold"))
     for line in package.brief:
-        out.print(Text(visible(f"  {line}")))
+        out.print(shown(f"  {line}"))
     if package.primary_targets:
         _heading(out, "Look here first")
     told = len(package.primary_targets) if why else TOLD_TARGETS
     for rank, target in enumerate(package.primary_targets[:told], 1):
         _show_target(out, rank, target, why=why)
     if more := [target_name(one) for one in package.primary_targets[told:]]:
-        out.print(Text(visible(f"   then {', '.join(more)}"), "dim"))
+        out.print(shown(f"   then {', '.join(more)}", "dim"))
     _show_memories(out, "From memory", package.memories, why=why)
     if package.graph:
         _heading(out, "Related")
     for one in package.graph:
-        out.print(Text(visible(f"   {one.subject} {one.predicate} {one.object}"), "dim"))
+        out.print(shown(f"   {one.subject} {one.predicate} {one.object}", "dim"))
     if package.history:
         _heading(out, "Before")
     for past in package.history:
         day = f"{past.at:%Y-%m-%d}  " if past.at else ""
-        out.print(Text(visible(f"   {day}{past.text}")))
+        out.print(shown(f"   {day}{past.text}"))
     show_degraded(package.degraded)
 
 
 def _show_target(out: Console, rank: int, target: Target, *, why: bool) -> None:
-    line = Text(f"{rank}  ", "dim").append(visible(_place(target)), "bold")
+    line = Text(f"{rank}  ", "dim").append(one_line(_place(target)), "bold")
     out.print(line.append(f"  {target.score:.2f}", "green not bold"))
     if target.title:
-        out.print(Text(visible(f"   {target.title}")))
+        out.print(shown(f"   {target.title}"))
     if target.reason:
-        out.print(Text(visible(f"   {target.reason}"), "dim"))
+        out.print(shown(f"   {target.reason}", "dim"))
     if why:
         show_factors(out, target.signals)
 
@@ -179,7 +180,7 @@ def _show_memories(
         rank = f"  importance {one.importance}" if one.importance else ""
         out.print(
             Text(f"   {one.kind}  ", "cyan")
-            .append(visible(one.title or one.path or ""), "bold")
+            .append(one_line(one.title or one.path or ""), "bold")
             .append(f"{rank}{when}", "dim")
         )
         show_text(out, one.text)
@@ -215,7 +216,7 @@ def warm_up(
     elif block:
         from anaphora.recall.context.warm_up import render_warm_up
 
-        console().print(Text(visible(render_warm_up(warm))))
+        console().print(Text(render_warm_up(warm)))
     else:
         _show_warm_up(console(), warm)
 
@@ -233,11 +234,11 @@ def _show_warm_up(out: Console, warm: WarmUp) -> None:
     if warm.shape:
         _heading(out, "The project")
     for line in warm.shape:
-        out.print(Text(visible(f"   {line}")))
+        out.print(shown(f"   {line}"))
     if warm.highlights:
         _heading(out, "Begin with")
     for target in warm.highlights:
-        out.print(Text(visible(f"   {_place(target)}  {target.title}")))
+        out.print(shown(f"   {_place(target)}  {target.title}"))
     if warm.topic is not None:
         _heading(out, "The topic")
         _show_package(out, warm.topic, why=False)
@@ -298,7 +299,7 @@ def _kept(as_json: bool, made: object, said: str, redacted: tuple[str, ...]) -> 
     if as_json:
         emit(made)
     else:
-        console().print(Text(visible(f"kept {said}")))
+        console().print(shown(f"kept {said}"))
         if redacted:
             console().print(Text(f"taken out: {', '.join(redacted)}", "yellow"))
     if redacted:

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from anaphora.config import client_folders
 from anaphora.errors import InvalidInput
-from anaphora.surfaces.cli.output import console, emit, visible
+from anaphora.surfaces.cli.output import console, emit, shown
 from anaphora.surfaces.cli.where import Where, opened
 from anaphora.surfaces.setup.changes import Change, plan, plan_undo
 from anaphora.surfaces.setup.clients import CLIENTS, entries
@@ -81,7 +80,7 @@ def hook(
                 memory.end_session(conversation_id)
     for problem in report.problems:
         said = f"{problem.path}: {problem.place}: {problem.reason}"
-        console(stderr=True).print(Text(visible(said)))
+        console(stderr=True).print(shown(said))
 
 
 def _told() -> dict[str, Any]:
@@ -114,7 +113,7 @@ def _show(changes: list[Change]) -> None:
     for change in changes:
         for line in change.shown().splitlines():
             style = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
-            out.print(Text(visible(line), style))
+            out.print(shown(line, style))
 
 
 def _agreed() -> bool:
