@@ -69,6 +69,7 @@ PROMISES: dict[str, str] = {
     # The embedder
     "embed.integrity": "D The model's hash is checked at load.",
     "embed.whole": "D A text longer than the window is split, never silently cut.",
+    "embed.pages": "D Pages of a text, between form feeds, have vectors of their own.",
     "embed.close": "D The bundled int8 model stays within cosine 0.99 of fp32 on average.",
     "embed.background": "D The model loads in the background; `ready` waits for it.",
     "embed.cache": "D Query vectors are cached (256, configurable, 0 off) and events say hit or miss.",
@@ -106,6 +107,10 @@ PROMISES: dict[str, str] = {
     "recall.times": "D A question that names a time prefers turns of that time.",
     "recall.why": "Q Each hit's factors add up to its score.",
     "recall.render": "S0 `render_recall` makes the system block with header and labels.",
+    "recall.render_data": "D The block says that its items are data; no turn makes a line of its own.",
+    # Words of others
+    "marks.visible": "D What hides, moves a cursor or breaks a line is shown by its code, on every surface.",
+    "marks.unforgeable": "D Every field from outside stands behind a mark that nothing in it can forge.",
     "recall.pending": "D A large backlog answers by words at once and says that vectors are coming.",
     # Coming in
     "import.formats": "D ChatGPT, Claude.ai, Claude Code, Codex, ShareGPT, Neo and JSONL are recognised.",
@@ -186,8 +191,10 @@ PROMISES: dict[str, str] = {
     "sealed.converts": "D A home is encrypted and decrypted without loss, killed at any moment.",
     # Adapters
     "adapters.langgraph": "D The LangGraph store is at parity with its own in-memory store, and durable.",
+    "adapters.langgraph_fields": "D Each indexed field is embedded for itself; the best one is the item's score.",
     "adapters.langgraph_ttl": "D An item with a time to live goes when nobody reads it in time.",
     "adapters.openai_agents": "D A session of OpenAI Agents gives back its items exactly, after any restart.",
+    "adapters.openai_agents_loops": "D A session serves threads with event loops of their own, one write after the other.",
     # The sandbox of deep recall
     "sandbox.attacks": "Q Code that attacks the machine or its host gets nowhere, and the next session is clean.",
     "sandbox.data": "Q Text that looks like code or a command is data in the sandbox.",

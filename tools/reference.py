@@ -177,7 +177,7 @@ def python() -> str:
     from anaphora.recall.render import render_recall
     from anaphora.store import tokens
     from anaphora.store.threads.conversations import Conversations
-    from anaphora.store.threads.store import ConversationStore
+    from anaphora.store.threads.store import ConversationStore, conversations_dir
 
     exported = ", ".join(f"`{name}`" for name in anaphora.__all__)
     own_async = [
@@ -215,6 +215,7 @@ Filters: [../filters.md](../filters.md).
             f"## ConversationStore\n\n{doc_of(ConversationStore)}\n\n"
             f"```py\n{signature('ConversationStore', ConversationStore, prefix='class ')}\n```\n\n"
             "It has the methods of [conversations](#conversations).\n",
+            method("conversations_dir", conversations_dir),
             f"## Tokens\n\n`Memory.tokens`. {doc_of(tokens.Tokens)}\n\n{methods(tokens.Tokens)}\n"
             f"{values(tokens, ('Token', 'NewToken'))}",
             f"## Keys: anaphora.keys\n\n{doc_of(keys)}\n\n"

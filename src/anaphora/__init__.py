@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from anaphora.aio import AsyncMemory
     from anaphora.memory_values import NewMemory
     from anaphora.recall.render import render_recall
-    from anaphora.store.threads.store import ConversationStore
+    from anaphora.store.threads.store import ConversationStore, conversations_dir
 
 __all__ = [
     "AsyncMemory",
@@ -25,6 +25,7 @@ __all__ = [
     "Memory",
     "NewMemory",
     "__version__",
+    "conversations_dir",
     "render_recall",
 ]
 
@@ -36,6 +37,7 @@ _LAZY = {
     "AsyncMemory": "anaphora.aio",
     "NewMemory": "anaphora.memory_values",
     "ConversationStore": "anaphora.store.threads.store",
+    "conversations_dir": "anaphora.store.threads.store",
     "render_recall": "anaphora.recall.render",
 }
 

@@ -29,7 +29,7 @@ AnaphoraError
 │   └── NoModel                         none is configured, or it has no key
 ├── SandboxError                        what runs a model's code could not be started
 ├── MissingExtra (also ImportError)     an optional dependency is not installed
-└── Closed                              the memory was used after `close()`
+└── Closed (also RuntimeError)          a memory or session was used after `close()`
 
 Errors carry data as attributes, so that a surface can build its own message. Nothing here
 imports anything else of the package.
@@ -253,11 +253,12 @@ class MissingExtra(AnaphoraError, ImportError):
         super().__init__(f"{needs} is not installed: pip install 'anaphora[{extra}]'")
 
 
-class Closed(AnaphoraError):
-    """The memory was used after `close()`."""
+class Closed(AnaphoraError, RuntimeError):
+    """`what` was used after `close()`: the memory, or something of an adapter's."""
 
-    def __init__(self) -> None:
-        super().__init__("this memory is closed")
+    def __init__(self, what: str = "this memory") -> None:
+        self.what = what
+        super().__init__(f"{what} is closed")
 
 
 class ModelError(AnaphoraError):

@@ -230,8 +230,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         `timeout` is in seconds. Raises `EmbeddingError` when the model cannot be loaded.
         """
         embedder = self._wiring.embedder
-        if timeout is not None:
-            timeout = min(timeout, TIMEOUT_MAX)
+        timeout = None if timeout is None else min(timeout, TIMEOUT_MAX)
         if not embedder.ready(timeout):
             if embedder.failure is not None:
                 raise embedder.failure

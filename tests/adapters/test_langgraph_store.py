@@ -192,6 +192,27 @@ def test_fields_decide_what_is_searched(store: BaseStore) -> None:
     assert found.value == {"text": "gardening"}
 
 
+@pytest.mark.promise("adapters.langgraph_fields")
+@pytest.mark.parametrize("whose", ["ours", "theirs"])
+def test_each_field_is_searched_for_itself(memory: Memory, whose: str) -> None:
+    """An item is as close as its closest field, whatever its other fields say."""
+    names = ["a", "b", "c"]
+    store: BaseStore = (
+        AnaphoraStore(memory, index={"fields": names}) if whose == "ours" else theirs(names)
+    )
+    store.put(("n",), "alone", {"a": "the violin"})
+    store.put(("n",), "among", {"a": "long walks by the river", "b": "the violin", "c": "tea"})
+    store.put(("n",), "joined", {"a": "long walks by the river, the violin, tea"})
+    store.put(("n",), "listed", {"x": [{"t": "tea"}, {"t": "the violin"}]}, index=["x[*].t"])
+    scores = {hit.key: hit.score for hit in store.search(("n",), query="the violin")}
+    alone = scores["alone"]
+    assert alone is not None
+    assert scores["among"] == pytest.approx(alone, abs=1e-4)
+    assert scores["listed"] == pytest.approx(alone, abs=1e-4)
+    assert scores["joined"] is not None
+    assert scores["joined"] < alone - 0.05
+
+
 @pytest.mark.promise("adapters.langgraph")
 @pytest.mark.parametrize(
     "listing",

@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from anaphora import Memory
 from anaphora.adapters.openai_agents import AnaphoraSession
-from anaphora.errors import InvalidInput
+from anaphora.errors import Closed, InvalidInput
 
 ROOT = Path(__file__).resolve().parents[2]
 # An event loop makes a pair of sockets for itself.
@@ -169,6 +170,80 @@ def test_many_tasks_write_at_once(memory: Memory) -> None:
 
     found = asyncio.run(scenario())
     assert sorted(item["content"] for item in found) == sorted(f"item {n}" for n in range(20))
+
+
+@pytest.mark.promise("adapters.openai_agents_loops")
+def test_threads_with_loops_of_their_own_write_at_once(session: Session) -> None:
+    """A session may be used from threads, each with an event loop of its own, at the same time."""
+
+    def talk(name: int) -> None:
+        async def scenario() -> None:
+            for n in range(5):
+                await session.add_items([{"role": "user", "content": f"{name} says {n}"}])
+
+        asyncio.run(scenario())
+
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(talk, range(6)))
+    found: list[Any] = list(asyncio.run(session.get_items()))
+    said = [item["content"] for item in found]
+    assert sorted(said) == sorted(f"{name} says {n}" for name in range(6) for n in range(5))
+    for name in range(6):
+        own = [one for one in said if one.startswith(f"{name} ")]
+        assert own == [f"{name} says {n}" for n in range(5)]
+
+
+@pytest.mark.promise("adapters.openai_agents_loops")
+def test_one_item_is_taken_back_once(memory: Memory) -> None:
+    """Sessions on one history that take items back at the same time get different ones."""
+    sessions = [AnaphoraSession("s", memory) for _ in range(4)]
+    items: list[Any] = [{"role": "user", "content": f"item {n}"} for n in range(8)]
+
+    async def scenario() -> list[Any]:
+        await sessions[0].add_items(items)
+        return await asyncio.gather(*(one.pop_item() for one in sessions for _ in range(2)))
+
+    taken = asyncio.run(scenario())
+    assert sorted(item["content"] for item in taken) == [item["content"] for item in items]
+    assert asyncio.run(sessions[0].get_items()) == []
+
+
+def test_settings_may_be_a_mapping(memory: Memory) -> None:
+    """Settings come as the framework's own or as a mapping; a field that it lacks is named."""
+    with pytest.raises(TypeError, match="limitt"):
+        AnaphoraSession("s", memory, session_settings={"limitt": 2})
+    session = AnaphoraSession("s", memory, session_settings={"limit": 2})
+    assert session.session_settings == SessionSettings(limit=2)
+    asyncio.run(session.add_items(ITEMS))
+    assert asyncio.run(session.get_items()) == ITEMS[-2:]
+
+
+@pytest.mark.parametrize("items", [[], ITEMS[:1]])
+def test_a_closed_session_refuses(memory: Memory, items: list[Any]) -> None:
+    """After `close` every call of the session says so; the memory and other sessions go on."""
+    session = AnaphoraSession("s", memory)
+    asyncio.run(session.add_items(ITEMS[:1]))
+    session.close()
+    calls = (
+        lambda: session.add_items(items),
+        session.get_items,
+        session.pop_item,
+        session.clear_session,
+    )
+    for call in calls:
+        with pytest.raises(Closed, match="AnaphoraSession is closed"):
+            asyncio.run(cast("Any", call()))
+    assert issubclass(Closed, RuntimeError)
+    assert asyncio.run(AnaphoraSession("s", memory).get_items()) == ITEMS[:1]
+
+
+@pytest.mark.parametrize("items", [[], ITEMS[:1]])
+def test_a_session_of_a_closed_memory_refuses(tmp_path: Path, items: list[Any]) -> None:
+    """A session whose memory was closed takes nothing, not even nothing."""
+    with Memory.open(tmp_path / "home", embedder="hashing", warm=False) as memory:
+        session = AnaphoraSession("s", memory)
+    with pytest.raises(Closed):
+        asyncio.run(session.add_items(items))
 
 
 def test_a_cancelled_call_is_finished(memory: Memory) -> None:

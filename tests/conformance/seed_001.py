@@ -12,9 +12,8 @@ from pathlib import Path
 from tests.conformance.desk import NOW, Desk
 from tests.conformance.table import Seed, refusal
 
-from anaphora import ConversationStore, Memory
+from anaphora import ConversationStore, Memory, conversations_dir
 from anaphora.errors import InvalidId, StoreError
-from anaphora.store.threads.store import conversations_dir
 from anaphora.values import NewTurn
 
 SEED = Seed("001", "conversation store")

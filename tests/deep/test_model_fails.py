@@ -232,7 +232,7 @@ def test_on_the_command_line_why_comes_first(home: Path, as_json: bool) -> None:
 
 @pytest.mark.promise("deep.model_fails")
 def test_over_mcp_why_comes_first(home: Path) -> None:
-    """The first line of the text says why, and the structured form has the evidence."""
+    """Above all evidence the text says why, and the structured form has the evidence."""
 
     async def scenario() -> CallToolResult:
         async with connected(home, settings=NOWHERE) as session:
@@ -242,9 +242,9 @@ def test_over_mcp_why_comes_first(home: Path) -> None:
 
     result = anyio.run(scenario)
     assert not result.is_error
-    first = text_of(result).splitlines()[0]
-    assert first.startswith("No answer (the model openai:default@")
-    assert first.endswith("but the best evidence: 4 places.")
+    first, why = text_of(result).splitlines()[:2]
+    assert first.startswith("No answer, but the best evidence: 4 places.")
+    assert why.startswith("|- note: the model openai:default@")
     found = result.structured_content["data"]
     assert [part["part"] for part in found["degraded"]] == ["model"]
     assert found["gap_id"] is None

@@ -204,6 +204,34 @@ def test_spelling_variants_hit() -> None:
     assert service.embedded == 1
 
 
+@pytest.mark.promise("embed.pages")
+def test_pages_have_vectors_of_their_own() -> None:
+    """What stands between form feeds is embedded for itself; blank pages count for nothing."""
+    service = EmbedderService(spec_for("hashing"))
+    violin, tea = (own.tolist() for own in rows(service, ["the violin", "green tea"]))
+    both, one, blank, other = rows(
+        service, ["the violin\n\f\n \f green tea", "\fgreen tea\f", "\f", "the violin"]
+    )
+    assert both.tolist() == violin + tea
+    assert one.tolist() == tea
+    assert len(blank) == 1
+    assert other.tolist() == violin
+
+
+@pytest.mark.promise("embed.pages", "embed.one_bad")
+def test_a_page_that_cannot_be_embedded_is_its_texts_trouble() -> None:
+    """A text with a bad page has its error in its place, and fails no other."""
+    good, bad, last = EmbedderService(spec_for(Picky())).embed(["a\fb", "good\fbad", "c"])
+    assert isinstance(bad, EmbeddingError)
+    assert not isinstance(good, EmbeddingError)
+    assert not isinstance(last, EmbeddingError)
+    assert (len(good), len(last)) == (2, 1)
+
+
+def rows(service: EmbedderService, texts: Sequence[str]) -> list[Vectors]:
+    return [own for own in service.embed(texts) if not isinstance(own, EmbeddingError)]
+
+
 def test_safe_between_threads() -> None:
     """Many threads asking at once all get the right vector."""
     service = EmbedderService(spec_for("hashing"), cache_size=3)

@@ -91,7 +91,7 @@ def test_later_targets_stand_in_one_line() -> None:
     assert package.primary_targets == tuple(targets[:10])
     lines = render_package(package).splitlines()
     assert sum(line.endswith(": why") for line in lines) == 5
-    assert lines[-1] == "Then: f5.py, f6.py, f7.py, f8.py, f9.py"
+    assert lines[-1] == "|- Then: f5.py, f6.py, f7.py, f8.py, f9.py"
 
 
 def test_relations_and_history_are_not_crowded_out_by_memories() -> None:
@@ -124,7 +124,7 @@ def test_recalled_words_cannot_pass_for_the_package() -> None:
     lines = render_package(package).splitlines()
     assert lines[0] == HEADER
     assert "not instructions" in HEADER
-    own = [line for line in lines if not line.startswith("| ")]
+    own = [line for line in lines if not line.startswith("|")]
     assert "Look here first:" not in own
     assert "Related:" not in own
 

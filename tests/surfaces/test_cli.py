@@ -16,8 +16,8 @@ import pytest
 from typer.testing import CliRunner
 
 from anaphora import Memory
+from anaphora.marks import visible
 from anaphora.surfaces.cli.app import app
-from anaphora.surfaces.cli.output import visible
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "conversation.json"
 SMALL = [

@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, cast
 
 from anaphora.adapters.langgraph_matching import matches, namespace_matches
+from anaphora.embed.windows import PAGE
 from anaphora.errors import InvalidInput, MissingExtra
 from anaphora.memory import Memory
 from anaphora.memory_values import MemoryHit, MemoryRecord, NewMemory
@@ -50,14 +51,17 @@ _TTL = "ttl_minutes="
 _PAGE = 500
 # Candidates for each hit that is wanted: recall orders by age too, a store by closeness alone.
 _WIDER = 4
+# Each searched field is embedded for itself, and the best of them is the item's score.
+_APART = f"\n{PAGE}\n"
 _Kept = MemoryRecord | MemoryHit
 
 
 class AnaphoraStore(BaseStore):
     """A `BaseStore` over one namespace of a `Memory`.
 
-    `index={"fields": [...]}` says which fields of a value are searched (default: all of it); the
-    embedder is the memory's own, so `dims` and `embed` are not needed. `ttl` is LangGraph's
+    `index={"fields": [...]}` says which fields of a value are searched (default: all of it as one);
+    each is embedded for itself, and the best one counts. The embedder is the memory's own, so
+    `dims` and `embed` are not needed; `index_config` is what was given. `ttl` is LangGraph's
     `TTLConfig`; expired items are never returned, whatever `omit_expired` says. `clock` tells the
     present, aware. Values must be JSON objects.
     """
@@ -73,6 +77,7 @@ class AnaphoraStore(BaseStore):
         clock: Callable[[], datetime] | None = None,
     ) -> None:
         self._memory = memory
+        self.index_config = index
         self.ttl_config = ttl
         self._clock = clock or (lambda: datetime.now(UTC))
         self._fields: Sequence[str] = tuple((index or {}).get("fields") or ("$",))
@@ -212,7 +217,7 @@ class AnaphoraStore(BaseStore):
             tags.append(f"{_TTL}{op.ttl!r}")
             expires = _after(self._clock(), op.ttl)
         return NewMemory(
-            text="\n\n".join(searched) or op.key or "(no key)",
+            text=_APART.join(searched) or op.key or "(no key)",
             path=_path(op.namespace, op.key),
             payload=value,
             category=CATEGORY,

@@ -10,10 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from anaphora.errors import InvalidInput, MissingExtra
+from anaphora.errors import Closed, InvalidInput, MissingExtra
 from anaphora.memory import Memory
 from anaphora.values import NewTurn, Turn
 
@@ -39,21 +44,30 @@ _WORDS: Final[Mapping[str, bool]] = {"anaphora_words": True}
 class AnaphoraSession(SessionABC):
     """The history of one session in `memory.conversations`, under the id `session_id`.
 
-    Every call runs in a worker thread. `recall(query)` gives the old turns that matter now.
+    `session_settings` are the framework's, or a mapping of their fields. Every call runs in a
+    worker thread; writes to one history are done one after the other, in the order of the calls,
+    from whichever event loops and threads they come. After `close()` the session refuses its calls
+    with `Closed`; the memory, which is the caller's, stays open.
     """
 
     def __init__(
-        self, session_id: str, memory: Memory, *, session_settings: SessionSettings | None = None
+        self,
+        session_id: str,
+        memory: Memory,
+        *,
+        session_settings: SessionSettings | Mapping[str, Any] | None = None,
     ) -> None:
         self.session_id = session_id
-        self.session_settings = session_settings or SessionSettings()
+        self.session_settings = _settings(session_settings)
         self._memory = memory
-        self._writing = asyncio.Lock()
+        self._writer = _writer_of(memory, session_id)
+        self._closed = False
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """The latest `limit` items (all with None), oldest first."""
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
+        self._check_open()
         items = await asyncio.to_thread(self._items)
         if limit is None:
             return items
@@ -75,15 +89,25 @@ class AnaphoraSession(SessionABC):
         """Delete the thread, for good."""
         await self._write(lambda: self._memory.conversations.delete(self.session_id))
 
+    def close(self) -> None:
+        """End the session: further calls raise `Closed`. What was said stays, the memory open."""
+        self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Closed(type(self).__name__)
+
     async def _write(self, call: Callable[[], ResultT]) -> ResultT:
-        async with self._writing:
-            done = asyncio.ensure_future(asyncio.to_thread(call))
-            try:
-                return await asyncio.shield(done)
-            except asyncio.CancelledError:
-                # The thread goes on all the same: the next call must not overtake it.
-                await asyncio.wait({done})
-                raise
+        self._check_open()
+        # No lock of asyncio: that belongs to one event loop, and the writer to none.
+        written = self._writer.submit(copy_context().run, call)
+        done = asyncio.wrap_future(written)
+        try:
+            return await asyncio.shield(done)
+        except asyncio.CancelledError:
+            # What was begun is done all the same, and whoever cancelled may count on it.
+            await asyncio.wait({done})
+            raise
 
     def _append(self, turns: list[NewTurn]) -> None:
         # One write for all: a crash must not leave a call without its result.
@@ -106,6 +130,34 @@ class AnaphoraSession(SessionABC):
             elif found:
                 found.pop()
         return found
+
+
+def _settings(given: SessionSettings | Mapping[str, Any] | None) -> SessionSettings:
+    if isinstance(given, SessionSettings):
+        return given
+    known = {field.name for field in fields(SessionSettings)}
+    unknown = sorted(str(name) for name in given or () if name not in known)
+    if unknown:
+        # In the framework's own words and type.
+        raise TypeError(f"Unknown session settings: {', '.join(unknown)}")
+    return SessionSettings(**(given or {}))
+
+
+_writers: WeakKeyDictionary[Memory, WeakValueDictionary[str, ThreadPoolExecutor]] = (
+    WeakKeyDictionary()
+)
+_choosing = threading.Lock()
+
+
+def _writer_of(memory: Memory, session_id: str) -> ThreadPoolExecutor:
+    """The one thread that writes a history, shared by all sessions that have it open."""
+    with _choosing:
+        known = _writers.setdefault(memory, WeakValueDictionary())
+        writer = known.get(session_id)
+        if writer is None:
+            writer = ThreadPoolExecutor(1, thread_name_prefix="anaphora-session")
+            known[session_id] = writer
+        return writer
 
 
 def _turn_of(item: Mapping[str, Any]) -> NewTurn:

@@ -12,7 +12,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, get_args
 
-from anaphora.care.lines import number_in, string, text_in, texts_in, time_in, time_text, to_line
+from anaphora.care.lines import (
+    id_in,
+    number_in,
+    string,
+    text_in,
+    texts_in,
+    time_in,
+    time_text,
+    to_line,
+)
 from anaphora.care.namespaces import Lane
 from anaphora.deep_values import Gap, GapStatus, Scope
 from anaphora.store.threads.folder import REDACTED
@@ -228,15 +237,15 @@ def _gap_from(found: Mapping[str, Any]) -> KnownGap:
     status: Any = found.get("status", "open")
     scope: Any = found.get("scope")
     priority = found.get("priority", 0.0)
-    question, gap_id = string(found, "question"), string(found, "id")
+    question, gap_id = string(found, "question"), id_in(found)
     if created is None or expires is None:
         raise ValueError("a gap has no times")
     if status not in get_args(GapStatus) or scope not in get_args(Scope):
         raise ValueError(f'"status" is {status!r}, "scope" is {scope!r}')
     if isinstance(priority, bool) or not isinstance(priority, (int, float)):
         raise ValueError('"priority" is no number')
-    if not question.strip() or not gap_id or not 0.0 <= priority <= _MOST_PRIORITY:
-        raise ValueError("its question or its id is empty, or its priority is not from 0 to 1")
+    if not question.strip() or not 0.0 <= priority <= _MOST_PRIORITY:
+        raise ValueError("its question is empty, or its priority is not from 0 to 1")
     gap = Gap(
         id=gap_id,
         question=question,

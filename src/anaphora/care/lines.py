@@ -24,6 +24,7 @@ from anaphora.store.records.rows import EventKind, RecordEvent, RecordLink
 __all__ = [
     "event_from",
     "from_line",
+    "id_in",
     "link_from",
     "link_line",
     "memory_from",
@@ -45,6 +46,8 @@ _PLAIN_FIELDS = (
     "text", "type", "path", "payload", "category", "conversation_id", "turn_index",
     "parent", "supersedes", "superseded_by", "reinforce_count",
 )  # fmt: skip
+# Ours are UUIDs; another's may be anything that no text around it is confused with.
+_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}")
 # What an integer column of every database holds.
 _MOST = 2**31
 _TIMES = ("created_at", "last_reinforced", "valid_from")
@@ -90,6 +93,14 @@ def string(found: Mapping[str, Any], name: str) -> str:
     return value
 
 
+def id_in(found: Mapping[str, Any]) -> str:
+    """The member "id": a name that no text around it can be confused with. ValueError."""
+    value = string(found, "id")
+    if _ID.fullmatch(value) is None:
+        raise ValueError('"id" is no id: 1 to 128 ASCII letters, digits, "_", "-", ".", ":"')
+    return value
+
+
 def time_text(moment: datetime | None) -> str | None:
     """RFC 3339 in UTC, to the microsecond."""
     if moment is None:
@@ -123,10 +134,10 @@ def memory_from(
     found: Mapping[str, Any], types: Sequence[str] = get_args(MemoryType)
 ) -> MemoryRecord:
     """The record of a line, whose type is one of `types`. ValueError names the wrong member."""
-    record_id, words = string(found, "id"), string(found, "text")
+    record_id, words = id_in(found), string(found, "text")
     kind: Any = found.get("type", "semantic")
-    if not record_id or kind not in types:
-        raise ValueError('"id" is empty' if not record_id else f'"type" is {kind!r}')
+    if kind not in types:
+        raise ValueError(f'"type" is {kind!r}')
     created = time_in(found, "created_at")
     if created is None:
         raise ValueError('"created_at" is missing')

@@ -17,6 +17,7 @@ import numpy as np
 
 from anaphora.embed.base import Embedder, Vector, Vectors
 from anaphora.embed.cache import CacheEvent, QueryCache
+from anaphora.embed.windows import pages
 from anaphora.errors import AnaphoraError, EmbedderNotReady, EmbeddingError, InvalidInput
 
 __all__ = ["CacheEvent", "EmbedderService", "EmbedderSpec", "spec_for"]
@@ -194,6 +195,7 @@ class EmbedderService:
     ) -> list[Vectors | EmbeddingError]:
         """Vectors of stored texts, in their order: shape (parts, dimensions) each, unit rows.
 
+        Pages of a text (form feeds end them) are embedded each for itself.
         A text that cannot be embedded has its EmbeddingError in its place and fails no other.
         `progress` is called with (texts done, texts in all). Waits for the model; raises
         EmbeddingError only when that failed to load.
@@ -201,10 +203,17 @@ class EmbedderService:
         embedder = self._loaded(None)
         found: list[Vectors | EmbeddingError] = []
         for start in range(0, len(texts), _GROUP):
-            found.extend(self._embed_group(embedder, texts[start : start + _GROUP]))
+            found.extend(self._embed_pages(embedder, texts[start : start + _GROUP]))
             if progress is not None:
                 progress(len(found), len(texts))
         return found
+
+    def _embed_pages(
+        self, embedder: Embedder, texts: Sequence[str]
+    ) -> list[Vectors | EmbeddingError]:
+        cut = [pages(text) for text in texts]
+        found = iter(self._embed_group(embedder, [page for own in cut for page in own]))
+        return [_joined([next(found) for _ in own]) for own in cut]
 
     def _embed_group(
         self, embedder: Embedder, texts: Sequence[str]
@@ -277,6 +286,14 @@ class EmbedderService:
         finally:
             self._failure = None if self._embedder else failure
             self._ended.set()
+
+
+def _joined(parts: Sequence[Vectors | EmbeddingError]) -> Vectors | EmbeddingError:
+    """The vectors of a text's pages in one; the first error where there is one."""
+    good = [part for part in parts if not isinstance(part, EmbeddingError)]
+    if len(good) < len(parts):
+        return next(part for part in parts if isinstance(part, EmbeddingError))
+    return good[0] if len(good) == 1 else np.concatenate(good)
 
 
 def _guarded(call: Callable[[str], Got], text: str) -> Got:

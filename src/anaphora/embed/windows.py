@@ -1,4 +1,4 @@
-"""Cutting a long text into windows that a model can read, at boundaries where people pause.
+"""Cutting a text into its pages, and a long one into windows that a model can read.
 
 A tokenised text comes in (the text and the character span of each word piece), ranges of word
 pieces go out. Every word piece lies in at least one range; ranges overlap a little, so that a
@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-__all__ = ["blocks", "windows"]
+__all__ = ["PAGE", "blocks", "pages", "windows"]
+
+PAGE = "\f"
+"""Ends a page (ASCII's form feed): each page of a text has vectors of its own, the best counts."""
 
 # A part may end this far before its window is full, when there a paragraph or sentence ends.
 _SLACK = 2
@@ -19,6 +22,13 @@ _OVERLAP = 8
 _PARAGRAPH, _LINE, _SENTENCE, _WORD = 4, 3, 2, 1
 _SENTENCE_ENDS = frozenset(".!?…。！？｡")
 _CLOSERS = frozenset("\"')]}»”’」』）")
+
+
+def pages(text: str) -> list[str]:
+    """The parts of `text` that are embedded for themselves, blank ones left out; at least one."""
+    if PAGE not in text:
+        return [text]
+    return [page for page in text.split(PAGE) if page.strip()] or [text]
 
 
 def blocks(text: str, size: int) -> Iterator[str]:

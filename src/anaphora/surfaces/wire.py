@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from anaphora.marks import visible_json
 from anaphora.values import Recall, Turn
 
 __all__ = ["counted", "dumps", "plain"]
@@ -51,13 +52,8 @@ def plain(value: Any) -> Any:
 
 
 def dumps(value: Any, *, indent: int | None = 2) -> str:
-    """`value` as JSON text. Lone surrogates are escaped, so any terminal can take it."""
-    text = json.dumps(plain(value), ensure_ascii=False, indent=indent)
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return json.dumps(plain(value), ensure_ascii=True, indent=indent)
-    return text
+    """`value` as JSON text that any terminal can take: what would move its cursor is escaped."""
+    return visible_json(json.dumps(plain(value), ensure_ascii=False, indent=indent))
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from anaphora.deep.moments import shown
 from anaphora.deep_values import DeepSource
+from anaphora.marks import one_line, visible
 from anaphora.moments import from_epoch
 from anaphora.text import fold
 
@@ -43,6 +44,7 @@ __all__ = [
 MEMORY: Final = "memory:"
 RECENT_SESSIONS: Final = 10
 HISTORY_TURN_CHARS: Final = 2_000
+SPEAKER_CHARS: Final = 80
 
 NAMED: Final = 5
 ID_CHARS: Final = 80
@@ -133,8 +135,9 @@ def line_of(turn: DeepSource) -> str:
     if len(text) > HISTORY_TURN_CHARS:
         half = HISTORY_TURN_CHARS // 2
         text = text[:half] + _GAP + text[-half:]
-    text = " ⏎ ".join(part.strip() for part in text.splitlines())
-    return f"{turn.id} [{shown(turn.ts)}] {turn.role}: {text}"
+    text = visible(" ⏎ ".join(part.strip() for part in text.splitlines()))
+    who = one_line(turn.role or turn.kind, SPEAKER_CHARS)
+    return f"{visible(turn.id)} [{shown(turn.ts)}] {who}: {text}"
 
 
 def when_of(epoch: float) -> datetime | None:

@@ -11,7 +11,7 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Final
 
 from anaphora.context_values import HistoryEvidence
-from anaphora.recall.context.package import one_line
+from anaphora.marks import one_line
 from anaphora.recall.context.relations import shown_name
 
 if TYPE_CHECKING:

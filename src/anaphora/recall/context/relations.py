@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from anaphora.context_values import GraphEvidence, Predicate
-from anaphora.recall.context.package import one_line
+from anaphora.marks import one_line
 
 if TYPE_CHECKING:
     from anaphora.recall.context.ranked import Asked, Ranked

@@ -19,6 +19,7 @@ from anaphora.context_values import (
     WarmUp,
 )
 from anaphora.errors import InvalidInput
+from anaphora.marks import headed
 from anaphora.rank.select import token_cost
 from anaphora.recall.context.excerpt import Excerpts
 from anaphora.recall.context.lane import ContextRecall
@@ -41,6 +42,7 @@ __all__ = ["WarmUpRecall", "render_warm_up"]
 SHAPE: Final = "The project:"
 HIGHLIGHTS: Final = "Worth opening:"
 TOPIC: Final = "On the topic:"
+SHAPE_CHARACTERS: Final = 600
 _HEADINGS: Final = {
     "constraints": "Constraints:",
     "blockers": "Blocked:",
@@ -153,7 +155,7 @@ class WarmUpRecall:
 
 
 def render_warm_up(warm: WarmUp) -> str:
-    """The warm-up as compact text for an agent. Notes stand behind "| "."""
+    """The warm-up as compact text for an agent. What was recalled stands behind the mark."""
     lines = [HEADER]
     for part, heading in _HEADINGS.items():
         lines += _part(heading, map(rendered_memory, getattr(warm, part)))
@@ -172,7 +174,7 @@ def _body(package: RecallPackage) -> str:
 
 
 def _shape_line(line: str) -> str:
-    return f"- {' '.join(line.split())}"
+    return headed(line, SHAPE_CHARACTERS)
 
 
 def _taken(

@@ -45,7 +45,10 @@ ResultT = TypeVar("ResultT")
 
 
 def conversations_dir(override: str | Path | None, root: str | Path | None) -> Path | None:
-    """Where conversations lie: the override, else "conversations" beside `root`, else nowhere."""
+    """Where conversations lie: the override, else "conversations" beside `root`, else nowhere.
+
+    For programs that share a folder with Neo's daemon, whose `root` is its cortex.
+    """
     if override is not None and str(override).strip():
         return Path(override)
     if root is not None and str(root).strip():

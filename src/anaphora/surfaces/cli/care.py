@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from anaphora.surfaces.cli.output import console, emit, table, visible
+from anaphora.marks import one_line
+from anaphora.surfaces.cli.output import console, emit, table
 from anaphora.surfaces.cli.where import opened
 from anaphora.values import FINISH_VECTORS
 
@@ -65,7 +66,9 @@ def doctor(
         for check in checks:
             line = Text("  ok  ", "green") if check.ok else Text(" BAD  ", "bold red")
             out.print(
-                line.append(f"{check.name:<12} ", "bold").append(visible(check.detail), "none")
+                line.append(f"{check.name:<12} ", "bold").append(
+                    one_line(check.detail, None), "none"
+                )
             )
     if not all(check.ok for check in checks):
         raise typer.Exit(1)

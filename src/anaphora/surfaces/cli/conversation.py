@@ -9,6 +9,7 @@ import typer
 from rich.text import Text
 
 from anaphora.errors import NotFound
+from anaphora.marks import one_line
 from anaphora.surfaces.cli.output import (
     EXIT_INTERRUPTED,
     EXIT_PARTLY,
@@ -16,9 +17,10 @@ from anaphora.surfaces.cli.output import (
     emit,
     show_degraded,
     show_hits,
+    show_text,
+    shown,
     table,
     tracker,
-    visible,
 )
 from anaphora.surfaces.cli.watching import watch
 from anaphora.surfaces.cli.where import opened, place
@@ -112,7 +114,7 @@ def _show_import(report: ImportReport) -> None:
     for kind, count in sorted(report.left_out.items()):
         out.print(f"  left out: {count} {kind}")
     for problem in report.problems:
-        out.print(Text(visible(f"  {problem.path}: {problem.place}: {problem.reason}"), "yellow"))
+        out.print(shown(f"  {problem.path}: {problem.place}: {problem.reason}", "yellow"))
     if any(problem.reason.startswith(UNKNOWN) for problem in report.problems):
         out.print(Text(RECOGNISED))
 
@@ -155,12 +157,12 @@ def show(
         emit(thread)
         return
     out = console()
-    out.print(Text(visible(thread.title or conversation_id), style="bold"))
+    out.print(Text(one_line(thread.title or conversation_id), style="bold"))
     first = 0 if last is None else max(0, len(thread.turns) - last)
     for index, turn in enumerate(thread.turns[first:], first):
-        head = Text(f"#{index} ", style="dim").append(turn.speaker or turn.role, style="bold")
+        head = Text(f"#{index} ", style="dim").append(one_line(turn.speaker or turn.role), "bold")
         out.print(head.append(f"  {turn.ts:%Y-%m-%d %H:%M}", style="dim"))
-        out.print(Text(visible(turn.text)))
+        show_text(out, turn.text)
 
 
 @app.command()
@@ -189,8 +191,7 @@ def recall(
     elif block:
         from anaphora.recall.render import render_recall
 
-        said = render_recall(found, across=conversation_id is None)
-        console().print(Text(visible(said)))
+        console().print(Text(render_recall(found, across=conversation_id is None)))
         show_degraded(found.degraded)
     else:
         show_hits(found, why=why)
@@ -209,7 +210,7 @@ def delete(
     if as_json:
         emit({"deleted": conversation_id})
     else:
-        console().print(Text(visible(f"deleted {conversation_id}")))
+        console().print(shown(f"deleted {conversation_id}"))
 
 
 @app.command()
@@ -226,4 +227,4 @@ def redact(
     if as_json:
         emit({"redacted": {"conversation_id": conversation_id, "index": index}})
     else:
-        console().print(Text(visible(f"redacted {conversation_id} #{index}")))
+        console().print(shown(f"redacted {conversation_id} #{index}"))

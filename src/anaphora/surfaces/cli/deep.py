@@ -20,14 +20,15 @@ from anaphora.deep_values import (
     Scope,
 )
 from anaphora.errors import InvalidInput
+from anaphora.marks import one_line
 from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
     console,
     emit,
     show_degraded,
     show_text,
+    shown,
     table,
-    visible,
 )
 from anaphora.surfaces.cli.trace import show_step
 from anaphora.surfaces.cli.where import opened
@@ -119,7 +120,7 @@ def _show_kept(context: typer.Context, trace_id: str | None, *, as_json: bool) -
             if as_json:
                 emit(found)
                 return
-            console().print(Text(visible(found.question), "bold"))
+            console().print(shown(found.question, "bold"))
             for step in found.steps:
                 show_step(step)
             _show_answer(found)
@@ -146,13 +147,13 @@ def _show_answer(found: DeepAnswer) -> None:
     else:
         # Why there is none stands before all the evidence, or nobody sees it.
         if found.note:
-            out.print(Text(visible(found.note), "yellow"))
+            out.print(shown(found.note, "yellow"))
         if not found.sources:
             out.print("nothing was found")
     if not (found.shortcut and found.answer):
         for source in found.sources:
             when = f"  {source.ts:%Y-%m-%d %H:%M}" if source.ts and source.ts.year > 1 else ""
-            out.print(Text(visible(f"{source.id}{when}  {source.role or source.kind}"), "dim"))
+            out.print(shown(f"{source.id}{when}  {source.role or source.kind}", "dim"))
             show_text(out, source.text)
     for word, said in (
         (found.cached, "from the cache: nothing it stands on has changed"),
@@ -162,7 +163,7 @@ def _show_answer(found: DeepAnswer) -> None:
         (found.answer and found.note, found.note),
     ):
         if word:
-            out.print(Text(visible(said), "yellow"))
+            out.print(shown(said, "yellow"))
     tail = f"{_cost(found.cost)}  trace {found.trace_id}" if found.trace_id else _cost(found.cost)
     out.print(Text(tail, "dim"))
     show_degraded(found.degraded)
@@ -194,13 +195,13 @@ def gaps(
     if not found:
         out.print("no gaps" if status == "all" else f"no {status} gaps")
     for gap in found:
-        out.print(Text(visible(gap.question), "bold"))
+        out.print(shown(gap.question, "bold"))
         until = {
             "open": f"until {gap.expires_at:%Y-%m-%d}",
             "closed": f"closed by {', '.join(gap.closed_by)}",
         }.get(gap.status, "expired")
         asked = f"asked {gap.asked} times" if gap.asked > 1 else "asked once"
-        out.print(Text(visible(f"   {asked}, priority {gap.priority:.2f}, {until}"), "dim"))
+        out.print(shown(f"   {asked}, priority {gap.priority:.2f}, {until}", "dim"))
 
 
 def dream(
@@ -231,14 +232,14 @@ def _show_dream(report: DreamReport) -> None:
         f"expired {len(report.expired)}"
     )
     for gap in report.closed:
-        out.print(Text(visible(f"   closed: {gap.question}"), "green"))
-        out.print(Text(visible(f"      by {', '.join(gap.closed_by)}"), "dim"))
+        out.print(shown(f"   closed: {gap.question}", "green"))
+        out.print(shown(f"      by {', '.join(gap.closed_by)}", "dim"))
     for gap in report.expired:
-        out.print(Text(visible(f"   expired: {gap.question}"), "yellow"))
+        out.print(shown(f"   expired: {gap.question}", "yellow"))
     done = {gap.id for gap in report.closed}
     for gap in report.explored:
         if gap.id not in done:
-            out.print(Text(visible(f"   still open: {gap.question}")))
+            out.print(shown(f"   still open: {gap.question}"))
     for one in report.extracted:
         _show_extracted(one)
     same = sum(link.kind == "same" for link in report.links)
@@ -278,7 +279,7 @@ def _show_extracted(done: Extracted) -> None:
         "unchanged": "nothing is new since the last time",
         "too_short": "what is new is too short",
     }
-    name = visible(done.conversation_id)
+    name = one_line(done.conversation_id)
     if done.skipped in why:
         out.print(Text(f"{name}: {why[done.skipped]}", "yellow"))
         return
@@ -295,4 +296,4 @@ def _show_extracted(done: Extracted) -> None:
         f"{len(done.refused)} refused"
     )
     for text in done.refused:
-        out.print(Text(visible(f"   refused, it cites no turn that is there: {text}"), "yellow"))
+        out.print(shown(f"   refused, it cites no turn that is there: {text}", "yellow"))

@@ -11,7 +11,7 @@ from rich.text import Text
 from anaphora.errors import InvalidInput
 from anaphora.memory import Memory
 from anaphora.surfaces.cli.conversation import import_
-from anaphora.surfaces.cli.output import EXIT_INTERRUPTED, console, emit, tracker, visible
+from anaphora.surfaces.cli.output import EXIT_INTERRUPTED, console, emit, shown, tracker
 from anaphora.surfaces.cli.where import Where, opened, place
 from anaphora.surfaces.wire import counted
 
@@ -43,7 +43,7 @@ def export(
     if as_json:
         emit(done)
     else:
-        console().print(Text(visible(f"exported to {done.path}")))
+        console().print(shown(f"exported to {done.path}"))
 
 
 def backup(
@@ -60,7 +60,7 @@ def backup(
         emit(done)
         return
     out = console()
-    out.print(Text(visible(f"{_held(done)} in {done.path}")))
+    out.print(shown(f"{_held(done)} in {done.path}"))
     if done.needs_key:
         out.print(
             Text(f"this backup is sealed: it needs the exported key {done.needs_key}", "yellow")
@@ -83,7 +83,7 @@ def restore(
     if as_json:
         emit(done)
     else:
-        console().print(Text(visible(f"{_held(done)} in {where.home}")))
+        console().print(shown(f"{_held(done)} in {where.home}"))
 
 
 def _held(done: Backup) -> str:

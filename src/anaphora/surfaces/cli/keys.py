@@ -15,7 +15,7 @@ from rich.text import Text
 
 from anaphora import keys
 from anaphora.errors import InvalidInput, StoreError
-from anaphora.surfaces.cli.output import EXIT_PARTLY, console, emit, tracker, visible
+from anaphora.surfaces.cli.output import EXIT_PARTLY, console, emit, shown, tracker
 from anaphora.surfaces.cli.where import Where, place
 from anaphora.surfaces.wire import counted
 
@@ -88,9 +88,9 @@ def _show(done: keys.Converted, as_json: bool, line: str) -> None:
     out = console()
     out.print(line)
     for problem in done.problems:
-        out.print(Text(visible(f"  kept as it is: {problem}"), "yellow"))
+        out.print(shown(f"  kept as it is: {problem}", "yellow"))
     for left in done.left_in_clear:
-        out.print(Text(visible(f"  not ours, left in clear: {left}"), "yellow"))
+        out.print(shown(f"  not ours, left in clear: {left}", "yellow"))
 
 
 @app.command("export")

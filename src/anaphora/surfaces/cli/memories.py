@@ -10,6 +10,7 @@ import typer
 from rich.text import Text
 
 from anaphora.errors import InvalidInput
+from anaphora.marks import one_line
 from anaphora.memory_values import MemoryHit, MemoryRecord, MemoryType
 from anaphora.surfaces.cli.output import (
     console,
@@ -17,7 +18,7 @@ from anaphora.surfaces.cli.output import (
     show_degraded,
     show_factors,
     show_text,
-    visible,
+    shown,
 )
 from anaphora.surfaces.cli.where import opened
 from anaphora.values import Recall, RecallMode
@@ -76,7 +77,7 @@ def remember(
     if done.redacted:
         out.print(Text(f"  taken out before storing: {', '.join(done.redacted)}", "yellow"))
     for related in done.related:
-        out.print(Text(f"  close to {related}", "dim"))
+        out.print(shown(f"  close to {related}", "dim"))
 
 
 def recall(
@@ -124,7 +125,7 @@ def _show_memories(found: Recall[MemoryHit], *, why: bool) -> None:
 
 def _show_hit(mark: str, hit: MemoryHit, *, why: bool) -> None:
     out = console()
-    head = Text(mark, style="dim").append(visible(hit.path or hit.type), style="bold")
+    head = Text(mark, style="dim").append(one_line(hit.path or hit.type), style="bold")
     head.append(f"  {hit.created_at:%Y-%m-%d %H:%M}  {hit.id}", style="dim")
     out.print(head.append(f"  {hit.score:.3f}", style="green"))
     show_text(out, hit.text)
@@ -175,12 +176,12 @@ def get(
 
 def _show_record(record: MemoryRecord) -> None:
     out = console()
-    head = Text(visible(record.path or record.type), style="bold")
+    head = shown(record.path or record.type, style="bold")
     head.append(f"  {record.created_at:%Y-%m-%d %H:%M}  {record.id}", style="dim")
     if record.reinforce_count:
         head.append(f"  said {record.reinforce_count + 1} times", style="green")
     if record.superseded_by:
-        head.append(f"  superseded by {record.superseded_by}", style="yellow")
+        head.append(f"  superseded by {one_line(record.superseded_by)}", style="yellow")
     out.print(head)
     show_text(out, record.text)
 
@@ -235,7 +236,7 @@ def forget(
     out.print(f"forgot {done.count}")
     for place in done.surviving:
         at = "" if place.index is None else f" #{place.index}"
-        out.print(Text(visible(f"  still said in {place.kind} {place.id}{at}"), "yellow"))
+        out.print(shown(f"  still said in {place.kind} {place.id}{at}", "yellow"))
     if done.more:
         out.print(Text(f"  … and in {done.more:,} more", "yellow"))
 

@@ -1,4 +1,8 @@
-"""How the command line shows things: tables, hits, progress bars, errors and exit codes."""
+"""How the command line shows things: tables, hits, progress bars, errors and exit codes.
+
+What others wrote is shown escaped (see `marks`): names in one line, words indented. It can neither
+move the cursor, nor pass for markup or for a line of ours.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound, StoreError
+from anaphora.marks import one_line, visible
 from anaphora.surfaces.wire import dumps
 from anaphora.values import Degraded, Recall, TurnHit
 
@@ -31,9 +35,9 @@ __all__ = [
     "show_factors",
     "show_hits",
     "show_text",
+    "shown",
     "table",
     "tracker",
-    "visible",
 ]
 
 # 0 done · 1 a check failed or an unforeseen error · then:
@@ -44,6 +48,8 @@ EXIT_PARTLY = 5  # done, but something was reported (a malformed line of an impo
 EXIT_INTERRUPTED = 130  # Ctrl-C, as shells have it; what was done until then is kept
 
 BAR_WIDTH = 24
+LINE_CHARACTERS = 2_000
+ERROR_CHARACTERS = 4_000
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -51,7 +57,12 @@ def console(*, stderr: bool = False) -> Console:
     # A pipe has no width: a table for a file or a test must not be cut at 80 columns.
     width = None if sys.stdout.isatty() else 140
     return Console(
-        stderr=stderr, highlight=False, emoji=False, width=width, soft_wrap=width is not None
+        stderr=stderr,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        width=width,
+        soft_wrap=width is not None,
     )
 
 
@@ -73,26 +84,14 @@ def exit_code(error: AnaphoraError) -> int:
 
 def show_error(error: AnaphoraError) -> None:
     """One line on standard error."""
-    console(stderr=True).print(f"[red]anaphora:[/red] {escape(visible(str(error)))}")
+    said = one_line(str(error), ERROR_CHARACTERS)
+    console(stderr=True).print(Text("anaphora:", "red").append(f" {said}", "none"))
 
 
-def visible(text: str) -> str:
-    """Text made safe for a terminal: control characters and lone surrogates are shown escaped.
-
-    Remembered text may hold escape sequences; printing them raw would let an old message move the
-    reader's cursor or set the window title.
-    """
-    return "".join(
-        c
-        if c in "\n\t" or ((c.isprintable() or c.isspace()) and c not in "\r\x0b\x0c\x85")
-        else _name(c)
-        for c in text
-    )
-
-
-def _name(character: str) -> str:
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+def shown(text: str, style: str = "") -> Text:
+    """One line of a terminal, whatever stands in it, and not endless."""
+    line = visible(text[:LINE_CHARACTERS]).replace("\n", " ")
+    return Text(line + "…" * (len(text) > LINE_CHARACTERS), style)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
@@ -103,7 +102,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) 
     for column in columns:
         made.add_column(column.rstrip("#"), justify="right" if column.endswith("#") else "left")
     for row in rows:
-        made.add_row(*[Text(visible(str(cell))) for cell in row])
+        made.add_row(*[shown(str(cell)) for cell in row])
     return made
 
 
@@ -114,8 +113,9 @@ def show_hits(recall: Recall[TurnHit], *, why: bool, out: Console | None = None)
         out.print("nothing was recalled")
     for rank, hit in enumerate(recall.hits, 1):
         head = Text(f"{rank}  ", style="dim")
-        head.append(hit.speaker or hit.role, style="bold")
-        head.append(f"  {hit.ts:%Y-%m-%d %H:%M}  {hit.conversation_id} #{hit.index}", style="dim")
+        head.append(one_line(hit.speaker or hit.role), style="bold")
+        place = f"{one_line(hit.conversation_id, None)} #{hit.index}"
+        head.append(f"  {hit.ts:%Y-%m-%d %H:%M}  {place}", style="dim")
         head.append(f"  {hit.score:.3f}", style="green")
         out.print(head)
         show_text(out, hit.text)
@@ -125,13 +125,13 @@ def show_hits(recall: Recall[TurnHit], *, why: bool, out: Console | None = None)
 
 
 def show_text(out: Console, text: str) -> None:
-    """Remembered words, indented."""
-    shown = visible(text).strip()
+    """Remembered words, indented, so that no line of them passes for one of ours."""
+    words = visible(text).strip()
     if out.is_terminal:
-        out.print(Padding(Text(shown), (0, 0, 0, 3), expand=False))
+        out.print(Padding(Text(words), (0, 0, 0, 3), expand=False))
     else:
         # In a pipe a line of a turn stays one line, whatever its length.
-        out.print(Text("   " + shown.replace("\n", "\n   ")))
+        out.print(Text("   " + words.replace("\n", "\n   ")))
 
 
 def show_factors(out: Console, factors: Mapping[str, float]) -> None:
@@ -147,7 +147,8 @@ def show_factors(out: Console, factors: Mapping[str, float]) -> None:
 def show_degraded(parts: Sequence[Degraded]) -> None:
     """What was unavailable, on standard error so that a pipe gets only the answer."""
     for part in parts:
-        console(stderr=True).print(f"[yellow]note:[/yellow] {escape(visible(str(part)))}")
+        said = one_line(str(part), ERROR_CHARACTERS)
+        console(stderr=True).print(Text("note:", "yellow").append(f" {said}", "none"))
 
 
 @contextmanager
@@ -165,7 +166,7 @@ def tracker(*, quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
     )
 
     with Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
         TimeRemainingColumn(),
@@ -176,7 +177,7 @@ def tracker(*, quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
 
         def report(label: str, done: int, total: int) -> None:
             if label not in tasks:
-                tasks[label] = progress.add_task(label, total=total)
+                tasks[label] = progress.add_task(one_line(label), total=total)
             progress.update(tasks[label], completed=done, total=total)
 
         yield report

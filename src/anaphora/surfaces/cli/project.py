@@ -18,6 +18,7 @@ from anaphora.context_values import (
     Target,
     WarmUp,
 )
+from anaphora.marks import one_line
 from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
     console,
@@ -25,9 +26,9 @@ from anaphora.surfaces.cli.output import (
     show_degraded,
     show_factors,
     show_text,
+    shown,
     table,
     tracker,
-    visible,
 )
 from anaphora.surfaces.cli.where import opened, place
 from anaphora.surfaces.wire import counted
@@ -72,7 +73,7 @@ def index(
 def _show_report(report: IndexReport) -> None:
     out = console()
     out.print(
-        Text(visible(f"{report.name}: "), "bold").append(
+        shown(f"{report.name}: ", "bold").append(
             f"{counted(report.files, 'file')} in {counted(report.sections, 'section')}, "
             f"{counted(report.entities, 'entity', 'entities')}, "
             f"{counted(report.relations, 'relation')}, {report.seconds:.1f} s",
@@ -95,7 +96,7 @@ def _show_report(report: IndexReport) -> None:
 def _show_some(lines: Sequence[str], what: str) -> None:
     out = console()
     for line in lines[:_SHOWN_SKIPPED]:
-        out.print(Text(visible(f"  {line}"), "dim"))
+        out.print(shown(f"  {line}", "dim"))
     if len(lines) > _SHOWN_SKIPPED:
         out.print(Text(f"  … and {len(lines) - _SHOWN_SKIPPED} more {what} (--json)", "dim"))
 
@@ -125,7 +126,7 @@ def remove(
     if as_json:
         emit({"removed": project, "sections": gone})
     else:
-        console().print(Text(visible(f"removed {project}: {counted(gone, 'section')}")))
+        console().print(shown(f"removed {project}: {counted(gone, 'section')}"))
 
 
 @app.command()
@@ -146,7 +147,7 @@ def recall(
     elif block:
         from anaphora.recall.context.package import render_package
 
-        console().print(Text(visible(render_package(package))))
+        console().print(Text(render_package(package)))
     else:
         _show_package(console(), package, why=why)
 
@@ -157,34 +158,34 @@ def _show_package(out: Console, package: RecallPackage, *, why: bool) -> None:
     head = Text(package.quality.upper(), f"bold {_STYLE[package.quality]}")
     out.print(head.append(f"  {package.tokens} of {package.budget} tokens", "dim not bold"))
     for line in package.brief:
-        out.print(Text(visible(f"  {line}")))
+        out.print(shown(f"  {line}"))
     if package.primary_targets:
         _heading(out, "Look here first")
     told = len(package.primary_targets) if why else TOLD_TARGETS
     for rank, target in enumerate(package.primary_targets[:told], 1):
         _show_target(out, rank, target, why=why)
     if more := [target_name(one) for one in package.primary_targets[told:]]:
-        out.print(Text(visible(f"   then {', '.join(more)}"), "dim"))
+        out.print(shown(f"   then {', '.join(more)}", "dim"))
     _show_memories(out, "From memory", package.memories, why=why)
     if package.graph:
         _heading(out, "Related")
     for one in package.graph:
-        out.print(Text(visible(f"   {one.subject} {one.predicate} {one.object}"), "dim"))
+        out.print(shown(f"   {one.subject} {one.predicate} {one.object}", "dim"))
     if package.history:
         _heading(out, "Before")
     for past in package.history:
         day = f"{past.at:%Y-%m-%d}  " if past.at else ""
-        out.print(Text(visible(f"   {day}{past.text}")))
+        out.print(shown(f"   {day}{past.text}"))
     show_degraded(package.degraded)
 
 
 def _show_target(out: Console, rank: int, target: Target, *, why: bool) -> None:
-    line = Text(f"{rank}  ", "dim").append(visible(_place(target)), "bold")
+    line = Text(f"{rank}  ", "dim").append(one_line(_place(target)), "bold")
     out.print(line.append(f"  {target.score:.2f}", "green not bold"))
     if target.title:
-        out.print(Text(visible(f"   {target.title}")))
+        out.print(shown(f"   {target.title}"))
     if target.reason:
-        out.print(Text(visible(f"   {target.reason}"), "dim"))
+        out.print(shown(f"   {target.reason}", "dim"))
     if why:
         show_factors(out, target.signals)
 
@@ -199,7 +200,7 @@ def _show_memories(
         rank = f"  importance {one.importance}" if one.importance else ""
         out.print(
             Text(f"   {one.kind}  ", "cyan")
-            .append(visible(one.title or one.path or ""), "bold")
+            .append(one_line(one.title or one.path or ""), "bold")
             .append(f"{rank}{when}", "dim")
         )
         show_text(out, one.text)
@@ -237,7 +238,7 @@ def warm_up(
     elif block:
         from anaphora.recall.context.warm_up import render_warm_up
 
-        console().print(Text(visible(render_warm_up(warm))))
+        console().print(Text(render_warm_up(warm)))
     else:
         _show_warm_up(console(), warm)
 
@@ -255,11 +256,11 @@ def _show_warm_up(out: Console, warm: WarmUp) -> None:
     if warm.shape:
         _heading(out, "The project")
     for line in warm.shape:
-        out.print(Text(visible(f"   {line}")))
+        out.print(shown(f"   {line}"))
     if warm.highlights:
         _heading(out, "Begin with")
     for target in warm.highlights:
-        out.print(Text(visible(f"   {_place(target)}  {target.title}")))
+        out.print(shown(f"   {_place(target)}  {target.title}"))
     if warm.topic is not None:
         _heading(out, "The topic")
         _show_package(out, warm.topic, why=False)
@@ -320,7 +321,7 @@ def _kept(as_json: bool, made: object, said: str, redacted: tuple[str, ...]) -> 
     if as_json:
         emit(made)
     else:
-        console().print(Text(visible(f"kept {said}")))
+        console().print(shown(f"kept {said}"))
         if redacted:
             console().print(Text(f"taken out: {', '.join(redacted)}", "yellow"))
     if redacted:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from anaphora.config import load_settings
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.surfaces.cli.output import console, emit, table, visible
+from anaphora.surfaces.cli.output import console, emit, shown, table
 from anaphora.surfaces.cli.where import Where, opened, place
 from anaphora.surfaces.rest.options import DEFAULT_PORT, ServerOptions
 
@@ -134,7 +134,7 @@ def create(
     out = console()
     out.print(Text(made.secret))
     opens = ", ".join(made.token.namespaces)
-    out.print(Text(visible(f"{made.token.name} opens {opens}; keep it, it is not shown again")))
+    out.print(shown(f"{made.token.name} opens {opens}; keep it, it is not shown again"))
 
 
 @tokens.command("list")
@@ -191,7 +191,7 @@ def revoke(
     if as_json:
         emit(gone)
     else:
-        console().print(Text(visible(f"revoked {gone.name} ({gone.id})")))
+        console().print(shown(f"revoked {gone.name} ({gone.id})"))
 
 
 def _rights(token: Token) -> str:

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from anaphora.config import client_folders
 from anaphora.errors import InvalidInput
-from anaphora.surfaces.cli.output import EXIT_INPUT, EXIT_PARTLY, console, emit, visible
+from anaphora.surfaces.cli.output import EXIT_INPUT, EXIT_PARTLY, console, emit, shown
 from anaphora.surfaces.cli.where import Where, opened
 from anaphora.surfaces.setup.changes import Change, plan, plan_undo
 from anaphora.surfaces.setup.clients import CLIENTS, entries
@@ -91,7 +90,7 @@ def hook(
                 memory.end_session(conversation_id)
     for problem in report.problems:
         said = f"{problem.path}: {problem.place}: {problem.reason}"
-        console(stderr=True).print(Text(visible(said)))
+        console(stderr=True).print(shown(said))
 
 
 def _told() -> dict[str, Any]:
@@ -124,16 +123,16 @@ def _show(changes: list[Change], refused: list[Change]) -> None:
     for change in changes:
         for line in change.shown().splitlines():
             style = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
-            out.print(Text(visible(line), style))
+            out.print(shown(line, style))
 
 
 def _show_refused(changes: list[Change]) -> None:
     out = console()
     for change in changes:
-        out.print(Text(visible(f"{change.path}: {change.refused}"), "yellow"))
+        out.print(shown(f"{change.path}: {change.refused}", "yellow"))
         what = "Take this out of" if change.undoes else "Put this into"
         out.print(f"{what} it by hand, beside what is there:")
-        out.print(Text(visible(change.by_hand)))
+        out.print(shown(change.by_hand))
 
 
 def _agreed() -> bool:

@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.text import Text
 
 from anaphora.deep_values import CostSnapshot, DeepStep, SubCall
-from anaphora.surfaces.cli.output import console, show_text, visible
+from anaphora.marks import visible
+from anaphora.surfaces.cli.output import console, show_text, shown
 
 __all__ = ["cost_line", "show_step"]
 
@@ -33,7 +34,7 @@ def show_step(step: DeepStep, out: Console | None = None) -> None:
     if step.output.strip():
         show_text(out, _short(step.output))
     for call in step.sub_calls:
-        out.print(Text(visible(f"   ? {_call(call)}"), "magenta"))
+        out.print(shown(f"   ? {_call(call)}", "magenta"))
     if step.error:
         out.print(Text("   " + visible(step.error).replace("\n", "\n   "), "red"))
 

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from anaphora.config import client_folders, load_settings
 from anaphora.intake.watch import IDLE, Looked, TranscriptWatch
 from anaphora.memory import Memory
-from anaphora.surfaces.cli.output import console, emit, visible
+from anaphora.surfaces.cli.output import console, emit, shown
 from anaphora.surfaces.cli.where import Where, opened, place
 from anaphora.surfaces.wire import counted
 
@@ -83,4 +82,4 @@ def _tell(looked: Looked, as_json: bool, *, always: bool) -> None:
         + (f", {counted(len(looked.ended), 'session')} ended" if looked.ended else "")
     )
     for problem in looked.problems:
-        out.print(Text(visible(f"  {problem.path}: {problem.place}: {problem.reason}"), "yellow"))
+        out.print(shown(f"  {problem.path}: {problem.place}: {problem.reason}", "yellow"))

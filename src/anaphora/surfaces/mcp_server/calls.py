@@ -6,7 +6,6 @@ facade's own errors.
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.surfaces.mcp_server import words
 from anaphora.surfaces.there import recalled_turns, refuse_unknown
-from anaphora.surfaces.wire import plain
+from anaphora.surfaces.wire import dumps, plain
 from anaphora.values import Degraded, NewTurn, Turn
 
 if TYPE_CHECKING:
@@ -244,7 +243,7 @@ def _turn(memory: Memory, of: str) -> Turn:
 
 def _as_json(data: dict[str, Any]) -> Answer:
     # The connectors that use this pair read the text as JSON.
-    return Answer(data, json.dumps(data, ensure_ascii=False), bare=True)
+    return Answer(data, dumps(data, indent=None), bare=True)
 
 
 def _kept(what: str, of: str, redacted: Sequence[str]) -> str:

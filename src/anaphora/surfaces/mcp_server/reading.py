@@ -1,6 +1,6 @@
 """Resources and prompts: what a person or a program may read or ask for by name.
 
-In: a URI, or a prompt's name and arguments. Out: text. Remembered words in it stand behind "| ".
+In: a URI, or a prompt's name and arguments. Out: text. What others wrote stands marked in it.
 """
 
 from __future__ import annotations
@@ -50,14 +50,7 @@ def read(memory: Memory, uri: str) -> str:
     if uri == _TURNS:
         return _recent_turns(memory)
     if uri == _MEMORIES:
-        page = memory.list(limit=RECENT)
-        if not page.items:
-            return "No memory is kept yet."
-        shown = [
-            f"- {one.id}, {one.created_at:%Y-%m-%d}, {one.type}:\n{words.quoted(one.text)}"
-            for one in page
-        ]
-        return "\n".join([words.DATA, *shown])
+        return words.memories_text(memory.list(limit=RECENT).items)
     if uri.startswith(_MEMORY):
         return words.memory_text(memory.get(uri.removeprefix(_MEMORY)))
     raise NotFound("resource", uri)

@@ -24,6 +24,7 @@ from anaphora import __version__
 from anaphora.aio_workers import in_loop
 from anaphora.config import client_folders
 from anaphora.errors import AnaphoraError, InvalidInput
+from anaphora.marks import one_line
 from anaphora.surfaces.mcp_server.calls import CALLS, Answer, Place
 from anaphora.surfaces.mcp_server.checking import checked
 from anaphora.surfaces.mcp_server.desk import Desk
@@ -58,6 +59,7 @@ _INDEXING: Final = ("recall_context", "warm_up")
 _IN_A_PROJECT: Final = (*_INDEXING, "save_diary", "observe")
 _LONG: Final = "deep_recall"
 _LARGE: Final = 64 * 1024
+_MOST_OF_AN_ERROR: Final = 2_000
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -133,7 +135,7 @@ class Surface:
             place = self._place(memory, spec, arguments, folders, on_step)
             answer = _answered(spec, memory, arguments, place)
         except AnaphoraError as error:
-            text = types.TextContent(text=_clean(str(error)))
+            text = types.TextContent(text=_sentence(error))
             return types.CallToolResult(content=[text], is_error=True)
         return types.CallToolResult(
             content=[types.TextContent(text=_clean(answer.text))],
@@ -206,7 +208,7 @@ class Surface:
         try:
             text = await self._desk.quick.do(lambda: read(self._desk.memory(), uri))
         except AnaphoraError as error:
-            raise MCPError(types.INVALID_PARAMS, _clean(str(error))) from error
+            raise MCPError(types.INVALID_PARAMS, _sentence(error)) from error
         content = types.TextResourceContents(uri=uri, text=_clean(text), mime_type="text/plain")
         return types.ReadResourceResult(contents=[content])
 
@@ -234,7 +236,7 @@ class Surface:
         try:
             description, text = prompt(params.name, params.arguments or {})
         except AnaphoraError as error:
-            raise MCPError(types.INVALID_PARAMS, str(error)) from error
+            raise MCPError(types.INVALID_PARAMS, _sentence(error)) from error
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(description=description, messages=[message])
 
@@ -312,8 +314,13 @@ def _tool(spec: ToolSpec) -> types.Tool:
 
 
 def _said(step: DeepStep) -> str:
-    words = " ".join((step.thought or step.output or step.code).split())
-    return str(_clean(f"{step.kind}: {words[:200]}" if words else step.kind))
+    words = one_line(step.thought or step.output or step.code)
+    return f"{step.kind}: {words}" if words else step.kind
+
+
+def _sentence(error: AnaphoraError) -> str:
+    """An error in one line: what it names can come from others."""
+    return one_line(str(error), _MOST_OF_AN_ERROR)
 
 
 def _clean(value: Any) -> Any:

@@ -1,0 +1,68 @@
+"""Words of others in a text of ours: what they are shown as, and that they stay in their lines."""
+
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anaphora.marks import headed, one_line, quoted, visible, visible_json
+
+JOINERS = "\u200c\u200d"
+
+
+@pytest.mark.promise("marks.visible")
+def test_what_has_no_shape_is_shown_by_its_code() -> None:
+    """All control, format and separating characters are escaped, and nothing else is."""
+    for code in range(sys.maxunicode + 1):
+        character = chr(code)
+        kind = unicodedata.category(character)
+        if kind == "Cn":
+            # Formats of a newer Unicode than this Python's.
+            continue
+        kept = character in "\n\t" + JOINERS or kind not in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+        assert (visible(character) == character) is kept, hex(code)
+        assert kept or visible(character).isascii()
+    assert visible("a\r\nb\rc \x1b]52; \u202e \U000e0041") == (
+        "a\nb\\x0dc \\x1b]52; \\u202e \\U000e0041"
+    )
+
+
+@pytest.mark.promise("marks.visible")
+@settings(deadline=None)
+@given(st.text(st.characters(), max_size=80), st.integers(5, 60))
+def test_a_name_is_one_line_of_bounded_length(name: str, most: int) -> None:
+    """Whatever a name holds, it takes one line, no more than its bound, and nothing hidden."""
+    line = one_line(name, most)
+    assert len(line) <= most
+    assert len(line.splitlines()) <= 1
+    assert visible(line) == line
+    assert len(headed(name).splitlines()) == 1
+
+
+@pytest.mark.promise("marks.unforgeable")
+@settings(deadline=None)
+@given(st.text(st.characters(), max_size=200), st.none() | st.integers(1, 100))
+def test_no_line_of_a_text_leaves_its_mark(text: str, most: int | None) -> None:
+    """Every line of a quoted text begins with the mark, and none with that of an item's head."""
+    lines = quoted(text, most).splitlines()
+    if most is not None and len(text) > most:
+        assert lines.pop() == f"(cut after {most} characters)"
+    assert lines
+    assert all(line.startswith("| ") for line in lines)
+
+
+@pytest.mark.promise("marks.unforgeable")
+@settings(deadline=None)
+@given(st.dictionaries(st.text(max_size=20), st.text(st.characters(), max_size=40)))
+def test_visible_json_is_the_same_value(value: dict[str, str]) -> None:
+    """JSON made visible holds nothing hidden, and reads back as it was, laid out or in one line."""
+    for indent in (None, 2):
+        text = json.dumps(value, ensure_ascii=False, indent=indent)
+        assert visible(visible_json(text)) == visible_json(text)
+        assert json.loads(visible_json(text)) == json.loads(json.dumps(value))
+        assert indent or len(visible_json(text).splitlines()) == 1
