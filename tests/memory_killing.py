@@ -264,7 +264,7 @@ def _inspect(world: _World, tally: Killed) -> None:
         parts = memory._wiring.namespace("default")
         tally.without_vectors += len(parts.vectors.owners_without(memory.stats().embedder))
         found = answers(memory, words)
-    shutil.rmtree(world.home / "index")
+    shutil.rmtree(world.home / "index", ignore_errors=True)
     with world.open() as memory:
         if not _alike(fresh := answers(memory, words), found):
             tally.wrong_answers.append(f"{words}: {found}, and from a fresh index {fresh}")

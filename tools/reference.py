@@ -471,8 +471,8 @@ home remembers (`{config.SETTINGS_FILE}`), and that over the defaults.
 {rows}
 
 An empty variable is one that is not set; but `ANAPHORA_HOME`, `ANAPHORA_CONVERSATIONS_DIR` and
-`ANAPHORA_DATABASE`, which say where a memory lies, are refused when they are empty: what was meant is
-not the default.
+`ANAPHORA_DATABASE`, which say where a memory lies, are refused when they are empty: what was meant
+is not the default.
 
 Everything else is an argument: [Memory.open](python.md#open), [the command line](cli.md).
 """

@@ -14,6 +14,7 @@ import builtins
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from anaphora.aio_conversations import AsyncConversations
@@ -24,7 +25,7 @@ from anaphora.arguments import checks_arguments
 from anaphora.calls import CLOSING_PATIENCE
 from anaphora.deep_questions import DeepQuestions
 from anaphora.home import Handler, Progress, Reindexed
-from anaphora.memory import Memory, Source
+from anaphora.memory import Memory, Source, Target
 from anaphora.memory_values import (
     Forgotten,
     MemoryHit,
@@ -97,6 +98,11 @@ class AsyncMemory(AsyncProjectMemories, AsyncDeepQuestions):
     def namespace(self) -> str:
         """The namespace of this view."""
         return self._memory.namespace
+
+    @property
+    def home(self) -> Path:
+        """As `Memory.home`."""
+        return self._memory.home
 
     def scoped(self, namespace: str) -> AsyncMemory:
         """As `Memory.scoped`."""
@@ -263,9 +269,7 @@ class AsyncMemory(AsyncProjectMemories, AsyncDeepQuestions):
             Memory.restore, path, home, database=database, progress=in_loop(progress)
         )
 
-    async def export(
-        self, path: str | os.PathLike[str], *, progress: Progress | None = None
-    ) -> Exported:
+    async def export(self, path: Target, *, progress: Progress | None = None) -> Exported:
         """As `Memory.export`."""
         return await self._workers.do(self._memory.export, path, progress=in_loop(progress))
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin
+from typing import Any, BinaryIO, Final, Literal, TypeVar, Union, get_args, get_origin
 
 from anaphora.errors import InvalidInput
 
@@ -239,4 +239,5 @@ _PLAIN: Final[Mapping[Any, _Kind]] = {
         "a number", lambda v: isinstance(v, int | float) and not isinstance(v, bool), _number
     ),
     datetime: _Kind("a datetime", lambda value: isinstance(value, datetime)),
+    BinaryIO: _Kind("an open file", lambda value: hasattr(value, "write")),
 }

@@ -270,8 +270,8 @@ def test_what_was_read_before_a_bad_reply_stays_read(tmp_path: Path, clock: Cloc
         assert len(script.model.asked) == 4
         script.said = "[]"
         assert memory.extract("tea").skipped is None
-        again = [asked[1].text.split("\n")[1][:2] for asked in script.model.asked[4:]]
-        assert again == ["#1", "#2", "#3", "#4"]
+        again = [asked[1].text.split("\n")[1][:5] for asked in script.model.asked[4:]]
+        assert again == ["|- #1", "|- #2", "|- #3", "|- #4"]
         assert memory.extract("tea").skipped == "unchanged"
 
 

@@ -28,6 +28,7 @@ from anaphora.intake.importers.base import Malformed
 from anaphora.intake.importers.drafts import read_time as importers_time
 from anaphora.intake.importers.drafts import safe_id
 from anaphora.memory_values import MemoryRecord
+from anaphora.moments import EARLIEST, LATEST
 from anaphora.store.filters import parse
 from anaphora.store.records.rows import as_mapping
 from anaphora.store.threads.gotime import canonical_time, nanoseconds, read_time, utc_text
@@ -332,11 +333,8 @@ def _time(memory: Memory, value: Any) -> None:
     written = canonical_time(value)
     assert (read_time(written), canonical_time(written)) == (at, written)
     assert nanoseconds(written) == nanoseconds(value)
-    try:
-        in_utc = utc_text(value)
-    except OverflowError:
-        # The first and the last day that Python knows, in another zone.
-        return
-    assert nanoseconds(in_utc) == nanoseconds(value)
+    # Beyond the years that there are in UTC the nearest moment stands for it, to the second.
+    if at not in (EARLIEST, LATEST):
+        assert nanoseconds(utc_text(value)) == nanoseconds(value)
     with suppress(InvalidInput):
         memory.recall("heron", as_of=at)

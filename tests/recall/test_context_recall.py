@@ -336,7 +336,7 @@ def test_the_beginning_of_a_modules_document_is_its_memory(
 
 @pytest.mark.promise("context.targets")
 def test_notes_have_no_path_that_is_none(desk: ContextDesk) -> None:
-    """A note among the targets has no path: its kind, id and first words say what it is."""
+    """A note without a source has no path: its kind, id and first words say what it is."""
     note = desk.note("Carts are kept for a fortnight.", kind="decision")
     target = next(o for o in desk.recall("carts for a fortnight").primary_targets if o.id == note)
     assert (target.path, target.kind) == ("", "decision")

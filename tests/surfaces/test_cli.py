@@ -111,7 +111,7 @@ def test_a_zip_bomb_is_partly_done(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "recipe.json").write_text('{"flour": 2}')
     done = cli("import", tmp_path)
     assert (done.code, done.err.strip()) == (5, "")
-    assert "1 turns added" in done.out
+    assert "1 turn added" in done.out
     assert "a.zip/long.jsonl: file: it would become 314,572,800 bytes" in done.out
     assert "Recognised are exports of ChatGPT" in done.out
 

@@ -319,7 +319,7 @@ def test_a_block_over_all_conversations_says_where_turns_are_from(somewhere: Pat
         assert "in this conversation" in render_recall(one)
         assert "#0" not in render_recall(one)
         assert render_recall(found) == render_recall(found, across=True)
-        assert render_recall(found, header="Before:").startswith("Before:\n- ")
+        assert render_recall(found, header="Before:", notice="").startswith("Before:\n- ")
     for words, here in (([], False), (["--in", "monday"], True)):
         done = ran("--home", "home", "conversation", "recall", "which port?", "--block", *words)
         assert done.exit_code == 0

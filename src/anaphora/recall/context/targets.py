@@ -164,7 +164,8 @@ def _note(asked: Asked, ranked: Ranked, one: Candidate, note: NoteRow) -> Target
     place = int(ranked.targets.best[one.place])
     speaks = [f"speaks of {listed(matched)}"] if matched else []
     return Target(
-        path="",
+        # What it says of itself; most notes are from no file.
+        path=note.record.sources[0] if note.record.sources else "",
         kind=note.type if note.kind == "observation" else "diary",
         title=_beginning(note.record.text),
         score=round(float(ranked.targets.score[one.place]), 6),

@@ -132,7 +132,8 @@ def _show_refused(changes: list[Change]) -> None:
         out.print(shown(f"{change.path}: {change.refused}", "yellow"))
         what = "Take this out of" if change.undoes else "Put this into"
         out.print(f"{what} it by hand, beside what is there:")
-        out.print(shown(change.by_hand))
+        for line in change.by_hand.splitlines():
+            out.print(shown(line))
 
 
 def _agreed() -> bool:

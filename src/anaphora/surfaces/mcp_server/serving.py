@@ -60,7 +60,7 @@ def serve(
 
     host, port = parsed_address(http)
     if open_to_all and not is_loopback(host):
-        raise InvalidInput("no-token", host, "an address that only this machine reaches")
+        raise InvalidInput("no-token", host, "must be an address that only this machine reaches")
     asked = is_loopback(host) and not open_to_all
     own = own_token.made(load_settings(home).home) if asked else None
     # Where a server for several clients was started says nothing about any of them, and folders of
