@@ -92,7 +92,7 @@ def checked_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
     Raises InvalidInput for a field that cannot change, or a value that it cannot have.
     """
     if not changes:
-        raise InvalidInput("changes", changes, f"at least one of {', '.join(CHANGEABLE)}")
+        raise InvalidInput("changes", changes, f"needs at least one of {', '.join(CHANGEABLE)}")
     for name in changes:
         if name not in CHANGEABLE:
             raise InvalidInput("changes", name, f"expected {', '.join(CHANGEABLE)}")

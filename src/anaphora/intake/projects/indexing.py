@@ -227,7 +227,7 @@ class IndexProject:
                 return row
             taken = {one.name for one in self._projects.rows() if one.root != own}
             if name is not None and (not name.strip() or name in taken):
-                raise InvalidInput("name", name, "a name that no other project has")
+                raise InvalidInput("name", name, "must be a name that no other project has")
             chosen = name or _free_name(root, taken)
             if row is None:
                 row = ProjectRow(self._ids(), chosen, own, self._clock())
