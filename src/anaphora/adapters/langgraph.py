@@ -103,7 +103,7 @@ class AnaphoraStore(BaseStore):
             elif isinstance(op, ListNamespacesOp):
                 results.append(self._namespaces(op))
             else:
-                raise InvalidInput("ops", type(op).__name__, "an operation of langgraph.store.base")
+                raise InvalidInput("ops", type(op).__name__, "must be an operation of langgraph.store.base")
         self._put(list(puts.values()))
         return results
 
@@ -209,7 +209,7 @@ class AnaphoraStore(BaseStore):
             # A copy of its own, and the same that will come back: JSON knows no tuples.
             value = json.loads(json.dumps(dict(cast("Mapping[str, Any]", op.value))))
         except (TypeError, ValueError) as error:
-            raise InvalidInput("value", op.value, f"a JSON object: {error}") from error
+            raise InvalidInput("value", op.value, f"must be a JSON object: {error}") from error
         searched = [] if op.index is False else self._texts(value, op.index)
         tags: list[str] = [] if searched else [_UNSEARCHED]
         expires = None

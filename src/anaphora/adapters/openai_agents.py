@@ -169,7 +169,7 @@ def _turn_of(item: Mapping[str, Any]) -> NewTurn:
     try:
         whole = json.dumps(rest, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError) as error:
-        raise InvalidInput("items", item, f"a JSON object: {error}") from error
+        raise InvalidInput("items", item, f"must be a JSON object: {error}") from error
     if text is None:
         # Nothing was said: the item itself is what can be found (a call, its arguments, a result).
         return NewTurn(role, whole, intent_id=_TEMPLATE)
