@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,44 @@ def test_closing_waits_for_a_call(tmp_path: Path, call: Callable[..., Any]) -> N
     with pytest.raises(Closed):
         memory.list()
     memory.close()
+
+
+@pytest.mark.promise("calls.closing")
+@pytest.mark.parametrize("database", [False, True], ids=["files", "postgresql"])
+def test_closing_waits_for_a_turn(
+    tmp_path: Path, database: bool, request: pytest.FixtureRequest
+) -> None:
+    """A turn that is being written is kept whole and acknowledged; a later one is refused."""
+    held, armed = Held(), threading.Event()
+
+    def clock() -> datetime:
+        if armed.is_set():
+            held()
+        return datetime(2026, 4, 30, tzinfo=UTC)
+
+    url = request.getfixturevalue("postgresql_url") if database else None
+    memory = Memory.open(tmp_path / "home", database=url, embedder="hashing", clock=clock)
+    chat = memory.conversations
+    chat.append("chat", "user", "The kettle is blue", speaker="Mara")
+    armed.set()
+    answer = Answer(lambda: chat.append("chat", "user", "So is the cup", speaker="Rafi"))
+    assert held.reached.wait(60)
+    closing = Answer(memory.close)
+    while closing.is_alive():
+        try:
+            memory.list()
+        except Closed:
+            break
+    held.let_go.set()
+    answer.join(60)
+    closing.join(60)
+    assert (answer.value, answer.error, closing.error) == (True, None, None)
+    with pytest.raises(Closed):
+        chat.append_user("chat", "Too late")
+    armed.clear()
+    with Memory.open(tmp_path / "home", database=url, embedder="hashing") as again:
+        said = [(turn.speaker, turn.text) for turn in again.conversations.recent("chat")]
+    assert said == [("Mara", "The kettle is blue"), ("Rafi", "So is the cup")]
 
 
 class Slow(WordHashingEmbedder):

@@ -10,7 +10,7 @@ import functools
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from anaphora.arguments import each_method
@@ -72,6 +72,22 @@ class Calls:
                 return self._changed.wait_for(lambda: self._running.keys() <= self._closers, wait)
             finally:
                 self._closers.discard(thread)
+
+    def count(self, owner: object, names: Iterable[str]) -> None:
+        """Count the calls of these methods of one object, too."""
+        for name in names:
+            setattr(owner, name, self._counted(getattr(owner, name)))
+
+    def _counted(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(method)
+        def call(*args: Any, **named: Any) -> Any:
+            self.begin()
+            try:
+                return method(*args, **named)
+            finally:
+                self.end()
+
+        return call
 
     def _look_for_a_fork(self) -> None:
         """The threads of the process that this one was forked from are not here."""

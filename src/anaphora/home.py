@@ -251,7 +251,7 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
     from anaphora.store.records.store import Records
     from anaphora.store.records.vectors import RecordVectors
     from anaphora.store.sealing.home import DEFAULT_NAMESPACE, folder_name
-    from anaphora.store.threads.conversations import open_conversations
+    from anaphora.store.threads.conversations import WRITES, open_conversations
     from anaphora.store.threads.sidecar import Sidecar
 
     settings, truth, embedder, sealing = (
@@ -282,6 +282,7 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
         clock=wiring.clock,
         on_removed=removed,
     )
+    wiring.calls.count(conversations, WRITES)
     # LanceDB would keep vectors in clear.
     cap = None if sealing.sealed else settings.exact_cap
     turns = TurnIndex(place, conversations, sidecar, embedder, sealer=hidden, cap=cap)

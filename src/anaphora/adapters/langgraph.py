@@ -103,7 +103,9 @@ class AnaphoraStore(BaseStore):
             elif isinstance(op, ListNamespacesOp):
                 results.append(self._namespaces(op))
             else:
-                raise InvalidInput("ops", type(op).__name__, "must be an operation of langgraph.store.base")
+                raise InvalidInput(
+                    "ops", type(op).__name__, "must be an operation of langgraph.store.base"
+                )
         self._put(list(puts.values()))
         return results
 

@@ -121,7 +121,9 @@ class Tokens:
         if expires_at is not None:
             checked_moment("expires_at", expires_at)
         if read_only and may_index:
-            raise InvalidInput("may_index", may_index, "does not go with read_only: indexing writes")
+            raise InvalidInput(
+                "may_index", may_index, "does not go with read_only: indexing writes"
+            )
         token = Token(
             id=self._ids(),
             name=_checked_name(name),

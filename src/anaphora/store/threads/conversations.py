@@ -22,9 +22,13 @@ if TYPE_CHECKING:
     from anaphora.store.threads.sql_store import SqlConversationStore
     from anaphora.store.threads.store import ConversationStore
 
-__all__ = ["DEFAULT_RECENT", "Conversations", "open_conversations"]
+__all__ = ["DEFAULT_RECENT", "WRITES", "Conversations", "open_conversations"]
 
 DEFAULT_RECENT = 16
+WRITES = (
+    "append", "append_user", "append_assistant", "extend", "delete", "redact", "set_title",
+)  # fmt: skip
+"""The methods that change something."""
 
 
 class Conversations(Protocol):
