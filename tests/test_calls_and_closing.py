@@ -309,18 +309,35 @@ def test_the_end_of_a_process_waits_for_no_call_for_ever(tmp_path: Path) -> None
 LATE = """
 import sys, threading
 from anaphora import Memory
+from anaphora.deep.models.scripted import ScriptedModel
+
+PROGRAM = [
+    "print(llm_query_batched(['how many?', 'how often?']))",
+    "submit('Once.', ['chat#0'])",
+]
+
+def reply(messages):
+    if "writing Python" not in messages[0].text:
+        return "one"
+    return "```python\\n" + PROGRAM[len(messages) // 2 - 1] + "\\n```"
 
 if sys.argv[2] == "opened":
     opened = Memory.open(sys.argv[1], embedder="hashing", warm=False)
 
 def late():
     threading.main_thread().join()
-    memory = opened if sys.argv[2] == "opened" else Memory.open(sys.argv[1], embedder=sys.argv[3])
+    memory = opened if sys.argv[2] == "opened" else Memory.open(
+        sys.argv[1], embedder=sys.argv[3], model=ScriptedModel(reply)
+    )
     memory.remember("The kettle is blue")
     memory.remember_many(["The cup is green", "The plate is white"])
     memory.conversations.append_user("chat", "The kettle is blue")
     print(memory.recall("kettle")[0].text, len(memory.recall_conversation(None, "kettle")))
     print(memory.recall_context("the kettle").quality, memory.stats().memories)
+    if sys.argv[2] == "late":
+        answer = memory.deep_recall("How often was the kettle blue?", scope="all_sessions")
+        assert answer.answer == "Once.", answer
+        assert [call.answer for call in answer.steps[0].sub_calls] == ["one", "one"], answer
     memory.close()
     print("closed")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -23,6 +23,7 @@ from anaphora.deep.models.base import Message, ModelRole, Reply
 from anaphora.deep.reading import says_nothing
 from anaphora.deep.sandbox.base import Engine, Limits, Run, Session
 from anaphora.deep.subcalls import SubCalls
+from anaphora.deep.threads import lasting_thread
 from anaphora.deep_values import Budget, CostSnapshot, DeepSource, DeepStep, Scope
 from anaphora.errors import AnaphoraError, InvalidInput, ModelError, ModelTimeout
 from anaphora.values import Degraded
@@ -130,11 +131,8 @@ class _Search:
     def run(self) -> LoopResult:
         """The loop, to its end."""
         self._history = self._evidence.history()
-        # A thread that lives as long as the process it starts: to a kernel that is told to end a
-        # process with its parent, the parent is the thread.
-        with ThreadPoolExecutor(1, thread_name_prefix="anaphora-sandbox") as starter:
-            # The sandbox is ready when the first code comes, and not only then begun.
-            self._coming = starter.submit(self._open)
+        # The sandbox is ready when the first code comes, and not only then begun.
+        with lasting_thread(self._open, "anaphora-sandbox") as self._coming:
             try:
                 self._seeds = first_hits(self._evidence, self._question)
                 return self._iterate()

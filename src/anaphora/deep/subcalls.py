@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from anaphora.deep.budget import Claim, Meter, OverBudget
 from anaphora.deep.models.base import Message, ModelRole
 from anaphora.deep.prompts import sub_prompt
 from anaphora.deep.sandbox.base import HostRefusal
+from anaphora.deep.threads import call_each
 from anaphora.deep_values import SubCall
 from anaphora.errors import ModelError
 
@@ -91,8 +91,12 @@ class SubCalls:
         if len(claims) == 1:
             calls = [self._one(*claims[0], deadline)]
         else:
-            with ThreadPoolExecutor(min(AT_ONCE, len(claims)), "anaphora-sub-call") as pool:
-                calls = list(pool.map(lambda item: self._one(item[0], item[1], deadline), claims))
+            calls = call_each(
+                lambda made: self._one(made[0], made[1], deadline),
+                claims,
+                AT_ONCE,
+                "anaphora-sub-call",
+            )
         self._made.extend(calls)
         self._answers.update({call.prompt: call.answer for call in calls if call.error is None})
         return {call.prompt: call.error for call in calls if call.error is not None}

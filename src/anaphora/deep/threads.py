@@ -1,0 +1,81 @@
+"""Calls in threads of their own, begun at any time: also once the main thread has ended.
+
+In: calls. Out: what they give, or raise. Python's own pools refuse work once the main thread has
+ended, while other threads of the program still run.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from functools import partial
+from typing import TypeVar
+
+__all__ = ["call_each", "lasting_thread"]
+
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
+
+
+@contextmanager
+def lasting_thread(call: Callable[[], ResultT], name: str) -> Iterator[Future[ResultT]]:
+    """Begin a call in a thread that lives until the block is left, whenever the call ends.
+
+    To a kernel that is told to end a process with its parent, the parent is the thread.
+    """
+    future: Future[ResultT] = Future()
+    over = threading.Event()
+
+    def work() -> None:
+        _settle(future, call)
+        over.wait()
+
+    thread = threading.Thread(target=work, name=name)
+    thread.start()
+    try:
+        yield future
+    finally:
+        over.set()
+        thread.join()
+
+
+def call_each(
+    call: Callable[[ItemT], ResultT], items: Sequence[ItemT], most: int, name: str
+) -> list[ResultT]:
+    """`call` of each item, in their order, at most so many at once. Raises what the first raised.
+
+    All of them have ended when this returns or raises.
+    """
+    futures: list[Future[ResultT]] = [Future() for _ in items]
+    waiting = iter(zip(futures, items, strict=True))
+    lock = threading.Lock()
+
+    def work() -> None:
+        while True:
+            with lock:
+                pair = next(waiting, None)
+            if pair is None:
+                return
+            future, item = pair
+            _settle(future, partial(call, item))
+
+    threads = [
+        threading.Thread(target=work, name=f"{name}-{number}")
+        for number in range(min(most, len(items)))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [future.result() for future in futures]
+
+
+def _settle(future: Future[ResultT], call: Callable[[], ResultT]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        future.set_result(call())
+    except BaseException as error:  # noqa: BLE001 - who asks for the result gets it
+        future.set_exception(error)
