@@ -76,18 +76,17 @@ class Calls:
     def count(self, owner: object, names: Iterable[str]) -> None:
         """Count the calls of these methods of one object, too."""
         for name in names:
-            setattr(owner, name, self._counted(getattr(owner, name)))
+            method = getattr(owner, name)
+            counted = functools.partial(self.run, method)
+            setattr(owner, name, functools.update_wrapper(counted, method))
 
-    def _counted(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(method)
-        def call(*args: Any, **named: Any) -> Any:
-            self.begin()
-            try:
-                return method(*args, **named)
-            finally:
-                self.end()
-
-        return call
+    def run(self, function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
+        """What the function gives, as a call under way while it runs. Raises `Closed`."""
+        self.begin()
+        try:
+            return function(*args, **named)
+        finally:
+            self.end()
 
     def _look_for_a_fork(self) -> None:
         """The threads of the process that this one was forked from are not here."""
@@ -108,11 +107,6 @@ def counts_calls(cls: ClassT) -> ClassT:
 def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(self: Any, *args: Any, **named: Any) -> Any:
-        calls: Calls = self._wiring.calls
-        calls.begin()
-        try:
-            return function(self, *args, **named)
-        finally:
-            calls.end()
+        return self._wiring.calls.run(function, self, *args, **named)
 
     return call
