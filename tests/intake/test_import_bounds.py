@@ -163,6 +163,32 @@ def test_what_is_within_the_bound_goes_in_whatever_lies_beside_it(
     assert len(lost) == len(problems)
 
 
+NESTED = st.recursive(
+    st.integers() | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.promise("import.bounded")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(NESTED, st.sampled_from([1, 30, 7_000]), st.booleans())
+def test_what_is_passed_over_ends_where_the_value_ends(
+    tmp_path: Path, nested: object, times: int, spaced: bool
+) -> None:
+    """Conversations beside one that is beyond the bounds come out whole, whatever nests in it."""
+    crowd = chat(2, "x" * 2_000) | {"more": [nested] * times}
+    pad = " " * 70_000 if spaced else ""
+    written = json.dumps([chat(1, "one"), crowd, chat(3, "three")]).replace(
+        ', {"id', f',{pad}{{"id'
+    )
+    path = tmp_path / "conversations.json"
+    path.write_text(written, encoding="utf-8", errors="surrogatepass")
+    turns, _ = taken(path, Bounds(characters=1_000, parts=1_000), "sharegpt")
+    assert [turn for turn in turns if "x" * 99 not in turn][:1] == ["one"]
+    assert turns[-2:] == ["three", "answer 3"]
+
+
 @pytest.mark.promise("import.bounded")
 def test_messages_conversations_and_problems_of_a_file_are_bounded(tmp_path: Path) -> None:
     """What is kept of every message is kept of so many, and the rest is counted, not listed."""

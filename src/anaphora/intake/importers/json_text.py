@@ -38,6 +38,10 @@ _UNDECODED = re.compile("[\udc80-\udcff]")
 _SPACE = re.compile(r"[ \t\r\n]*")
 # Of a value that is passed over: what opens, ends or parts something.
 _MARK = re.compile(r'["\[\]{},]')
+# Within it: a run of plain characters, whole strings, and brackets that hold no others.
+_FLAT = re.compile(
+    r"""(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"|\{[^"\[\]{}]*+\}|\[[^"\[\]{}]*+\])*+""", re.DOTALL
+)
 # A cut-off literal is shown by an error at most this far before the end of the text.
 _LITERAL = len("-Infinity")
 
@@ -228,6 +232,9 @@ class Buffer:
             depth += (character in "[{") - (character in "]}")
             if not depth and character != ",":
                 return
+            if depth:
+                flat = _FLAT.match(self.text, self.position)
+                self.position = flat.end() if flat else self.position
 
     def _to_mark(self) -> bool:
         """Move to what next opens, ends or parts something outside of strings."""
