@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from anaphora.store.disk import Identity
     from anaphora.store.threads.conversations import Conversations
 
-__all__ = ["AsyncConversations", "Workers"]
-
 ResultT = TypeVar("ResultT")
 
 

@@ -22,8 +22,6 @@ from anaphora.deep_values import (
 )
 from anaphora.memory import Memory
 
-__all__ = ["AsyncDeepQuestions"]
-
 
 @checks_arguments
 class AsyncDeepQuestions:

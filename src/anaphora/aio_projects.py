@@ -23,8 +23,6 @@ from anaphora.context_values import (
 from anaphora.home import Progress
 from anaphora.memory import Memory
 
-__all__ = ["AsyncProjectMemories"]
-
 
 @checks_arguments
 class AsyncProjectMemories:

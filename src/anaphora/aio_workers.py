@@ -18,8 +18,6 @@ from typing import Any, ParamSpec, TypeVar
 
 from anaphora.errors import Closed
 
-__all__ = ["Workers", "in_loop"]
-
 P = ParamSpec("P")
 ResultT = TypeVar("ResultT")
 

@@ -22,8 +22,6 @@ from typing import Any, BinaryIO, Final, Literal, TypeVar, Union, get_args, get_
 
 from anaphora.errors import InvalidInput
 
-__all__ = ["MOST", "checked", "checks_arguments", "each_method", "path_of"]
-
 ClassT = TypeVar("ClassT", bound=type)
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 

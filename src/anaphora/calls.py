@@ -16,8 +16,6 @@ from typing import Any, TypeVar
 from anaphora.arguments import each_method
 from anaphora.errors import Closed
 
-__all__ = ["CLOSING_PATIENCE", "EXIT_PATIENCE", "Calls", "counts_calls"]
-
 ClassT = TypeVar("ClassT", bound=type)
 
 CLOSING_PATIENCE = 180.0

@@ -21,19 +21,6 @@ from anaphora.arguments import path_of
 from anaphora.errors import DiskFull, InvalidInput, ReadOnly, StoreError
 from anaphora.memory_values import HalfLives
 
-__all__ = [
-    "EXACT_CAP",
-    "SETTINGS_FILE",
-    "VARIABLES",
-    "ClientFolders",
-    "Settings",
-    "Variable",
-    "client_folders",
-    "load_settings",
-    "remember_embedder",
-    "silence_libraries",
-]
-
 CONVERSATIONS_VARIABLES = ("ANAPHORA_CONVERSATIONS_DIR", "NEO_CONVERSATIONS_DIR")
 SETTINGS_FILE = "settings.json"
 _REFUSALS: dict[int, type[StoreError]] = {

@@ -29,8 +29,6 @@ from anaphora.tracing import span
 if TYPE_CHECKING:
     from anaphora.deep.parts import DeepParts
 
-__all__ = ["DeepQuestions"]
-
 
 @checks_arguments
 @counts_calls

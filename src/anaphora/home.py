@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from anaphora.store.threads.sql_store import SqlConversationStore
     from anaphora.store.threads.store import ConversationStore
 
-__all__ = ["Handler", "Namespace", "Progress", "Reindexed", "Wiring"]
-
 PartT = TypeVar("PartT")
 Handler = Callable[[Any], None]
 Progress = Callable[[str, int, int], None]
@@ -67,6 +65,7 @@ class Once(Generic[PartT]):
         self.made: PartT | None = None
 
     def __call__(self) -> PartT:
+        """The part, made at the first call."""
         with self._lock:
             if self.made is None:
                 self.made = self._make()

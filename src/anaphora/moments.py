@@ -11,8 +11,6 @@ from datetime import UTC, datetime
 
 from anaphora.errors import InvalidInput
 
-__all__ = ["EARLIEST", "LATEST", "checked_moment", "from_epoch", "has_utc"]
-
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 """The first moment that can be kept."""
 LATEST = datetime.max.replace(tzinfo=UTC)

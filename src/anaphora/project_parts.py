@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from anaphora.store.sealing.index import IndexSealer
     from anaphora.store.sql.engine import Truth
 
-__all__ = ["ProjectParts", "open_projects"]
-
 Progress = Callable[[str, int, int], None]
 
 

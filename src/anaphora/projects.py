@@ -27,8 +27,6 @@ from anaphora.tracing import span
 if TYPE_CHECKING:
     from anaphora.project_parts import ProjectParts
 
-__all__ = ["ProjectMemories"]
-
 
 @checks_arguments
 @counts_calls

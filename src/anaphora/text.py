@@ -26,8 +26,6 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
-__all__ = ["ANALYSER", "STOP_WORDS", "analyse", "fold", "query_terms"]
-
 ANALYSER = "1"
 """The version of these rules: an index made with another one is made again."""
 

@@ -11,8 +11,6 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-__all__ = ["span"]
-
 Attribute = str | bool | int | float
 
 

@@ -40,8 +40,6 @@ try:
 except ImportError as error:
     raise MissingExtra("langgraph", "langgraph") from error
 
-__all__ = ["CATEGORY", "AnaphoraStore"]
-
 CATEGORY: Final = "langgraph"
 """The category of every memory that is an item of a store."""
 

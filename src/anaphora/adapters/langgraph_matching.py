@@ -13,8 +13,6 @@ from typing import Any, Final, Protocol
 
 from anaphora.errors import FilterError
 
-__all__ = ["Condition", "matches", "namespace_matches"]
-
 _ORDER: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "$gt": operator.gt,
     "$gte": operator.ge,

@@ -30,8 +30,6 @@ except ImportError as error:
 if TYPE_CHECKING:
     from agents.items import TResponseInputItem
 
-__all__ = ["AnaphoraSession"]
-
 ResultT = TypeVar("ResultT")
 
 _PLAIN: Final = "openai-agents"

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from anaphora.store.sealing.marker import Marker
     from anaphora.store.sql.engine import Truth
 
-__all__ = ["DATABASE", "Backup", "backup", "backup_of", "verify"]
-
 DATABASE = "anaphora.db"
 """The member, and the file of a home, that holds truth."""
 

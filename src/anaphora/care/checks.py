@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from anaphora.store.sql.engine import Truth
     from anaphora.store.threads.conversations import Conversations
 
-__all__ = ["doctor", "stats"]
-
 _PROBE = 64 * 1024
 
 

@@ -14,8 +14,6 @@ from anaphora.intake.secrets.redacting import redact, redact_value
 from anaphora.memory_values import MemoryRecord, NewMemory
 from anaphora.store.records.rows import RecordEvent
 
-__all__ = ["cleaned"]
-
 
 def cleaned(item: Incoming) -> Incoming:
     """The item without secrets. InvalidInput for a payload that is nested too deeply."""

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from anaphora.deep.dreaming.gaps import Gaps, KnownGap
     from anaphora.values import Thread
 
-__all__ = ["GapsIn", "OriginsIn", "gap_lines", "origin_lines"]
-
 _MEMORY = "memory:"
 _NO_TURN = -1
 _MOST_PRIORITY = 1.0

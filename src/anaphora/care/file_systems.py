@@ -12,8 +12,6 @@ from pathlib import Path
 
 from anaphora.values import Check
 
-__all__ = ["MOUNTS", "REMOTE", "file_systems", "kind_of"]
-
 MOUNTS = Path("/proc/self/mounts")
 REMOTE = frozenset(
     (

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from anaphora.store.sql.engine import Truth
     from anaphora.store.threads.conversations import Conversations
 
-__all__ = ["LEAST_FREE", "Health", "health"]
-
 LEAST_FREE = 64 * 1024 * 1024
 """Bytes below which a disk counts as full: SQLite's journal and one index commit need some."""
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from anaphora.care.namespaces import Lane
     from anaphora.index.sections.index import SectionIndex
 
-__all__ = ["LaneCounts", "counted", "lane_checks", "mend_rows", "repair_sections"]
-
 _NOTES = (
     "SELECT kind, COUNT(*), SUM(CASE WHEN valid_until IS NULL AND forgotten_at IS NULL "
     "THEN 1 ELSE 0 END) FROM record WHERE namespace = :namespace "

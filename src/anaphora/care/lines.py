@@ -21,24 +21,6 @@ from anaphora.store.escaping import escape, unescape
 from anaphora.store.nesting import is_too_deep
 from anaphora.store.records.rows import EventKind, RecordEvent, RecordLink
 
-__all__ = [
-    "event_from",
-    "from_line",
-    "id_in",
-    "link_from",
-    "link_line",
-    "memory_from",
-    "memory_line",
-    "number_in",
-    "record_members",
-    "string",
-    "text_in",
-    "texts_in",
-    "time_in",
-    "time_text",
-    "to_line",
-]
-
 # What some reader or other takes for the end of a line, and what UTF-8 has no bytes for.
 _TO_ESCAPE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _SPLIT_CHARACTER = re.compile("[\ud800-\udbff][\udc00-\udfff]")

@@ -27,8 +27,6 @@ from anaphora.memory_values import MemoryRecord
 from anaphora.store.records.rows import STANDS_ALONE, RecordEvent, same_key_of
 from anaphora.store.records.work import RecordWork
 
-__all__ = ["Incoming", "Merger"]
-
 Became = Literal["added", "changed", "known", "forgotten"]
 _SAID = ("added", "restated", "linked")
 

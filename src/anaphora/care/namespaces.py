@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from anaphora.store.threads.sql_store import SqlConversationStore
     from anaphora.store.threads.store import ConversationStore
 
-__all__ = ["Lane", "Parts", "snapshot"]
-
 
 @dataclass(frozen=True, slots=True)
 class Lane:

@@ -18,8 +18,6 @@ from anaphora.store.threads.ids import check_id
 from anaphora.store.threads.sidecar import ConversationNote, TurnNote
 from anaphora.values import Thread
 
-__all__ = ["NotesIn"]
-
 _BATCH = 256
 
 

@@ -19,8 +19,6 @@ from typing import IO, Any
 from anaphora.errors import DamagedBackup, StoreError
 from anaphora.store.disk import open_regular, translate
 
-__all__ = ["MANIFEST", "Packer", "Unpacker", "opened"]
-
 MANIFEST = "manifest.json"
 _CHUNK = 1 << 20
 # Half of what is packed are vectors, which hardly shrink: more effort buys nothing but time.

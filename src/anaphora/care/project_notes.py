@@ -31,8 +31,6 @@ from anaphora.store.records.rows import RecordEvent, same_key_of
 from anaphora.store.records.work import RecordWork
 from anaphora.store.sql.in_lists import ids_named
 
-__all__ = ["ProjectNotesIn", "other_kinds", "project_note_line"]
-
 _MOST_IMPORTANT = 5
 _KINDS_OF = "SELECT record_id, kind FROM record WHERE namespace = :namespace AND record_id IN ({})"
 # A note has no place for these.

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from anaphora.index.turns.index import TurnIndex
     from anaphora.store.threads.sidecar import TurnNote
 
-__all__ = ["repair"]
-
 Progress = Callable[[str, int, int], None]
 
 

@@ -20,8 +20,6 @@ from anaphora.store.disk import sync, translate
 from anaphora.store.sealing.marker import MARKER
 from anaphora.store.sql.revision import REVISION, is_older
 
-__all__ = ["restore"]
-
 _TABLES = "tables/"
 Progress = Callable[[str, int, int], None]
 

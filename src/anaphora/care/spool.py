@@ -19,8 +19,6 @@ from typing import BinaryIO, Final
 from anaphora.care import staging
 from anaphora.store.disk import make_directory, translate
 
-__all__ = ["Spool", "spooled", "sweep"]
-
 _NAME: Final = "upload"
 
 

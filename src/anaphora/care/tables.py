@@ -27,8 +27,6 @@ from anaphora.store.sql.faults import explain
 from anaphora.store.sql.revision import REVISION, REVISION_TABLE
 from anaphora.store.sql.schema_tokens import metadata
 
-__all__ = ["dump", "load"]
-
 FOLDER = "tables/"
 _SUFFIX = ".jsonl"
 _MOST_LINE = 1 << 30

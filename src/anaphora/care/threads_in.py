@@ -25,8 +25,6 @@ from anaphora.store.threads.locks import ThreadLocks
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values import Thread, Turn
 
-__all__ = ["Kept", "RowsIn", "ThreadsIn"]
-
 
 @dataclass(frozen=True, slots=True)
 class Kept:

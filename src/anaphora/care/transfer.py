@@ -31,8 +31,6 @@ from anaphora.store.threads.ids import check_id
 from anaphora.store.threads.sidecar import TurnNote
 from anaphora.values import ImportedConversation, ImportProblem, Thread
 
-__all__ = ["FORMAT", "Exported", "export", "exports_among", "is_export"]
-
 FORMAT = 1
 Progress = Callable[[str, int, int], None]
 Source = str | os.PathLike[str] | ImportedConversation

@@ -32,8 +32,6 @@ from anaphora.store.threads.ids import check_id
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values import ImportProblem, Thread, Turn
 
-__all__ = ["Transferred", "import_export"]
-
 Progress = Callable[[str, int, int], None]
 _BATCH = 256
 # Wrong in the file or in what it says; anything else is trouble with this home.

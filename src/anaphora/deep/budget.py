@@ -17,8 +17,6 @@ from anaphora.deep.models.base import Message, ModelRole, Reply, prompt_tokens
 from anaphora.deep_values import Budget, CostSnapshot, TokenCount
 from anaphora.errors import InvalidInput
 
-__all__ = ["LEAST_SECONDS", "Claim", "Meter", "OverBudget", "check_budget"]
-
 Role = Literal["code", "sub"]
 
 RESERVE: Final = 0.1

@@ -15,8 +15,6 @@ from anaphora.values import Check
 if TYPE_CHECKING:
     from anaphora.deep.tools import DeepTools
 
-__all__ = ["deep_checks"]
-
 
 def deep_checks(tools: DeepTools | None) -> tuple[Check, ...]:
     """The models by name, then the sandbox. Nothing raises: what fails is a finding."""

@@ -20,8 +20,6 @@ from anaphora.deep.subcalls import SubCalls
 from anaphora.deep_values import DeepSource
 from anaphora.errors import InvalidInput, NotFound
 
-__all__ = ["Host", "Submission"]
-
 SEARCH_LIMIT: Final = 100
 QUERY_CHARS: Final = 2_000
 TURN_CHARS: Final = 3_000

@@ -28,8 +28,6 @@ from anaphora.deep_values import Budget, CostSnapshot, DeepSource, DeepStep, Sco
 from anaphora.errors import AnaphoraError, InvalidInput, ModelError, ModelTimeout
 from anaphora.values import Degraded
 
-__all__ = ["QUESTION_CHARS", "DeepLoop", "LoopResult", "OnStep", "checked_question"]
-
 OnStep = Callable[[DeepStep], None]
 
 QUESTION_CHARS: Final = 4_000

@@ -13,8 +13,6 @@ from anaphora.errors import InvalidInput
 from anaphora.moments import has_utc
 from anaphora.recall.times.reading import read_times
 
-__all__ = ["moment", "shown"]
-
 _YEARS = "expected a time between the years 1 and 9999"
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 

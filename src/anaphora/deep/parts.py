@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from anaphora.store.records.store import Records
     from anaphora.store.records.vectors import RecordVectors
 
-__all__ = ["DeepParts", "open_deep"]
-
 
 @dataclass(frozen=True, slots=True)
 class DeepParts:

@@ -18,20 +18,6 @@ from anaphora.deep.moments import shown
 from anaphora.deep_values import DeepSource, DeepStep
 from anaphora.marks import headed, one_line, quoted, visible
 
-__all__ = [
-    "EXAMPLES",
-    "NOT_FOUND",
-    "Extraction",
-    "after_run",
-    "code_of",
-    "extraction_prompt",
-    "first_prompt",
-    "no_code",
-    "read_extraction",
-    "sub_prompt",
-    "system_prompt",
-]
-
 NOT_FOUND: Final = "NOT_FOUND"
 """What a model submits when the history does not hold the answer."""
 

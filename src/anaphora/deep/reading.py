@@ -14,8 +14,6 @@ from typing import Final
 
 from anaphora.text import fold
 
-__all__ = ["asks_about_the_whole", "folded", "question_form", "says_nothing"]
-
 # Over folded text: small letters, no accents.
 _WHOLE: Final = {
     "counting": (

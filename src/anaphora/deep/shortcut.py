@@ -19,8 +19,6 @@ from anaphora.rank.confidence import (
 )
 from anaphora.rank.select import token_cost
 
-__all__ = ["BUDGET", "NEEDED", "SURE", "best_evidence", "shortcut", "shown"]
-
 SURE: Final = 0.8
 NEEDED: Final = 3
 BUDGET: Final = 2_500

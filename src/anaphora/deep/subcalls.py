@@ -18,8 +18,6 @@ from anaphora.deep.threads import call_each
 from anaphora.deep_values import SubCall
 from anaphora.errors import ModelError
 
-__all__ = ["SubCalls"]
-
 MAX_OUTPUT: Final = 2_000
 AT_ONCE: Final = 4
 _LEAST_SECONDS: Final = 0.05

@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
-__all__ = ["call_each", "lasting_thread"]
-
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 

@@ -17,8 +17,6 @@ from anaphora.errors import InvalidInput
 if TYPE_CHECKING:
     from anaphora.deep.sandbox.base import Engine
 
-__all__ = ["DeepTools", "Models"]
-
 
 @dataclass(frozen=True, slots=True)
 class Models:

@@ -12,8 +12,6 @@ from typing import Protocol, TypeAlias, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Embedder", "Vector", "Vectors", "mean_vector", "unit_rows"]
-
 Vector: TypeAlias = npt.NDArray[np.float32]
 """Shape (dimensions,), length 1."""
 

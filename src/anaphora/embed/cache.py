@@ -14,8 +14,6 @@ from typing import Literal
 
 from anaphora.embed.base import Vector
 
-__all__ = ["CacheEvent", "QueryCache"]
-
 # A longer text is not kept as its own key: it would hold the memory, and looking up its word
 # pieces is cheap next to reading it.
 _LONGEST_SPELLING = 4096

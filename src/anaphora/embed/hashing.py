@@ -18,8 +18,6 @@ import numpy as np
 
 from anaphora.embed.base import Vector, Vectors, mean_vector, unit_rows
 
-__all__ = ["WordHashingEmbedder"]
-
 _WORDS = re.compile(r"\w+")
 
 # Each word gets this many places, so that two words rarely share all of theirs.

@@ -36,8 +36,6 @@ from anaphora.errors import EmbeddingError
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
-__all__ = ["MINILM", "MiniLM"]
-
 MINILM = MODELS / "minilm"
 
 # A run takes at most so many parts and so many word pieces, padding included. More word pieces at

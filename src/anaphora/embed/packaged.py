@@ -13,8 +13,6 @@ from pathlib import Path
 
 from anaphora.errors import EmbeddingError, ModelIntegrityError
 
-__all__ = ["MODELS", "Manifest", "read_manifest", "verified"]
-
 MODELS = Path(__file__).parent / "models"
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-__all__ = ["PAGE", "blocks", "pages", "windows"]
-
 PAGE = "\f"
 """Ends a page (ASCII's form feed): each page of a text has vectors of its own, the best counts."""
 

@@ -26,8 +26,6 @@ from numpy.typing import NDArray
 from anaphora.errors import MissingExtra
 from anaphora.index.turns.records import IndexLost
 
-__all__ = ["AnnMeta", "AnnStore", "available"]
-
 Batch = tuple[NDArray[np.int64], NDArray[np.float32]]
 
 INDEX_FROM: Final = 10_000

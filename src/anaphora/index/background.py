@@ -10,8 +10,6 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-__all__ = ["Background"]
-
 
 class Background:
     """The background of one owner. Safe to use from several threads; the work may not wait for it.

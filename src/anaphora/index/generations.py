@@ -20,17 +20,6 @@ from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 from anaphora.index.turns.words import WORD_INDEX_ERRORS, signature
 from anaphora.text import analyse
 
-__all__ = [
-    "Document",
-    "Meta",
-    "WordBulk",
-    "WordFiles",
-    "digest_of",
-    "length_of",
-    "remove_all_but",
-    "tokens_of",
-]
-
 _DIGITS: Final = 16
 
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Growing", "Matrix", "MatrixView", "halves", "wholes"]
-
 
 class Growing:
     """A column of whole numbers that grows at its end; what it showed before stays as it was."""

@@ -14,8 +14,6 @@ from filelock import FileLock, Timeout
 
 from anaphora.store.disk import make_directory
 
-__all__ = ["only_one"]
-
 
 @contextmanager
 def only_one(directory: Path, name: str) -> Iterator[bool]:

@@ -16,8 +16,6 @@ import numpy as np
 from anaphora.index.generations import Document, WordBulk, WordFiles
 from anaphora.index.turns.words import WORD_INDEX_ERRORS
 
-__all__ = ["WordRows"]
-
 BulkT = TypeVar("BulkT", bound=WordBulk[Any])
 DocumentT = TypeVar("DocumentT", bound=Document)
 MainT = TypeVar("MainT")

@@ -18,16 +18,6 @@ from anaphora.intake.secrets.redacting import redact, redact_value
 from anaphora.memory_values import MemoryType, NewMemory
 from anaphora.moments import checked_moment
 
-__all__ = [
-    "CHANGEABLE",
-    "MAX_PATH",
-    "Given",
-    "as_new",
-    "checked",
-    "checked_changes",
-    "without_secrets",
-]
-
 MAX_PATH: Final = 1_024
 """Characters in a path."""
 MAX_DEPTH: Final = 100

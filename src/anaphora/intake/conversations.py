@@ -33,8 +33,6 @@ from anaphora.values import (
     NewTurn,
 )
 
-__all__ = ["import_conversations"]
-
 Progress: TypeAlias = Callable[[str, int, int], None]
 # Of all files together: a folder may have any number of them.
 _MOST_PROBLEMS = 10_000

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from anaphora.store.records.store import Records
     from anaphora.store.records.work import RecordWork
 
-__all__ = ["Derived", "Forget", "HasTurn", "OnGone", "Survivors", "named"]
-
 Survivors = Callable[[Sequence[str]], Iterable[SurvivingSource]]
 """What in this namespace still holds these words, or what tells who they were about."""
 HasTurn = Callable[[str, int], bool]

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from anaphora.embed.base import Vectors
     from anaphora.store.records.work import RecordWork
 
-__all__ = ["CLOSE", "MOST_LINKS", "Linker", "Near", "Neighbours", "Vectored"]
-
 CLOSE: Final = 0.80
 """The cosine from which on two memories are linked."""
 MOST_LINKS: Final = 8

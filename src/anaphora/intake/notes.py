@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from anaphora.store.records.forgetting import Gone
     from anaphora.store.records.vectors import Owner
 
-__all__ = ["NoteTaking"]
-
 # A note is embedded while its writer waits only if that takes milliseconds.
 _INLINE = 4_000
 _GROUP = 128

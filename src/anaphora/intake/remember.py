@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from anaphora.store.records.store import Records
     from anaphora.store.records.vectors import Owner, RecordVectors
 
-__all__ = ["BATCH", "Filled", "Remember"]
-
 BATCH: Final = 256
 """Memories that `remember_many` writes in one transaction."""
 

@@ -18,8 +18,6 @@ from anaphora.store.threads.ids import MAX_ID_CHARACTERS
 from anaphora.store.threads.sidecar import ConversationNote, TurnNote
 from anaphora.values import ImportedConversation, ImportedTurn, Thread
 
-__all__ = ["Plan", "plan"]
-
 Place = tuple[str, int]
 """A thread and an index in it."""
 

@@ -22,8 +22,6 @@ from anaphora.errors import InvalidInput, StoreError, UnknownFormat
 from anaphora.store.disk import make_directory
 from anaphora.values import ImportProblem, ImportReport
 
-__all__ = ["IDLE", "Looked", "TranscriptWatch"]
-
 IDLE: Final = timedelta(minutes=30)
 """A transcript that was left alone this long is taken for a session that has ended."""
 

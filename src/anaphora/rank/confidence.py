@@ -20,19 +20,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = [
-    "COMPARED",
-    "MEMORY_WEIGHTS",
-    "REACH",
-    "TURN_WEIGHTS",
-    "Placed",
-    "Told",
-    "memory_confidence",
-    "memory_features",
-    "turn_confidence",
-    "turn_features",
-]
-
 REACH: Final = 5
 """Turns on either side of a hit that count as its neighbourhood."""
 

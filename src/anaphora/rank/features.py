@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["PERSONAL", "STANDING", "turn_flags"]
-
 PERSONAL = 1  # the speaker says something of themselves: what questions about people ask for
 STANDING = 2  # an instruction for later ("always …", "from now on …", "… when I ask about …")
 

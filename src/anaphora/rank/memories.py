@@ -36,18 +36,6 @@ from numpy.typing import NDArray
 
 from anaphora.memory_values import HalfLives
 
-__all__ = [
-    "DAY_MICROS",
-    "MemoryCandidates",
-    "MemoryScores",
-    "Rule",
-    "decay",
-    "half_lives_of",
-    "rank_memories",
-    "reinforcement",
-    "similarity",
-]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

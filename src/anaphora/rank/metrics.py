@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from math import log2
 
-__all__ = ["ndcg_at_k", "recall_at_k", "reciprocal_rank"]
-
 
 def recall_at_k(ranked: Sequence[Hashable], relevant: Collection[Hashable], k: int) -> float:
     """The share of `relevant` that is among the first `k` of `ranked` (each counted once).

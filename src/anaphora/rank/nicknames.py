@@ -18,8 +18,6 @@ from functools import lru_cache
 from anaphora.rank.question import ALSO_WORDS
 from anaphora.text import STOP_WORDS, fold
 
-__all__ = ["TEXTS", "bearer", "misspelt", "shortened", "unknown_names"]
-
 TEXTS = 16
 """Texts that are read for a name: among the shortest with it are the greetings."""
 

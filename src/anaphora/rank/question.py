@@ -24,8 +24,6 @@ from numpy.typing import NDArray
 from anaphora.rank.table import ROLE_ASSISTANT, ROLE_USER, TurnTable
 from anaphora.text import analyse, fold, query_terms
 
-__all__ = ["ALSO_WORDS", "QuestionReading", "read_question", "speakers_present"]
-
 
 @dataclass(frozen=True, slots=True)
 class QuestionReading:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable
 from typing import TypeVar
 
-__all__ = ["fill", "token_cost"]
-
 Hit = TypeVar("Hit")
 
 # Sizing a hit reads its text. When the budget is nearly full, the hundredth-best hit that happens

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ROLE_ASSISTANT", "ROLE_OTHER", "ROLE_USER", "SESSION_GAP_SECONDS", "TurnTable"]
-
 # People come back to a chat after hours; within one sitting, turns are minutes apart. Six hours
 # tells an evening's chat from the next day's, and does not cut one at a long lunch.
 SESSION_GAP_SECONDS = 6 * 3600.0

@@ -26,16 +26,6 @@ from anaphora.rank.features import PERSONAL, STANDING
 from anaphora.rank.question import QuestionReading
 from anaphora.rank.table import TurnTable
 
-__all__ = [
-    "DEFAULT_WEIGHTS",
-    "TurnScores",
-    "Weights",
-    "best_rows",
-    "score_by_meaning",
-    "score_by_words",
-    "score_turns",
-]
-
 Floats = NDArray[np.float32]
 Rows = NDArray[np.intp]
 

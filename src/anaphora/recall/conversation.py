@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from anaphora.index.turns.view import TurnView
     from anaphora.store.threads.conversations import Conversations
 
-__all__ = ["ConversationRecall"]
-
 Rows = NDArray[np.intp]
 Spans = tuple[tuple[float, float], ...]
 

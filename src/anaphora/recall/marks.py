@@ -14,8 +14,6 @@ from typing import Final
 
 from anaphora.text import analyse, query_terms
 
-__all__ = ["Mark", "marks_of"]
-
 _LEAST_DIGITS: Final = 4
 _LEAST_OF_A_GROUP: Final = 5
 _LEAST_CODE: Final = 6

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from anaphora.store.records.rows import RecordLink
     from anaphora.store.records.store import Records
 
-__all__ = ["FLOOR", "MemoryRecall"]
-
 MODES: tuple[str, ...] = get_args(RecallMode)
 
 OVERFETCH: Final = 8

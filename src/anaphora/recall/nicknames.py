@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from anaphora.index.turns.index import TurnIndex
     from anaphora.index.turns.view import TurnView
 
-__all__ = ["Nicknames", "spoken_to"]
-
 # Names that are remembered between questions, nobody's among them.
 _NAMES_KEPT = 512
 

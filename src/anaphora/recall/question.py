@@ -12,8 +12,6 @@ from typing import Final
 
 from anaphora.values import Degraded
 
-__all__ = ["MOST_BYTES", "read_of", "read_of_all"]
-
 MOST_BYTES: Final = 4_096
 """Bytes of UTF-8 that are read of a question: some four windows of the bundled model, at most 16.
 

@@ -12,8 +12,6 @@ from typing import Final
 from anaphora.marks import one_line, visible
 from anaphora.values import TurnHit
 
-__all__ = ["HEADER", "HEADER_ACROSS", "NOTICE", "render_recall"]
-
 # The wording is the recall lane's contract with the model: what is live wins over what is old.
 HEADER: Final = (
     "Relevant earlier in this conversation "

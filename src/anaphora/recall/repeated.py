@@ -11,8 +11,6 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-__all__ = ["Repeated"]
-
 AnswerT = TypeVar("AnswerT")
 
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from anaphora.store.projects.notes import Notes
     from anaphora.store.records.store import Records
 
-__all__ = ["Survivors"]
-
 # Candidates by their words: a turn that holds the words of a sentence is among the best for them.
 _LOOK_AT: Final = 50
 # Of a mark: where as many hold it as were looked at, more are looked at.

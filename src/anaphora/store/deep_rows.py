@@ -18,8 +18,6 @@ from anaphora.store.sealing.forms import refuse_another_form
 if TYPE_CHECKING:
     from anaphora.store.sql.engine import Truth, Write
 
-__all__ = ["COLUMNS", "DeepRows", "DeepWork", "Row"]
-
 Row = dict[str, Any]
 Where = Mapping[str, str | int]
 

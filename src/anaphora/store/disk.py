@@ -21,23 +21,6 @@ from typing import BinaryIO
 
 from anaphora.errors import DiskFull, ReadOnly, StoreError
 
-__all__ = [
-    "NO_FILE",
-    "FileChanged",
-    "Identity",
-    "copy_start",
-    "identity_of",
-    "make_directory",
-    "open_regular",
-    "refuse_irregular",
-    "replace_file",
-    "set_aside",
-    "sync",
-    "sync_directory",
-    "temporary_key",
-    "translate",
-]
-
 Identity = tuple[int, int, int, int]
 """Inode, size, and times of modification and change in nanoseconds: which bytes a file has."""
 

@@ -16,8 +16,6 @@ import re
 
 from anaphora.errors import InvalidInput
 
-__all__ = ["MARK", "escape", "unescape"]
-
 MARK = "\x10"
 """What every escape begins with: a stored text without it is as it was given."""
 

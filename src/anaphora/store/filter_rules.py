@@ -20,8 +20,6 @@ from anaphora.errors import FilterError
 from anaphora.moments import has_utc
 from anaphora.store.threads.gotime import read_time
 
-__all__ = ["RULES", "Holds", "Read", "Rules", "fault", "read_flag"]
-
 Read = Callable[[object, str], Any]
 Holds = Callable[[Any, Any], bool]
 Rules = dict[str, tuple[Read, Holds]]

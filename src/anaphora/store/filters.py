@@ -31,8 +31,6 @@ from typing import Any, Final
 
 from anaphora.store.filter_rules import RULES, Holds, fault, read_flag
 
-__all__ = ["MAX_DEPTH", "MAX_NODES", "Filter", "parse"]
-
 MAX_DEPTH: Final = 32
 """AND, OR and NOT within one another."""
 MAX_NODES: Final = 1_000

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 
-__all__ = ["turn_hash"]
-
 
 def turn_hash(role: str, text: str) -> str:
     """Fingerprint of a turn: 32 lower-case hex digits (the first 128 bits of a SHA-256).

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-__all__ = ["DEEPEST", "is_too_deep"]
-
 DEEPEST: Final = 200
 """Lists and objects within one another: far more than anybody's export has."""
 

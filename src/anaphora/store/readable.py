@@ -15,8 +15,6 @@ from typing import Any, Final, TypeVar
 
 from anaphora.errors import Unreadable
 
-__all__ = ["DAMAGE", "parsed", "readable"]
-
 DAMAGE: Final = (TypeError, ValueError, KeyError, AttributeError, RecursionError)
 """What reading a row raises whose columns hold what no program of ours has written."""
 

@@ -28,8 +28,6 @@ from anaphora.store.threads.ids import check_id
 if TYPE_CHECKING:
     from anaphora.store.sql.engine import Truth
 
-__all__ = ["EVERYTHING", "PREFIX", "NewToken", "Token", "Tokens"]
-
 EVERYTHING: Final = "*"
 """The scope that is every namespace."""
 PREFIX: Final = "anaphora_"

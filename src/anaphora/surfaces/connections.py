@@ -22,8 +22,6 @@ from typing import Any, Final
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["BACKLOG", "Crowd", "Limits", "few_lines", "served_by"]
-
 BACKLOG: Final = 64
 """Connections that are taken in at a time: each has a descriptor before it can be counted."""
 

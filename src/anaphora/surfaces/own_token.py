@@ -22,8 +22,6 @@ from anaphora.store.disk import make_directory, translate
 from anaphora.store.sealing.marker import place_of
 from anaphora.store.tokens import EVERYTHING, PREFIX, Token
 
-__all__ = ["FILE", "OWN", "is_own", "kept", "made"]
-
 FILE: Final = "server.token"
 OWN: Final = Token(
     id="own",

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from anaphora.memory import Memory
     from anaphora.values import Recall, TurnHit
 
-__all__ = ["recalled_turns", "refuse_unknown"]
-
 
 def recalled_turns(
     memory: Memory, conversation_id: str | None, query: str, **options: Any

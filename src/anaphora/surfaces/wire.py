@@ -15,8 +15,6 @@ from typing import Any
 from anaphora.marks import visible_json
 from anaphora.values import Recall, Turn
 
-__all__ = ["counted", "dumps", "plain"]
-
 # The exact time stands for the rounded one, so that nothing is lost on the way out.
 _EXACT_TIMES = {"ts": "ts_text", "updated": "updated_text"}
 

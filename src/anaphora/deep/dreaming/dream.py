@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from anaphora.intake.projects.relinking import Relink
     from anaphora.intake.remember import Remember
 
-__all__ = ["BUDGET", "Dream", "added_up", "angles"]
-
 BUDGET: Final = Budget(iterations=5, sub_calls=60, tokens=400_000, seconds=600.0, dollars=0.5)
 """For a whole cycle, but `iterations`, which is for each gap."""
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from anaphora.store.threads.conversations import Conversations
     from anaphora.values import Turn
 
-__all__ = ["BUDGET", "MOST", "Extract"]
-
 MOST: Final = 20
 BUDGET: Final = Budget(iterations=1, sub_calls=12, tokens=120_000, seconds=300.0, dollars=0.25)
 

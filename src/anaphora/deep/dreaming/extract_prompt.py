@@ -16,8 +16,6 @@ from typing import Any, Final
 from anaphora.marks import headed, one_line, quoted
 from anaphora.values import Turn
 
-__all__ = ["Fact", "fact_prompt", "read_facts", "reworded", "rewording_prompt"]
-
 _SYSTEM: Final = """\
 You take lasting facts out of a conversation, for a memory that will be asked months from now.
 Write each fact as one sentence that stands alone: names instead of pronouns, dates instead of \

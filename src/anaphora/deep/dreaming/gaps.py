@@ -25,8 +25,6 @@ from anaphora.store.records.rows import from_micros, to_micros
 if TYPE_CHECKING:
     from anaphora.deep.kept.answers import Asked
 
-__all__ = ["KIND", "LIFE", "MOST", "PRIORITY", "Gaps", "KnownGap", "question_key"]
-
 KIND: Final = "knowledge_gap"
 PRIORITY: Final = 0.85
 LIFE: Final = timedelta(days=7)

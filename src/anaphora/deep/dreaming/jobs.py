@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from anaphora.deep_values import Extracted
     from anaphora.store.deep_rows import DeepRows, Row
 
-__all__ = ["TRIES", "Job", "SessionJobs"]
-
 TRIES: Final = 3
 
 JobKind = Literal["extract", "dream"]

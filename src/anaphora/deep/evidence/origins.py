@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from anaphora.store.deep_rows import DeepWork, Row
     from anaphora.store.records.work import RecordWork
 
-__all__ = ["DREAMT", "EXTRACTED", "bind", "from_memories", "from_turns", "turn_hash"]
-
 EXTRACTED: Final = "extract"
 """The `source` of a memory that was taken out of a conversation."""
 DREAMT: Final = "dream"

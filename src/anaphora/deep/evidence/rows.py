@@ -22,25 +22,6 @@ if TYPE_CHECKING:
     from anaphora.index.turns.view import TurnView
     from anaphora.values import TurnHit
 
-__all__ = [
-    "HISTORY_TURN_CHARS",
-    "MEMORY",
-    "MEMORY_SHARE",
-    "RECENT_SESSIONS",
-    "Rows",
-    "by_time",
-    "is_called",
-    "lengths_of",
-    "line_of",
-    "memory_id",
-    "named",
-    "newest_first",
-    "of_hit",
-    "rows_in_scope",
-    "turn_id",
-    "when_of",
-]
-
 MEMORY: Final = "memory:"
 RECENT_SESSIONS: Final = 10
 HISTORY_TURN_CHARS: Final = 2_000

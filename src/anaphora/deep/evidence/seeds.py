@@ -14,8 +14,6 @@ from anaphora.deep.evidence.scoped import ScopedEvidence
 from anaphora.deep_values import DeepSource
 from anaphora.text import STOP_WORDS, query_terms
 
-__all__ = ["first_hits", "seed_queries"]
-
 QUERIES: Final = 4
 HITS: Final = 8
 SHOWN: Final = 16

@@ -20,8 +20,6 @@ from anaphora.deep_values import DeepSource
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["TOP", "Snapshot", "all_stand", "news", "snapshot"]
-
 TOP: Final = 20
 """How many of the best rows are compared."""
 

@@ -14,8 +14,6 @@ from typing import Any
 from anaphora.deep.evidence.scoped import HISTORY_CHARS, MEMORY, NamespaceEvidence, ScopedEvidence
 from anaphora.deep_values import DeepSource, Scope
 
-__all__ = ["Seen", "WatchedEvidence"]
-
 _LINE = re.compile(r"^(.+)#(\d{1,9}) \[", re.MULTILINE)
 
 

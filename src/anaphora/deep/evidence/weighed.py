@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from anaphora.memory_values import MemoryHit
     from anaphora.values import TurnHit
 
-__all__ = ["MEMORIES", "REST", "TURNS", "one_list", "weighed_memories", "weighed_turns"]
-
 TURNS: Final = COMPARED
 """So many turns are looked at, however few are wanted: each is weighed against the others."""
 REST: Final = 0.0

@@ -24,8 +24,6 @@ from anaphora.store.records.rows import to_micros
 if TYPE_CHECKING:
     from anaphora.store.deep_rows import DeepRows, DeepWork
 
-__all__ = ["LIFE", "MOST", "AnswerCache", "Asked", "answer_key"]
-
 LIFE: Final = timedelta(hours=1)
 MOST: Final = 50
 """Answers kept in a namespace: the oldest go first."""

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from anaphora.store.threads.conversations import Conversations
     from anaphora.values import Turn
 
-__all__ = ["DeepForgetting"]
-
 # What `redact` writes in place of words; a turn that holds it may have held more.
 _REDACTED = "[redacted]"
 

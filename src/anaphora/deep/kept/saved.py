@@ -22,8 +22,6 @@ from anaphora.deep_values import (
 )
 from anaphora.values import Degraded
 
-__all__ = ["answer_from", "as_json", "from_json"]
-
 ValueT = TypeVar("ValueT")
 
 

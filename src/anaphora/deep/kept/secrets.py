@@ -12,8 +12,6 @@ from typing import Final
 
 from anaphora.intake.secrets.redacting import redact, secrets_in
 
-__all__ = ["NO_SECRETS", "Secrets"]
-
 _LEAST: Final = 4
 """Characters: what is shorter stands in many words, and is taken out only where it is known."""
 

@@ -22,8 +22,6 @@ from anaphora.store.records.rows import from_micros, to_micros
 if TYPE_CHECKING:
     from anaphora.store.deep_rows import DeepRows, DeepWork, Row
 
-__all__ = ["MOST", "Traces"]
-
 MOST: Final = 100
 _TEXT: Final = 20_000
 _WHOLE: Final = 400_000

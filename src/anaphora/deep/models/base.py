@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
-__all__ = ["Message", "ModelRole", "Reply", "estimate_tokens", "prompt_tokens"]
-
 # What a provider adds around a message: role, separators.
 _AROUND_MESSAGE = 4
 

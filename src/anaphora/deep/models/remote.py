@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from anaphora.config import Settings
 
-__all__ = ["ModelAddress", "RemoteModel", "open_models"]
-
 PROVIDERS: Final = {"openai": "deep", "anthropic": "anthropic", "google": "google"}
 """Providers by the prefix of a name, and the extra that each one needs."""
 

@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from anaphora.deep.models.base import Message, Reply, estimate_tokens, prompt_tokens
 from anaphora.errors import ModelError
 
-__all__ = ["ScriptedModel"]
-
 Scripted = str | Reply | Exception
 
 

@@ -12,18 +12,6 @@ from typing import Literal, Protocol, TypeAlias
 
 from anaphora.errors import AnaphoraError
 
-__all__ = [
-    "Engine",
-    "HostFunction",
-    "HostRefusal",
-    "JsonValue",
-    "LimitName",
-    "Limits",
-    "Run",
-    "Session",
-    "Wall",
-]
-
 JsonValue: TypeAlias = (
     "bool | int | float | str | list[JsonValue] | tuple[JsonValue, ...] | Mapping[str, JsonValue] "
     "| None"

@@ -13,8 +13,6 @@ from typing import NoReturn
 
 from anaphora.deep.sandbox.base import HostRefusal, JsonValue
 
-__all__ = ["Oversized", "clean", "plain", "read_call", "shorten"]
-
 MAX_DEPTH = 16
 MAX_VALUES = 200_000
 MAX_ARGUMENT_VALUES = 20_000

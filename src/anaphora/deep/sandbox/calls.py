@@ -14,8 +14,6 @@ from anaphora.deep.sandbox.base import HostFunction, HostRefusal, JsonValue, Lim
 from anaphora.deep.sandbox.bounded import Oversized, clean, plain, read_call, shorten
 from anaphora.errors import AnaphoraError
 
-__all__ = ["HostCalls"]
-
 _MESSAGE_CHARS = 2_000
 
 

@@ -13,8 +13,6 @@ from anaphora.deep.sandbox.monty import MontyEngine
 from anaphora.errors import MissingExtra, SandboxError
 from anaphora.values import Check
 
-__all__ = ["sandbox_checks"]
-
 
 def sandbox_checks() -> tuple[Check, ...]:
     """Start a sandbox and say which walls stand. Nothing raises: what fails is a finding.

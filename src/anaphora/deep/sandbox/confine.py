@@ -17,15 +17,6 @@ import os
 import struct
 import sys
 
-__all__ = [
-    "close_descriptors",
-    "landlock_version",
-    "main",
-    "restrict_files",
-    "restrict_syscalls",
-    "syscall_filter",
-]
-
 _FIRST_OF_OTHERS = 3
 
 # include/uapi/linux/landlock.h; the numbers of these calls are the same on every architecture.

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from anaphora.deep.sandbox.base import LimitName
 
-__all__ = ["MontyEngine", "MontySession"]
-
 # How much later than the interpreter's own limit the process is killed: its error names the line.
 _GRACE = 0.25
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from anaphora.deep.sandbox.base import LimitName
 
-__all__ = ["MESSAGE_CHARS", "Output", "error_text", "limit_of"]
-
 MESSAGE_CHARS = 1024 * 1024
 _ERROR_CHARS = 4_000
 _LINE_CHARS = 200

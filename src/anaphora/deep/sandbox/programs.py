@@ -13,8 +13,6 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["PATIENCE", "libraries", "place_for_programs", "put"]
-
 PATIENCE = 10.0
 
 

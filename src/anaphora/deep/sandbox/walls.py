@@ -24,8 +24,6 @@ from anaphora.deep.sandbox import confine
 from anaphora.deep.sandbox.base import Wall
 from anaphora.deep.sandbox.programs import PATIENCE, libraries, place_for_programs, put
 
-__all__ = ["OUTER", "Launcher", "Outer", "Standing", "detect"]
-
 Outer: TypeAlias = Literal["auto", "bubblewrap", "landlock", "syscalls", "rlimits", "none"]
 """The outermost wall: "auto" takes the first of the next four that stands here."""
 

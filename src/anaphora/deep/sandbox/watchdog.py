@@ -12,8 +12,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-__all__ = ["Watchdog"]
-
 
 class Watchdog:
     """Over one process. `fired` is True once its time was over."""

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from anaphora.store.records.vectors import VectorBatch
 
-__all__ = ["starts_of", "whole_records"]
-
 
 def starts_of(owners: Sequence[str]) -> list[int]:
     """Where each owner's entries begin, in a list in which they stand together."""

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Nearest", "best_of", "best_part"]
-
 
 @dataclass(frozen=True, slots=True)
 class Nearest:

@@ -24,8 +24,6 @@ from anaphora.store.readable import DAMAGE, parsed
 from anaphora.store.records.rows import as_mapping, from_micros
 from anaphora.store.records.store import Records
 
-__all__ = ["MemoryFilters"]
-
 _KEPT: Final = 32
 _PAYLOAD: Final = "payload"
 

@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 
 from anaphora.embed.onnx import onnx_runtime
 
-__all__ = ["Outline", "Rough"]
-
 # Parts at a time: what is needed to make their codes takes 15 MB of 384 dimensions.
 _STEP: Final = 2048
 _ROOM: Final = 8192

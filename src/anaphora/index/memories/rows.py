@@ -21,8 +21,6 @@ from anaphora.store.readable import DAMAGE, readable
 from anaphora.store.records.rows import MEMORY, to_micros
 from anaphora.store.records.store import Records
 
-__all__ = ["NEVER", "TYPES", "MemoryRows", "Moment"]
-
 TYPES: Final = ("episodic", "semantic", "procedural")
 NEVER: Final = 2**62
 """Stands for a time that does not come: no end, no expiry."""

@@ -18,8 +18,6 @@ from anaphora.index.memories.outline import Outline, Rough
 from anaphora.index.memories.sketch import Sketch
 from anaphora.index.nearest import Matrix, MatrixView
 
-__all__ = ["BIG", "Scan"]
-
 BIG: Final = 8_192
 """From so many parts on an outline saves more than it costs to make."""
 

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from anaphora.index.memories.outline import Outline
 
-__all__ = ["Sketch"]
-
 LEADING: Final = 64
 """Directions kept: of MiniLM's 384 they hold 0.6 of the length, and leave 6 to 30 of 100,000 parts
 for one query at a cosine of 0.8."""

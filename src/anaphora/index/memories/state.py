@@ -25,8 +25,6 @@ from anaphora.store.filters import Filter
 from anaphora.store.records.store import Records
 from anaphora.values import Degraded
 
-__all__ = ["Candidates", "MemoryState", "Wanted"]
-
 Rows = NDArray[np.int64]
 Shares = NDArray[np.float64]
 

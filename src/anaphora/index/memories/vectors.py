@@ -27,8 +27,6 @@ from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorBatch
 from anaphora.store.sql.in_lists import ids_named
 
-__all__ = ["DEFAULT_CAP", "MemoryVectors"]
-
 DEFAULT_CAP: Final = 150_000
 """Parts that are scanned in memory; beyond, LanceDB holds the bulk. 0 means always LanceDB."""
 

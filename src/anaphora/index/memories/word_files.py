@@ -17,18 +17,6 @@ from anaphora.index.generations import WordBulk, WordFiles, digest_of, length_of
 from anaphora.index.turns.words import WordsMeta, extend_main, signature
 from anaphora.text import ANALYSER
 
-__all__ = [
-    "FILES",
-    "Bulk",
-    "CutShort",
-    "Document",
-    "document_of",
-    "read_bulk",
-    "remove",
-    "remove_foreign",
-    "write_bulk",
-]
-
 
 class CutShort(Exception):
     """A rewrite of the words ended before it was whole: what it began with has been forgotten."""

@@ -22,8 +22,6 @@ from anaphora.index.word_rows import WordRows
 if TYPE_CHECKING:
     import tantivy
 
-__all__ = ["MemoryWords"]
-
 LEAST_DOCUMENTS: Final = 1000
 """A term's rarity is judged as in at least so many memories: among three, every word is rare."""
 

@@ -23,21 +23,6 @@ from anaphora.text import ANALYSER
 if TYPE_CHECKING:
     import tantivy
 
-__all__ = [
-    "FIELDS",
-    "FILES",
-    "FoundSections",
-    "SectionBulk",
-    "SectionDocument",
-    "SectionMeta",
-    "document_of",
-    "look_at",
-    "read_bulk",
-    "remove",
-    "remove_foreign",
-    "write_bulk",
-]
-
 FIELDS: Final = ("path", "title", "body")
 
 _FORM: Final = "2"

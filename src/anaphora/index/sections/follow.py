@@ -15,8 +15,6 @@ from anaphora.index.sections.source import SectionSource
 from anaphora.index.sections.words import SectionDocument, document_of
 from anaphora.memory_values import MemoryRecord
 
-__all__ = ["Changed", "SectionFollower"]
-
 NOTE_TOMBSTONES: Final = ("memory", "observation", "diary")
 """What a deleted note may have left its tombstone as; another memory's id is no row here."""
 

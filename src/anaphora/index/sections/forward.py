@@ -23,19 +23,6 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "NOTHING",
-    "Block",
-    "FieldScores",
-    "Forward",
-    "Lines",
-    "block_of",
-    "lines_of",
-    "load_lines",
-    "save_lines",
-    "score_lines",
-]
-
 Floats = NDArray[np.float64]
 
 FIELDS: Final = 3

@@ -19,8 +19,6 @@ from anaphora.memory_values import MemoryRecord
 from anaphora.rank.context.table import DocumentKind, SectionTable, TableRow, build_table
 from anaphora.rank.select import token_cost
 
-__all__ = ["CURRENT", "GONE", "PAST", "SectionRows"]
-
 CURRENT: Final = 1
 PAST: Final = 0
 """A note that was replaced or softly forgotten."""

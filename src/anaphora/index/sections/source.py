@@ -20,8 +20,6 @@ from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
 if TYPE_CHECKING:
     from anaphora.store.sql.engine import Truth
 
-__all__ = ["NOTE_RECORDS", "FileRow", "SectionSource", "SectionText", "ShortSection", "Vectors"]
-
 NOTE_RECORDS: Final = ("observation", "diary")
 """The kinds of record that are notes."""
 

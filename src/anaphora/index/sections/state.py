@@ -19,8 +19,6 @@ from anaphora.index.sections.words import FieldScores, SectionWords
 from anaphora.rank.context.table import SectionTable
 from anaphora.values import Degraded
 
-__all__ = ["SectionCandidates", "SectionCheck", "SectionState", "SectionsWanted"]
-
 Rows = NDArray[np.int64]
 
 _MOST_ASKED: Final = 8_192

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from anaphora.index.nearest import Matrix
 from anaphora.index.sections.source import SectionSource, Vectors
 
-__all__ = ["SectionVectors"]
-
 
 class SectionVectors:
     """The vectors of one namespace's sections and notes. One thread at a time."""

@@ -23,17 +23,6 @@ from anaphora.index.nearest import wholes
 from anaphora.index.turns.ledger import LedgerBusy
 from anaphora.index.turns.records import BulkMark, IndexLost
 
-__all__ = [
-    "DEFAULT_CAP",
-    "STEP",
-    "STEP_AT_CLOSE",
-    "BulkView",
-    "StoredVectors",
-    "TurnBulk",
-    "batch_of",
-    "bulk_folder",
-]
-
 DEFAULT_CAP: Final = 100_000
 """Parts that are scanned in memory; beyond, LanceDB holds the bulk. 0 means always LanceDB."""
 

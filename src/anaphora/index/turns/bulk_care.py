@@ -22,8 +22,6 @@ from anaphora.index.turns.records import BulkMark, IndexLost
 if TYPE_CHECKING:
     from anaphora.index.turns.core import IndexCore
 
-__all__ = ["BulkCare"]
-
 _VECTORS = 2_000
 _AT_ONCE = 500
 _RETRY_SECONDS = 30.0

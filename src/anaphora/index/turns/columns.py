@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from anaphora.index.turns.records import IndexLost, Record
 from anaphora.rank.table import SESSION_GAP_SECONDS, TurnTable
 
-__all__ = ["Columns", "Speakers", "checksums", "empty_columns", "make_table", "of_records"]
-
 
 class Speakers:
     """Codes of speakers' names, given in the order in which names are met; -1 is nobody."""

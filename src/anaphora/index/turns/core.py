@@ -25,8 +25,6 @@ from anaphora.index.turns.state import State
 from anaphora.index.turns.view import TurnView
 from anaphora.index.turns.words import WordsMeta
 
-__all__ = ["TAIL_LIMIT", "IndexCore"]
-
 TAIL_LIMIT = 500
 """Rows of words in memory before they are written; beyond, opening would take longer."""
 

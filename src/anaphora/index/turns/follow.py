@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from anaphora.store.threads.sidecar import Sidecar
     from anaphora.store.threads.store import ConversationStore
 
-__all__ = ["Follower"]
-
 # File systems stamp times with the tick of a kernel clock (1 to 10 ms): within it, two writes of
 # the same size could look like one.
 RACY_NS = 50_000_000

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from anaphora.store.threads.sql_reader import StoredThread
     from anaphora.store.threads.sql_store import SqlConversationStore
 
-__all__ = ["RowFollower"]
-
 
 class RowFollower:
     """Follows the conversations of one `SqlConversationStore`."""

@@ -23,8 +23,6 @@ from anaphora.index.turns.words import WORD_INDEX_ERRORS, WordsMeta, extend_main
 from anaphora.store.disk import make_directory
 from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
 
-__all__ = ["IndexHome"]
-
 _FILE = "turns.sqlite"
 _ATTEMPTS = 6
 _COMPANIONS = ("", "-wal", "-shm", "-journal")

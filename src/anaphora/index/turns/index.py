@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from anaphora.store.threads.sidecar import Sidecar
     from anaphora.store.threads.store import ConversationStore
 
-__all__ = ["INLINE_BACKLOG", "TurnIndex"]
-
 INLINE_BACKLOG = 64
 """Texts that `follow` embeds before it answers; more of them come in the background."""
 

@@ -24,8 +24,6 @@ from anaphora.index.turns.words import WordsMeta
 from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
 from anaphora.text import ANALYSER
 
-__all__ = ["Delta", "Ledger", "LedgerBusy"]
-
 _FORMAT = f"2/{ANALYSER}"
 # Journals in WAL mode could be corrupted by several processes before these versions.
 _WAL_SAFE = ((3, 51, 3), (3, 50, 7), (3, 44, 6))

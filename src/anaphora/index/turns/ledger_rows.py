@@ -18,22 +18,6 @@ from anaphora.index.turns.columns import Columns, checksums, empty_columns
 from anaphora.index.turns.records import BulkMark, Change, IndexLost, Mark, Record
 from anaphora.store.sealing.index import IndexSealer
 
-__all__ = [
-    "SCHEMA",
-    "at_base",
-    "forget_orphans",
-    "move_bulk",
-    "opened",
-    "read_bulk",
-    "read_columns",
-    "read_failures",
-    "read_marks",
-    "read_owners",
-    "read_some_vectors",
-    "read_vectors",
-    "write_change",
-]
-
 SCHEMA = """
 CREATE TABLE meta (
   only INTEGER PRIMARY KEY CHECK (only = 1), format TEXT NOT NULL, change INTEGER NOT NULL,

@@ -17,24 +17,6 @@ from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
 from anaphora.text import analyse
 from anaphora.values import Degraded, Turn
 
-__all__ = [
-    "BulkMark",
-    "Change",
-    "Followed",
-    "Identity",
-    "IndexCheck",
-    "IndexLost",
-    "Indexed",
-    "Mark",
-    "Record",
-    "ThreadFollower",
-    "chain_of",
-    "digest_of",
-    "first_difference",
-    "record_of",
-    "text_hash",
-]
-
 Identity: TypeAlias = tuple[int, int, int, int]
 """What tells a content apart: a file's inode, size, mtime and ctime in nanoseconds, or a stamp."""
 

@@ -23,8 +23,6 @@ from anaphora.index.turns.view import TurnView, Words
 from anaphora.index.turns.words import WORD_INDEX_ERRORS, MainWords, Tail, WordsMeta
 from anaphora.rank.table import TurnTable
 
-__all__ = ["State"]
-
 
 class State:
     """Everything of one index in memory. One thread at a time (the caller holds a lock)."""

@@ -24,8 +24,6 @@ from anaphora.index.turns.words import (
 )
 from anaphora.rank.table import TurnTable
 
-__all__ = ["TurnView", "Words"]
-
 
 @dataclass(frozen=True, slots=True)
 class Words:

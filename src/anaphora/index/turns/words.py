@@ -22,16 +22,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import tantivy
 
-__all__ = [
-    "MainWords",
-    "Tail",
-    "WordsMeta",
-    "extend_main",
-    "full_score",
-    "idf",
-    "tail_scores",
-]
-
 _K1, _B = 1.2, 0.75
 _HEAP = 32_000_000
 # What tantivy may raise for files that are torn, gone or locked.

@@ -16,8 +16,6 @@ from typing import Final
 from anaphora.context_values import Skipped
 from anaphora.intake.files.values import MAX_BYTES, Found, Text
 
-__all__ = ["read"]
-
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     # The mark of UTF-32 begins with that of UTF-16, so it is looked at first.

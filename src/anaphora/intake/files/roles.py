@@ -13,8 +13,6 @@ from typing import Final
 from anaphora.context_values import SourceRole
 from anaphora.intake.files.values import words
 
-__all__ = ["language_of", "role_of"]
-
 _BY_ENDING: Final[Mapping[str, str]] = {
     ending: language
     for language, endings in {

@@ -14,8 +14,6 @@ from typing import Final
 from anaphora.intake.files.values import words
 from anaphora.intake.secrets.redacting import redact
 
-__all__ = ["is_secret_file", "without_secret_names"]
-
 _NAMES: Final = words(
     ".netrc _netrc .npmrc .pypirc .pgpass pgpass.conf .my.cnf .mylogin.cnf .git-credentials "
     ".dockercfg .dockerconfigjson .htpasswd .s3cfg .boto .passwd-s3fs .vault-token .vault_pass "

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-__all__ = ["MAX_BYTES", "Found", "Text", "words"]
-
 MAX_BYTES: Final = 1_000_000
 """A larger file is skipped unless the caller says otherwise."""
 

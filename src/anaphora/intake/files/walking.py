@@ -22,8 +22,6 @@ from anaphora.intake.files.values import MAX_BYTES, Found, words
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-__all__ = ["ALWAYS_IGNORED", "walk"]
-
 ALWAYS_IGNORED: Final = words(
     ".git .hg .svn .bzr .jj node_modules bower_components jspm_packages .venv venv .virtualenv "
     "__pycache__ __pypackages__ .mypy_cache .ruff_cache .pytest_cache .hypothesis .tox .nox "

@@ -19,15 +19,6 @@ from anaphora.intake.importers.bounds import BOUNDS, Bounds, shortened
 from anaphora.store.disk import open_regular, refuse_irregular
 from anaphora.values import ImportedConversation, ImportProblem
 
-__all__ = [
-    "Format",
-    "ImportFile",
-    "Imported",
-    "Malformed",
-    "Sample",
-    "Shape",
-]
-
 Imported: TypeAlias = ImportedConversation | ImportProblem
 Shape = Literal["elements", "lines"]
 

@@ -12,8 +12,6 @@ from typing import Final
 
 from anaphora.values import ImportProblem
 
-__all__ = ["BOUNDS", "Bounds", "Problems", "shortened"]
-
 _MOST_WORDS: Final = 300
 
 

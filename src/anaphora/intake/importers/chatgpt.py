@@ -26,8 +26,6 @@ from anaphora.intake.importers.drafts import (
 )
 from anaphora.intake.importers.json_records import Record, records
 
-__all__ = ["FORMAT", "detect", "read"]
-
 _SOURCE = "chatgpt"
 # What an assistant's or a tool's message is when it is not said to the user.
 _LEFT_OUT_CONTENT = {

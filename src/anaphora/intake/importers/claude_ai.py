@@ -23,8 +23,6 @@ from anaphora.intake.importers.drafts import (
 )
 from anaphora.intake.importers.json_records import Record, records
 
-__all__ = ["FORMAT", "detect", "read"]
-
 _SOURCE = "claude_ai"
 _ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
 _LEFT_OUT_BLOCKS = {

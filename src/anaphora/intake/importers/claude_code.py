@@ -34,8 +34,6 @@ from anaphora.intake.importers.drafts import (
 )
 from anaphora.intake.importers.json_records import Record, records
 
-__all__ = ["FORMAT", "detect", "read"]
-
 _SOURCE = "claude_code"
 _LEFT_OUT_BLOCKS = {
     "tool_use": TOOL_CALL,

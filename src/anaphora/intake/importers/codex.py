@@ -28,8 +28,6 @@ from anaphora.intake.importers.drafts import (
 )
 from anaphora.intake.importers.json_records import Record, records
 
-__all__ = ["FORMAT", "detect", "read"]
-
 _SOURCE = "codex"
 _ROLES = {"user": "user", "assistant": "assistant"}
 _EVENTS = {"user_message": "user", "agent_message": "assistant"}

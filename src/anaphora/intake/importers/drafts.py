@@ -18,30 +18,6 @@ from anaphora.intake.importers.base import Imported, ImportFile, Malformed
 from anaphora.intake.importers.bounds import Problems
 from anaphora.values import ImportedConversation, ImportedTurn
 
-__all__ = [
-    "AFTER_LAST",
-    "ATTACHMENT",
-    "BLANK",
-    "COMMAND",
-    "HIDDEN",
-    "INSTRUCTIONS",
-    "RECORD",
-    "REPEATED",
-    "SIDECHAIN",
-    "SUMMARY",
-    "THINKING",
-    "TOOL_CALL",
-    "TOOL_OUTPUT",
-    "Draft",
-    "chained",
-    "check_room",
-    "digest",
-    "mapping_at",
-    "read_time",
-    "safe_id",
-    "text_at",
-]
-
 # What is left out, by kind; the words are what people read in the report.
 ATTACHMENT = "attachment"
 BLANK = "blank message"

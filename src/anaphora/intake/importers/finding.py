@@ -21,8 +21,6 @@ from anaphora.intake.importers.bounds import BOUNDS, Bounds
 from anaphora.store.disk import open_regular
 from anaphora.values import ImportProblem
 
-__all__ = ["UNREADABLE", "find", "is_zip", "why"]
-
 # What reading a file or a member of a damaged zip file raises, or one that asks for too much.
 UNREADABLE = (
     OSError,

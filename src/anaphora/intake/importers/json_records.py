@@ -26,8 +26,6 @@ from anaphora.intake.importers.json_text import (
 )
 from anaphora.values import ImportProblem
 
-__all__ = ["Record", "records", "sample"]
-
 _SAMPLE_LINES = 50
 _SAMPLE_ELEMENTS = 3
 # Behind so many bytes no more values are looked at: each may be large.

@@ -18,18 +18,6 @@ from anaphora.intake.importers.bounds import Bounds
 from anaphora.store.nesting import is_too_deep
 from anaphora.values import ImportProblem
 
-__all__ = [
-    "CHUNK",
-    "Broken",
-    "Buffer",
-    "Text",
-    "decode",
-    "is_crowded",
-    "said",
-    "too_long",
-    "too_many",
-]
-
 CHUNK = 1 << 16
 _DEEP = "nested too deeply"
 _UNTERMINATED = "Unterminated string"

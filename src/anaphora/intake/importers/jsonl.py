@@ -24,8 +24,6 @@ from anaphora.intake.importers.json_records import Record, records
 from anaphora.intake.importers.naming import ChatKeys
 from anaphora.values import ImportedTurn
 
-__all__ = ["FORMAT", "detect", "read"]
-
 _SOURCE = "jsonl"
 _WHO = ("role", "speaker", "from", "sender", "author")
 _WHAT = ("text", "content", "value", "message", "body")

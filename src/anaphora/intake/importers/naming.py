@@ -11,8 +11,6 @@ from collections import Counter
 from anaphora.intake.importers.base import ImportFile
 from anaphora.intake.importers.drafts import digest
 
-__all__ = ["ChatKeys"]
-
 
 class ChatKeys:
     """Keys for the conversations of one file."""

@@ -17,8 +17,6 @@ from anaphora.intake.importers.json_records import Record, records
 from anaphora.store.threads.ids import check_id
 from anaphora.values import ImportedTurn
 
-__all__ = ["FORMAT", "detect", "read"]
-
 _SOURCE = "neo"
 
 

@@ -14,8 +14,6 @@ from anaphora.intake.importers.drafts import TOOL_CALL, TOOL_OUTPUT, Draft, text
 from anaphora.intake.importers.json_records import Record, records
 from anaphora.intake.importers.naming import ChatKeys
 
-__all__ = ["FORMAT", "detect", "read"]
-
 _SOURCE = "sharegpt"
 _ROLES = {
     "human": "user",

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from anaphora.store.projects.store import Projects
     from anaphora.store.projects.work import ProjectWork
 
-__all__ = ["clean"]
-
 _FILES: Final = 64
 _ITEMS: Final = 1_000
 

@@ -26,8 +26,6 @@ from anaphora.store.projects.graph_rows import (
 )
 from anaphora.store.projects.rows import FileRow
 
-__all__ = ["Past", "drafts", "facts_of", "past_drafts"]
-
 _TITLE_ROLES: Final = frozenset({"docs", "plan"})
 _TOO_COMMON: Final = frozenset({"__init__", "index", "mod", "main", "lib", "readme", "setup"})
 _GO_MODULE = re.compile(r"^module\s+(\S+)", re.MULTILINE)

@@ -24,20 +24,6 @@ from anaphora.store.records.vectors import text_hash
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = [
-    "PARSER",
-    "SIGNED",
-    "Looked",
-    "Stat",
-    "cut_up",
-    "embedded_text",
-    "in_state",
-    "looked_at",
-    "settled",
-    "stat_of",
-    "unchanged",
-]
-
 PARSER: Final = 2
 """Which version of reading and cutting made the sections; files of an older one are read again.
 From 2 on secrets are taken out of them."""

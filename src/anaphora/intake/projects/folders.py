@@ -17,16 +17,6 @@ from anaphora.intake.files import Found
 from anaphora.intake.projects.files import PARSER, SIGNED, settled, stat_of
 from anaphora.store.projects.rows import FileRow
 
-__all__ = [
-    "changed_files",
-    "folder_times",
-    "folders_changed",
-    "is_under",
-    "known_states",
-    "path_inside",
-    "project_folder",
-]
-
 State: TypeAlias = tuple[str, str, int, int, int]
 """A file as it was read: path, place on the disk, modification time (ns), bytes, inode."""
 

@@ -22,8 +22,6 @@ from typing import Final
 from anaphora.intake.files import without_secret_names
 from anaphora.intake.secrets.redacting import redact
 
-__all__ = ["MAX_FILES", "Commit", "GitHistory", "Rename", "read_history"]
-
 MAX_FILES: Final = 200
 """Paths that are kept of a commit; one that touches more says little about any of them."""
 _SECONDS: Final = 30.0

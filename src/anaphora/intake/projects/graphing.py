@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from anaphora.store.projects.rows import ProjectRow
     from anaphora.store.projects.store import Projects
 
-__all__ = ["Graphing"]
-
 
 @dataclass(frozen=True, slots=True)
 class Graphing:

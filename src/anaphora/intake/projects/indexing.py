@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from anaphora.store.projects.notes import Notes
     from anaphora.store.projects.store import Projects
 
-__all__ = ["IndexProject", "Refreshed"]
-
 # Texts embedded between two writes.
 _TEXTS: Final = 128
 # What a refresh takes in; more is left for a whole pass, because a question waits for it.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from anaphora.store.projects.graph import EntityRow, Graph
     from anaphora.store.projects.notes import Notes
 
-__all__ = ["NoteLinker", "mentioned"]
-
 SOURCE, NAMED, WRITTEN = 1.0, 0.8, 0.7
 ATTACHED: Final[tuple[EntityType, ...]] = (
     "module", "file", "symbol", "package", "command", "config", "doc",

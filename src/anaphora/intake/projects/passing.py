@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from anaphora.store.projects.store import Projects
     from anaphora.store.projects.work import ProjectWork
 
-__all__ = ["Pass", "Progress", "Tools"]
-
 Progress = Callable[[str, int, int], None]
 
 # Files of one transaction: enough that its fsync does not count, few enough that others get their

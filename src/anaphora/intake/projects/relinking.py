@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from anaphora.store.records.store import Records
     from anaphora.store.records.vectors import RecordVectors
 
-__all__ = ["NEWEST", "Relink"]
-
 NEWEST: Final = 5_000
 """Changes of the namespace that are looked back over: a dream comes more often than so many."""
 

@@ -16,8 +16,6 @@ from typing import Final, Literal
 
 from anaphora.intake.sections.base import Import
 
-__all__ = ["Layout", "Target", "resolve"]
-
 _JS_ENDINGS: Final = (
     ".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".json", ".vue",
     ".svelte",

@@ -19,8 +19,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["DENSE", "KNOWN", "Known", "SecretKind"]
-
 
 class SecretKind(StrEnum):
     """What was removed; the value is how the text says so: `[redacted:jwt]`."""

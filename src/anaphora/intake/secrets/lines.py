@@ -11,8 +11,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 
-__all__ = ["Picked", "first_of", "matching", "picked"]
-
 Finder = Callable[[int], int]
 """The first place from an offset on, -1 where there is none."""
 

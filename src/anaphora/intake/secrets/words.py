@@ -20,8 +20,6 @@ from collections.abc import Iterator
 from anaphora.intake.secrets.kinds import SecretKind
 from anaphora.intake.secrets.lines import first_of, picked
 
-__all__ = ["assigned_secrets", "is_secret_value"]
-
 _WORDS = r"passwords?|passwd|passphrase|passcode|passwort|contrase(?:ñ|n)a|mot[_ ]de[_ ]passe|pwd"
 _NAMES = (
     rf"{_WORDS}|secret|token|credentials?|(?:db|database|key|user|admin|root|login)[_-]?pass(?![wpc])"

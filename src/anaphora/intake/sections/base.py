@@ -9,17 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-__all__ = [
-    "MAX_CHARS",
-    "MAX_LINES",
-    "Import",
-    "Parsed",
-    "Section",
-    "SectionKind",
-    "Symbol",
-    "lines_of",
-]
-
 SectionKind = Literal["heading", "symbol", "key", "lines", "file"]
 
 MAX_LINES: Final = 120

@@ -21,8 +21,6 @@ from anaphora.intake.sections.outline import Item, outline, symbols_of
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["code_marks"]
-
 WHOLE_LINES = 30
 """A type of no more lines is one section with all its methods: apart they would say too little."""
 GAP_LINES = 3

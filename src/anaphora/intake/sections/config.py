@@ -16,8 +16,6 @@ from typing import Final
 from anaphora.intake.sections.base import Symbol
 from anaphora.intake.sections.cutting import Mark, first_words, named
 
-__all__ = ["config_marks", "target_names"]
-
 SMALL_LINES = 4
 """A key of no more lines shares its section with small neighbours …"""
 SHARED_LINES = 24

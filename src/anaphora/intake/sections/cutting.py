@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from anaphora.intake.sections.base import MAX_CHARS, MAX_LINES, Section, SectionKind
 
-__all__ = ["Mark", "cut", "first_words", "fits", "is_wordy", "named"]
-
 _WORD = re.compile(r"\w")
 _DRESS = " \t\r\f\v#/*!<>-=;%\"'`{}()[],.:|"
 _TITLE = 80

@@ -16,8 +16,6 @@ from typing import Any, Final
 from anaphora.intake.sections.base import lines_of
 from anaphora.intake.sections.config import target_names
 
-__all__ = ["commands_of", "packages_of"]
-
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _REQUIREMENTS_FILE = re.compile(r"(?:requirements|constraints)[\w.-]*\.(?:txt|in)$")
 _GO_REQUIRE = re.compile(r"^(?:require\s+)?\s*([\w.-]+\.[\w./~-]+)\s+v\d", re.MULTILINE)

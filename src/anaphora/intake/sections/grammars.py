@@ -16,8 +16,6 @@ from anaphora.intake.files.values import words
 if TYPE_CHECKING:
     from tree_sitter import Language, Query
 
-__all__ = ["GRAMMARS", "Grammar", "language", "query"]
-
 
 @dataclass(frozen=True, slots=True)
 class Grammar:

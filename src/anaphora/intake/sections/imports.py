@@ -15,8 +15,6 @@ from anaphora.intake.sections.base import Import
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["imports_of"]
-
 _LONGEST = 20_000
 """Bytes of a statement that are read; nobody writes longer ones."""
 _QUOTED = re.compile(r"[\"'`]([^\"'`\n]+)[\"'`]")

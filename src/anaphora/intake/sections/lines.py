@@ -9,8 +9,6 @@ from collections.abc import Sequence
 
 from anaphora.intake.sections.cutting import Mark, fits
 
-__all__ = ["line_marks"]
-
 
 def line_marks(lines: Sequence[str], title: str) -> list[Mark]:
     """One mark for all lines: the file's own section if it fits, else lines in parts."""

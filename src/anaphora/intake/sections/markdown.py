@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from anaphora.intake.sections.cutting import Mark, first_words
 
-__all__ = ["markdown_marks", "rst_marks"]
-
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*\r?$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*\r?$")

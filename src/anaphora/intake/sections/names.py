@@ -15,8 +15,6 @@ from anaphora.intake.files.values import words
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["constants_of", "function_value", "name_of", "text_of"]
-
 _NAME = 120
 _DECLARATORS = words(
     "function_declarator pointer_declarator reference_declarator array_declarator "

@@ -17,8 +17,6 @@ from anaphora.intake.sections.names import constants_of, function_value, name_of
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["Item", "outline", "symbols_of"]
-
 MAX_DEPTH = 16
 """Nodes that are looked through within one another; what lies deeper stays part of its holder."""
 

@@ -10,8 +10,6 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final
 
-__all__ = ["alike", "prune", "shingles", "spread"]
-
 SAME: Final = 0.8
 """Of two texts that share so much of the shorter one's shingles, the worse ranked one goes."""
 

@@ -22,8 +22,6 @@ from anaphora.rank.context.sections import Ask, RowScores, Signals
 from anaphora.rank.context.table import SectionTable
 from anaphora.rank.context.weights import DEFAULT_WEIGHTS, Weights
 
-__all__ = ["TargetScores", "rank_targets"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

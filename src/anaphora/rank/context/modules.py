@@ -13,8 +13,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-__all__ = ["Folder", "Modules", "documents"]
-
 Folder = tuple[int, str]
 """A project's code, and the path of a folder in it."""
 

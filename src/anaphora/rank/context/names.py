@@ -15,8 +15,6 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-__all__ = ["PathNames"]
-
 AMBIGUOUS: Final = 0.5
 """The power by which a name that fits n files counts less for each: n ** -0.5."""
 

@@ -20,8 +20,6 @@ from typing import Final
 from anaphora.context_values import Quality
 from anaphora.rank.context.files import TargetScores
 
-__all__ = ["PARTIAL", "STRONG", "quality_of", "support_of"]
-
 STRONG: Final = 6.5
 PARTIAL: Final = 2.4
 

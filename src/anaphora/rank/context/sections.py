@@ -23,8 +23,6 @@ from anaphora.context_values import Intent
 from anaphora.rank.context.table import ROLES, SectionTable
 from anaphora.rank.context.weights import DEFAULT_WEIGHTS, Weights
 
-__all__ = ["SIGNALS", "Ask", "RowScores", "Signals", "holdable", "rank_rows"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

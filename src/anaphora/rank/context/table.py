@@ -16,17 +16,6 @@ from numpy.typing import NDArray
 
 from anaphora.context_values import SourceRole
 
-__all__ = [
-    "DOCUMENT_KINDS",
-    "ROLES",
-    "DocumentKind",
-    "FileTable",
-    "SectionTable",
-    "TableRow",
-    "build_table",
-    "is_log",
-]
-
 DocumentKind = Literal["section", "module", "observation", "diary"]
 
 DOCUMENT_KINDS: Final[tuple[DocumentKind, ...]] = get_args(DocumentKind)

@@ -14,8 +14,6 @@ from typing import Final
 
 from anaphora.context_values import Intent, SourceRole
 
-__all__ = ["DEFAULT_WEIGHTS", "ROLE_FIT", "RoleFit", "Weights"]
-
 RoleFit = Mapping[SourceRole, Mapping[Intent | None, float]]
 
 ROLE_FIT: Final[RoleFit] = MappingProxyType(

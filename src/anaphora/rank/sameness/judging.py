@@ -23,8 +23,6 @@ from itertools import chain
 from anaphora.rank.sameness.reading import Reading, Word, read
 from anaphora.rank.sameness.words import MODALS, NEGATIONS, QUANTITIES, TENSES, TIME_WORDS
 
-__all__ = ["differences", "same_fact"]
-
 # Words after which a comma decides what is meant: "no, tests are needed", "no tests are needed".
 _COMMA_MATTERS = NEGATIONS | {"only", "but", "except", "unless", "yes", "if", "just", "let"}
 

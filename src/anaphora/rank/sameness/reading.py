@@ -30,8 +30,6 @@ from anaphora.rank.sameness.words import (
 )
 from anaphora.text import analyse
 
-__all__ = ["Reading", "Word", "read"]
-
 
 @dataclass(frozen=True, slots=True)
 class Word:

@@ -6,27 +6,6 @@ a pair that is nearly always safe ("buy" and "get", "over" and "to") is left out
 
 from __future__ import annotations
 
-__all__ = [
-    "AMBIGUOUS_CASE",
-    "CONTRACTIONS",
-    "FILLERS",
-    "LIKING",
-    "MODALS",
-    "MONTHS",
-    "NEGATIONS",
-    "NUMBERS",
-    "ORDINALS",
-    "PHRASES",
-    "QUANTITIES",
-    "SAME",
-    "SCALES",
-    "TENSES",
-    "TIME_WORDS",
-    "UNITS",
-    "WEEKDAYS",
-    "words",
-]
-
 
 def words(text: str) -> frozenset[str]:
     """The words of `text` as a set."""

@@ -14,8 +14,6 @@ from anaphora.context_values import ContextMemory, HistoryEvidence, Quality, Tar
 if TYPE_CHECKING:
     from anaphora.recall.context.ranked import Ranked
 
-__all__ = ["brief"]
-
 _SHOWN: Final = 3
 
 

@@ -16,8 +16,6 @@ from typing import Final
 
 from anaphora.rank.select import token_cost
 
-__all__ = ["Excerpt", "Excerpts"]
-
 CUT: Final = "…"
 
 _MOST_MATCHES: Final = 400

@@ -21,8 +21,6 @@ from anaphora.recall.question import read_of_all
 from anaphora.text import STOP_WORDS, analyse, fold
 from anaphora.values import Degraded
 
-__all__ = ["Mention", "MentionKind", "Reading", "read_focus", "strongest"]
-
 MentionKind = Literal["path", "dotted", "symbol", "frame", "error", "module"]
 
 MOST_TERMS: Final = 256

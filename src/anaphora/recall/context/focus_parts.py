@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-__all__ = ["WEIGHTS", "Part", "PartKind", "parts_of"]
-
 PartKind = Literal["first", "prose", "code", "frame", "error", "form"]
 
 WEIGHTS: Final[dict[PartKind, float]] = {

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from anaphora.store.projects.notes import NoteRow, Notes
     from anaphora.store.projects.store import HistoryRow, Projects
 
-__all__ = ["history"]
-
 FILES: Final = 5
 COMMITS: Final = 60
 OF_EACH_KIND: Final = 8

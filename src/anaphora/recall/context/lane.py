@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from anaphora.store.projects.notes import Notes
     from anaphora.store.projects.store import Projects
 
-__all__ = ["ContextRecall", "Refresh"]
-
 MODEL_PATIENCE: Final = 10.0
 """Seconds that a focus waits for a model that is still loading before words answer alone."""
 

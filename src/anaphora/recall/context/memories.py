@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from anaphora.recall.context.ranked import Asked, Ranked
     from anaphora.store.projects.notes import NoteRow
 
-__all__ = ["EXCERPT", "memories", "note_memory"]
-
 EXCERPT: Final = 160
 """Tokens of one excerpt."""
 

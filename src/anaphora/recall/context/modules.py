@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from anaphora.rank.context.modules import Folder
     from anaphora.recall.context.ranked import Asked, Ranked
 
-__all__ = ["MODULES", "NamedModule", "beginning_of", "named_modules"]
-
 MODULES: Final = 2
 """Modules of a package, those that are named most surely."""
 

@@ -18,8 +18,6 @@ from anaphora.values import Degraded
 if TYPE_CHECKING:
     from anaphora.store.projects.graph import EntityRow, Graph
 
-__all__ = ["SHOWN", "project_map"]
-
 SHOWN: Final = 150
 """Nodes that a map shows at most: more cannot be told apart in a picture."""
 

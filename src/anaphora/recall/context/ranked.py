@@ -17,8 +17,6 @@ from anaphora.recall.context.excerpt import Excerpts
 from anaphora.recall.context.focus import Reading
 from anaphora.recall.context.words import FocusWords
 
-__all__ = ["Asked", "Ranked"]
-
 
 @dataclass(frozen=True, slots=True)
 class Asked:

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from anaphora.rank.context.table import SectionTable
     from anaphora.recall.context.search import Found
 
-__all__ = ["Ranker"]
-
-
 DEFINES: Final = 0.4
 """Defining what the focus names, beside being named by a path, which is 1: for a short focus that
 names little else. Chosen, not fitted."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from anaphora.store.projects.graph_rows import EntityRow, Neighbour
     from anaphora.store.projects.notes import NoteRow, Notes
 
-__all__ = ["Nearby", "named_entities", "nearby", "shown_name"]
-
 FILES: Final = 5
 NAMED: Final = 6
 AMBIGUOUS: Final = 3

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from anaphora.index.sections.index import SectionIndex
     from anaphora.store.projects.notes import Notes
 
-__all__ = ["CANDIDATES", "Found", "Rung", "search"]
-
 CANDIDATES: Final = 400
 """Rows that words may bring."""
 

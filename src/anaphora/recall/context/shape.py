@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from anaphora.rank.context.table import SectionTable
     from anaphora.store.projects.rows import FileRow, ProjectRow, SectionRow
 
-__all__ = ["highlights", "readme_of", "shape"]
-
 MODULES: Final = 8
 COMMANDS: Final = 8
 LANGUAGES: Final = 5

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from anaphora.store.projects.graph_rows import EntityRow
     from anaphora.store.projects.notes import NoteRow
 
-__all__ = ["TARGETS", "targets"]
-
 TARGETS: Final = 10
 """Primary targets of a package: the seed's five with their reasons, and five more by their path."""
 

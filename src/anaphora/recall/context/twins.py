@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from anaphora.index.sections.source import SectionText
     from anaphora.recall.context.ranked import Ranked
 
-__all__ = ["Candidate", "Twins"]
-
 _SKETCHED: Final = 1_000
 """Characters by which two texts are compared first."""
 _SECTIONS: Final = 40

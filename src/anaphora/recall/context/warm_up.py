@@ -37,8 +37,6 @@ from anaphora.recall.context.shape import highlights, readme_of, shape
 from anaphora.store.projects.notes import NoteRow
 from anaphora.store.projects.rows import ProjectRow
 
-__all__ = ["WarmUpRecall", "render_warm_up"]
-
 SHAPE: Final = "The project:"
 HIGHLIGHTS: Final = "Worth opening:"
 TOPIC: Final = "On the topic:"

@@ -12,8 +12,6 @@ from typing import Final
 
 from anaphora.text import analyse
 
-__all__ = ["FocusWords", "listed"]
-
 _WRITTEN: Final = re.compile(r"[^\s,;:!?()\[\]{}<>\"'`|]+")
 _JOINT: Final = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
 _LONGEST: Final = 60

@@ -9,29 +9,6 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-__all__ = [
-    "DAYPARTS",
-    "HOLIDAYS",
-    "MONTHS",
-    "MONTH_SHORT",
-    "NUMBERS",
-    "SEASONS",
-    "UNITS",
-    "VAGUE",
-    "WEEKDAYS",
-    "WEEKDAY_SHORT",
-    "Days",
-    "add_months",
-    "around",
-    "back",
-    "day_of",
-    "holiday",
-    "month_of",
-    "season_of",
-    "third_of",
-    "unit_of",
-]
-
 Days = tuple[datetime, datetime]
 
 DAY = timedelta(days=1)

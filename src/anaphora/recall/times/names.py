@@ -25,18 +25,6 @@ from anaphora.recall.times.words import (
     year_at,
 )
 
-__all__ = [
-    "day_month_at",
-    "holiday_at",
-    "in_year",
-    "month_at",
-    "numeric_at",
-    "plain_year_at",
-    "quarter_at",
-    "season_at",
-    "weekday_at",
-]
-
 _YEAR_LEADS = frozenset(LEADS - {"on", "around", "of"})
 _ORDINAL_LEADS = frozenset(RANGE | {"on", "from"})
 _HOLIDAY_LEADS = frozenset(RANGE | {"at", "over", "around", "during", "on", "about"})

@@ -27,8 +27,6 @@ from anaphora.recall.times.relative import BY_WORD, ago
 from anaphora.recall.times.words import Match, Matcher, Words, split
 from anaphora.values import TimeSpan
 
-__all__ = ["MAX_SPANS", "OPEN_END", "OPEN_START", "read_times"]
-
 # A pasted log names thousands of times; a question names few.
 MAX_SPANS = 16
 # The open ends of "before" and "since", naive. 1970 keeps turns without a time (year 1) out.

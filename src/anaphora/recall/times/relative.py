@@ -21,8 +21,6 @@ from anaphora.recall.times.words import (
     part_of_day,
 )
 
-__all__ = ["BY_WORD", "ago"]
-
 _ROLLING_LEADS = frozenset({"in", "over", "during", "within", "for"})
 _WEEKEND_LEADS = frozenset(RANGE | {"over", "on", "at", "during"})
 _NOT_SEASON = frozenset({"boot", "framework", "bean", "beans", "cloud", "security", "mvc", "data"})

@@ -16,21 +16,6 @@ from typing import NamedTuple
 from anaphora.recall.times import calendar
 from anaphora.recall.times.calendar import Days
 
-__all__ = [
-    "LEADS",
-    "OFFSETS",
-    "RANGE",
-    "VERBS",
-    "Match",
-    "Matcher",
-    "Word",
-    "Words",
-    "nearest",
-    "part_of_day",
-    "split",
-    "year_at",
-]
-
 
 class Word(NamedTuple):
     """A word of the question: its form, folded to lower case without "'s", and its place."""

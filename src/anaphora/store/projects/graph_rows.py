@@ -15,23 +15,6 @@ from typing import Any, cast
 from anaphora.context_values import EntityType, Predicate, RelationStatus
 from anaphora.store.projects.rows import digest, moment
 
-__all__ = [
-    "ENTITY_COLUMNS",
-    "HISTORY_SOURCE",
-    "RELATION_COLUMNS",
-    "EntityDraft",
-    "EntityRow",
-    "Neighbour",
-    "NoteLink",
-    "RelationDraft",
-    "RelationRow",
-    "alias_of",
-    "entity_key",
-    "entity_of",
-    "note_key",
-    "relation_of",
-]
-
 ENTITY_COLUMNS = (
     "entity_id", "project_id", "seq", "kind", "name", "entity_key", "summary", "file_id",
     "record_id", "start_line", "end_line", "gone_at",

@@ -34,8 +34,6 @@ from anaphora.store.sql.engine import Write
 from anaphora.store.sql.heads import insert_into
 from anaphora.store.sql.schema_context import entity, entity_alias, relation
 
-__all__ = ["GraphWork"]
-
 _AT_ONCE = 256
 _INSERT = {table.name: table.insert() for table in (entity, relation)}
 _ENTITY_CHANGES = ("kind", "summary", "file_id", "start_line", "end_line", "gone_at")

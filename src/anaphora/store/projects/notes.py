@@ -34,17 +34,6 @@ if TYPE_CHECKING:
     from anaphora.store.records.work import RecordWork
     from anaphora.store.sql.engine import Truth
 
-__all__ = [
-    "DEFAULT_IMPORTANCE",
-    "RECORD_KINDS",
-    "NoteRecordKind",
-    "NoteRow",
-    "Notes",
-    "diary_of",
-    "observation_of",
-    "payload_of",
-]
-
 NoteRecordKind = Literal["observation", "diary"]
 RECORD_KINDS: tuple[NoteRecordKind, ...] = ("observation", "diary")
 DEFAULT_IMPORTANCE = 3

@@ -17,30 +17,6 @@ from typing import Any, cast
 from anaphora.context_values import SourceRole
 from anaphora.store.records.rows import from_micros, to_micros
 
-__all__ = [
-    "FILE_COLUMNS",
-    "PROJECT_COLUMNS",
-    "SECTION",
-    "SECTION_COLUMNS",
-    "FileRow",
-    "HistoryRow",
-    "ProjectRow",
-    "SectionBatch",
-    "SectionRow",
-    "SectionVector",
-    "as_json",
-    "digest",
-    "file_of",
-    "file_row",
-    "history_row",
-    "item_key",
-    "moment",
-    "project_of",
-    "project_row",
-    "section_of",
-    "section_row",
-]
-
 SECTION = "section"
 """The kind of tombstones that deleted sections leave."""
 

@@ -49,8 +49,6 @@ from anaphora.store.sql.schema_context import (
     source_file,
 )
 
-__all__ = ["ProjectWork"]
-
 _AT_ONCE = 256
 _TABLES = {one.name: one for one in (source_file, section, history_item, tombstone)}
 _INSERT = {name: table.insert() for name, table in _TABLES.items()}

@@ -21,8 +21,6 @@ from anaphora.memory_values import MemoryRecord
 from anaphora.store.records.rows import RecordEvent
 from anaphora.store.records.work import RecordWork
 
-__all__ = ["Gone", "forget_for_good", "forget_softly"]
-
 
 @dataclass(frozen=True, slots=True)
 class Gone:

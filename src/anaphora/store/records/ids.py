@@ -11,8 +11,6 @@ import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-__all__ = ["RecordIds"]
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _RANDOM_BITS = 74

@@ -17,8 +17,6 @@ from anaphora.store.sealing.columns import Sealer, open_rows
 if TYPE_CHECKING:
     from anaphora.store.sql.engine import Truth
 
-__all__ = ["mend_records", "mended_row", "unreadable_records"]
-
 _ALL = (
     f"SELECT kind, {', '.join(COLUMNS)} FROM record "  # noqa: S608 - names of ours
     "WHERE namespace = :namespace AND record_id > :after ORDER BY record_id LIMIT :limit"

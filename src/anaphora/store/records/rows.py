@@ -24,27 +24,6 @@ from anaphora.memory_values import MemoryRecord
 from anaphora.moments import EARLIEST, LATEST
 from anaphora.store.readable import DAMAGE, parsed
 
-__all__ = [
-    "COLUMNS",
-    "DIARY",
-    "EVENT_COLUMNS",
-    "MEMORY",
-    "OBSERVATION",
-    "STANDS_ALONE",
-    "EventKind",
-    "RecordEvent",
-    "RecordLink",
-    "as_mapping",
-    "event_of",
-    "event_row",
-    "from_micros",
-    "path_key_of",
-    "record_of",
-    "record_row",
-    "same_key_of",
-    "to_micros",
-]
-
 MEMORY = "memory"
 """The kind of record that a lasting memory is."""
 OBSERVATION = "observation"

@@ -29,17 +29,6 @@ from anaphora.store.records.rows import (
 )
 from anaphora.store.records.work import RecordWork
 
-__all__ = [
-    "Drafted",
-    "Put",
-    "change_in_place",
-    "drafted",
-    "put",
-    "put_all",
-    "refuse_superseded",
-    "replacement",
-]
-
 NewId = Callable[[], str]
 
 CLOCKS_APART: Final = timedelta(minutes=5)

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from anaphora.store.records.work import RecordWork
     from anaphora.store.sql.engine import Truth
 
-__all__ = ["Records"]
-
 _RECORDS = (
     f"SELECT {', '.join(COLUMNS)} FROM record "  # noqa: S608 - names of ours
     f"WHERE namespace = :namespace AND kind = '{MEMORY}' "

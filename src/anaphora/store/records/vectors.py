@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from anaphora.store.sql.engine import Truth, Write
 
-__all__ = ["Owner", "RecordVectors", "VectorBatch", "VectorRow", "text_hash", "vector_rows"]
-
 _SINCE = (
     "SELECT record_id, part, data, seq FROM vector v "
     "WHERE namespace = :namespace AND embedder = :embedder AND seq > :since "

@@ -37,8 +37,6 @@ from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
 from anaphora.store.sql.engine import Write
 from anaphora.store.sql.schema import link, record, record_event, tombstone, vector
 
-__all__ = ["RecordWork"]
-
 # PostgreSQL and SQLite both take more, but plans of a bounded size can be kept.
 _AT_ONCE = 256
 

@@ -14,18 +14,6 @@ from typing import Any
 
 from anaphora.errors import MissingExtra, Tampered
 
-__all__ = [
-    "ANCHOR_PREFIX",
-    "LOOKUP_PREFIX",
-    "NOTHING_PREFIX",
-    "TEXT_PREFIX",
-    "Cipher",
-    "Finder",
-    "Random",
-    "binding",
-    "looks_sealed",
-]
-
 Random = Callable[[int], bytes]
 """So many random bytes, fit for keys: `os.urandom`."""
 

@@ -25,8 +25,6 @@ from anaphora.store.sealing.guard import Guard
 from anaphora.store.sealing.keys import Keys
 from anaphora.store.sealing.plans import PLANS, Plan
 
-__all__ = ["CLEAR", "Clear", "Sealed", "Sealer", "open_rows"]
-
 ValueT = TypeVar("ValueT", str, bytes)
 Row = Mapping[str, Any]
 # Of the way in which rows are sealed. Not Alembic's revision: every migration would have to seal

@@ -37,8 +37,6 @@ from anaphora.store.sealing.plans import PLANS, Plan
 from anaphora.store.sealing.renewing import renew
 from anaphora.values import ThreadProblem
 
-__all__ = ["Converted", "Progress", "decrypt", "encrypt", "rekey", "resume"]
-
 Progress = Callable[[str, int, int], None]
 _BATCH = 500
 

@@ -22,8 +22,6 @@ from anaphora.store.threads.gojson import NotAThread, parse
 from anaphora.store.threads.locks import FOLDER, ThreadLocks, lock_key
 from anaphora.values import ThreadProblem
 
-__all__ = ["Done", "convert_folder"]
-
 Progress = Callable[[str, int, int], None]
 
 

@@ -15,8 +15,6 @@ from anaphora.store.sealing.plans import PLANS
 if TYPE_CHECKING:
     from anaphora.store.sql.engine import Truth
 
-__all__ = ["refuse_another_form"]
-
 # A digest never holds a user's text: what looks sealed there can be nothing else.
 _ASKED: Final = {table: plan.columns for table, plan in PLANS.items() if plan.digests}
 

@@ -12,8 +12,6 @@ from pathlib import Path
 from anaphora.errors import SealChanged
 from anaphora.store.sealing import marker
 
-__all__ = ["Guard"]
-
 
 class Guard:
     """Watches the marker of one home. `check` is the data key's, None for a clear home."""

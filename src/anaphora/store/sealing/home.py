@@ -38,18 +38,6 @@ from anaphora.store.sealing.marker import Marker
 from anaphora.store.sealing.threads import SEALED_SUFFIX, Plain, SealedThreads, ThreadForm
 from anaphora.store.threads.ids import SUFFIX, file_name
 
-__all__ = [
-    "DEFAULT_NAMESPACE",
-    "Home",
-    "Kept",
-    "Sealing",
-    "export",
-    "folder_name",
-    "import_",
-    "open_home",
-    "rotate",
-]
-
 Kept = Literal["keychain", "file"]
 DEFAULT_NAMESPACE = "default"
 # Sealed threads lie among sealed ones: the first files of a folder tell.

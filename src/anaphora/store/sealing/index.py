@@ -14,8 +14,6 @@ from typing import Protocol
 from anaphora.store.sealing.cipher import Finder, binding
 from anaphora.store.sealing.keys import Keys
 
-__all__ = ["CLEAR_INDEX", "ClearIndex", "IndexSealer", "SealedIndex"]
-
 
 class IndexSealer(Protocol):
     """How an index hides what it writes."""

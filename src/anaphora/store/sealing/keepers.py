@@ -26,8 +26,6 @@ from anaphora.store.disk import (
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-__all__ = ["KEY_FILE", "SERVICE", "Keeper", "KeyFile", "Keychain"]
-
 SERVICE = "anaphora"
 KEY_FILE = "master.key"
 _ADVICE = "choose the key file explicitly (encrypt='file'), or make a keychain available"

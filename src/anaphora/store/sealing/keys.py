@@ -18,8 +18,6 @@ from typing import Any
 from anaphora.errors import InvalidInput, MissingExtra, Tampered, WrongKey
 from anaphora.store.sealing.cipher import Cipher, Random, binding
 
-__all__ = ["KEY_BYTES", "Keys", "derive", "export_key", "import_key", "unwrap", "wrap"]
-
 KEY_BYTES = 32
 LABELS = {
     "records": b"anaphora/records/v1",

@@ -21,8 +21,6 @@ from anaphora.store.threads.locks import FOLDER
 if TYPE_CHECKING:
     from anaphora.store.sealing.home import Home
 
-__all__ = ["left_in_clear"]
-
 _LOCKS: Final = ("sealing.lock", "anaphora.db.lock", FOLDER)
 _DATABASE: Final = ("anaphora.db", "anaphora.db-wal", "anaphora.db-shm", "anaphora.db-journal")
 _OURS: Final = frozenset(

@@ -28,8 +28,6 @@ from anaphora.store.disk import (
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-__all__ = ["MARKER", "Marker", "Place", "State", "place_of", "read", "remove", "signed", "write"]
-
 MARKER = "sealed.json"
 FORMAT = 2
 """The format of sealed rows: 2 since a row's anchor is bound to the whole row."""

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["PLANS", "Plan"]
-
 
 @dataclass(frozen=True, slots=True)
 class Plan:

@@ -20,8 +20,6 @@ from anaphora.store.sealing.plans import PLANS, Plan
 if TYPE_CHECKING:
     from anaphora.store.sql.engine import Write
 
-__all__ = ["renew"]
-
 _BATCH = 500
 Row = dict[str, Any]
 Progress = Callable[[str, int, int], None]

@@ -25,8 +25,6 @@ from anaphora.store.sealing.guard import Guard
 from anaphora.store.sealing.keys import Keys
 from anaphora.store.threads.ids import SUFFIX, check_id, file_name, id_of, is_hashed, plain_name
 
-__all__ = ["PLAIN", "SEALED_SUFFIX", "Opened", "Plain", "SealedThreads", "Seam", "ThreadForm"]
-
 SEALED_SUFFIX = ".json.sealed"
 _MAGIC = b"ANSEAL1\n"
 _START = len(_MAGIC) + 8 + 16

@@ -38,8 +38,6 @@ from anaphora.store.sql.revision import REVISION, REVISION_TABLE, is_older
 from anaphora.store.sql.schema import revision
 from anaphora.store.sql.schema_tokens import metadata
 
-__all__ = ["make_tables", "open_postgresql", "open_sqlite"]
-
 # Any fixed number will do: it is what programs of this schema agree to wait on.
 _MIGRATION_LOCK = 0x616E6170686F7261  # "anaphora" in ASCII
 

@@ -27,8 +27,6 @@ from anaphora.store.sql.revision import REVISION, REVISION_TABLE
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-__all__ = ["Truth", "Write", "open_truth"]
-
 _POSTGRES = re.compile(r"postgres(ql)?(\+psycopg)?://", re.IGNORECASE)
 _FILE_URL = "sqlite:///"
 # Connections that a parent process opened. They must be neither used nor closed after a fork.

@@ -13,8 +13,6 @@ from pathlib import Path
 
 from anaphora.errors import AnaphoraError, DiskFull, ReadOnly, StoreError
 
-__all__ = ["BUSY_SECONDS", "IDLE_SECONDS", "explain", "was_in_the_way"]
-
 BUSY_SECONDS = 30
 """How long a writer waits for another one before it gives up."""
 IDLE_SECONDS = 60

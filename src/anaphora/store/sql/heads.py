@@ -16,8 +16,6 @@ from anaphora.store.sql.faults import BUSY_SECONDS, IDLE_SECONDS
 from anaphora.store.sql.revision import REVISION, REVISION_TABLE, is_older
 from anaphora.store.sql.schema import head
 
-__all__ = ["advance", "insert_into", "lock"]
-
 
 def _locking(make: Any) -> Any:
     # An upsert that changes nothing locks the row on every database, FOR UPDATE only on some.

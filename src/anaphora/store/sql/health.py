@@ -13,8 +13,6 @@ from anaphora.store.sql import sqlite
 from anaphora.store.sql.engine import Truth
 from anaphora.store.sql.revision import REVISION_TABLE
 
-__all__ = ["TruthHealth", "check_truth"]
-
 # Without these a server acknowledges what is not on its disk, or tears pages when it fails
 # (https://www.postgresql.org/docs/current/wal-reliability.html).
 _DURABLE = ("fsync", "full_page_writes", "synchronous_commit")

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-__all__ = ["ids_named"]
-
 AT_ONCE: Final = 200
 """Ids named in one statement: plans of a bounded size can be kept."""
 

@@ -11,8 +11,6 @@ from sqlalchemy import Connection
 
 from anaphora.store.sql.revision import REVISION
 
-__all__ = ["configuration", "upgrade"]
-
 # Alembic keeps the migration under way in its module: two homes must not migrate at one moment.
 _one_at_a_time = threading.Lock()
 

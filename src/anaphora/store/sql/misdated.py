@@ -20,8 +20,6 @@ from anaphora.store.sealing.columns import Sealer
 from anaphora.store.sql.engine import Truth, Write
 from anaphora.store.sql.schema_tokens import metadata
 
-__all__ = ["Misdated", "mend", "misdated"]
-
 _FIRST: Final = to_micros(EARLIEST) or 0
 _LAST: Final = to_micros(LATEST) or 0
 

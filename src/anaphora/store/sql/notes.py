@@ -16,8 +16,6 @@ from anaphora.store.sql.engine import Write
 from anaphora.store.sql.heads import insert_into
 from anaphora.store.sql.schema import conversation_note, forgotten_turn, turn_note
 
-__all__ = ["drop_forgotten", "put_conversation", "put_forgotten", "put_turns", "take_turns"]
-
 Row = Mapping[str, Any]
 
 

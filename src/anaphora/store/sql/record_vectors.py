@@ -18,8 +18,6 @@ from anaphora.store.sql.schema import record, vector
 if TYPE_CHECKING:
     from anaphora.store.records.vectors import VectorRow
 
-__all__ = ["drop_vectors", "put_vectors"]
-
 _AT_ONCE = 256
 _INSERT = vector.insert()
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["REVISION", "REVISION_TABLE", "is_older"]
-
 REVISION = "0007"
 REVISION_TABLE = "anaphora_schema"
 

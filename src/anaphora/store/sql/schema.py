@@ -32,26 +32,6 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 from anaphora.store.escaping import escape, unescape
 from anaphora.store.sql.revision import REVISION_TABLE
 
-__all__ = [
-    "EscapedText",
-    "clear",
-    "conversation_note",
-    "forgotten_turn",
-    "head",
-    "link",
-    "lookup",
-    "metadata",
-    "record",
-    "record_event",
-    "revision",
-    "sealed",
-    "thread",
-    "tombstone",
-    "turn",
-    "turn_note",
-    "vector",
-]
-
 
 class EscapedText(TypeDecorator[str]):
     """Text of any length and any characters, compared and ordered by code point everywhere."""

@@ -13,8 +13,6 @@ from anaphora.store.sql import sqlite
 from anaphora.store.sql.engine import Truth
 from anaphora.store.sql.faults import explain
 
-__all__ = ["log_of", "scrub"]
-
 # A reader in another process is done in milliseconds; one that is not must not stop forgetting.
 _WAIT_MILLISECONDS = 2_000
 

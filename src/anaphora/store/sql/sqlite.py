@@ -19,17 +19,6 @@ from anaphora.errors import StoreError
 from anaphora.store.disk import sync_directory
 from anaphora.store.sql.faults import BUSY_SECONDS, explain
 
-__all__ = [
-    "Files",
-    "Reader",
-    "connect",
-    "exists",
-    "files_of",
-    "library_version",
-    "prepare_file",
-    "wal_is_safe",
-]
-
 Error = dbapi2.Error
 Files = tuple[tuple[int, int] | None, tuple[int, int] | None]
 """Which file a database is, and which its log, by device and inode; None for one that is not."""

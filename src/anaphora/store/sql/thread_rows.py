@@ -21,16 +21,6 @@ from anaphora.store.sql.schema import thread, turn
 from anaphora.store.threads.gotime import read_time, sound_time
 from anaphora.values import Turn
 
-__all__ = [
-    "ThreadHead",
-    "add_turns",
-    "change_turns",
-    "drop_turns",
-    "head_of",
-    "put_head",
-    "turns_of",
-]
-
 _TURN_COLUMNS = ("conversation_id", "position", "role", "text", "ts_text", "intent_id")
 
 

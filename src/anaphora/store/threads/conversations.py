@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from anaphora.store.threads.sql_store import SqlConversationStore
     from anaphora.store.threads.store import ConversationStore
 
-__all__ = ["DEFAULT_RECENT", "WRITES", "Conversations", "open_conversations"]
-
 DEFAULT_RECENT = 16
 WRITES = (
     "append", "append_user", "append_assistant", "extend", "delete", "redact", "set_title",

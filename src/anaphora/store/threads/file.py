@@ -30,17 +30,6 @@ from anaphora.store.threads.gotime import ZERO_TIME, nanoseconds, utc_text
 from anaphora.store.threads.locks import lock_key
 from anaphora.values import Turn
 
-__all__ = [
-    "Tail",
-    "append_turns",
-    "key_of",
-    "latest",
-    "read_bytes",
-    "read_document",
-    "read_tail",
-    "rewrite",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Tail:

@@ -28,8 +28,6 @@ from anaphora.store.threads.gojson import NotAThread, escape, parse
 from anaphora.store.threads.locks import ThreadLocks
 from anaphora.values import ThreadProblem
 
-__all__ = ["CORRUPT", "REDACTED", "ThreadFolder"]
-
 CORRUPT = ".corrupt"
 REDACTED = "[redacted]"
 

@@ -19,18 +19,6 @@ from typing import Any
 from anaphora.store.threads.gotime import ZERO_TIME, canonical_time, read_time
 from anaphora.values import Thread, Turn
 
-__all__ = [
-    "Document",
-    "NotAThread",
-    "contains",
-    "decode",
-    "encode",
-    "encode_turn",
-    "escape",
-    "parse",
-    "render",
-]
-
 
 class NotAThread(ValueError):
     """Bytes that Go's encoding/json would not read as a conversation, and why."""

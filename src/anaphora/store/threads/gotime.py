@@ -12,16 +12,6 @@ from datetime import UTC, datetime, timedelta
 
 from anaphora.moments import EARLIEST, LATEST, has_utc
 
-__all__ = [
-    "ZERO_TIME",
-    "canonical_time",
-    "format_time",
-    "nanoseconds",
-    "read_time",
-    "sound_time",
-    "utc_text",
-]
-
 ZERO_TIME = "0001-01-01T00:00:00Z"
 """What Go writes for a time that was never set."""
 

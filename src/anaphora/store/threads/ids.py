@@ -16,16 +16,6 @@ import unicodedata
 
 from anaphora.errors import InvalidId
 
-__all__ = [
-    "MAX_ID_CHARACTERS",
-    "SUFFIX",
-    "check_id",
-    "file_name",
-    "id_of",
-    "is_hashed",
-    "plain_name",
-]
-
 SUFFIX = ".json"
 MAX_ID_CHARACTERS = 1024
 

@@ -14,8 +14,6 @@ from pathlib import Path
 
 from anaphora.store.disk import make_directory
 
-__all__ = ["FOLDER", "ThreadLocks", "lock_key"]
-
 FOLDER = ".locks"
 
 # Waiting for another writer's fsync takes milliseconds: filelock's own 50 would be most of it.

@@ -16,16 +16,6 @@ from anaphora.store.threads.gojson import Document
 from anaphora.store.threads.gotime import format_time, read_time
 from anaphora.values import NewTurn, ThreadSummary, Turn
 
-__all__ = [
-    "NEW_CHAT",
-    "check_number",
-    "check_title",
-    "check_turn",
-    "check_turns",
-    "is_blank",
-    "summary_of",
-]
-
 NEW_CHAT = "New chat"
 _TITLE_CHARACTERS = 60
 _PREVIEW_CHARACTERS = 100

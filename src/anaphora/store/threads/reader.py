@@ -26,8 +26,6 @@ from anaphora.values import Thread, ThreadProblem, ThreadSummary, Turn
 if TYPE_CHECKING:
     from anaphora.store.threads.sidecar import Sidecar, TurnNote
 
-__all__ = ["ThreadReader"]
-
 _log = logging.getLogger("anaphora")
 
 

@@ -21,8 +21,6 @@ from anaphora.values import NewTurn, Turn
 if TYPE_CHECKING:
     from anaphora.store.sql.engine import Truth, Write
 
-__all__ = ["ConversationNote", "Sidecar", "TurnNote", "notes_of"]
-
 # The same columns in the same order from both tables, so that one function reads the rows. Where
 # a place is in both, the living note comes last and wins; so does the later of two equals.
 _NOTES = """

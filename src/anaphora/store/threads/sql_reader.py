@@ -22,8 +22,6 @@ from anaphora.values import Thread, ThreadSummary, Turn
 if TYPE_CHECKING:
     from anaphora.store.sql.engine import Truth
 
-__all__ = ["SqlThreadReader", "StoredThread"]
-
 _TURNS = """
 SELECT t.stamp, t.turn_count, t.title, t.updated_text,
        u.position, u.role, u.text, u.ts_text, u.intent_id, u.turn_hash, u.stamp,

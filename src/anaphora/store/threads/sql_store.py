@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from anaphora.store.sql.thread_rows import ThreadHead
     from anaphora.store.threads.sidecar import Sidecar
 
-__all__ = ["SqlConversationStore"]
-
 # PostgreSQL refuses index entries above 2.7 kB, and a sealed id is a third longer.
 _MAX_ID_BYTES = 1_024
 _SUFFIX = ".json"

@@ -36,8 +36,6 @@ from anaphora.values import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
 if TYPE_CHECKING:
     from anaphora.store.threads.sidecar import Sidecar
 
-__all__ = ["DEFAULT_RECENT", "ConversationStore", "conversations_dir"]
-
 DEFAULT_RECENT = 16
 
 _log = logging.getLogger("anaphora")

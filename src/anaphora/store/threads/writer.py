@@ -31,8 +31,6 @@ from anaphora.values import NewTurn, Turn
 if TYPE_CHECKING:
     from anaphora.store.threads.sidecar import Sidecar
 
-__all__ = ["ThreadWriter", "redact_turn"]
-
 ResultT = TypeVar("ResultT")
 # A tail is some hundred bytes; few processes write more threads than this.
 _TAILS = 1024

@@ -47,8 +47,6 @@ from anaphora.surfaces.benchmark.timed import TimedEmbedder
 from anaphora.text import analyse, query_terms
 from anaphora.values import ImportProblem
 
-__all__ = ["run_project_benchmark"]
-
 Progress = Callable[[str, int, int], None]
 
 _K1, _B = 1.2, 0.75

@@ -18,8 +18,6 @@ from anaphora.context_values import IndexReport, Quality
 from anaphora.embed.base import Embedder
 from anaphora.memory import Memory
 
-__all__ = ["BUDGET", "ProjectRoad", "Recalled"]
-
 BUDGET = 2000
 """Tokens of a package: what a user gets who does not say."""
 

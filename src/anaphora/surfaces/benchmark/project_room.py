@@ -32,8 +32,6 @@ from anaphora.rank.context.weights import DEFAULT_WEIGHTS, Weights
 from anaphora.rank.select import token_cost
 from anaphora.recall.context.focus import Reading, read_focus, strongest
 
-__all__ = ["ProjectRoom", "Seen"]
-
 TERMS = 64
 CANDIDATES = 400
 

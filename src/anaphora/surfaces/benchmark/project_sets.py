@@ -23,8 +23,6 @@ from typing import Any, Literal
 from anaphora.errors import InvalidInput, UnknownFormat
 from anaphora.values import ImportProblem
 
-__all__ = ["ProjectQuestion", "ProjectSet", "read_project_sets", "stripped"]
-
 SetKind = Literal["history", "issues"]
 
 

@@ -14,8 +14,6 @@ from rich.text import Text
 from anaphora.surfaces.benchmark.report import BenchmarkReport, Latency, Scores
 from anaphora.surfaces.wire import plain
 
-__all__ = ["markdown", "render", "to_json"]
-
 _MEASURES = ("recall@5", "recall@10", "recall@20", "MRR", "nDCG@10")
 _SHOWN_PROBLEMS = 5
 

@@ -13,17 +13,6 @@ from dataclasses import dataclass, field
 from anaphora.rank.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
 from anaphora.values import ImportProblem
 
-__all__ = [
-    "ROWS",
-    "BenchmarkReport",
-    "Latency",
-    "Outcome",
-    "Row",
-    "Scores",
-    "latency",
-    "score_rows",
-]
-
 ROWS = (("BM25 alone", "words"), ("cosine alone", "vector"), ("full ranking", "hybrid"))
 """The rankings compared: how they are called, and the `mode` of recall that gives them."""
 

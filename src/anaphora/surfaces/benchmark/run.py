@@ -37,8 +37,6 @@ from anaphora.surfaces.benchmark.timed import TimedEmbedder
 from anaphora.surfaces.wire import plain
 from anaphora.values import ImportedConversation, ImportProblem, Recall, TurnHit
 
-__all__ = ["Progress", "parse_chats", "run_benchmark"]
-
 Progress = Callable[[str, int, int], None]
 
 TOP_K = 20

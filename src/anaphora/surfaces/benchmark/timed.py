@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from anaphora.embed.base import Embedder
 
-__all__ = ["TimedEmbedder"]
-
 
 class TimedEmbedder:
     """Delegates to `inner`; safe to use from several threads.

@@ -23,8 +23,6 @@ from anaphora.surfaces.cli import (
 )
 from anaphora.surfaces.cli.where import Where, place
 
-__all__ = ["app"]
-
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,

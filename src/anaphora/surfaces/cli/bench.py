@@ -10,8 +10,6 @@ import typer
 from anaphora.surfaces.cli.output import console, emit, tracker
 from anaphora.surfaces.cli.where import place
 
-__all__ = ["app"]
-
 app = typer.Typer(no_args_is_help=True, help="Measure recall quality and speed.")
 
 

@@ -12,8 +12,6 @@ from anaphora.surfaces.cli.output import console, emit, table
 from anaphora.surfaces.cli.where import opened
 from anaphora.values import FINISH_VECTORS
 
-__all__ = ["doctor", "stats"]
-
 Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 
 

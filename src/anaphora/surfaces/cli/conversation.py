@@ -31,8 +31,6 @@ from anaphora.values import ImportReport, RecallMode
 if TYPE_CHECKING:
     from anaphora.memory import Memory
 
-__all__ = ["KNOWN_FORMATS", "app"]
-
 # Of the importers, whose import every command would wait for, and our own.
 KNOWN_FORMATS = (
     *("chatgpt", "claude_ai", "claude_code", "codex", "sharegpt", "neo", "realtalk", "locomo"),

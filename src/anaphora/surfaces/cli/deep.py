@@ -36,8 +36,6 @@ from anaphora.surfaces.there import refuse_unknown
 from anaphora.surfaces.wire import counted
 from anaphora.values import Degraded
 
-__all__ = ["register"]
-
 Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 _STATUSES = ("open", "closed", "expired", "all")
 

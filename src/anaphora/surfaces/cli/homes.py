@@ -18,8 +18,6 @@ from anaphora.surfaces.wire import counted
 if TYPE_CHECKING:
     from anaphora.care import Backup
 
-__all__ = ["register"]
-
 Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 
 

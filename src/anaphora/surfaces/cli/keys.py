@@ -19,8 +19,6 @@ from anaphora.surfaces.cli.output import EXIT_PARTLY, console, emit, shown, trac
 from anaphora.surfaces.cli.where import Where, place
 from anaphora.surfaces.wire import counted
 
-__all__ = ["app", "register"]
-
 app = typer.Typer(no_args_is_help=True, help="The key of a sealed home: export, import, rotate.")
 
 Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]

@@ -9,8 +9,6 @@ import typer
 from anaphora.surfaces.cli.where import Where
 from anaphora.surfaces.mcp_server.short_road import served
 
-__all__ = ["register"]
-
 
 def register(app: typer.Typer) -> None:
     """Add the command to the program."""

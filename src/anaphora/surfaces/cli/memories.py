@@ -23,8 +23,6 @@ from anaphora.surfaces.cli.output import (
 from anaphora.surfaces.cli.where import opened
 from anaphora.values import Recall, RecallMode
 
-__all__ = ["register"]
-
 Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 Filters = Annotated[
     str | None,

@@ -21,25 +21,6 @@ from anaphora.marks import one_line, visible
 from anaphora.surfaces.wire import dumps
 from anaphora.values import Degraded, Recall, TurnHit
 
-__all__ = [
-    "EXIT_INPUT",
-    "EXIT_INTERRUPTED",
-    "EXIT_NOT_FOUND",
-    "EXIT_PARTLY",
-    "EXIT_STORE",
-    "console",
-    "emit",
-    "exit_code",
-    "show_degraded",
-    "show_error",
-    "show_factors",
-    "show_hits",
-    "show_text",
-    "shown",
-    "table",
-    "tracker",
-]
-
 # 0 done · 1 a check failed or an unforeseen error · then:
 EXIT_INPUT = 2  # what was asked cannot be done as written
 EXIT_NOT_FOUND = 3  # the id does not exist

@@ -33,8 +33,6 @@ from anaphora.surfaces.cli.output import (
 from anaphora.surfaces.cli.where import opened, place
 from anaphora.surfaces.wire import counted
 
-__all__ = ["app", "register"]
-
 app = typer.Typer(no_args_is_help=True, help="Projects: index them, recall for a task.")
 
 Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]

@@ -18,8 +18,6 @@ from anaphora.surfaces.rest.options import DEFAULT_PORT, ServerOptions
 if TYPE_CHECKING:
     from anaphora.store.tokens import Token
 
-__all__ = ["register"]
-
 Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 tokens = typer.Typer(no_args_is_help=True, help="Tokens: who may use the server.")
 

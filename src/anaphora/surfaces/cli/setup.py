@@ -16,8 +16,6 @@ from anaphora.surfaces.cli.where import Where, opened
 from anaphora.surfaces.setup.changes import Change, plan, plan_undo
 from anaphora.surfaces.setup.clients import CLIENTS, entries
 
-__all__ = ["register"]
-
 Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 
 

@@ -13,8 +13,6 @@ from anaphora.deep_values import CostSnapshot, DeepStep, SubCall
 from anaphora.marks import visible
 from anaphora.surfaces.cli.output import console, show_text, shown
 
-__all__ = ["cost_line", "show_step"]
-
 OUTPUT_LINES = 20
 PROMPT_CHARS = 100
 ANSWER_CHARS = 200

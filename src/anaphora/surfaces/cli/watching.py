@@ -16,8 +16,6 @@ from anaphora.surfaces.cli.output import console, emit, shown
 from anaphora.surfaces.cli.where import Where, opened, place
 from anaphora.surfaces.wire import counted
 
-__all__ = ["watch"]
-
 INTERVAL = 2.0
 
 

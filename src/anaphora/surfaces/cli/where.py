@@ -10,8 +10,6 @@ import typer
 from anaphora.errors import NotFound
 from anaphora.memory import Memory
 
-__all__ = ["Where", "opened", "place"]
-
 
 @dataclass(frozen=True, slots=True)
 class Where:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from anaphora.deep_values import DeepStep
     from anaphora.memory import Memory
 
-__all__ = ["CALLS", "Answer", "Place"]
-
 NOTHING_YET: Final = "Nothing is kept yet that a new session should know."
 SEARCHED: Final = 8
 """Results of each lane that `search` lists."""

@@ -16,8 +16,6 @@ from anaphora.surfaces.mcp_server.tools import TOOLS, ToolSpec
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
-__all__ = ["checked"]
-
 _MOST = 300
 
 

@@ -19,8 +19,6 @@ from anaphora.errors import AnaphoraError, Closed
 if TYPE_CHECKING:
     from anaphora.memory import Memory
 
-__all__ = ["Desk"]
-
 ResultT = TypeVar("ResultT")
 
 HEAD_START: Final = 0.2

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from anaphora.memory import Memory
     from anaphora.surfaces.mcp_server.desk import Desk
 
-__all__ = ["NOWHERE", "Folders", "Opened", "folder_of", "started_in"]
-
 PATIENCE: Final = 2.0
 """Seconds that a call waits for the first indexing before it answers from what is there."""
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     Scope = MutableMapping[str, Any]
     App = Callable[[Scope, Any, Any], Awaitable[None]]
 
-__all__ = ["CALLER", "Gate", "parsed_address", "run_http"]
-
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 SESSIONS: Final[Mapping[str, Any]] = {"max_sessions": 200, "session_idle_timeout": 1800.0}
 """How many clients may be in a session, and after how many seconds of silence one is over."""

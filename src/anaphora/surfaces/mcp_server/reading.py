@@ -15,8 +15,6 @@ from anaphora.surfaces.mcp_server import words
 if TYPE_CHECKING:
     from anaphora.memory import Memory
 
-__all__ = ["PROMPTS", "RESOURCES", "TEMPLATE", "PromptSpec", "prompt", "read"]
-
 _TURNS: Final = "anaphora://turns/recent"
 _MEMORIES: Final = "anaphora://memories/recent"
 _MEMORY: Final = "anaphora://memory/"

@@ -8,27 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-__all__ = [
-    "ANSWER",
-    "ANY",
-    "KEPT",
-    "MEMORY",
-    "PACKAGE",
-    "ROWS",
-    "STRING",
-    "STRINGS",
-    "TURN",
-    "WARM_UP",
-    "WHOLE",
-    "Schema",
-    "answered",
-    "count",
-    "done",
-    "shape",
-    "text",
-    "words",
-]
-
 Schema = dict[str, Any]
 
 

@@ -49,8 +49,6 @@ if TYPE_CHECKING:
 
     Context = ServerRequestContext[Any, Any]
 
-__all__ = ["Surface", "built"]
-
 ROOTS_PATIENCE: Final = 2.0
 """Seconds that a client has to name its folders."""
 

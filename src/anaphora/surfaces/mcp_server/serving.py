@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from anaphora.memory import Memory
     from anaphora.surfaces.mcp_server.desk import Desk
 
-__all__ = ["serve"]
-
 INTERRUPTED: Final = 130
 
 

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-__all__ = ["served", "short_road"]
-
 _BEFORE: Final = ("--home", "--namespace", "--conversations-dir")
 _AFTER: Final = ("--tools", "--http")
 

@@ -33,8 +33,6 @@ from anaphora.surfaces.mcp_server.schemas import (
     words,
 )
 
-__all__ = ["DEFAULT_TOOLS", "INSTRUCTIONS", "TOOLS", "ToolSpec"]
-
 INSTRUCTIONS: Final = """\
 Anaphora is this user's long-term memory: what was said in earlier sessions, lasting facts and
 preferences, and notes about their projects. It is on their own machine.

@@ -19,18 +19,6 @@ from anaphora.memory_values import Forgotten, MemoryHit, MemoryRecord, Remembere
 from anaphora.surfaces.wire import counted
 from anaphora.values import Degraded, Recall, Turn, TurnHit
 
-__all__ = [
-    "deep_text",
-    "forgotten_text",
-    "gaps_text",
-    "hits_text",
-    "memories_text",
-    "memory_text",
-    "recent_text",
-    "remembered_text",
-    "turns_text",
-]
-
 _MOST: Final = 2_000
 """Characters of one text that are shown."""
 _MOST_OF_A_SOURCE: Final = 600

@@ -35,8 +35,6 @@ from anaphora.surfaces.rest.openapi import document
 from anaphora.surfaces.rest.options import ServerOptions
 from anaphora.surfaces.wire import dumps
 
-__all__ = ["build"]
-
 _log = logging.getLogger(__name__)
 
 

@@ -23,8 +23,6 @@ from anaphora.surfaces.rest.calls import Caller
 from anaphora.surfaces.rest.options import ServerOptions
 from anaphora.surfaces.rest.problems import Problem
 
-__all__ = ["NAMESPACE_HEADER", "Door", "host_of"]
-
 NAMESPACE_HEADER: Final = "anaphora-namespace"
 _DEFAULT: Final = "default"
 _PAGE_KINDS = (".html", ".js", ".css", ".svg", ".png", ".ico", ".woff2", ".webmanifest")

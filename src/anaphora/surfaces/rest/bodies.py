@@ -18,34 +18,6 @@ from anaphora.deep_values import Budget, GapStatus, Scope
 from anaphora.memory_values import MemoryType
 from anaphora.values import RecallMode
 
-__all__ = [
-    "AppendTurns",
-    "Ask",
-    "ContextQuestion",
-    "DeepQuestion",
-    "DeleteQuery",
-    "DreamWish",
-    "ExtractWish",
-    "Forgetting",
-    "GapQuery",
-    "ImportQuery",
-    "ListQuery",
-    "MapQuery",
-    "MemoryChanges",
-    "NewDiaryEntry",
-    "NewMemoryBody",
-    "NewObservation",
-    "NewProject",
-    "NoQuery",
-    "PageQuery",
-    "PathQuery",
-    "SeedTitle",
-    "TraceQuery",
-    "TurnQuestion",
-    "WarmUpQuery",
-    "changes_of",
-]
-
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)\Z", re.ASCII)
 _VISIBLE: Final = r"[^\s\x00-\x20\x7f-\xa0]"
 

@@ -25,20 +25,6 @@ from anaphora.surfaces.rest.options import ServerOptions
 from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.wire import dumps
 
-__all__ = [
-    "READS",
-    "Caller",
-    "Kind",
-    "Service",
-    "answer",
-    "caller_of",
-    "is_long",
-    "kind_of",
-    "opens_all",
-    "reads",
-    "service_of",
-]
-
 Kind: TypeAlias = Literal["question", "large", "change", "project", "long"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 READS: Final = "__anaphora_reads__"

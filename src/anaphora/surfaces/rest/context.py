@@ -33,8 +33,6 @@ from anaphora.surfaces.rest.permissions import lane_router, reads_only
 from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.rest.shapes import ProjectGone, Projects
 
-__all__ = ["router"]
-
 router = lane_router("context")
 Nothing = Annotated[NoQuery, Query()]
 

@@ -38,8 +38,6 @@ from anaphora.surfaces.rest.shapes import (
 from anaphora.surfaces.there import recalled_turns
 from anaphora.values import NewTurn, ThreadSummary
 
-__all__ = ["router", "seed_router"]
-
 router = lane_router("conversation")
 seed_router = lane_router("seed", "")
 Nothing = Annotated[NoQuery, Query()]

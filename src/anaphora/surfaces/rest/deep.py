@@ -25,8 +25,6 @@ from anaphora.surfaces.rest.permissions import lane_router
 from anaphora.surfaces.rest.shapes import Gaps, Traces
 from anaphora.surfaces.there import refuse_unknown
 
-__all__ = ["router"]
-
 router = lane_router("deep")
 Nothing = Annotated[NoQuery, Query()]
 

@@ -19,8 +19,6 @@ from anaphora.surfaces.rest.calls import Service, is_long
 from anaphora.surfaces.rest.limits import Buckets, Coming, counted
 from anaphora.surfaces.rest.problems import Problem, problem
 
-__all__ = ["CONTENT_POLICY", "Gate"]
-
 CONTENT_POLICY: Final = (
     "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
     "object-src 'none'"

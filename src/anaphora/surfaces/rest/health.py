@@ -16,8 +16,6 @@ from anaphora.surfaces.rest.calls import answer, opens_all
 from anaphora.surfaces.rest.permissions import lane_router
 from anaphora.surfaces.rest.shapes import HealthShape, Live
 
-__all__ = ["router"]
-
 router = lane_router("care", "")
 
 

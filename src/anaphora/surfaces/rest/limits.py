@@ -17,8 +17,6 @@ from starlette.types import Message, Receive
 
 from anaphora.surfaces.rest.problems import Problem
 
-__all__ = ["Buckets", "Coming", "counted"]
-
 _MOST_KEYS: Final = 10_000
 _DIGITS: Final = 18
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["meaning"]
-
 _EVERYWHERE: Final = {
     "again": "Bring back turns that were deleted or redacted here.",
     "as_of": "Answer for this moment of the past: what was true then.",

@@ -26,8 +26,6 @@ from anaphora.surfaces.rest.calls import answer
 from anaphora.surfaces.rest.permissions import lane_router, reads_only
 from anaphora.surfaces.rest.shapes import Memories, MemoryPage
 
-__all__ = ["router"]
-
 router = lane_router("memory")
 Nothing = Annotated[NoQuery, Query()]
 

@@ -18,8 +18,6 @@ from anaphora.surfaces.rest.calls import Service, opens_all, service_of
 from anaphora.surfaces.rest.permissions import lane_router
 from anaphora.surfaces.rest.problems import Problem
 
-__all__ = ["Measured", "Metrics", "router"]
-
 router = lane_router("care", "")
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT"})
 _BUCKETS: Final = (

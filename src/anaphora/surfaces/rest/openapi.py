@@ -15,8 +15,6 @@ from anaphora.surfaces.rest.meanings import meaning
 from anaphora.surfaces.rest.problems import MEDIA_TYPE, TITLES
 from anaphora.surfaces.rest.shapes import ProblemShape
 
-__all__ = ["document"]
-
 # What may come before or after a route's own work, on every route.
 _ANYWHERE: Final[tuple[int, ...]] = (400, 401, 403, 404, 408, 413, 421, 422, 429, 500, 503, 504)
 _WITH_MODEL: Final = (501, 502)

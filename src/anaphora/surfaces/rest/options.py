@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
-__all__ = ["DEFAULT_PORT", "ServerOptions", "is_loopback"]
-
 DEFAULT_PORT = 7411
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 

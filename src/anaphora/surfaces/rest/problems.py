@@ -20,8 +20,6 @@ from starlette.routing import Match
 from anaphora import errors
 from anaphora.surfaces.wire import dumps
 
-__all__ = ["MEDIA_TYPE", "TITLES", "Problem", "problem", "problem_of", "register"]
-
 MEDIA_TYPE: Final = "application/problem+json"
 _TYPE: Final = "urn:anaphora:problem:"
 

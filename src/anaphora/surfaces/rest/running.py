@@ -18,8 +18,6 @@ from anaphora.surfaces import own_token
 from anaphora.surfaces.rest import create_app, need_server
 from anaphora.surfaces.rest.options import ServerOptions, is_loopback
 
-__all__ = ["run"]
-
 _GRACE = 30
 
 

@@ -14,28 +14,6 @@ from anaphora.deep_values import Gap, TraceSummary
 from anaphora.memory_values import MemoryHit, MemoryRecord
 from anaphora.values import Check, Degraded, ThreadSummary, TurnHit
 
-__all__ = [
-    "Appended",
-    "ConversationPage",
-    "Deleted",
-    "Gaps",
-    "HealthShape",
-    "Live",
-    "Memories",
-    "MemoryPage",
-    "ProblemShape",
-    "ProjectGone",
-    "Projects",
-    "Redacted",
-    "SeedItems",
-    "SeedRecord",
-    "Session",
-    "ThreadShape",
-    "Titled",
-    "Traces",
-    "TurnHits",
-]
-
 _TIME: Any = Field(json_schema_extra={"format": "date-time"})
 
 

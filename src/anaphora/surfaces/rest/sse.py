@@ -18,8 +18,6 @@ from anaphora.surfaces.rest.calls import Service
 from anaphora.surfaces.rest.problems import Problem, problem, problem_of
 from anaphora.surfaces.wire import dumps
 
-__all__ = ["MEDIA_TYPE", "streamed"]
-
 MEDIA_TYPE: Final = "text/event-stream"
 _END: Final = ""
 

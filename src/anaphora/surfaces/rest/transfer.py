@@ -20,8 +20,6 @@ from anaphora.surfaces.rest.permissions import lane_router
 from anaphora.surfaces.rest.shapes import Session
 from anaphora.values import ImportReport, Stats
 
-__all__ = ["EXPORT_TYPE", "router"]
-
 router = lane_router("care")
 Nothing = Annotated[NoQuery, Query()]
 EXPORT_TYPE = "application/x-ndjson"

@@ -26,8 +26,6 @@ from anaphora.store.disk import (
 from anaphora.surfaces.setup import documents
 from anaphora.surfaces.setup.clients import Entry
 
-__all__ = ["BACKUP", "Change", "plan", "plan_undo"]
-
 BACKUP = ".before-anaphora"
 """What the name of the copy from before ends in."""
 

@@ -15,8 +15,6 @@ from typing import Any, Final
 from anaphora.config import ClientFolders
 from anaphora.errors import InvalidInput
 
-__all__ = ["CLIENTS", "NAME", "Entry", "entries"]
-
 NAME: Final = "anaphora"
 """What the server is called in every client's configuration."""
 

@@ -20,8 +20,6 @@ from typing import Any
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.setup.clients import Entry
 
-__all__ = ["put", "read", "snippet", "take"]
-
 # Of JSON as editors write it: a string, which is kept, and what is not JSON.
 _NOT_JSON = re.compile(
     r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])', re.DOTALL

@@ -32,8 +32,6 @@ from anaphora.intake.importers.datasets.common import (
 )
 from anaphora.values import ImportedConversation, ImportedTurn, ImportProblem
 
-__all__ = ["read_beam"]
-
 # The generator's place mark at the end of a user's text: "->-> 1,1", at times "->-> 3,2)" or "N/A".
 _MARK = re.compile(r"\s*->->[^\n]{0,24}\Z")
 # An import hands every file of a folder over by itself; these hold no conversation.

@@ -19,21 +19,6 @@ from anaphora.intake.importers.finding import UNREADABLE, why
 from anaphora.intake.importers.json_records import Record, records
 from anaphora.values import ImportedConversation, ImportedTurn, ImportProblem
 
-__all__ = [
-    "Haystack",
-    "MessageKey",
-    "Question",
-    "UniqueNames",
-    "data_files",
-    "fill_times",
-    "first_number",
-    "json_values",
-    "natural",
-    "read_time",
-    "safe_id",
-    "text_of",
-]
-
 MessageKey = tuple[str, str]
 """A message: its conversation's id, and its key there ("" stands for the whole conversation)."""
 

@@ -28,8 +28,6 @@ from anaphora.intake.importers.datasets.common import (
 )
 from anaphora.values import ImportedConversation, ImportedTurn, ImportProblem
 
-__all__ = ["evidence_ids", "read_locomo", "read_realtalk"]
-
 _SESSION = re.compile(r"session_(\d+)\Z")
 
 # "D8:6", with the stray spaces, leading zeros and doubled colon that the files have; then perhaps

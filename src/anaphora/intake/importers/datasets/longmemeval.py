@@ -29,8 +29,6 @@ from anaphora.intake.importers.datasets.common import (
 )
 from anaphora.values import ImportedConversation, ImportedTurn, ImportProblem
 
-__all__ = ["read_longmemeval"]
-
 
 def read_longmemeval(path: Path, bounds: Bounds = BOUNDS) -> Iterator[Haystack | ImportProblem]:
     """The entries of a LongMemEval file or of a directory of such files, numbered from 1."""
