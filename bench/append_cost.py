@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from anaphora.store.threads.store import ConversationStore
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
 from bench.figures import Figure, at_most, keep
 
 SIZES = (10, 1_000, 10_000)

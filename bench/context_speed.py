@@ -37,7 +37,7 @@ from anaphora.store.projects.notes import Notes
 from anaphora.store.projects.store import Projects
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.sql.engine import Truth, open_truth
-from anaphora.values import Degraded
+from anaphora.values.conversations import Degraded
 from bench.figures import Figure, at_most, keep, percentile
 
 SIZE = 20_000

@@ -23,13 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora import Memory
+from anaphora.core.text import STOP_WORDS, analyse, query_terms
 from anaphora.deep.evidence.rows import of_hit
 from anaphora.deep.evidence.scoped import MEMORY
 from anaphora.deep.evidence.weighed import TURNS
 from anaphora.deep.reading import asks_about_the_whole
 from anaphora.deep.shortcut import NEEDED, SURE, best_evidence
 from anaphora.intake.importers.datasets import Haystack, read_dataset
-from anaphora.memory_values import NewMemory
 from anaphora.rank.confidence import (
     MEMORY_WEIGHTS,
     REACH,
@@ -41,7 +41,7 @@ from anaphora.rank.confidence import (
     turn_confidence,
     turn_features,
 )
-from anaphora.text import STOP_WORDS, analyse, query_terms
+from anaphora.values.memories import NewMemory
 from bench.figures import Figure, machine, show, write
 
 FIT = range(1, 6)

@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.core.text import analyse, query_terms
 from anaphora.embed.minilm import MiniLM
 from anaphora.intake.importers.datasets import read_dataset
 from anaphora.intake.importers.datasets.common import Haystack
@@ -40,7 +41,6 @@ from anaphora.rank.table import (
 from anaphora.rank.turns import DEFAULT_WEIGHTS, TurnScores, Weights, best_rows, score_turns
 from anaphora.recall.nicknames import spoken_to
 from anaphora.recall.times.reading import read_times
-from anaphora.text import analyse, query_terms
 from bench import turn_signals as tried
 from bench.figures import write
 

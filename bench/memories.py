@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from anaphora.embed.service import EmbedderService
 from anaphora.errors import EmbeddingError
-from anaphora.memory_values import MemoryRecord
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import STANDS_ALONE
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorRow, text_hash
+from anaphora.values.memories import MemoryRecord
 
 __all__ = ["NOW", "keep_texts", "keep_with"]
 

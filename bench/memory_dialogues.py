@@ -27,7 +27,7 @@ from anaphora.recall.memories import MemoryRecall
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
 from anaphora.store.sql.engine import open_truth
-from anaphora.values import RecallMode
+from anaphora.values.conversations import RecallMode
 from bench.figures import machine, write
 from bench.memories import NOW, keep_texts
 

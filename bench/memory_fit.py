@@ -41,9 +41,9 @@ from typing import Final, Literal
 
 import numpy as np
 
+from anaphora.core.text import query_terms
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex, Wanted
-from anaphora.memory_values import HalfLives
 from anaphora.rank.memories import (
     DAY_MICROS,
     MemoryCandidates,
@@ -57,7 +57,7 @@ from anaphora.store.records.rows import to_micros
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
 from anaphora.store.sql.engine import Truth, open_truth
-from anaphora.text import query_terms
+from anaphora.values.memories import HalfLives
 from bench.figures import machine, write
 from bench.memories import NOW, keep_with
 from bench.memory_texts import embedded, haystacks

@@ -22,6 +22,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.core.text import analyse, query_terms
 from anaphora.embed.minilm import MiniLM
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
@@ -31,8 +32,7 @@ from anaphora.rank.question import QuestionReading, read_question, speakers_pres
 from anaphora.rank.turns import best_rows, score_turns
 from anaphora.recall.times.reading import read_times
 from anaphora.store.threads.store import ConversationStore
-from anaphora.text import analyse, query_terms
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
 from bench.figures import machine, write
 from bench.fit_turns import FIT, SETS, Chat, Floats, K, load, nicknames_in
 

@@ -19,11 +19,11 @@ from anaphora.embed.base import Vectors
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.intake.linking import Near
 from anaphora.intake.remember import Remember
-from anaphora.memory_values import NewMemory
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorRow
 from anaphora.store.sql.engine import open_truth
+from anaphora.values.memories import NewMemory
 from bench.figures import Figure, at_least, at_most, keep
 
 SINGLE, MANY, VECTORS = 300, 2_000, 100_000
@@ -70,7 +70,7 @@ def _texts(data: Path | None) -> list[str]:
     found: dict[str, None] = {}
     if data is not None:
         from anaphora.intake.importers import parts
-        from anaphora.values import ImportedConversation
+        from anaphora.values.conversations import ImportedConversation
 
         for file in sorted((data / "conversations" / "realtalk").rglob("*.json")):
             for part in parts(file, "realtalk"):

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from anaphora import Memory
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.memory_values import NewMemory
+from anaphora.values.memories import NewMemory
 from bench.figures import Figure, keep
 from bench.memory_texts import questions, texts
 

@@ -28,7 +28,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from anaphora import Memory
-from anaphora.memory_values import NewMemory
+from anaphora.values.memories import NewMemory
 from bench.figures import Figure, below, exactly, keep, percentile
 from bench.memory_texts import questions, texts
 

@@ -42,7 +42,7 @@ def _texts(data: Path | None, count: int) -> list[str]:
     found: dict[str, None] = {}
     if data is not None:
         from anaphora.intake.importers import parts
-        from anaphora.values import ImportedConversation
+        from anaphora.values.conversations import ImportedConversation
 
         for file in sorted((data / "conversations" / "realtalk").rglob("*.json")):
             for part in parts(file, "realtalk"):

@@ -18,7 +18,7 @@ from anaphora import Memory
 from anaphora.embed.service import spec_for
 from anaphora.intake.importers.datasets import Haystack, read_dataset
 from anaphora.surfaces.benchmark.timed import TimedEmbedder
-from anaphora.values import ImportedConversation
+from anaphora.values.conversations import ImportedConversation
 from bench import imports_cost
 from bench.figures import Figure, at_most, below, keep, percentile
 

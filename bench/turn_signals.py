@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.core.text import analyse, query_terms
 from anaphora.rank.features import PERSONAL
 from anaphora.rank.turns import DEFAULT_WEIGHTS, TurnScores, Weights, best_rows, score_turns
-from anaphora.text import analyse, query_terms
 
 if TYPE_CHECKING:
     from bench.fit_turns import Asked, Chat

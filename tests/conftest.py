@@ -14,8 +14,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from anaphora.store.sql.engine import Truth, open_truth
+
+# How fast inputs are made says something about the machine, not about what is tested.
+settings.register_profile("anaphora", suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("anaphora")
 
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 

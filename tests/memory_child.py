@@ -19,7 +19,7 @@ from typing import Any
 
 from anaphora import Memory
 from anaphora.errors import AnaphoraError
-from anaphora.memory_values import NewMemory
+from anaphora.values.memories import NewMemory
 
 ROOT = Path(__file__).resolve().parents[1]
 

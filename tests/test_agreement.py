@@ -20,10 +20,10 @@ from starlette.testclient import TestClient
 from tests.mcp_client import SCRIPT, call, connected, refusal
 
 from anaphora import AsyncMemory, Memory
-from anaphora.context_values import LEAST_BUDGET
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.surfaces.rest import ServerOptions, create_app
 from anaphora.surfaces.wire import plain
+from anaphora.values.projects import LEAST_BUDGET
 
 NOBODY = {"tags": {"contains": "nobody"}}
 MEMORY = "which test framework does the user prefer, vitest or jest?"

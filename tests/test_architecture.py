@@ -13,7 +13,9 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "src" / "anaphora").rglob("*.py"))
 ROOMS = {
     "adapters",
+    "api",
     "care",
+    "core",
     "deep",
     "embed",
     "index",
@@ -22,6 +24,7 @@ ROOMS = {
     "recall",
     "store",
     "surfaces",
+    "values",
 }
 HEAVY = ("numpy", "onnxruntime", "tokenizers", "tantivy", "sqlalchemy", "alembic", "typer", "rich")
 

@@ -18,14 +18,14 @@ from anaphora import AsyncMemory, Memory
 from anaphora.deep.models.base import ModelRole
 from anaphora.embed.base import Embedder
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound
-from anaphora.memory_values import NewMemory
 from anaphora.store.sql.engine import open_truth
 from anaphora.store.threads.conversations import Conversations
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.store.threads.store import ConversationStore
 from anaphora.store.tokens import Tokens
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
+from anaphora.values.memories import NewMemory
 
 STORES = (ConversationStore, SqlConversationStore)
 TYPES = {"Embedder": Embedder, "ModelRole": ModelRole, "Sidecar": Sidecar}

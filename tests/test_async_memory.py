@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from anaphora.aio import AsyncMemory
+from anaphora.api.aio import AsyncMemory
 from anaphora.errors import Closed, InvalidInput
-from anaphora.values import ImportedConversation, ImportedTurn
+from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
 Clock = Callable[[], datetime]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from anaphora.aio import AsyncMemory, Opening
-from anaphora.aio_conversations import AsyncConversations
-from anaphora.memory import Memory
+from anaphora.api.aio import AsyncMemory, Opening
+from anaphora.api.aio_conversations import AsyncConversations
+from anaphora.api.memory import Memory
 from anaphora.store.threads.store import ConversationStore
 
 PAIRS = [(Memory, AsyncMemory), (ConversationStore, AsyncConversations)]

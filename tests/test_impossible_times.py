@@ -19,9 +19,9 @@ from tests.deep.asking import Script, finds, tell
 from tests.surfaces.rest_desk import served
 
 from anaphora import Memory
+from anaphora.core.time_arguments import EARLIEST, LATEST
 from anaphora.errors import AnaphoraError, InvalidInput, StoreError
-from anaphora.memory_values import NewMemory
-from anaphora.moments import EARLIEST, LATEST
+from anaphora.values.memories import NewMemory
 
 EAST, WEST = timezone(timedelta(hours=14)), timezone(timedelta(hours=-14))
 BEFORE = datetime.min.replace(tzinfo=EAST)

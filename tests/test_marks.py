@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anaphora.marks import headed, one_line, quoted, visible, visible_json
+from anaphora.core.display import headed, one_line, quoted, visible, visible_json
 
 JOINERS = "\u200c\u200d"
 

@@ -19,8 +19,8 @@ from anaphora import Memory
 from anaphora.embed.base import Embedder
 from anaphora.embed.minilm import MiniLM
 from anaphora.errors import EmbeddingError, FilterError, InvalidInput, NotFound
-from anaphora.memory_values import NewMemory, Remembered
 from anaphora.recall.memories import FLOOR
+from anaphora.values.memories import NewMemory, Remembered
 
 OpenMemory = Callable[..., Memory]
 

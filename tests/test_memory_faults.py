@@ -17,7 +17,7 @@ from tests.memory_killing import KINDS, killed, together
 
 from anaphora import Memory
 from anaphora.errors import DiskFull, ReadOnly
-from anaphora.memory_values import NewMemory
+from anaphora.values.memories import NewMemory
 
 # bench/memory_faults.py does the same with hundreds of kills.
 ROUNDS = 3

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from anaphora import Memory
-from anaphora.context_values import RecallPackage
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.recall.context.package import render_package
 from anaphora.recall.context.warm_up import render_warm_up
+from anaphora.values.projects import RecallPackage
 
 FILES = {
     "README.md": "# Heron\n\nKeeps herons.\n\n## Install\n\nRun `make nest`.\n",

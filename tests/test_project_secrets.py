@@ -13,12 +13,12 @@ import pytest
 from tests.intake.project_desk import git, write
 
 from anaphora import Memory
-from anaphora.context_values import IndexReport, RecallPackage
 from anaphora.intake.files import is_secret_file, walking
 from anaphora.intake.projects import files, gitlog
 from anaphora.intake.secrets.redacting import Redacted
 from anaphora.recall.context.package import render_package
 from anaphora.recall.context.warm_up import render_warm_up
+from anaphora.values.projects import IndexReport, RecallPackage
 
 PLACES = (
     "dotenv", "local", "netrc", "npmrc", "credentials", "aws", "gitcredentials", "settings",

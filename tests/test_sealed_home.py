@@ -22,8 +22,8 @@ from pysqlite3 import dbapi2
 
 from anaphora import Memory, keys
 from anaphora.errors import EncryptionError, InvalidInput, MissingKey, SealChanged, Tampered
-from anaphora.memory_values import NewMemory
 from anaphora.store.records.rows import same_key_of
+from anaphora.values.memories import NewMemory
 
 pytest.importorskip("cryptography")
 

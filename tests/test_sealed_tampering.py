@@ -15,7 +15,7 @@ from pysqlite3 import dbapi2
 from anaphora import Memory
 from anaphora.errors import Tampered
 from anaphora.index.turns.columns import checksums
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
 
 pytest.importorskip("cryptography")
 

@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from anaphora.tracing import span
+from anaphora.core.tracing import span
 
 CODE = """
 import sys
-from anaphora.tracing import span
+from anaphora.core.tracing import span
 with span("recall", mode="hybrid") as found:
     assert found is None
 assert not [name for name in sys.modules if name.startswith("opentelemetry")]

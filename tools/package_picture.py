@@ -15,8 +15,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from anaphora import Memory
-from anaphora.context_values import RecallPackage
 from anaphora.recall.context.package import render_package
+from anaphora.values.projects import RecallPackage
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "project.md"

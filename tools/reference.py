@@ -165,19 +165,21 @@ def _default(field: dataclasses.Field[Any]) -> str:
 def python() -> str:
     """The public API of the package."""
     import anaphora
-    from anaphora import aio, care, context_values, deep_values, home, keys, memory, memory_values
-    from anaphora import values as common
+    from anaphora import care, home, keys
+    from anaphora.api import aio, memory
+    from anaphora.api.deep import DeepQuestions
+    from anaphora.api.memories import LastingMemories
+    from anaphora.api.projects import ProjectMemories
     from anaphora.care import health
     from anaphora.deep.models import base as models
     from anaphora.deep.models import scripted
-    from anaphora.deep_questions import DeepQuestions
     from anaphora.embed import base
-    from anaphora.lasting import LastingMemories
-    from anaphora.projects import ProjectMemories
     from anaphora.recall.render import render_recall
     from anaphora.store import tokens
     from anaphora.store.threads.conversations import Conversations
     from anaphora.store.threads.store import ConversationStore, conversations_dir
+    from anaphora.values import conversations as turns
+    from anaphora.values import deep, memories, projects
 
     exported = ", ".join(f"`{name}`" for name in anaphora.__all__)
     own_async = [
@@ -188,7 +190,7 @@ def python() -> str:
     head = f"""# Python
 
 `import anaphora` gives {exported}. Other names say in their heading which module they are in;
-values are in `anaphora.values`, `.memory_values`, `.context_values` and `.deep_values`.
+values are in `anaphora.values`.
 Errors: [errors.md](errors.md). Environment variables: [configuration.md](configuration.md).
 Filters: [../filters.md](../filters.md).
 
@@ -235,10 +237,7 @@ Filters: [../filters.md](../filters.md).
             "## Values\n\nFrozen. They come back from the methods above.\n\n"
             + "\n".join(
                 (
-                    values(common, common.__all__),
-                    values(memory_values, memory_values.__all__),
-                    values(context_values, context_values.__all__),
-                    values(deep_values, deep_values.__all__),
+                    *(values(group, group.__all__) for group in (turns, memories, projects, deep)),
                     values(care, ("Backup", "Exported")),
                     values(health, ("Health",)),
                     values(home, ("Reindexed",)),
@@ -455,7 +454,7 @@ def _yes(value: bool) -> str:
 
 def configuration() -> str:
     """Every environment variable, and what the settings are without any."""
-    from anaphora import config
+    from anaphora.core import config
 
     rows = "\n".join(
         f"| `{one.name}` | {_cell(one.meaning)} | {_cell(one.default)} |"

@@ -26,7 +26,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-from anaphora.config import EXACT_CAP
+from anaphora.core.config import EXACT_CAP
 from anaphora.embed.service import spec_for
 from bench.figures import RESULTS, machine
 from bench.memory_texts import questions

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from anaphora import Memory
-from anaphora.memory_values import NewMemory
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
+from anaphora.values.memories import NewMemory
 from bench.figures import Figure
 
 __all__ = ["room"]

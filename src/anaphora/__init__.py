@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from anaphora.memory import Memory
+from anaphora.api.memory import Memory
 
 if TYPE_CHECKING:
-    from anaphora.aio import AsyncMemory
-    from anaphora.memory_values import NewMemory
+    from anaphora.api.aio import AsyncMemory
     from anaphora.recall.render import render_recall
     from anaphora.store.threads.store import ConversationStore, conversations_dir
+    from anaphora.values.memories import NewMemory
 
 __all__ = [
     "AsyncMemory",
@@ -31,11 +31,14 @@ __all__ = [
 
 __version__ = "0.1.0"
 
+# Modules that have moved are found under their old names for one release.
+__path__.append(f"{__path__[0]}/_renamed")
+
 # What not every user needs is imported when it is first asked for: importing the package is part
 # of the time to an agent's first answer.
 _LAZY = {
-    "AsyncMemory": "anaphora.aio",
-    "NewMemory": "anaphora.memory_values",
+    "AsyncMemory": "anaphora.api.aio",
+    "NewMemory": "anaphora.values.memories",
     "ConversationStore": "anaphora.store.threads.store",
     "conversations_dir": "anaphora.store.threads.store",
     "render_recall": "anaphora.recall.render",

@@ -17,8 +17,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from anaphora.calls import Calls
-from anaphora.config import Settings, remember_embedder
+from anaphora.core.calls import Calls
+from anaphora.core.config import Settings, remember_embedder
 from anaphora.errors import Closed
 
 if TYPE_CHECKING:

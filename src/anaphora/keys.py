@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal
 
-from anaphora.config import load_settings
+from anaphora.core.config import load_settings
 from anaphora.store.sealing.convert import Converted
 
 if TYPE_CHECKING:

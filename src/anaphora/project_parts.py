@@ -12,11 +12,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anaphora.context_values import IndexReport
 from anaphora.errors import EmbeddingError, NotFound, StoreError
 from anaphora.index.background import Background
-from anaphora.memory_values import Forgotten
-from anaphora.values import Check, Degraded
+from anaphora.values.conversations import Check, Degraded
+from anaphora.values.memories import Forgotten
+from anaphora.values.projects import IndexReport
 
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 from anaphora.care.namespaces import Parts
-from anaphora.memory_values import MemoryRecord, NewMemory
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rules import drafted, put_all
 from anaphora.store.sealing.home import Home, open_home
 from anaphora.store.sql.engine import open_truth
 from anaphora.store.threads.conversations import Conversations
 from anaphora.store.threads.sidecar import TurnNote
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
+from anaphora.values.memories import MemoryRecord, NewMemory
 
 OpenParts = Callable[..., Parts]
 

@@ -13,7 +13,7 @@ from tests.conftest import Clock
 from tests.deep.asking import Script
 
 from anaphora import Memory
-from anaphora.values import Check
+from anaphora.values.conversations import Check
 
 from .lanes_desk import live, opened, project_at, said
 

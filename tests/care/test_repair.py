@@ -15,7 +15,7 @@ from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
 from anaphora.store.threads.gojson import decode, encode
-from anaphora.values import Check, Thread
+from anaphora.values.conversations import Check, Thread
 
 from .conftest import Keeper, OpenParts, memories, threads
 

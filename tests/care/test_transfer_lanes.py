@@ -11,7 +11,7 @@ from tests.conftest import Clock
 from tests.deep.asking import TEA, Script, submits, tell
 
 from anaphora import Memory
-from anaphora.context_values import Observation
+from anaphora.values.projects import Observation
 
 from .lanes_desk import NUTS, live, notes_of, opened, project_at, said
 
@@ -138,7 +138,7 @@ def test_a_question_of_forgotten_words_stays_away(
     memory: Memory, script: Script, clock: Clock, tmp_path: Path, how: str
 ) -> None:
     """A gap that went with the conversation it was asked in, or its turn, does not come back."""
-    from anaphora.values import NewTurn
+    from anaphora.values.conversations import NewTurn
 
     tell(memory)
     question = NewTurn("user", NUTS, source="chat", source_key="c", message_key="1")

@@ -14,7 +14,7 @@ from tests.conformance.table import Seed, refusal
 
 from anaphora import ConversationStore, Memory, conversations_dir
 from anaphora.errors import InvalidId, StoreError
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
 
 SEED = Seed("001", "conversation store")
 row = SEED.row

@@ -6,7 +6,7 @@ from tests.conformance.desk import Counting, Desk
 from tests.conformance.table import Seed
 
 from anaphora import Memory
-from anaphora.context_values import RecallPackage
+from anaphora.values.projects import RecallPackage
 
 SEED = Seed("002", "recall and retrieval")
 row = SEED.row

@@ -9,9 +9,9 @@ from tests.conformance.desk import Desk, Placed
 from tests.conformance.table import Seed, refusal
 
 from anaphora import Memory
-from anaphora.config import load_settings
+from anaphora.core.config import load_settings
 from anaphora.errors import AnaphoraError, InvalidInput
-from anaphora.memory_values import MemoryType
+from anaphora.values.memories import MemoryType
 
 SEED = Seed("003", "recall of lasting memories")
 row = SEED.row

@@ -13,8 +13,8 @@ from anaphora import Memory
 from anaphora.deep.evidence.seeds import seed_queries
 from anaphora.deep.models.remote import ModelAddress, RemoteModel
 from anaphora.deep.models.scripted import ScriptedModel
-from anaphora.deep_values import Budget, DeepAnswer
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
+from anaphora.values.deep import Budget, DeepAnswer
 
 SEED = Seed("004", "deep recall")
 row = SEED.row

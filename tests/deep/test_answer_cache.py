@@ -15,7 +15,7 @@ from tests.deep.asking import PAIRS, TEA, Opening, Script, finds, opening, submi
 from anaphora import Memory
 from anaphora.deep.dreaming.gaps import question_key
 from anaphora.deep.kept.answers import MOST, Asked, answer_key
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
 
 Open = Callable[[], Memory]
 

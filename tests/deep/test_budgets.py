@@ -14,8 +14,8 @@ from anaphora import Memory
 from anaphora.deep.budget import Meter, OverBudget
 from anaphora.deep.models.base import Message, Reply, prompt_tokens
 from anaphora.deep.models.scripted import ScriptedModel
-from anaphora.deep_values import BUDGET_LIMITS, Budget
 from anaphora.errors import InvalidInput
+from anaphora.values.deep import BUDGET_LIMITS, Budget
 
 from .deep_desk import Timer, block, loop_over
 

@@ -14,9 +14,9 @@ from tests.deep.asking import TEA, Opening, Script, finds, opening, submits, tel
 
 from anaphora import AsyncMemory, Memory
 from anaphora.deep.kept.traces import MOST
-from anaphora.deep_values import Budget, DeepAnswer, DeepStep
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.store.deep_rows import COLUMNS
+from anaphora.values.deep import Budget, DeepAnswer, DeepStep
 
 
 @pytest.fixture

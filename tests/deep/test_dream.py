@@ -10,9 +10,9 @@ from tests.deep.asking import TEA, Script, finds, opening, submits, tell
 
 from anaphora import Memory
 from anaphora.deep.dreaming.dream import angles
-from anaphora.deep_values import Budget
-from anaphora.memory_values import NewMemory
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
+from anaphora.values.deep import Budget
+from anaphora.values.memories import NewMemory
 
 FILLED = 40
 WHERE = "Where does Zelda keep the heronry keys?"

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anaphora import Memory
+from anaphora.core.text import query_terms
 from anaphora.deep.evidence.scoped import ScopedEvidence, turn_id
 from anaphora.deep.evidence.seeds import first_hits, seed_queries
 from anaphora.deep.evidence.weighed import one_list
 from anaphora.deep.moments import moment, shown
-from anaphora.deep_values import DeepSource
 from anaphora.errors import InvalidInput
-from anaphora.text import query_terms
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
+from anaphora.values.deep import DeepSource
 
 from .conftest import ASKED
 from .deep_desk import evidence_of

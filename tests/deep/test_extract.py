@@ -12,8 +12,8 @@ from tests.conftest import Clock
 from tests.deep.asking import Script, opening, tell
 
 from anaphora.deep.models.base import Message, Reply
-from anaphora.deep_values import Budget
 from anaphora.errors import ModelError, NotFound
+from anaphora.values.deep import Budget
 
 
 def facts(*some: tuple[str, Any]) -> str:

@@ -13,8 +13,8 @@ from anaphora import Memory
 from anaphora.deep.models.scripted import Scripted, ScriptedModel
 from anaphora.deep.prompts import OUTPUT_CHARS
 from anaphora.deep.sandbox.base import HostFunction
-from anaphora.deep_values import Budget, DeepStep
 from anaphora.errors import InvalidInput, ModelError, NotFound
+from anaphora.values.deep import Budget, DeepStep
 
 from .conftest import ASKED
 from .deep_desk import block, evidence_of, loop_over

@@ -9,7 +9,7 @@ import pytest
 
 from anaphora import Memory
 from anaphora.deep.models.remote import ModelAddress, RemoteModel
-from anaphora.deep_values import Budget
+from anaphora.values.deep import Budget
 
 from .deep_desk import Timer, block, loop_over
 from .openai_server import Answer, OpenAIServer

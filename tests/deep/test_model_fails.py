@@ -18,12 +18,12 @@ from typer.testing import CliRunner
 from anaphora import Memory
 from anaphora.deep.models.remote import ModelAddress, RemoteModel
 from anaphora.deep.models.scripted import Scripted, ScriptedModel
-from anaphora.deep_values import Budget, DeepAnswer
 from anaphora.errors import ModelError, ModelTimeout
 from anaphora.surfaces.cli.app import app
 from anaphora.surfaces.cli.output import EXIT_PARTLY
 from anaphora.surfaces.mcp_server.calls import CALLS, Place
 from anaphora.surfaces.mcp_server.words import deep_text
+from anaphora.values.deep import Budget, DeepAnswer
 
 from .deep_desk import Timer, block
 from .openai_server import Answer, OpenAIServer

@@ -10,8 +10,8 @@ from anaphora import Memory
 from anaphora.deep import prompts
 from anaphora.deep.dreaming.extract_prompt import fact_prompt, rewording_prompt
 from anaphora.deep.models.scripted import ScriptedModel
-from anaphora.deep_values import DeepSource, DeepStep, SubCall
-from anaphora.values import Turn
+from anaphora.values.conversations import Turn
+from anaphora.values.deep import DeepSource, DeepStep, SubCall
 
 from .conftest import ASKED
 from .deep_desk import block, loop_over
@@ -36,7 +36,7 @@ def test_the_prompt_names_what_there_is(ferrywell: Memory) -> None:
     from anaphora.deep.budget import Meter
     from anaphora.deep.host import Host
     from anaphora.deep.subcalls import SubCalls
-    from anaphora.deep_values import Budget
+    from anaphora.values.deep import Budget
 
     from .deep_desk import evidence_of
 

@@ -23,7 +23,7 @@ from anaphora.rank.confidence import (
     turn_confidence,
 )
 from anaphora.rank.select import token_cost
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
 
 RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results" / "deep_shortcut.json"
 ASKED = "Which orchid fertilizer does Zelda put on the greenhouse orchids?"

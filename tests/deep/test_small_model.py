@@ -16,7 +16,7 @@ import pytest
 from anaphora import Memory
 from anaphora.deep.loop import LoopResult
 from anaphora.deep.models.remote import ModelAddress, RemoteModel
-from anaphora.deep_values import Budget
+from anaphora.values.deep import Budget
 
 from .deep_desk import evidence_of, loop_over
 

@@ -6,8 +6,8 @@ import io
 
 from rich.console import Console
 
-from anaphora.deep_values import CostSnapshot, DeepStep, SubCall
 from anaphora.surfaces.cli.trace import show_step
+from anaphora.values.deep import CostSnapshot, DeepStep, SubCall
 
 
 def shown(step: DeepStep) -> str:

@@ -267,7 +267,7 @@ class World:
         """End what the page began: servers, and memories that it left open."""
         with ExitStack() as after:
             for value in self.names.values():
-                if hasattr(value, "close") and type(value).__module__ == "anaphora.memory":
+                if hasattr(value, "close") and type(value).__module__ == "anaphora.api.memory":
                     after.callback(value.close)
             for process in self.left_over:
                 process.terminate()

@@ -16,7 +16,6 @@ from hypothesis import strategies as some
 
 from anaphora.deep.recall import QUESTION_CHARS
 from anaphora.deep.shortcut import NEEDED, SURE
-from anaphora.memory_values import HalfLives
 from anaphora.rank.context.choice import SAME, WIDTH
 from anaphora.rank.context.quality import _AFTER, _FIRST, DISTINCT, PARTIAL, STRONG, TERMS
 from anaphora.rank.context.sections import HOLDABLE
@@ -24,6 +23,7 @@ from anaphora.rank.context.weights import DEFAULT_WEIGHTS
 from anaphora.rank.memories import DAY_MICROS, MemoryCandidates, MemoryScores, rank_memories
 from anaphora.recall.memories import FLOOR
 from anaphora.recall.question import MOST_BYTES
+from anaphora.values.memories import HalfLives
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "ranking.md").read_text("utf-8")

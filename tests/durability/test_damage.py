@@ -12,7 +12,7 @@ from tests.durability.work import make_world, memory_of
 from tests.memory_child import flaws
 
 from anaphora.errors import AnaphoraError, CorruptThread, StoreError
-from anaphora.memory_values import NewMemory
+from anaphora.values.memories import NewMemory
 
 
 def _cut(data: bytes) -> bytes:

@@ -7,7 +7,7 @@ from tests.durability.campaign import Campaign
 from tests.durability.faults import Fault
 from tests.durability.work import memory_of
 
-from anaphora.values import ImportedConversation, ImportedTurn
+from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
 
 @pytest.mark.promise("durable.killed")

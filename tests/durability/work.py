@@ -24,8 +24,8 @@ from tests.memory_child import flaws
 
 from anaphora import Memory, care, keys
 from anaphora.errors import AnaphoraError, StoreError
-from anaphora.memory_values import NewMemory
-from anaphora.values import ImportedConversation, ImportedTurn
+from anaphora.values.conversations import ImportedConversation, ImportedTurn
+from anaphora.values.memories import NewMemory
 
 __all__ = ["IGNORE", "WORKS", "Work", "look", "make_world", "memory_of", "other_folders"]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from anaphora.errors import AnaphoraError, InvalidInput
 from anaphora.intake.importers import read
 from anaphora.intake.importers.bounds import Bounds
-from anaphora.values import ImportedConversation, ImportProblem
+from anaphora.values.conversations import ImportedConversation, ImportProblem
 
 from .mutating import Mutator
 from .rooms import Room, expect, transcripts

@@ -24,7 +24,7 @@ from anaphora.store.sql.engine import open_truth
 from anaphora.store.threads.gojson import NotAThread, decode, encode, parse
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.store import ConversationStore
-from anaphora.values import ImportedConversation, ImportReport, Thread
+from anaphora.values.conversations import ImportedConversation, ImportReport, Thread
 
 from .rooms import OWN, Room, dice, expect, read_all, suite, transcripts
 

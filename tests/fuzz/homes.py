@@ -19,7 +19,7 @@ from typing import Any
 
 from anaphora import Memory
 from anaphora.errors import AnaphoraError, InvalidInput, StoreError
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
 
 from .mutating import Mutator
 from .rooms import Room, dice, expect

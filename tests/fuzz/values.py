@@ -19,6 +19,7 @@ import pytest
 
 from anaphora import Memory
 from anaphora.care.lines import time_in
+from anaphora.core.time_arguments import EARLIEST, LATEST
 from anaphora.deep.sandbox.base import HostRefusal, Limits
 from anaphora.deep.sandbox.bounded import Oversized, plain
 from anaphora.deep.sandbox.calls import HostCalls
@@ -27,12 +28,11 @@ from anaphora.errors import FilterError, InvalidId, InvalidInput
 from anaphora.intake.importers.base import Malformed
 from anaphora.intake.importers.drafts import read_time as importers_time
 from anaphora.intake.importers.drafts import safe_id
-from anaphora.memory_values import MemoryRecord
-from anaphora.moments import EARLIEST, LATEST
 from anaphora.store.filters import parse
 from anaphora.store.records.rows import as_mapping
 from anaphora.store.threads.gotime import canonical_time, nanoseconds, read_time, utc_text
 from anaphora.store.threads.ids import check_id, file_name, id_of, is_hashed
+from anaphora.values.memories import MemoryRecord
 
 from .rooms import Room, as_json, dice, expect
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from anaphora.core.text import query_terms
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.ann import available
 from anaphora.index.turns.index import EmbedMode, Progress, TurnIndex
 from anaphora.index.turns.records import Followed
 from anaphora.store.threads.store import ConversationStore
-from anaphora.text import query_terms
 
 START = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 

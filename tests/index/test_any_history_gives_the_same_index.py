@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from anaphora.index.ann import available
 from anaphora.index.turns.index import TurnIndex
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
 
 from .conftest import Bench, assert_same, facts
 

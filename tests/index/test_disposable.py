@@ -16,7 +16,7 @@ from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.recall.conversation import ConversationRecall
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
 
 from .conftest import Bench, Ticking, facts
 

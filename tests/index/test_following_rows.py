@@ -23,7 +23,7 @@ from anaphora.store.sql.engine import Truth, open_truth
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
 from anaphora.store.threads.sql_reader import StoredThread
 from anaphora.store.threads.sql_store import SqlConversationStore
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
 
 from .conftest import Ticking, facts
 

@@ -16,7 +16,7 @@ from anaphora.errors import Closed, EmbeddingError
 from anaphora.index.turns.index import INLINE_BACKLOG, TurnIndex
 from anaphora.store.hashing import turn_hash
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
 
 from .conftest import EXACT_AND_BULK, Bench, facts
 

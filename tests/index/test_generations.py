@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from anaphora.core.text import ANALYSER
 from anaphora.index.generations import digest_of, remove_all_but
 from anaphora.index.memories import word_files
 from anaphora.index.sections import bulk as section_files
 from anaphora.index.turns.words import signature
-from anaphora.text import ANALYSER
 
 # As they stand on disk since the first release of each form.
 MEMORIES: dict[str, Any] = {

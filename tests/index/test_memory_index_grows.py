@@ -15,7 +15,7 @@ from anaphora import Memory
 from anaphora.index import background
 from anaphora.index.memories import index as memories
 from anaphora.index.memories.word_files import write_bulk
-from anaphora.memory_values import NewMemory
+from anaphora.values.memories import NewMemory
 
 WORDS = ("tea", "cat", "lock", "train", "invoice", "vienna", "budget", "violin")
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.conftest import Clock
 from tests.recall.context_desk import ContextDesk, context_desk
 
+from anaphora.core.text import query_terms
 from anaphora.errors import Closed
 from anaphora.index.sections import index as module
 from anaphora.index.sections.follow import SectionFollower
@@ -20,7 +21,6 @@ from anaphora.index.sections.index import SectionIndex
 from anaphora.index.sections.state import SectionCandidates, SectionsWanted
 from anaphora.index.sections.words import read_bulk
 from anaphora.store.records.rows import to_micros
-from anaphora.text import query_terms
 
 
 @pytest.fixture

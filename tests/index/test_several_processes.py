@@ -11,7 +11,7 @@ import pysqlite3
 import pytest
 
 from anaphora.index.turns.ledger import Ledger
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
 
 from .conftest import Bench, facts
 

@@ -27,7 +27,7 @@ from anaphora.index.turns.view import TurnView
 from anaphora.recall.conversation import ConversationRecall
 from anaphora.store.sealing.index import SealedIndex
 from anaphora.store.sealing.keys import Keys
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
 
 from .conftest import Bench, Eager, Ticking, facts
 

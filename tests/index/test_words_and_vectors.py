@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from anaphora.core.text import analyse, query_terms
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
 from anaphora.index.turns.words import Tail, tail_scores
-from anaphora.text import analyse, query_terms
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
 
 from .conftest import Bench
 

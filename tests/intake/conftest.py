@@ -13,7 +13,7 @@ from anaphora.intake.conversations import import_conversations
 from anaphora.store.sql.engine import Truth, open_truth
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.store import ConversationStore
-from anaphora.values import ImportedConversation, ImportReport
+from anaphora.values.conversations import ImportedConversation, ImportReport
 
 from .memory_desk import Desk
 

@@ -14,12 +14,12 @@ from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
 from anaphora.intake.forget import Forget
 from anaphora.intake.linking import Near
 from anaphora.intake.remember import Remember
-from anaphora.memory_values import MemoryRecord, NewMemory, Remembered, SurvivingSource
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import RecordLink
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
 from anaphora.store.sql.engine import Truth
+from anaphora.values.memories import MemoryRecord, NewMemory, Remembered, SurvivingSource
 
 
 @dataclass

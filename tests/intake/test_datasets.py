@@ -19,7 +19,7 @@ from anaphora.intake.importers.datasets import (
 )
 from anaphora.intake.importers.datasets.common import read_time
 from anaphora.intake.importers.datasets.dialogues import evidence_ids
-from anaphora.values import ImportedConversation, ImportProblem
+from anaphora.values.conversations import ImportedConversation, ImportProblem
 
 FIXTURES = Path(__file__).parent / "fixtures_datasets"
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from anaphora.errors import FilterError, InvalidInput, NotFound
-from anaphora.memory_values import NewMemory, SurvivingSource
 from anaphora.store.sql.engine import Truth, open_truth
 from anaphora.store.sql.scrub import scrub
+from anaphora.values.memories import NewMemory, SurvivingSource
 
 from .memory_desk import Desk
 

@@ -20,7 +20,7 @@ from anaphora.care.packing import MANIFEST, opened
 from anaphora.errors import DamagedBackup, StoreError, UnknownFormat
 from anaphora.intake.importers import read
 from anaphora.intake.importers.bounds import Bounds
-from anaphora.values import ImportedConversation, ImportProblem
+from anaphora.values.conversations import ImportedConversation, ImportProblem
 
 SMALL = Bounds(
     characters=1_000, parts=200, unpacked=1 << 20, messages=50, conversations=20, problems=10

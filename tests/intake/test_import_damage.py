@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from anaphora.errors import InvalidInput, UnknownFormat
 from anaphora.intake.importers import read
-from anaphora.values import ImportedConversation, ImportProblem
+from anaphora.values.conversations import ImportedConversation, ImportProblem
 
 CONVERSATION_FORMATS = ("chatgpt", "claude_ai", "claude_code", "codex", "sharegpt", "neo", "jsonl")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from anaphora.intake.importers import FORMATS, detect, read
-from anaphora.values import ImportedConversation, ImportProblem
+from anaphora.values.conversations import ImportedConversation, ImportProblem
 
 
 def conversations(path: Path) -> list[ImportedConversation]:

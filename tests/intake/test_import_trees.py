@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anaphora.values import ImportedConversation, ImportedTurn
+from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
 
 @st.composite

@@ -16,7 +16,7 @@ from anaphora.errors import InvalidInput, StoreError, UnknownFormat
 from anaphora.intake.conversations import import_conversations
 from anaphora.store.hashing import turn_hash
 from anaphora.store.threads.sidecar import TurnNote
-from anaphora.values import ImportedConversation, ImportedTurn
+from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
 
 def line(*names: str, key: str = "k", title: str = "") -> ImportedConversation:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.context_values import Skipped, SourceRole
 from anaphora.intake.files import Found, Text, language_of, read, role_of, walk
+from anaphora.values.projects import Skipped, SourceRole
 
 
 def make(root: Path, files: Mapping[str, str | bytes]) -> Path:

@@ -10,10 +10,10 @@ import pytest
 from anaphora.intake.projects.mentions import mentioned
 from anaphora.intake.projects.resolving import Layout, Target, resolve
 from anaphora.intake.sections import Import, parse
-from anaphora.memory_values import MemoryRecord, NewMemory
 from anaphora.store.projects.graph_rows import alias_of
 from anaphora.store.projects.notes import NoteRecordKind, payload_of
 from anaphora.store.sql.engine import Truth
+from anaphora.values.memories import MemoryRecord, NewMemory
 
 from .project_desk import FILES, ProjectDesk, git, write
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from anaphora.errors import InvalidInput
-from anaphora.memory_values import NewMemory
+from anaphora.values.memories import NewMemory
 
 from .memory_desk import Desk
 

@@ -14,8 +14,8 @@ from anaphora.embed.base import Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
 from anaphora.errors import EmbeddingError
-from anaphora.memory_values import NewMemory
 from anaphora.store.sql.engine import Truth, open_truth
+from anaphora.values.memories import NewMemory
 
 from ..rank.sameness_pairs import ONE_FACT, TWO_FACTS  # noqa: TID252 - the same pairs decide here
 from .memory_desk import Desk

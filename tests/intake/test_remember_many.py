@@ -13,8 +13,8 @@ import pytest
 from pysqlite3 import dbapi2
 
 from anaphora.intake.remember import BATCH
-from anaphora.memory_values import NewMemory
 from anaphora.store.sql.engine import open_truth
+from anaphora.values.memories import NewMemory
 
 from .memory_desk import Desk
 
@@ -24,7 +24,7 @@ import sys
 from datetime import UTC, datetime
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.intake.remember import Remember
-from anaphora.memory_values import NewMemory
+from anaphora.values.memories import NewMemory
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.store import Records
 from anaphora.store.sql.engine import open_truth

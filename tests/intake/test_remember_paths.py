@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.memory_values import NewMemory
 from anaphora.store.sql.engine import open_truth
+from anaphora.values.memories import NewMemory
 
 from .memory_desk import Desk
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from anaphora.memory_values import MemoryRecord, NewMemory
 from anaphora.store.sql.engine import open_truth
+from anaphora.values.memories import MemoryRecord, NewMemory
 
 from .memory_desk import Desk
 

@@ -14,7 +14,7 @@ from tests.deep.asking import Script
 from tests.surfaces.rest_desk import served
 
 from anaphora import Memory
-from anaphora.memory_values import NewMemory
+from anaphora.values.memories import NewMemory
 
 # Made up, in the forms of ten kinds; written in two pieces so that no scanner takes them for real.
 SECRETS = (

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anaphora.memory_values import HalfLives
 from anaphora.rank.memories import DAY_MICROS, MemoryCandidates, rank_memories, similarity
+from anaphora.values.memories import HalfLives
 
 NOW = 1_777_000_000_000_000
 HALF_LIVES = HalfLives()

@@ -9,14 +9,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from anaphora.context_values import IndexReport, RecallPackage, WarmUp
 from anaphora.embed.base import Embedder
 from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
 from anaphora.index.sections.index import SectionIndex
 from anaphora.index.sections.source import SectionSource
 from anaphora.intake.projects.indexing import IndexProject
 from anaphora.intake.projects.mentions import NoteLinker
-from anaphora.memory_values import MemoryRecord
 from anaphora.recall.context.lane import ContextRecall
 from anaphora.recall.context.warm_up import WarmUpRecall
 from anaphora.store.projects.graph import Graph
@@ -27,6 +25,8 @@ from anaphora.store.records.rows import same_key_of
 from anaphora.store.sealing.columns import CLEAR, Sealer
 from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.sql.engine import Truth, open_truth
+from anaphora.values.memories import MemoryRecord
+from anaphora.values.projects import IndexReport, RecallPackage, WarmUp
 
 
 @dataclass

@@ -8,15 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anaphora.context_values import (
-    LEAST_BUDGET,
-    ContextMemory,
-    Focus,
-    GraphEvidence,
-    HistoryEvidence,
-    RecallPackage,
-    Target,
-)
 from anaphora.errors import InvalidInput
 from anaphora.rank.select import token_cost
 from anaphora.recall.context.excerpt import Excerpts
@@ -26,7 +17,16 @@ from anaphora.recall.context.package import (
     assemble,
     render_package,
 )
-from anaphora.values import Degraded
+from anaphora.values.conversations import Degraded
+from anaphora.values.projects import (
+    LEAST_BUDGET,
+    ContextMemory,
+    Focus,
+    GraphEvidence,
+    HistoryEvidence,
+    RecallPackage,
+    Target,
+)
 
 FOCUS = Focus(("how are sessions sent",), ("session", "sent"))
 AT = datetime(2026, 4, 1, tzinfo=UTC)

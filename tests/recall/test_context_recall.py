@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from tests.conftest import Clock
 from tests.recall.context_desk import ContextDesk, context_desk
 
-from anaphora.context_values import LEAST_BUDGET, RecallPackage
 from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.errors import EmbeddingError, InvalidInput, NotFound
 from anaphora.rank.select import token_cost
 from anaphora.recall.context.package import render_package
+from anaphora.values.projects import LEAST_BUDGET, RecallPackage
 
 FILES = {
     "src/shop/sessions.py": '''"""Sessions of customers."""

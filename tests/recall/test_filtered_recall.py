@@ -14,8 +14,8 @@ from hypothesis import strategies as some
 from tests.surfaces.rest_desk import served
 
 from anaphora import Memory
-from anaphora.memory_values import NewMemory
-from anaphora.values import RecallMode
+from anaphora.values.conversations import RecallMode
+from anaphora.values.memories import NewMemory
 
 FAR = "zebra migration in Kenya"
 WORDS = ("tea", "coffee", "rust", "vienna", "walnut", "zebra", "Kenya", "roof")

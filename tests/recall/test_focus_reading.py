@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anaphora.core.text import STOP_WORDS
 from anaphora.recall.context.focus import (
     LEAD_CHARACTERS,
     MOST_MENTIONS,
@@ -16,7 +17,6 @@ from anaphora.recall.context.focus import (
     strongest,
 )
 from anaphora.recall.context.focus_parts import parts_of
-from anaphora.text import STOP_WORDS
 
 BUG = """\
 `Session.resolve_redirects` loses the method

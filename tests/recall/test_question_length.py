@@ -21,7 +21,7 @@ from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.errors import InvalidInput
 from anaphora.recall.question import MOST_BYTES, read_of, read_of_all
-from anaphora.values import Degraded
+from anaphora.values.conversations import Degraded
 
 LONG = 300_000
 PASTED = "the harbour master wrote on 3 May 2023 that cranes are oiled. " * 5_000

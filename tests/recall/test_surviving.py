@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from anaphora import Memory
 from anaphora.recall.marks import marks_of
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
 
 PASSPORT = "The passport number of Mara is X1234567."
 

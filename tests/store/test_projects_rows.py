@@ -12,7 +12,6 @@ import pytest
 from pysqlite3 import dbapi2
 
 from anaphora.errors import NotFound
-from anaphora.memory_values import NewMemory
 from anaphora.store.projects.graph import Graph
 from anaphora.store.projects.graph_rows import EntityDraft, RelationDraft, entity_key
 from anaphora.store.projects.notes import Notes, diary_of, observation_of, payload_of
@@ -25,6 +24,7 @@ from anaphora.store.records.vectors import RecordVectors, VectorRow
 from anaphora.store.sealing.columns import Clear, Sealed, Sealer
 from anaphora.store.sealing.keys import Keys
 from anaphora.store.sql.engine import Truth
+from anaphora.values.memories import NewMemory
 
 FIXTURES = Path(__file__).parent / "fixtures"
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.memory_values import MemoryRecord, NewMemory
 from anaphora.store.filters import parse
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorRow, text_hash
 from anaphora.store.sql.engine import Truth, open_truth
+from anaphora.values.memories import MemoryRecord, NewMemory
 
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 OpenTruth = Callable[[], Truth]

@@ -24,7 +24,7 @@ from anaphora.store.sealing.home import Home, Sealing, open_home
 from anaphora.store.sql.engine import Truth, open_truth
 from anaphora.store.threads.sidecar import ConversationNote, Sidecar, TurnNote
 from anaphora.store.threads.store import ConversationStore
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
 
 pytest.importorskip("cryptography")
 

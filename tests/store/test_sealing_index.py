@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from pysqlite3 import dbapi2
 
+from anaphora.core.text import query_terms
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
@@ -18,7 +19,6 @@ from anaphora.store.sealing.home import Home, Sealing, open_home, rotate
 from anaphora.store.sql.engine import Truth, open_truth
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.store import ConversationStore
-from anaphora.text import query_terms
 
 pytest.importorskip("cryptography")
 

@@ -16,7 +16,7 @@ from anaphora.store.sealing.keys import Keys
 from anaphora.store.sealing.threads import SealedThreads, ThreadForm
 from anaphora.store.threads.gojson import decode
 from anaphora.store.threads.store import ConversationStore
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
 
 pytest.importorskip("cryptography")
 

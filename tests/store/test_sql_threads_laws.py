@@ -25,7 +25,7 @@ from anaphora.store.threads.gojson import decode
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.store.threads.store import ConversationStore
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
 
 OpenTruth = Callable[[], Truth]
 ids = st.sampled_from(["a", "b", "Ünï cödé"])

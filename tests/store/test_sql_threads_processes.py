@@ -15,7 +15,7 @@ from anaphora.intake.conversations import import_conversations
 from anaphora.store.sql.engine import Truth
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
-from anaphora.values import ImportedConversation, ImportedTurn
+from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
 CHILD = Path(__file__).with_name("sql_thread_child.py")
 OpenTruth = Callable[[], Truth]

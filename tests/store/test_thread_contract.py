@@ -18,7 +18,7 @@ from anaphora.store.threads.gojson import decode
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.store.threads.store import ConversationStore
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
 
 Clock = Callable[[], datetime]
 KINDS = ("files", "sqlite", "postgresql")

@@ -19,7 +19,7 @@ from anaphora.store.threads.gotime import (
     utc_text,
 )
 from anaphora.store.threads.store import ConversationStore
-from anaphora.values import Thread, Turn
+from anaphora.values.conversations import Thread, Turn
 
 T1 = "2026-03-01T09:55:37.5Z"
 TEXTS = st.text(st.characters(exclude_categories=()))

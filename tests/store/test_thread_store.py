@@ -15,7 +15,7 @@ from anaphora.store.sql.engine import open_truth
 from anaphora.store.threads.gojson import decode, encode
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.store import ConversationStore, conversations_dir
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
 
 Clock = Callable[[], datetime]
 

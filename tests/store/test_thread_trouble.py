@@ -19,7 +19,7 @@ import pytest
 from anaphora.errors import CorruptThread, DiskFull, ReadOnly, StoreError
 from anaphora.store.threads.gojson import NotAThread, decode, encode
 from anaphora.store.threads.store import ConversationStore
-from anaphora.values import NewTurn
+from anaphora.values.conversations import NewTurn
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX permissions and limits")
 

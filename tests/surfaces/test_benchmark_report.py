@@ -20,7 +20,7 @@ from anaphora.surfaces.benchmark import (
     to_json,
 )
 from anaphora.surfaces.benchmark.report import ROWS, Outcome, latency, score_rows
-from anaphora.values import ImportProblem
+from anaphora.values.conversations import ImportProblem
 
 
 def outcome(category: str, ranked: list[int], relevant: set[int]) -> Outcome:

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from anaphora import Memory
-from anaphora.marks import visible
+from anaphora.core.display import visible
 from anaphora.surfaces.cli.app import app
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "conversation.json"

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 from tests.surfaces.page_desk import Watched, chromium, serving, watched
 
 from anaphora import Memory
-from anaphora.memory_values import NewMemory
+from anaphora.values.memories import NewMemory
 
 pytestmark = pytest.mark.enable_socket
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from anaphora.config import ClientFolders, client_folders
+from anaphora.core.config import ClientFolders, client_folders
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.setup.changes import BACKUP, plan, plan_undo
 from anaphora.surfaces.setup.clients import CLIENTS, entries

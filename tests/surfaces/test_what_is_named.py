@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import anaphora
 from anaphora import Memory, keys, render_recall
-from anaphora.config import load_settings
+from anaphora.core.config import load_settings
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.intake.importers import FORMATS
 from anaphora.surfaces.cli.app import app

@@ -26,7 +26,16 @@ from mcp_types import CallToolResult
 from tests.mcp_client import connected, text_of
 
 from anaphora import Memory
-from anaphora.context_values import (
+from anaphora.core.display import visible
+from anaphora.deep.models.scripted import ScriptedModel
+from anaphora.recall.context.package import render_package
+from anaphora.recall.context.warm_up import render_warm_up
+from anaphora.surfaces.cli import main
+from anaphora.surfaces.mcp_server.tools import TOOLS
+from anaphora.surfaces.mcp_server.words import deep_text
+from anaphora.values.conversations import Degraded
+from anaphora.values.memories import NewMemory
+from anaphora.values.projects import (
     ContextMemory,
     Focus,
     GraphEvidence,
@@ -35,15 +44,6 @@ from anaphora.context_values import (
     Target,
     WarmUp,
 )
-from anaphora.deep.models.scripted import ScriptedModel
-from anaphora.marks import visible
-from anaphora.memory_values import NewMemory
-from anaphora.recall.context.package import render_package
-from anaphora.recall.context.warm_up import render_warm_up
-from anaphora.surfaces.cli import main
-from anaphora.surfaces.mcp_server.tools import TOOLS
-from anaphora.surfaces.mcp_server.words import deep_text
-from anaphora.values import Degraded
 
 WORD: Final = "PLANTED"
 SEPARATORS: Final = (

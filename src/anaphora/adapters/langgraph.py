@@ -16,10 +16,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, cast
 
 from anaphora.adapters.langgraph_matching import matches, namespace_matches
+from anaphora.api.memory import Memory
 from anaphora.embed.windows import PAGE
 from anaphora.errors import InvalidInput, MissingExtra
-from anaphora.memory import Memory
-from anaphora.memory_values import MemoryHit, MemoryRecord, NewMemory
+from anaphora.values.memories import MemoryHit, MemoryRecord, NewMemory
 
 try:
     from langgraph.store.base import (

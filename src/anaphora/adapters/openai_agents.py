@@ -18,9 +18,9 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+from anaphora.api.memory import Memory
 from anaphora.errors import Closed, InvalidInput, MissingExtra
-from anaphora.memory import Memory
-from anaphora.values import NewTurn, Turn
+from anaphora.values.conversations import NewTurn, Turn
 
 try:
     from agents.memory import SessionABC, SessionSettings

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from anaphora.care.file_systems import file_systems
 from anaphora.care.lanes import counted
-from anaphora.config import Settings
+from anaphora.core.config import Settings
 from anaphora.errors import AnaphoraError, MissingExtra, NoKeyringError
-from anaphora.values import FINISH_VECTORS, Check, Stats
+from anaphora.values.conversations import FINISH_VECTORS, Check, Stats
 
 if TYPE_CHECKING:
     from anaphora.care.namespaces import Lane

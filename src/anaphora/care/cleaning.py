@@ -11,8 +11,8 @@ from dataclasses import replace
 from anaphora.care.merging import Incoming
 from anaphora.intake.checking import without_secrets
 from anaphora.intake.secrets.redacting import redact, redact_value
-from anaphora.memory_values import MemoryRecord, NewMemory
 from anaphora.store.records.rows import RecordEvent
+from anaphora.values.memories import MemoryRecord, NewMemory
 
 
 def cleaned(item: Incoming) -> Incoming:

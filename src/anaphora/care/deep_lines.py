@@ -23,13 +23,13 @@ from anaphora.care.lines import (
     to_line,
 )
 from anaphora.care.namespaces import Lane
-from anaphora.deep_values import Gap, GapStatus, Scope
 from anaphora.store.threads.folder import REDACTED
 from anaphora.store.threads.ids import check_id
+from anaphora.values.deep import Gap, GapStatus, Scope
 
 if TYPE_CHECKING:
     from anaphora.deep.dreaming.gaps import Gaps, KnownGap
-    from anaphora.values import Thread
+    from anaphora.values.conversations import Thread
 
 _MEMORY = "memory:"
 _NO_TURN = -1

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from anaphora.values import Check
+from anaphora.values.conversations import Check
 
 MOUNTS = Path("/proc/self/mounts")
 REMOTE = frozenset(

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from anaphora.errors import AnaphoraError
-from anaphora.values import Check
+from anaphora.values.conversations import Check
 
 if TYPE_CHECKING:
-    from anaphora.config import Settings
+    from anaphora.core.config import Settings
     from anaphora.embed.service import EmbedderService
     from anaphora.index.turns.index import TurnIndex
     from anaphora.store.records.vectors import RecordVectors

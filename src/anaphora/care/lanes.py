@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from anaphora.errors import AnaphoraError
 from anaphora.store.threads.store import ConversationStore
-from anaphora.values import FINISH_VECTORS, Check
+from anaphora.values.conversations import FINISH_VECTORS, Check
 
 if TYPE_CHECKING:
     from anaphora.care.namespaces import Lane

@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, get_args
 
+from anaphora.core.time_arguments import has_utc
 from anaphora.errors import InvalidInput
-from anaphora.memory_values import MemoryRecord, MemoryType
-from anaphora.moments import has_utc
 from anaphora.store.escaping import escape, unescape
 from anaphora.store.nesting import is_too_deep
 from anaphora.store.records.rows import EventKind, RecordEvent, RecordLink
+from anaphora.values.memories import MemoryRecord, MemoryType
 
 # What some reader or other takes for the end of a line, and what UTF-8 has no bytes for.
 _TO_ESCAPE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")

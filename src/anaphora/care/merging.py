@@ -23,9 +23,9 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, Literal
 
-from anaphora.memory_values import MemoryRecord
 from anaphora.store.records.rows import STANDS_ALONE, RecordEvent, same_key_of
 from anaphora.store.records.work import RecordWork
+from anaphora.values.memories import MemoryRecord
 
 Became = Literal["added", "changed", "known", "forgotten"]
 _SAID = ("added", "restated", "linked")

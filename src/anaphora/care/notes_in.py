@@ -16,7 +16,7 @@ from anaphora.care.namespaces import Lane
 from anaphora.store.hashing import turn_hash
 from anaphora.store.threads.ids import check_id
 from anaphora.store.threads.sidecar import ConversationNote, TurnNote
-from anaphora.values import Thread
+from anaphora.values.conversations import Thread
 
 _BATCH = 256
 

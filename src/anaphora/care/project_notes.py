@@ -24,12 +24,12 @@ from anaphora.care.lines import (
 )
 from anaphora.care.merging import Incoming, Merger
 from anaphora.care.namespaces import Lane
-from anaphora.context_values import NOTE_KINDS
-from anaphora.memory_values import MemoryRecord
 from anaphora.store.projects.notes import RECORD_KINDS, NoteRecordKind, NoteRow, payload_of
 from anaphora.store.records.rows import RecordEvent, same_key_of
 from anaphora.store.records.work import RecordWork
 from anaphora.store.sql.in_lists import ids_named
+from anaphora.values.memories import MemoryRecord
+from anaphora.values.projects import NOTE_KINDS
 
 _MOST_IMPORTANT = 5
 _KINDS_OF = "SELECT record_id, kind FROM record WHERE namespace = :namespace AND record_id IN ({})"

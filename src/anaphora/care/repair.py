@@ -23,7 +23,7 @@ from anaphora.store.hashing import turn_hash
 from anaphora.store.threads.folder import ThreadFolder
 from anaphora.store.threads.gojson import NotAThread, decode
 from anaphora.store.threads.locks import ThreadLocks
-from anaphora.values import Check
+from anaphora.values.conversations import Check
 
 if TYPE_CHECKING:
     from anaphora.care.namespaces import Lane, Parts

@@ -23,7 +23,7 @@ from anaphora.store.threads.gojson import Document, NotAThread, encode_turn
 from anaphora.store.threads.ids import MAX_ID_CHARACTERS
 from anaphora.store.threads.locks import ThreadLocks
 from anaphora.store.threads.sql_store import SqlConversationStore
-from anaphora.values import Thread, Turn
+from anaphora.values.conversations import Thread, Turn
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ from anaphora.care.lines import from_line, link_line, memory_line, time_text, to
 from anaphora.care.namespaces import Lane, Parts, snapshot
 from anaphora.care.project_notes import project_note_line
 from anaphora.errors import EncryptionError, InvalidInput, NotFound
-from anaphora.memory_values import MemoryRecord
 from anaphora.store.disk import open_regular
 from anaphora.store.hashing import turn_hash
 from anaphora.store.records.mending import unreadable_records
@@ -29,7 +28,8 @@ from anaphora.store.records.rows import STANDS_ALONE
 from anaphora.store.threads.gojson import NotAThread, decode
 from anaphora.store.threads.ids import check_id
 from anaphora.store.threads.sidecar import TurnNote
-from anaphora.values import ImportedConversation, ImportProblem, Thread
+from anaphora.values.conversations import ImportedConversation, ImportProblem, Thread
+from anaphora.values.memories import MemoryRecord
 
 FORMAT = 1
 Progress = Callable[[str, int, int], None]

@@ -30,7 +30,7 @@ from anaphora.store.records.rows import RecordLink
 from anaphora.store.threads.gotime import read_time
 from anaphora.store.threads.ids import check_id
 from anaphora.store.threads.sql_store import SqlConversationStore
-from anaphora.values import ImportProblem, Thread, Turn
+from anaphora.values.conversations import ImportProblem, Thread, Turn
 
 Progress = Callable[[str, int, int], None]
 _BATCH = 256

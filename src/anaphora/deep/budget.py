@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from anaphora.deep.models.base import Message, ModelRole, Reply, prompt_tokens
-from anaphora.deep_values import Budget, CostSnapshot, TokenCount
 from anaphora.errors import InvalidInput
+from anaphora.values.deep import Budget, CostSnapshot, TokenCount
 
 Role = Literal["code", "sub"]
 
@@ -208,4 +208,4 @@ class Meter:
 def check_budget(budget: object) -> None:
     """Raise `InvalidInput` for what is neither a `Budget` nor None. A `Budget` is always one."""
     if budget is not None and not isinstance(budget, Budget):
-        raise InvalidInput("budget", budget, "expected a Budget of anaphora.deep_values")
+        raise InvalidInput("budget", budget, "expected a Budget of anaphora.values.deep")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from anaphora.deep.sandbox import sandbox_checks
 from anaphora.errors import AnaphoraError, MissingExtra
-from anaphora.values import Check
+from anaphora.values.conversations import Check
 
 if TYPE_CHECKING:
     from anaphora.deep.tools import DeepTools

@@ -17,8 +17,8 @@ from anaphora.deep.evidence.scoped import ScopedEvidence, Session
 from anaphora.deep.prompts import NOT_FOUND
 from anaphora.deep.sandbox.base import HostFunction, HostRefusal, JsonValue
 from anaphora.deep.subcalls import SubCalls
-from anaphora.deep_values import DeepSource
 from anaphora.errors import InvalidInput, NotFound
+from anaphora.values.deep import DeepSource
 
 SEARCH_LIMIT: Final = 100
 QUERY_CHARS: Final = 2_000

@@ -24,9 +24,9 @@ from anaphora.deep.reading import says_nothing
 from anaphora.deep.sandbox.base import Engine, Limits, Run, Session
 from anaphora.deep.subcalls import SubCalls
 from anaphora.deep.threads import lasting_thread
-from anaphora.deep_values import Budget, CostSnapshot, DeepSource, DeepStep, Scope
 from anaphora.errors import AnaphoraError, InvalidInput, ModelError, ModelTimeout
-from anaphora.values import Degraded
+from anaphora.values.conversations import Degraded
+from anaphora.values.deep import Budget, CostSnapshot, DeepSource, DeepStep, Scope
 
 OnStep = Callable[[DeepStep], None]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta
 
+from anaphora.core.time_arguments import has_utc
 from anaphora.errors import InvalidInput
-from anaphora.moments import has_utc
 from anaphora.recall.times.reading import read_times
 
 _YEARS = "expected a time between the years 1 and 9999"

@@ -22,9 +22,9 @@ from anaphora.deep.kept.answers import AnswerCache
 from anaphora.deep.kept.traces import Traces
 from anaphora.deep.recall import DeepRecall
 from anaphora.deep.tools import DeepTools, Models
-from anaphora.deep_values import Budget, DreamReport, Extracted
 from anaphora.intake.projects.relinking import Relink
-from anaphora.values import Degraded
+from anaphora.values.conversations import Degraded
+from anaphora.values.deep import Budget, DreamReport, Extracted
 
 if TYPE_CHECKING:
     from anaphora.index.memories.index import MemoryIndex

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from anaphora.core.display import headed, one_line, quoted, visible
 from anaphora.deep.moments import shown
-from anaphora.deep_values import DeepSource, DeepStep
-from anaphora.marks import headed, one_line, quoted, visible
+from anaphora.values.deep import DeepSource, DeepStep
 
 NOT_FOUND: Final = "NOT_FOUND"
 """What a model submits when the history does not hold the answer."""

@@ -24,9 +24,9 @@ from anaphora.deep.kept.traces import Traces
 from anaphora.deep.reading import question_form, says_nothing
 from anaphora.deep.shortcut import best_evidence, shortcut, shown
 from anaphora.deep.tools import Models
-from anaphora.deep_values import Budget, DeepAnswer, DeepSource, DeepStep, Scope
 from anaphora.errors import InvalidInput
-from anaphora.values import Degraded
+from anaphora.values.conversations import Degraded
+from anaphora.values.deep import Budget, DeepAnswer, DeepSource, DeepStep, Scope
 
 if TYPE_CHECKING:
     from anaphora.deep.loop import LoopResult, OnStep

@@ -12,12 +12,12 @@ from typing import Final
 
 from anaphora.deep.evidence.scoped import MEMORY, ScopedEvidence
 from anaphora.deep.reading import asks_about_the_whole
-from anaphora.deep_values import DeepSource
 from anaphora.errors import NotFound
 from anaphora.rank.confidence import (
     REACH,
 )
 from anaphora.rank.select import token_cost
+from anaphora.values.deep import DeepSource
 
 SURE: Final = 0.8
 NEEDED: Final = 3

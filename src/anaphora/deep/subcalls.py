@@ -15,8 +15,8 @@ from anaphora.deep.models.base import Message, ModelRole
 from anaphora.deep.prompts import sub_prompt
 from anaphora.deep.sandbox.base import HostRefusal
 from anaphora.deep.threads import call_each
-from anaphora.deep_values import SubCall
 from anaphora.errors import ModelError
+from anaphora.values.deep import SubCall
 
 MAX_OUTPUT: Final = 2_000
 AT_ONCE: Final = 4

@@ -10,7 +10,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from anaphora.config import Settings
+from anaphora.core.config import Settings
 from anaphora.deep.models.base import ModelRole
 from anaphora.errors import InvalidInput
 

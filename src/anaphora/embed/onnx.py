@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from anaphora.config import silence_libraries
+from anaphora.core.config import silence_libraries
 
 
 def onnx_runtime() -> Any:

@@ -17,8 +17,8 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
+from anaphora.core.text import analyse
 from anaphora.index.turns.words import WORD_INDEX_ERRORS, signature
-from anaphora.text import analyse
 
 _DIGITS: Final = 16
 

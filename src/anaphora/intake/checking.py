@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any, Final, get_args
 
-from anaphora.arguments import MOST
+from anaphora.core.arguments import MOST
+from anaphora.core.time_arguments import checked_moment
 from anaphora.errors import InvalidInput
 from anaphora.intake.secrets.redacting import redact, redact_value
-from anaphora.memory_values import MemoryType, NewMemory
-from anaphora.moments import checked_moment
+from anaphora.values.memories import MemoryType, NewMemory
 
 MAX_PATH: Final = 1_024
 """Characters in a path."""

@@ -26,12 +26,7 @@ from anaphora.store.threads.conversations import Conversations
 from anaphora.store.threads.locks import ThreadLocks, lock_key
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
-from anaphora.values import (
-    ImportedConversation,
-    ImportProblem,
-    ImportReport,
-    NewTurn,
-)
+from anaphora.values.conversations import ImportedConversation, ImportProblem, ImportReport, NewTurn
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 # Of all files together: a folder may have any number of them.

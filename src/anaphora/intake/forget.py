@@ -13,9 +13,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from anaphora.errors import InvalidInput
-from anaphora.memory_values import Forgotten, MemoryRecord, SurvivingSource
 from anaphora.store.filters import Filter, parse
 from anaphora.store.records.rows import as_mapping
+from anaphora.values.memories import Forgotten, MemoryRecord, SurvivingSource
 
 if TYPE_CHECKING:
     from anaphora.store.records.forgetting import Gone

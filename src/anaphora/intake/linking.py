@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from anaphora.memory_values import MemoryRecord
 from anaphora.rank.sameness.judging import same_fact
 from anaphora.store.records.rows import STANDS_ALONE, RecordEvent, RecordLink
 from anaphora.store.records.vectors import RecordVectors, vector_rows
+from anaphora.values.memories import MemoryRecord
 
 if TYPE_CHECKING:
     from anaphora.embed.base import Vectors

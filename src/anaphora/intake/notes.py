@@ -12,10 +12,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from anaphora.context_values import NOTE_KINDS, DiaryEntry, NoteKind, Observation
 from anaphora.errors import EmbeddingError, InvalidInput, NotFound
 from anaphora.intake.checking import checked, without_secrets
-from anaphora.memory_values import NewMemory
 from anaphora.store.projects.notes import (
     NoteRecordKind,
     NoteRow,
@@ -23,6 +21,8 @@ from anaphora.store.projects.notes import (
     observation_of,
     payload_of,
 )
+from anaphora.values.memories import NewMemory
+from anaphora.values.projects import NOTE_KINDS, DiaryEntry, NoteKind, Observation
 
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from anaphora.errors import AnaphoraError, EmbeddingError, InvalidInput, NotFound
 from anaphora.intake.checking import Given, as_new, checked, checked_changes, without_secrets
 from anaphora.intake.linking import Linker, Neighbours, Vectored
-from anaphora.memory_values import MemoryRecord, NewMemory, Remembered
+from anaphora.values.memories import MemoryRecord, NewMemory, Remembered
 
 if TYPE_CHECKING:
     from anaphora.embed.base import Vectors

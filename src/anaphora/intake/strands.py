@@ -16,7 +16,7 @@ from anaphora.store.hashing import turn_hash
 from anaphora.store.threads.folder import REDACTED
 from anaphora.store.threads.ids import MAX_ID_CHARACTERS
 from anaphora.store.threads.sidecar import ConversationNote, TurnNote
-from anaphora.values import ImportedConversation, ImportedTurn, Thread
+from anaphora.values.conversations import ImportedConversation, ImportedTurn, Thread
 
 Place = tuple[str, int]
 """A thread and an index in it."""

@@ -20,7 +20,7 @@ from typing import Final
 
 from anaphora.errors import InvalidInput, StoreError, UnknownFormat
 from anaphora.store.disk import make_directory
-from anaphora.values import ImportProblem, ImportReport
+from anaphora.values.conversations import ImportProblem, ImportReport
 
 IDLE: Final = timedelta(minutes=30)
 """A transcript that was left alone this long is taken for a session that has ended."""

@@ -34,7 +34,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.memory_values import HalfLives
+from anaphora.values.memories import HalfLives
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

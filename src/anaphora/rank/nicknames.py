@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
+from anaphora.core.text import STOP_WORDS, fold
 from anaphora.rank.question import ALSO_WORDS
-from anaphora.text import STOP_WORDS, fold
 
 TEXTS = 16
 """Texts that are read for a name: among the shortest with it are the greetings."""

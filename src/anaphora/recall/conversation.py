@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.core.text import analyse, query_terms
+from anaphora.core.time_arguments import EARLIEST, from_epoch
 from anaphora.errors import EmbeddingError, InvalidInput
-from anaphora.moments import EARLIEST, from_epoch
 from anaphora.rank.question import QuestionReading, read_question, speakers_present
 from anaphora.rank.select import fill, token_cost
 from anaphora.rank.table import ROLE_ASSISTANT, ROLE_USER, TurnTable
@@ -34,8 +35,7 @@ from anaphora.recall.question import read_of
 from anaphora.recall.repeated import Repeated
 from anaphora.recall.times.reading import read_times
 from anaphora.store.threads.ids import check_id
-from anaphora.text import analyse, query_terms
-from anaphora.values import Degraded, Recall, RecallMode, TurnHit
+from anaphora.values.conversations import Degraded, Recall, RecallMode, TurnHit
 
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService

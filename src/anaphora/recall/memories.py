@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, get_args
 
+from anaphora.core.text import query_terms
+from anaphora.core.time_arguments import checked_moment
 from anaphora.errors import EmbeddingError, InvalidInput
-from anaphora.memory_values import HalfLives, MemoryHit, MemoryRecord, Rejected
-from anaphora.moments import checked_moment
 from anaphora.rank.memories import MemoryScores, rank_memories
 from anaphora.recall.question import read_of
 from anaphora.store.filters import Filter, parse
 from anaphora.store.records.rows import to_micros
-from anaphora.text import query_terms
-from anaphora.values import FINISH_VECTORS, Degraded, Recall, RecallMode
+from anaphora.values.conversations import FINISH_VECTORS, Degraded, Recall, RecallMode
+from anaphora.values.memories import HalfLives, MemoryHit, MemoryRecord, Rejected
 
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService

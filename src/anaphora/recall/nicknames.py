@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.core.text import query_terms
 from anaphora.rank.nicknames import TEXTS, bearer, misspelt, shortened, unknown_names
 from anaphora.rank.table import TurnTable
 from anaphora.recall.repeated import Repeated
-from anaphora.text import query_terms
 
 if TYPE_CHECKING:
     from anaphora.index.turns.index import TurnIndex

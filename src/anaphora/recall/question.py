@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from anaphora.values import Degraded
+from anaphora.values.conversations import Degraded
 
 MOST_BYTES: Final = 4_096
 """Bytes of UTF-8 that are read of a question: some four windows of the bundled model, at most 16.

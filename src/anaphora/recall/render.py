@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from anaphora.marks import one_line, visible
-from anaphora.values import TurnHit
+from anaphora.core.display import one_line, visible
+from anaphora.values.conversations import TurnHit
 
 # The wording is the recall lane's contract with the model: what is live wins over what is old.
 HEADER: Final = (

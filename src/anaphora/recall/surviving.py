@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from anaphora.core.text import analyse, query_terms
 from anaphora.index.sections.state import SectionsWanted
-from anaphora.memory_values import SurvivingSource
 from anaphora.recall.marks import Mark, marks_of
-from anaphora.text import analyse, query_terms
+from anaphora.values.memories import SurvivingSource
 
 if TYPE_CHECKING:
     from anaphora.index.memories.index import MemoryIndex

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.arguments import checks_arguments
+from anaphora.core.arguments import checks_arguments
+from anaphora.core.time_arguments import checked_moment
 from anaphora.errors import InvalidInput, NotFound, StoreError, Unreadable
-from anaphora.moments import checked_moment
 from anaphora.store.readable import DAMAGE, parsed, readable
 from anaphora.store.records.rows import from_micros, to_micros
 from anaphora.store.sealing.columns import CLEAR, Sealer

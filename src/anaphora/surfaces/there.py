@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from anaphora.errors import NotFound
 
 if TYPE_CHECKING:
-    from anaphora.memory import Memory
-    from anaphora.values import Recall, TurnHit
+    from anaphora.api.memory import Memory
+    from anaphora.values.conversations import Recall, TurnHit
 
 
 def recalled_turns(

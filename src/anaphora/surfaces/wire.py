@@ -12,8 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from anaphora.marks import visible_json
-from anaphora.values import Recall, Turn
+from anaphora.core.display import visible_json
+from anaphora.values.conversations import Recall, Turn
 
 # The exact time stands for the rounded one, so that nothing is lost on the way out.
 _EXACT_TIMES = {"ts": "ts_text", "updated": "updated_text"}

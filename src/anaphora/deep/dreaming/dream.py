@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from anaphora.core.text import STOP_WORDS, query_terms
 from anaphora.deep.budget import Meter, OverBudget
 from anaphora.deep.dreaming.extract_prompt import reworded, rewording_prompt
 from anaphora.deep.dreaming.gaps import Gaps, KnownGap
@@ -27,7 +28,9 @@ from anaphora.deep.reading import asks_about_the_whole
 from anaphora.deep.recall import DeepRecall
 from anaphora.deep.shortcut import SURE
 from anaphora.deep.tools import Models
-from anaphora.deep_values import (
+from anaphora.errors import InvalidInput, ModelError
+from anaphora.values.conversations import Degraded
+from anaphora.values.deep import (
     Budget,
     CostSnapshot,
     DeepAnswer,
@@ -38,10 +41,7 @@ from anaphora.deep_values import (
     Link,
     TokenCount,
 )
-from anaphora.errors import InvalidInput, ModelError
-from anaphora.memory_values import NewMemory
-from anaphora.text import STOP_WORDS, query_terms
-from anaphora.values import Degraded
+from anaphora.values.memories import NewMemory
 
 if TYPE_CHECKING:
     from anaphora.intake.projects.relinking import Relink

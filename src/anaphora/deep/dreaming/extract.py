@@ -19,18 +19,18 @@ from anaphora.deep.dreaming.extract_prompt import Fact, fact_prompt, read_facts
 from anaphora.deep.evidence.origins import EXTRACTED, bind
 from anaphora.deep.evidence.scoped import turn_id
 from anaphora.deep.models.base import Message, ModelRole, Reply
-from anaphora.deep_values import Budget, DeepSource, Extracted
 from anaphora.errors import NotFound
-from anaphora.memory_values import MemoryType, NewMemory
 from anaphora.rank.select import token_cost
 from anaphora.store.records.rows import to_micros
 from anaphora.store.threads.ids import check_id
+from anaphora.values.deep import Budget, DeepSource, Extracted
+from anaphora.values.memories import MemoryType, NewMemory
 
 if TYPE_CHECKING:
     from anaphora.intake.remember import Remember
     from anaphora.store.deep_rows import DeepRows
     from anaphora.store.threads.conversations import Conversations
-    from anaphora.values import Turn
+    from anaphora.values.conversations import Turn
 
 MOST: Final = 20
 BUDGET: Final = Budget(iterations=1, sub_calls=12, tokens=120_000, seconds=300.0, dollars=0.25)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
-from anaphora.marks import headed, one_line, quoted
-from anaphora.values import Turn
+from anaphora.core.display import headed, one_line, quoted
+from anaphora.values.conversations import Turn
 
 _SYSTEM: Final = """\
 You take lasting facts out of a conversation, for a memory that will be asked months from now.

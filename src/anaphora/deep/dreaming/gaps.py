@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from anaphora.deep.evidence.snapshot import Snapshot
 from anaphora.deep.kept.saved import as_json, from_json
 from anaphora.deep.reading import folded, question_form
-from anaphora.deep_values import Gap, GapStatus, Scope
 from anaphora.errors import Unreadable
 from anaphora.store.deep_rows import DeepRows, DeepWork, Row
 from anaphora.store.readable import DAMAGE, readable
 from anaphora.store.records.rows import from_micros, to_micros
+from anaphora.values.deep import Gap, GapStatus, Scope
 
 if TYPE_CHECKING:
     from anaphora.deep.kept.answers import Asked

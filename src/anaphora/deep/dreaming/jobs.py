@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from anaphora.errors import ModelError, NotFound
 from anaphora.store.records.rows import to_micros
-from anaphora.values import Degraded
+from anaphora.values.conversations import Degraded
 
 if TYPE_CHECKING:
-    from anaphora.deep_values import Extracted
     from anaphora.store.deep_rows import DeepRows, Row
+    from anaphora.values.deep import Extracted
 
 TRIES: Final = 3
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from anaphora.deep.evidence.scoped import MEMORY
-from anaphora.deep_values import DeepSource
+from anaphora.values.deep import DeepSource
 
 if TYPE_CHECKING:
     from anaphora.store.deep_rows import DeepWork, Row

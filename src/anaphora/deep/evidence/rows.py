@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.core.display import one_line, visible
+from anaphora.core.text import fold
+from anaphora.core.time_arguments import from_epoch
 from anaphora.deep.moments import shown
-from anaphora.deep_values import DeepSource
-from anaphora.marks import one_line, visible
-from anaphora.moments import from_epoch
-from anaphora.text import fold
+from anaphora.values.deep import DeepSource
 
 if TYPE_CHECKING:
     from anaphora.index.turns.view import TurnView
-    from anaphora.values import TurnHit
+    from anaphora.values.conversations import TurnHit
 
 MEMORY: Final = "memory:"
 RECENT_SESSIONS: Final = 10

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.core.text import fold
 from anaphora.deep.evidence.rows import (
     HISTORY_TURN_CHARS,
     MEMORY,
@@ -39,12 +40,11 @@ from anaphora.deep.evidence.weighed import (
     weighed_turns,
 )
 from anaphora.deep.moments import moment
-from anaphora.deep_values import DeepSource, Scope
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.rank.table import ROLE_ASSISTANT, ROLE_USER
 from anaphora.store.threads.ids import check_id
-from anaphora.text import fold
-from anaphora.values import Degraded
+from anaphora.values.conversations import Degraded
+from anaphora.values.deep import DeepSource, Scope
 
 if TYPE_CHECKING:
     from anaphora.index.turns.index import TurnIndex
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from anaphora.recall.memories import MemoryRecall
     from anaphora.store.records.store import Records
     from anaphora.store.threads.conversations import Conversations
-    from anaphora.values import TurnHit
+    from anaphora.values.conversations import TurnHit
 
 __all__ = [
     "MEMORY",

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from anaphora.core.text import STOP_WORDS, query_terms
 from anaphora.deep.evidence.scoped import ScopedEvidence
-from anaphora.deep_values import DeepSource
-from anaphora.text import STOP_WORDS, query_terms
+from anaphora.values.deep import DeepSource
 
 QUERIES: Final = 4
 HITS: Final = 8

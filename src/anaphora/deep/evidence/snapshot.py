@@ -15,7 +15,7 @@ import numpy as np
 
 from anaphora.deep.evidence.scoped import MEMORY, NamespaceEvidence, ScopedEvidence
 from anaphora.deep.reading import question_form
-from anaphora.deep_values import DeepSource
+from anaphora.values.deep import DeepSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from anaphora.deep.evidence.scoped import HISTORY_CHARS, MEMORY, NamespaceEvidence, ScopedEvidence
-from anaphora.deep_values import DeepSource, Scope
+from anaphora.values.deep import DeepSource, Scope
 
 _LINE = re.compile(r"^(.+)#(\d{1,9}) \[", re.MULTILINE)
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from anaphora.core.text import STOP_WORDS, analyse, query_terms
 from anaphora.deep.evidence.rows import memory_id, of_hit
-from anaphora.deep_values import DeepSource
 from anaphora.rank.confidence import (
     COMPARED,
     Placed,
@@ -20,11 +20,11 @@ from anaphora.rank.confidence import (
     memory_confidence,
     turn_confidence,
 )
-from anaphora.text import STOP_WORDS, analyse, query_terms
+from anaphora.values.deep import DeepSource
 
 if TYPE_CHECKING:
-    from anaphora.memory_values import MemoryHit
-    from anaphora.values import TurnHit
+    from anaphora.values.conversations import TurnHit
+    from anaphora.values.memories import MemoryHit
 
 TURNS: Final = COMPARED
 """So many turns are looked at, however few are wanted: each is weighed against the others."""

@@ -15,8 +15,8 @@ from anaphora.deep.evidence.scoped import MEMORY
 from anaphora.deep.evidence.watched import Seen
 from anaphora.deep.kept.traces import Traces
 from anaphora.deep.reading import folded, question_form
-from anaphora.memory_values import SurvivingSource
 from anaphora.store.readable import DAMAGE, parsed
+from anaphora.values.memories import SurvivingSource
 
 if TYPE_CHECKING:
     from anaphora.recall.marks import Mark
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from anaphora.store.records.store import Records
     from anaphora.store.records.work import RecordWork
     from anaphora.store.threads.conversations import Conversations
-    from anaphora.values import Turn
+    from anaphora.values.conversations import Turn
 
 # What `redact` writes in place of words; a turn that holds it may have held more.
 _REDACTED = "[redacted]"

@@ -12,15 +12,8 @@ from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from anaphora.deep_values import (
-    CostSnapshot,
-    DeepAnswer,
-    DeepSource,
-    DeepStep,
-    SubCall,
-    TokenCount,
-)
-from anaphora.values import Degraded
+from anaphora.values.conversations import Degraded
+from anaphora.values.deep import CostSnapshot, DeepAnswer, DeepSource, DeepStep, SubCall, TokenCount
 
 ValueT = TypeVar("ValueT")
 

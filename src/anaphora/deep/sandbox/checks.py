@@ -11,7 +11,7 @@ import sys
 from anaphora.deep.sandbox.base import Wall
 from anaphora.deep.sandbox.monty import MontyEngine
 from anaphora.errors import MissingExtra, SandboxError
-from anaphora.values import Check
+from anaphora.values.conversations import Check
 
 
 def sandbox_checks() -> tuple[Check, ...]:

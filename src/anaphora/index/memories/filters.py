@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.memories.rows import MemoryRows
-from anaphora.memory_values import MemoryRecord
 from anaphora.store.filters import Filter
 from anaphora.store.readable import DAMAGE, parsed
 from anaphora.store.records.rows import as_mapping, from_micros
 from anaphora.store.records.store import Records
+from anaphora.values.memories import MemoryRecord
 
 _KEPT: Final = 32
 _PAYLOAD: Final = "payload"

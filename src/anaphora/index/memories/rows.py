@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.errors import Unreadable
-from anaphora.memory_values import MemoryRecord
 from anaphora.store.readable import DAMAGE, readable
 from anaphora.store.records.rows import MEMORY, to_micros
 from anaphora.store.records.store import Records
+from anaphora.values.memories import MemoryRecord
 
 TYPES: Final = ("episodic", "semantic", "procedural")
 NEVER: Final = 2**62

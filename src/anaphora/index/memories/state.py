@@ -23,7 +23,7 @@ from anaphora.index.memories.words import MemoryWords
 from anaphora.rank.memories import MemoryCandidates
 from anaphora.store.filters import Filter
 from anaphora.store.records.store import Records
-from anaphora.values import Degraded
+from anaphora.values.conversations import Degraded
 
 Rows = NDArray[np.int64]
 Shares = NDArray[np.float64]

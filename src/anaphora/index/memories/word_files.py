@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from anaphora.core.text import ANALYSER
 from anaphora.index.generations import WordBulk, WordFiles, digest_of, length_of, tokens_of
 from anaphora.index.turns.words import WordsMeta, extend_main, signature
-from anaphora.text import ANALYSER
 
 
 class CutShort(Exception):

@@ -13,7 +13,7 @@ from typing import Final
 from anaphora.index.sections.rows import SectionRows
 from anaphora.index.sections.source import SectionSource
 from anaphora.index.sections.words import SectionDocument, document_of
-from anaphora.memory_values import MemoryRecord
+from anaphora.values.memories import MemoryRecord
 
 NOTE_TOMBSTONES: Final = ("memory", "observation", "diary")
 """What a deleted note may have left its tombstone as; another memory's id is no row here."""

@@ -13,11 +13,11 @@ from typing import Any, Final, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.context_values import SourceRole
 from anaphora.index.sections.source import FileRow, ShortSection
-from anaphora.memory_values import MemoryRecord
 from anaphora.rank.context.table import DocumentKind, SectionTable, TableRow, build_table
 from anaphora.rank.select import token_cost
+from anaphora.values.memories import MemoryRecord
+from anaphora.values.projects import SourceRole
 
 CURRENT: Final = 1
 PAST: Final = 0

@@ -17,7 +17,7 @@ from anaphora.index.sections.rows import CURRENT, PAST, SectionRows
 from anaphora.index.sections.vectors import SectionVectors
 from anaphora.index.sections.words import FieldScores, SectionWords
 from anaphora.rank.context.table import SectionTable
-from anaphora.values import Degraded
+from anaphora.values.conversations import Degraded
 
 Rows = NDArray[np.int64]
 

@@ -31,7 +31,7 @@ from anaphora.store.disk import identity_of, translate
 from anaphora.store.hashing import turn_hash
 from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.threads.gojson import NotAThread, parse
-from anaphora.values import Degraded, Turn
+from anaphora.values.conversations import Degraded, Turn
 
 if TYPE_CHECKING:
     from anaphora.store.threads.sidecar import Sidecar

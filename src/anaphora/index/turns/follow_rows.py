@@ -21,7 +21,7 @@ from anaphora.index.turns.records import (
     record_of,
 )
 from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
-from anaphora.values import Degraded, Turn
+from anaphora.values.conversations import Degraded, Turn
 
 if TYPE_CHECKING:
     from anaphora.store.threads.sidecar import Sidecar

@@ -30,7 +30,7 @@ from anaphora.index.turns.view import TurnView
 from anaphora.rank.table import TurnTable
 from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.threads.sql_store import SqlConversationStore
-from anaphora.values import FINISH_VECTORS, Degraded
+from anaphora.values.conversations import FINISH_VECTORS, Degraded
 
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
+from anaphora.core.text import analyse
 from anaphora.rank.features import turn_flags
 from anaphora.rank.table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER
 from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
-from anaphora.text import analyse
-from anaphora.values import Degraded, Turn
+from anaphora.values.conversations import Degraded, Turn
 
 Identity: TypeAlias = tuple[int, int, int, int]
 """What tells a content apart: a file's inode, size, mtime and ctime in nanoseconds, or a stamp."""

@@ -13,8 +13,8 @@ import re
 import stat
 from typing import Final
 
-from anaphora.context_values import Skipped
 from anaphora.intake.files.values import MAX_BYTES, Found, Text
+from anaphora.values.projects import Skipped
 
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from anaphora.context_values import SourceRole
 from anaphora.intake.files.values import words
+from anaphora.values.projects import SourceRole
 
 _BY_ENDING: Final[Mapping[str, str]] = {
     ending: language

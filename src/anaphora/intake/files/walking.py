@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from anaphora.context_values import Skipped
 from anaphora.intake.files.secret_files import is_secret_file, without_secret_names
 from anaphora.intake.files.values import MAX_BYTES, Found, words
+from anaphora.values.projects import Skipped
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

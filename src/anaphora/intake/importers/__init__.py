@@ -26,7 +26,7 @@ from anaphora.intake.importers.base import Format, Imported, ImportFile, Sample
 from anaphora.intake.importers.bounds import BOUNDS, Bounds, Problems
 from anaphora.intake.importers.finding import UNREADABLE, find, is_zip, why
 from anaphora.intake.importers.json_records import sample
-from anaphora.values import ImportProblem
+from anaphora.values.conversations import ImportProblem
 
 __all__ = ["FORMATS", "RECOGNISED", "UNKNOWN", "Part", "detect", "parts", "read"]
 

@@ -17,7 +17,7 @@ from typing import BinaryIO, Literal, TypeAlias, cast
 
 from anaphora.intake.importers.bounds import BOUNDS, Bounds, shortened
 from anaphora.store.disk import open_regular, refuse_irregular
-from anaphora.values import ImportedConversation, ImportProblem
+from anaphora.values.conversations import ImportedConversation, ImportProblem
 
 Imported: TypeAlias = ImportedConversation | ImportProblem
 Shape = Literal["elements", "lines"]

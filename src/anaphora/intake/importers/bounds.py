@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from anaphora.values import ImportProblem
+from anaphora.values.conversations import ImportProblem
 
 _MOST_WORDS: Final = 300
 

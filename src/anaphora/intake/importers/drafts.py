@@ -16,7 +16,7 @@ from typing import Final
 
 from anaphora.intake.importers.base import Imported, ImportFile, Malformed
 from anaphora.intake.importers.bounds import Problems
-from anaphora.values import ImportedConversation, ImportedTurn
+from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
 # What is left out, by kind; the words are what people read in the report.
 ATTACHMENT = "attachment"

@@ -19,7 +19,7 @@ from pathlib import Path
 from anaphora.intake.importers.base import ImportFile
 from anaphora.intake.importers.bounds import BOUNDS, Bounds
 from anaphora.store.disk import open_regular
-from anaphora.values import ImportProblem
+from anaphora.values.conversations import ImportProblem
 
 # What reading a file or a member of a damaged zip file raises, or one that asks for too much.
 UNREADABLE = (

@@ -24,7 +24,7 @@ from anaphora.intake.importers.json_text import (
     too_long,
     too_many,
 )
-from anaphora.values import ImportProblem
+from anaphora.values.conversations import ImportProblem
 
 _SAMPLE_LINES = 50
 _SAMPLE_ELEMENTS = 3

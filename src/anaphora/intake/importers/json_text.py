@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from anaphora.intake.importers.base import ImportFile
 from anaphora.intake.importers.bounds import Bounds
 from anaphora.store.nesting import is_too_deep
-from anaphora.values import ImportProblem
+from anaphora.values.conversations import ImportProblem
 
 CHUNK = 1 << 16
 _DEEP = "nested too deeply"

@@ -22,7 +22,7 @@ from anaphora.intake.importers.drafts import (
 )
 from anaphora.intake.importers.json_records import Record, records
 from anaphora.intake.importers.naming import ChatKeys
-from anaphora.values import ImportedTurn
+from anaphora.values.conversations import ImportedTurn
 
 _SOURCE = "jsonl"
 _WHO = ("role", "speaker", "from", "sender", "author")

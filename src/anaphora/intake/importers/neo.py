@@ -15,7 +15,7 @@ from anaphora.intake.importers.base import Format, Imported, ImportFile, Malform
 from anaphora.intake.importers.drafts import Draft, text_at
 from anaphora.intake.importers.json_records import Record, records
 from anaphora.store.threads.ids import check_id
-from anaphora.values import ImportedTurn
+from anaphora.values.conversations import ImportedTurn
 
 _SOURCE = "neo"
 

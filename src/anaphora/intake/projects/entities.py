@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from anaphora.context_values import EntityType, SourceRole
 from anaphora.intake.projects.resolving import Layout, Target, resolve
 from anaphora.intake.sections.base import Import, Parsed
 from anaphora.rank.context.modules import documents
@@ -25,6 +24,7 @@ from anaphora.store.projects.graph_rows import (
     entity_key,
 )
 from anaphora.store.projects.rows import FileRow
+from anaphora.values.projects import EntityType, SourceRole
 
 _TITLE_ROLES: Final = frozenset({"docs", "plan"})
 _TOO_COMMON: Final = frozenset({"__init__", "index", "mod", "main", "lib", "readme", "setup"})

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from anaphora.context_values import Skipped
 from anaphora.intake.files import Found, language_of, read, role_of
 from anaphora.intake.projects.entities import facts_of
 from anaphora.intake.secrets.redacting import redact
 from anaphora.intake.sections import Section, parse
 from anaphora.store.projects.rows import FileRow, SectionRow
 from anaphora.store.records.vectors import text_hash
+from anaphora.values.projects import Skipped
 
 if TYPE_CHECKING:
     from pathlib import Path

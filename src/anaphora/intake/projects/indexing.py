@@ -16,7 +16,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from anaphora.context_values import IndexReport
 from anaphora.errors import EmbeddingError, InvalidInput, NotFound
 from anaphora.intake.projects.cleaning import clean
 from anaphora.intake.projects.entities import Past
@@ -35,7 +34,8 @@ from anaphora.intake.projects.graphing import Graphing
 from anaphora.intake.projects.mentions import NoteLinker
 from anaphora.intake.projects.passing import Pass, Progress, Tools
 from anaphora.store.projects.rows import FileRow, HistoryRow, ProjectRow, SectionVector
-from anaphora.values import Degraded
+from anaphora.values.conversations import Degraded
+from anaphora.values.projects import IndexReport
 
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from anaphora.context_values import EntityType, Predicate
 from anaphora.store.projects.graph_rows import NoteLink
 from anaphora.store.projects.notes import NoteRow
+from anaphora.values.projects import EntityType, Predicate
 
 if TYPE_CHECKING:
     from anaphora.store.projects.graph import EntityRow, Graph

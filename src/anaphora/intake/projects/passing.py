@@ -14,13 +14,13 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from anaphora.context_values import Skipped
 from anaphora.errors import InvalidInput
 from anaphora.intake.files import Found, walk
 from anaphora.intake.projects.entities import Past
 from anaphora.intake.projects.files import Looked, in_state, looked_at, stat_of, unchanged
 from anaphora.intake.projects.folders import is_under
 from anaphora.store.projects.rows import FileRow, ProjectRow
+from anaphora.values.projects import Skipped
 
 if TYPE_CHECKING:
     from anaphora.store.projects.store import Projects

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from anaphora.context_values import Quality
 from anaphora.rank.context.files import TargetScores
+from anaphora.values.projects import Quality
 
 STRONG: Final = 6.5
 PARTIAL: Final = 2.4

@@ -19,9 +19,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.context_values import Intent
 from anaphora.rank.context.table import ROLES, SectionTable
 from anaphora.rank.context.weights import DEFAULT_WEIGHTS, Weights
+from anaphora.values.projects import Intent
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

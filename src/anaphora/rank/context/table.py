@@ -14,7 +14,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.context_values import SourceRole
+from anaphora.values.projects import SourceRole
 
 DocumentKind = Literal["section", "module", "observation", "diary"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from anaphora.context_values import Intent, SourceRole
+from anaphora.values.projects import Intent, SourceRole
 
 RoleFit = Mapping[SourceRole, Mapping[Intent | None, float]]
 

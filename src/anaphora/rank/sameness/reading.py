@@ -13,6 +13,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
+from anaphora.core.text import analyse
 from anaphora.rank.sameness.words import (
     AMBIGUOUS_CASE,
     CONTRACTIONS,
@@ -28,7 +29,6 @@ from anaphora.rank.sameness.words import (
     WEEKDAYS,
     words,
 )
-from anaphora.text import analyse
 
 
 @dataclass(frozen=True, slots=True)

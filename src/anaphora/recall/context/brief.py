@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from anaphora.context_values import ContextMemory, HistoryEvidence, Quality, Target
+from anaphora.values.projects import ContextMemory, HistoryEvidence, Quality, Target
 
 if TYPE_CHECKING:
     from anaphora.recall.context.ranked import Ranked

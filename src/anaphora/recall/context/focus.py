@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from anaphora.context_values import Focus, Intent
+from anaphora.core.text import STOP_WORDS, analyse, fold
 from anaphora.recall.context.focus_parts import Part, parts_of
 from anaphora.recall.question import read_of_all
-from anaphora.text import STOP_WORDS, analyse, fold
-from anaphora.values import Degraded
+from anaphora.values.conversations import Degraded
+from anaphora.values.projects import Focus, Intent
 
 MentionKind = Literal["path", "dotted", "symbol", "frame", "error", "module"]
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Final
 
-from anaphora.context_values import HistoryEvidence
-from anaphora.marks import one_line
+from anaphora.core.display import one_line
 from anaphora.recall.context.relations import shown_name
+from anaphora.values.projects import HistoryEvidence
 
 if TYPE_CHECKING:
     from anaphora.index.sections.index import SectionIndex

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from anaphora.context_values import Quality, RecallPackage
 from anaphora.errors import EmbeddingError, InvalidInput
 from anaphora.recall.context.focus import Reading, read_focus
 from anaphora.recall.context.package import Material, assemble, check_budget
 from anaphora.recall.context.ranking import Ranker
 from anaphora.store.records.rows import to_micros
-from anaphora.values import FINISH_VECTORS, Degraded
+from anaphora.values.conversations import FINISH_VECTORS, Degraded
+from anaphora.values.projects import Quality, RecallPackage
 
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from anaphora.context_values import ContextMemory
 from anaphora.rank.context.choice import prune, shingles, spread
 from anaphora.rank.context.table import DOCUMENT_KINDS
 from anaphora.recall.context.modules import NamedModule, beginning_of
+from anaphora.values.projects import ContextMemory
 
 if TYPE_CHECKING:
     from anaphora.index.sections.index import SectionIndex

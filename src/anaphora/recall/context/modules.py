@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from anaphora.context_values import ContextMemory, Target
 from anaphora.rank.context.table import ROLES
 from anaphora.rank.context.weights import DEFAULT_WEIGHTS
+from anaphora.values.projects import ContextMemory, Target
 
 if TYPE_CHECKING:
     from anaphora.index.sections.index import SectionIndex

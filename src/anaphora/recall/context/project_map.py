@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from anaphora.context_values import EntityType, MapLink, MapNode, Project, ProjectMap
 from anaphora.errors import NotFound
-from anaphora.values import Degraded
+from anaphora.values.conversations import Degraded
+from anaphora.values.projects import EntityType, MapLink, MapNode, Project, ProjectMap
 
 if TYPE_CHECKING:
     from anaphora.store.projects.graph import EntityRow, Graph

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from anaphora.context_values import Focus
 from anaphora.index.sections.state import SectionCandidates
 from anaphora.rank.context.files import TargetScores
 from anaphora.rank.context.modules import Modules
@@ -16,6 +15,7 @@ from anaphora.rank.context.sections import RowScores
 from anaphora.recall.context.excerpt import Excerpts
 from anaphora.recall.context.focus import Reading
 from anaphora.recall.context.words import FocusWords
+from anaphora.values.projects import Focus
 
 
 @dataclass(frozen=True, slots=True)

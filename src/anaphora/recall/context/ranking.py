@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from anaphora.context_values import Quality
 from anaphora.rank.context.files import rank_targets
 from anaphora.rank.context.modules import Modules
 from anaphora.rank.context.names import PathNames
@@ -18,6 +17,7 @@ from anaphora.rank.context.sections import Ask, Signals, holdable, rank_rows
 from anaphora.recall.context.excerpt import Excerpts
 from anaphora.recall.context.ranked import Asked, Ranked
 from anaphora.recall.context.words import FocusWords
+from anaphora.values.projects import Quality
 
 if TYPE_CHECKING:
     from anaphora.rank.context.table import SectionTable

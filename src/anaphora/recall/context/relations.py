@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from anaphora.context_values import GraphEvidence, Predicate
-from anaphora.marks import one_line
+from anaphora.core.display import one_line
+from anaphora.values.projects import GraphEvidence, Predicate
 
 if TYPE_CHECKING:
     from anaphora.recall.context.ranked import Asked, Ranked

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from anaphora.context_values import Target
+from anaphora.values.projects import Target
 
 if TYPE_CHECKING:
     from anaphora.rank.context.table import SectionTable

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from anaphora.context_values import Target
 from anaphora.rank.context.table import ROLES
 from anaphora.recall.context.twins import Candidate, Twins
 from anaphora.recall.context.words import listed
+from anaphora.values.projects import Target
 
 if TYPE_CHECKING:
     from anaphora.index.sections.index import SectionIndex

@@ -11,15 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from anaphora.context_values import (
-    LEAST_BUDGET,
-    ContextMemory,
-    RecallPackage,
-    Target,
-    WarmUp,
-)
+from anaphora.core.display import headed
 from anaphora.errors import InvalidInput
-from anaphora.marks import headed
 from anaphora.rank.select import token_cost
 from anaphora.recall.context.excerpt import Excerpts
 from anaphora.recall.context.lane import ContextRecall
@@ -36,6 +29,7 @@ from anaphora.recall.context.package import (
 from anaphora.recall.context.shape import highlights, readme_of, shape
 from anaphora.store.projects.notes import NoteRow
 from anaphora.store.projects.rows import ProjectRow
+from anaphora.values.projects import LEAST_BUDGET, ContextMemory, RecallPackage, Target, WarmUp
 
 SHAPE: Final = "The project:"
 HIGHLIGHTS: Final = "Worth opening:"

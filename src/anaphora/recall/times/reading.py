@@ -25,7 +25,7 @@ from anaphora.recall.times.names import (
 )
 from anaphora.recall.times.relative import BY_WORD, ago
 from anaphora.recall.times.words import Match, Matcher, Words, split
-from anaphora.values import TimeSpan
+from anaphora.values.conversations import TimeSpan
 
 # A pasted log names thousands of times; a question names few.
 MAX_SPANS = 16

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from anaphora.context_values import EntityType, Predicate, RelationStatus
 from anaphora.store.projects.graph_rows import (
     ENTITY_COLUMNS,
     RELATION_COLUMNS,
@@ -26,6 +25,7 @@ from anaphora.store.projects.graph_rows import (
 from anaphora.store.projects.rows import digest
 from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
 from anaphora.store.sql.in_lists import ids_named
+from anaphora.values.projects import EntityType, Predicate, RelationStatus
 
 if TYPE_CHECKING:
     from anaphora.store.projects.graph_work import GraphWork

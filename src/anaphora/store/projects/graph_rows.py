@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
-from anaphora.context_values import EntityType, Predicate, RelationStatus
 from anaphora.store.projects.rows import digest, moment
+from anaphora.values.projects import EntityType, Predicate, RelationStatus
 
 ENTITY_COLUMNS = (
     "entity_id", "project_id", "seq", "kind", "name", "entity_key", "summary", "file_id",

@@ -14,7 +14,6 @@ from typing import Any
 
 from sqlalchemy import Table, and_, bindparam, delete, select, update
 
-from anaphora.context_values import EntityType, RelationStatus
 from anaphora.store.projects.graph_rows import (
     ENTITY_COLUMNS,
     HISTORY_SOURCE,
@@ -33,6 +32,7 @@ from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
 from anaphora.store.sql.engine import Write
 from anaphora.store.sql.heads import insert_into
 from anaphora.store.sql.schema_context import entity, entity_alias, relation
+from anaphora.values.projects import EntityType, RelationStatus
 
 _AT_ONCE = 256
 _INSERT = {table.name: table.insert() for table in (entity, relation)}

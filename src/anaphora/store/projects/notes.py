@@ -13,9 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from anaphora.context_values import NOTE_KINDS, DiaryEntry, NoteKind, Observation
 from anaphora.errors import NotFound, Unreadable
-from anaphora.memory_values import MemoryRecord
 from anaphora.store.readable import readable
 from anaphora.store.records.rows import (
     COLUMNS,
@@ -29,6 +27,8 @@ from anaphora.store.records.vectors import RecordVectors
 from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
 from anaphora.store.sealing.forms import refuse_another_form
 from anaphora.store.sql.in_lists import ids_named
+from anaphora.values.memories import MemoryRecord
+from anaphora.values.projects import NOTE_KINDS, DiaryEntry, NoteKind, Observation
 
 if TYPE_CHECKING:
     from anaphora.store.records.work import RecordWork

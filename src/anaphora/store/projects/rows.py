@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
 
-from anaphora.context_values import SourceRole
 from anaphora.store.records.rows import from_micros, to_micros
+from anaphora.values.projects import SourceRole
 
 SECTION = "section"
 """The kind of tombstones that deleted sections leave."""

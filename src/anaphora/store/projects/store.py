@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from anaphora.context_values import Project
 from anaphora.errors import NotFound, Tampered
 from anaphora.store.projects.rows import (
     FILE_COLUMNS,
@@ -36,6 +35,7 @@ from anaphora.store.projects.rows import (
 from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
 from anaphora.store.sealing.forms import refuse_another_form
 from anaphora.store.sql.in_lists import ids_named
+from anaphora.values.projects import Project
 
 if TYPE_CHECKING:
     from anaphora.store.projects.work import ProjectWork

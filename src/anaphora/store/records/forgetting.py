@@ -17,9 +17,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from anaphora.memory_values import MemoryRecord
 from anaphora.store.records.rows import RecordEvent
 from anaphora.store.records.work import RecordWork
+from anaphora.values.memories import MemoryRecord
 
 
 @dataclass(frozen=True, slots=True)

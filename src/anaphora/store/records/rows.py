@@ -19,10 +19,10 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Literal
 
+from anaphora.core.time_arguments import EARLIEST, LATEST
 from anaphora.errors import Unreadable
-from anaphora.memory_values import MemoryRecord
-from anaphora.moments import EARLIEST, LATEST
 from anaphora.store.readable import DAMAGE, parsed
+from anaphora.values.memories import MemoryRecord
 
 MEMORY = "memory"
 """The kind of record that a lasting memory is."""

@@ -20,7 +20,6 @@ from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.memory_values import MemoryRecord, NewMemory
 from anaphora.store.records.rows import (
     STANDS_ALONE,
     EventKind,
@@ -28,6 +27,7 @@ from anaphora.store.records.rows import (
     same_key_of,
 )
 from anaphora.store.records.work import RecordWork
+from anaphora.values.memories import MemoryRecord, NewMemory
 
 NewId = Callable[[], str]
 

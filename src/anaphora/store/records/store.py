@@ -18,7 +18,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from anaphora.errors import InvalidInput, NotFound, Unreadable
-from anaphora.memory_values import MemoryRecord, Page
 from anaphora.store.filters import Filter
 from anaphora.store.readable import readable
 from anaphora.store.records.rows import (
@@ -37,6 +36,7 @@ from anaphora.store.records.rows import (
 from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
 from anaphora.store.sealing.forms import refuse_another_form
 from anaphora.store.sql.in_lists import ids_named
+from anaphora.values.memories import MemoryRecord, Page
 
 if TYPE_CHECKING:
     from anaphora.store.records.work import RecordWork

@@ -17,7 +17,6 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, bindparam, delete, or_, select, update
 
 from anaphora.errors import Unreadable
-from anaphora.memory_values import MemoryRecord
 from anaphora.store.readable import readable
 from anaphora.store.records.mending import mended_row
 from anaphora.store.records.rows import (
@@ -36,6 +35,7 @@ from anaphora.store.records.rows import (
 from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
 from anaphora.store.sql.engine import Write
 from anaphora.store.sql.schema import link, record, record_event, tombstone, vector
+from anaphora.values.memories import MemoryRecord
 
 # PostgreSQL and SQLite both take more, but plans of a bounded size can be kept.
 _AT_ONCE = 256

@@ -35,7 +35,7 @@ from anaphora.store.sealing.left import left_in_clear
 from anaphora.store.sealing.marker import Marker
 from anaphora.store.sealing.plans import PLANS, Plan
 from anaphora.store.sealing.renewing import renew
-from anaphora.values import ThreadProblem
+from anaphora.values.conversations import ThreadProblem
 
 Progress = Callable[[str, int, int], None]
 _BATCH = 500

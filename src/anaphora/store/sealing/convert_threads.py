@@ -20,7 +20,7 @@ from anaphora.store.sealing.threads import SealedThreads, ThreadForm
 from anaphora.store.threads.folder import ThreadFolder
 from anaphora.store.threads.gojson import NotAThread, parse
 from anaphora.store.threads.locks import FOLDER, ThreadLocks, lock_key
-from anaphora.values import ThreadProblem
+from anaphora.values.conversations import ThreadProblem
 
 Progress = Callable[[str, int, int], None]
 

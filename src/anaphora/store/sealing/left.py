@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from anaphora.config import SETTINGS_FILE
+from anaphora.core.config import SETTINGS_FILE
 from anaphora.store.sealing.keepers import KEY_FILE
 from anaphora.store.sealing.marker import MARKER
 from anaphora.store.sealing.threads import SEALED_SUFFIX

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from sqlalchemy import Table, and_, select, update
 
-from anaphora.moments import EARLIEST, LATEST
+from anaphora.core.time_arguments import EARLIEST, LATEST
 from anaphora.store.records.rows import to_micros
 from anaphora.store.sealing.columns import Sealer
 from anaphora.store.sql.engine import Truth, Write

@@ -19,7 +19,7 @@ from anaphora.store.sql.engine import Write
 from anaphora.store.sql.heads import insert_into
 from anaphora.store.sql.schema import thread, turn
 from anaphora.store.threads.gotime import read_time, sound_time
-from anaphora.values import Turn
+from anaphora.values.conversations import Turn
 
 _TURN_COLUMNS = ("conversation_id", "position", "role", "text", "ts_text", "intent_id")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from anaphora.store.disk import Identity
-from anaphora.values import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
+from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
 
 if TYPE_CHECKING:
     from anaphora.store.sealing.home import Sealing

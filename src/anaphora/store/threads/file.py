@@ -28,7 +28,7 @@ from anaphora.store.sealing.threads import PLAIN, Opened, Seam, ThreadForm
 from anaphora.store.threads.gojson import Document, NotAThread, encode_turn, escape, parse, render
 from anaphora.store.threads.gotime import ZERO_TIME, nanoseconds, utc_text
 from anaphora.store.threads.locks import lock_key
-from anaphora.values import Turn
+from anaphora.values.conversations import Turn
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from anaphora.store.sealing.threads import PLAIN, ThreadForm
 from anaphora.store.threads.file import key_of, read_bytes
 from anaphora.store.threads.gojson import NotAThread, escape, parse
 from anaphora.store.threads.locks import ThreadLocks
-from anaphora.values import ThreadProblem
+from anaphora.values.conversations import ThreadProblem
 
 CORRUPT = ".corrupt"
 REDACTED = "[redacted]"

@@ -17,7 +17,7 @@ from datetime import datetime
 from typing import Any
 
 from anaphora.store.threads.gotime import ZERO_TIME, canonical_time, read_time
-from anaphora.values import Thread, Turn
+from anaphora.values.conversations import Thread, Turn
 
 
 class NotAThread(ValueError):

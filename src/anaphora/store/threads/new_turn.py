@@ -10,11 +10,11 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from anaphora.core.time_arguments import has_utc
 from anaphora.errors import InvalidTurn
-from anaphora.moments import has_utc
 from anaphora.store.threads.gojson import Document
 from anaphora.store.threads.gotime import format_time, read_time
-from anaphora.values import NewTurn, ThreadSummary, Turn
+from anaphora.values.conversations import NewTurn, ThreadSummary, Turn
 
 NEW_CHAT = "New chat"
 _TITLE_CHARACTERS = 60

@@ -21,7 +21,7 @@ from anaphora.store.threads.gojson import Document, NotAThread
 from anaphora.store.threads.gotime import nanoseconds, read_time
 from anaphora.store.threads.locks import ThreadLocks
 from anaphora.store.threads.new_turn import summary_of
-from anaphora.values import Thread, ThreadProblem, ThreadSummary, Turn
+from anaphora.values.conversations import Thread, ThreadProblem, ThreadSummary, Turn
 
 if TYPE_CHECKING:
     from anaphora.store.threads.sidecar import Sidecar, TurnNote

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.store.hashing import turn_hash
 from anaphora.store.sealing.columns import CLEAR, Sealer
-from anaphora.values import NewTurn, Turn
+from anaphora.values.conversations import NewTurn, Turn
 
 if TYPE_CHECKING:
     from anaphora.store.sql.engine import Truth, Write

@@ -17,7 +17,7 @@ from anaphora.store.sealing.columns import Sealer, open_rows
 from anaphora.store.threads.gojson import Document
 from anaphora.store.threads.gotime import nanoseconds, read_time, sound_time
 from anaphora.store.threads.new_turn import summary_of
-from anaphora.values import Thread, ThreadSummary, Turn
+from anaphora.values.conversations import Thread, ThreadSummary, Turn
 
 if TYPE_CHECKING:
     from anaphora.store.sql.engine import Truth

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anaphora.arguments import MOST
+from anaphora.core.arguments import MOST
 from anaphora.errors import InvalidId, StoreError
 from anaphora.store.disk import Identity, translate
 from anaphora.store.sealing.columns import CLEAR, Sealer
@@ -37,7 +37,7 @@ from anaphora.store.threads.new_turn import (
 from anaphora.store.threads.sidecar import notes_of
 from anaphora.store.threads.sql_reader import SqlThreadReader, StoredThread
 from anaphora.store.threads.writer import redact_turn
-from anaphora.values import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
+from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
 
 if TYPE_CHECKING:
     from anaphora.store.sql.engine import Truth, Write

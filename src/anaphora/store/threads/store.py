@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
-from anaphora.arguments import MOST, checked
+from anaphora.core.arguments import MOST, checked
 from anaphora.errors import StoreError
 from anaphora.store.disk import Identity, translate
 from anaphora.store.sealing.threads import PLAIN, ThreadForm
@@ -31,7 +31,7 @@ from anaphora.store.threads.new_turn import (
 )
 from anaphora.store.threads.reader import ThreadReader
 from anaphora.store.threads.writer import ThreadWriter
-from anaphora.values import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
+from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
 
 if TYPE_CHECKING:
     from anaphora.store.threads.sidecar import Sidecar

@@ -26,7 +26,7 @@ from anaphora.store.threads.folder import REDACTED, ThreadFolder
 from anaphora.store.threads.gojson import Document, NotAThread, contains, encode_turn
 from anaphora.store.threads.locks import ThreadLocks
 from anaphora.store.threads.reader import ThreadReader
-from anaphora.values import NewTurn, Turn
+from anaphora.values.conversations import NewTurn, Turn
 
 if TYPE_CHECKING:
     from anaphora.store.threads.sidecar import Sidecar

@@ -22,7 +22,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
-from anaphora.config import load_settings
+from anaphora.core.config import load_settings
+from anaphora.core.text import analyse, query_terms
 from anaphora.embed.base import Embedder
 from anaphora.embed.service import spec_for
 from anaphora.errors import UnknownFormat
@@ -44,8 +45,7 @@ from anaphora.surfaces.benchmark.project_sets import (
 )
 from anaphora.surfaces.benchmark.report import latency
 from anaphora.surfaces.benchmark.timed import TimedEmbedder
-from anaphora.text import analyse, query_terms
-from anaphora.values import ImportProblem
+from anaphora.values.conversations import ImportProblem
 
 Progress = Callable[[str, int, int], None]
 

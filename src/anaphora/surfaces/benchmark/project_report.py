@@ -14,11 +14,11 @@ from math import fsum
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from anaphora.context_values import Quality
 from anaphora.rank.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
 from anaphora.surfaces.benchmark.project_sets import SetKind
 from anaphora.surfaces.benchmark.report import Latency
-from anaphora.values import ImportProblem
+from anaphora.values.conversations import ImportProblem
+from anaphora.values.projects import Quality
 
 __all__ = [
     "ALL_FILES",

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from anaphora.context_values import IndexReport, Quality
+from anaphora.api.memory import Memory
 from anaphora.embed.base import Embedder
-from anaphora.memory import Memory
+from anaphora.values.projects import IndexReport, Quality
 
 BUDGET = 2000
 """Tokens of a package: what a user gets who does not say."""

@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.context_values import Quality
 from anaphora.embed.base import Embedder
 from anaphora.index.sections.words import SectionBulk, SectionWords, document_of, write_bulk
 from anaphora.intake.files.roles import role_of
@@ -31,6 +30,7 @@ from anaphora.rank.context.table import SectionTable, TableRow, build_table
 from anaphora.rank.context.weights import DEFAULT_WEIGHTS, Weights
 from anaphora.rank.select import token_cost
 from anaphora.recall.context.focus import Reading, read_focus, strongest
+from anaphora.values.projects import Quality
 
 TERMS = 64
 CANDIDATES = 400

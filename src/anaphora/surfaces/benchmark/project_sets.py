@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from anaphora.errors import InvalidInput, UnknownFormat
-from anaphora.values import ImportProblem
+from anaphora.values.conversations import ImportProblem
 
 SetKind = Literal["history", "issues"]
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from anaphora.rank.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
-from anaphora.values import ImportProblem
+from anaphora.values.conversations import ImportProblem
 
 ROWS = (("BM25 alone", "words"), ("cosine alone", "vector"), ("full ranking", "hybrid"))
 """The rankings compared: how they are called, and the `mode` of recall that gives them."""

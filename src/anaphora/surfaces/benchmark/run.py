@@ -19,12 +19,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO, Any
 
-from anaphora.config import load_settings
+from anaphora.api.memory import Memory
+from anaphora.core.config import load_settings
 from anaphora.embed.base import Embedder
 from anaphora.embed.service import spec_for
 from anaphora.errors import InvalidInput, NotFound, StoreError, UnknownFormat
 from anaphora.intake.importers.datasets import Haystack, MessageKey, Question, read_dataset
-from anaphora.memory import Memory
 from anaphora.surfaces.benchmark.report import (
     ROWS,
     BenchmarkReport,
@@ -35,7 +35,7 @@ from anaphora.surfaces.benchmark.report import (
 )
 from anaphora.surfaces.benchmark.timed import TimedEmbedder
 from anaphora.surfaces.wire import plain
-from anaphora.values import ImportedConversation, ImportProblem, Recall, TurnHit
+from anaphora.values.conversations import ImportedConversation, ImportProblem, Recall, TurnHit
 
 Progress = Callable[[str, int, int], None]
 

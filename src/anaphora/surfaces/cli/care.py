@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from anaphora.marks import one_line
+from anaphora.core.display import one_line
 from anaphora.surfaces.cli.output import console, emit, table
 from anaphora.surfaces.cli.where import opened
-from anaphora.values import FINISH_VECTORS
+from anaphora.values.conversations import FINISH_VECTORS
 
 Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 

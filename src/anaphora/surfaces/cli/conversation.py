@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from anaphora.core.display import one_line
 from anaphora.errors import NotFound
-from anaphora.marks import one_line
 from anaphora.surfaces.cli.output import (
     EXIT_INTERRUPTED,
     EXIT_PARTLY,
@@ -26,10 +26,10 @@ from anaphora.surfaces.cli.watching import watch
 from anaphora.surfaces.cli.where import opened, place
 from anaphora.surfaces.there import recalled_turns
 from anaphora.surfaces.wire import counted
-from anaphora.values import ImportReport, RecallMode
+from anaphora.values.conversations import ImportReport, RecallMode
 
 if TYPE_CHECKING:
-    from anaphora.memory import Memory
+    from anaphora.api.memory import Memory
 
 # Of the importers, whose import every command would wait for, and our own.
 KNOWN_FORMATS = (

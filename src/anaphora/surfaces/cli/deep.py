@@ -9,18 +9,8 @@ from typing import Annotated, cast
 import typer
 from rich.text import Text
 
-from anaphora.deep_values import (
-    Budget,
-    CostSnapshot,
-    DeepAnswer,
-    DeepStep,
-    DreamReport,
-    Extracted,
-    GapStatus,
-    Scope,
-)
+from anaphora.core.display import one_line
 from anaphora.errors import InvalidInput
-from anaphora.marks import one_line
 from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
     console,
@@ -34,7 +24,17 @@ from anaphora.surfaces.cli.trace import show_step
 from anaphora.surfaces.cli.where import opened
 from anaphora.surfaces.there import refuse_unknown
 from anaphora.surfaces.wire import counted
-from anaphora.values import Degraded
+from anaphora.values.conversations import Degraded
+from anaphora.values.deep import (
+    Budget,
+    CostSnapshot,
+    DeepAnswer,
+    DeepStep,
+    DreamReport,
+    Extracted,
+    GapStatus,
+    Scope,
+)
 
 Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 _STATUSES = ("open", "closed", "expired", "all")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from anaphora.api.memory import Memory
 from anaphora.errors import InvalidInput
-from anaphora.memory import Memory
 from anaphora.surfaces.cli.conversation import import_
 from anaphora.surfaces.cli.output import EXIT_INTERRUPTED, console, emit, shown, tracker
 from anaphora.surfaces.cli.where import Where, opened, place

@@ -9,9 +9,8 @@ from typing import Annotated, Any, cast
 import typer
 from rich.text import Text
 
+from anaphora.core.display import one_line
 from anaphora.errors import InvalidInput
-from anaphora.marks import one_line
-from anaphora.memory_values import MemoryHit, MemoryRecord, MemoryType
 from anaphora.surfaces.cli.output import (
     console,
     emit,
@@ -21,7 +20,8 @@ from anaphora.surfaces.cli.output import (
     shown,
 )
 from anaphora.surfaces.cli.where import opened
-from anaphora.values import Recall, RecallMode
+from anaphora.values.conversations import Recall, RecallMode
+from anaphora.values.memories import MemoryHit, MemoryRecord, MemoryType
 
 Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 Filters = Annotated[

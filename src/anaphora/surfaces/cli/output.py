@@ -16,10 +16,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from anaphora.core.display import one_line, visible
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound, StoreError
-from anaphora.marks import one_line, visible
 from anaphora.surfaces.wire import dumps
-from anaphora.values import Degraded, Recall, TurnHit
+from anaphora.values.conversations import Degraded, Recall, TurnHit
 
 # 0 done · 1 a check failed or an unforeseen error · then:
 EXIT_INPUT = 2  # what was asked cannot be done as written

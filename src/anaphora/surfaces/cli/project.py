@@ -10,15 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from anaphora.context_values import (
-    LEAST_BUDGET,
-    ContextMemory,
-    IndexReport,
-    RecallPackage,
-    Target,
-    WarmUp,
-)
-from anaphora.marks import one_line
+from anaphora.core.display import one_line
 from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
     console,
@@ -32,6 +24,14 @@ from anaphora.surfaces.cli.output import (
 )
 from anaphora.surfaces.cli.where import opened, place
 from anaphora.surfaces.wire import counted
+from anaphora.values.projects import (
+    LEAST_BUDGET,
+    ContextMemory,
+    IndexReport,
+    RecallPackage,
+    Target,
+    WarmUp,
+)
 
 app = typer.Typer(no_args_is_help=True, help="Projects: index them, recall for a task.")
 
@@ -286,7 +286,7 @@ def observe(
     """Keep a note about a project: a decision, a constraint, an insight."""
     from typing import cast
 
-    from anaphora.context_values import NoteKind
+    from anaphora.values.projects import NoteKind
 
     with opened(context, warm=True, begins=True) as memory:
         made = memory.observe(

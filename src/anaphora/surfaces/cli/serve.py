@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from anaphora.config import load_settings
+from anaphora.core.config import load_settings
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.surfaces.cli.output import console, emit, shown, table
 from anaphora.surfaces.cli.where import Where, opened, place

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from anaphora.config import client_folders
+from anaphora.core.config import client_folders
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.cli.output import EXIT_INPUT, EXIT_PARTLY, console, emit, shown
 from anaphora.surfaces.cli.where import Where, opened

@@ -9,9 +9,9 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from anaphora.deep_values import CostSnapshot, DeepStep, SubCall
-from anaphora.marks import visible
+from anaphora.core.display import visible
 from anaphora.surfaces.cli.output import console, show_text, shown
+from anaphora.values.deep import CostSnapshot, DeepStep, SubCall
 
 OUTPUT_LINES = 20
 PROMPT_CHARS = 100

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import typer
 
+from anaphora.api.memory import Memory
 from anaphora.errors import NotFound
-from anaphora.memory import Memory
 
 
 @dataclass(frozen=True, slots=True)

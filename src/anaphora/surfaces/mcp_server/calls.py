@@ -15,11 +15,11 @@ from anaphora.errors import InvalidInput, NotFound
 from anaphora.surfaces.mcp_server import words
 from anaphora.surfaces.there import recalled_turns, refuse_unknown
 from anaphora.surfaces.wire import dumps, plain
-from anaphora.values import Degraded, NewTurn, Turn
+from anaphora.values.conversations import Degraded, NewTurn, Turn
 
 if TYPE_CHECKING:
-    from anaphora.deep_values import DeepStep
-    from anaphora.memory import Memory
+    from anaphora.api.memory import Memory
+    from anaphora.values.deep import DeepStep
 
 NOTHING_YET: Final = "Nothing is kept yet that a new session should know."
 SEARCHED: Final = 8

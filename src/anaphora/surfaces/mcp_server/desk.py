@@ -13,11 +13,11 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from anaphora.aio_workers import Workers
+from anaphora.api.aio_workers import Workers
 from anaphora.errors import AnaphoraError, Closed
 
 if TYPE_CHECKING:
-    from anaphora.memory import Memory
+    from anaphora.api.memory import Memory
 
 ResultT = TypeVar("ResultT")
 

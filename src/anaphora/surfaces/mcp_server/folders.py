@@ -18,10 +18,10 @@ from urllib.parse import unquote, urlsplit
 
 from anaphora.errors import AnaphoraError
 from anaphora.surfaces.mcp_server.calls import Place
-from anaphora.values import Degraded
+from anaphora.values.conversations import Degraded
 
 if TYPE_CHECKING:
-    from anaphora.memory import Memory
+    from anaphora.api.memory import Memory
     from anaphora.surfaces.mcp_server.desk import Desk
 
 PATIENCE: Final = 2.0

@@ -13,7 +13,7 @@ from anaphora.errors import InvalidInput, NotFound
 from anaphora.surfaces.mcp_server import words
 
 if TYPE_CHECKING:
-    from anaphora.memory import Memory
+    from anaphora.api.memory import Memory
 
 _TURNS: Final = "anaphora://turns/recent"
 _MEMORIES: Final = "anaphora://memories/recent"

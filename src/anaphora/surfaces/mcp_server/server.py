@@ -21,10 +21,10 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from anaphora import __version__
-from anaphora.aio_workers import in_loop
-from anaphora.config import client_folders
+from anaphora.api.aio_workers import in_loop
+from anaphora.core.config import client_folders
+from anaphora.core.display import one_line
 from anaphora.errors import AnaphoraError, InvalidInput
-from anaphora.marks import one_line
 from anaphora.surfaces.mcp_server.calls import CALLS, Answer, Place
 from anaphora.surfaces.mcp_server.checking import checked
 from anaphora.surfaces.mcp_server.desk import Desk
@@ -44,8 +44,8 @@ from anaphora.surfaces.wire import plain
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
-    from anaphora.deep_values import DeepStep
-    from anaphora.memory import Memory
+    from anaphora.api.memory import Memory
+    from anaphora.values.deep import DeepStep
 
     Context = ServerRequestContext[Any, Any]
 

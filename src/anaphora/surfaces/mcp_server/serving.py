@@ -20,7 +20,7 @@ from anaphora.surfaces.mcp_server.tools import DEFAULT_TOOLS, TOOLS
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
-    from anaphora.memory import Memory
+    from anaphora.api.memory import Memory
     from anaphora.surfaces.mcp_server.desk import Desk
 
 INTERRUPTED: Final = 130
@@ -52,7 +52,7 @@ def serve(
     if http is None:
         _until_the_end(partial(_stdio, built(desk, names, started=Path.cwd())), desk)
         return
-    from anaphora.config import load_settings
+    from anaphora.core.config import load_settings
     from anaphora.surfaces import own_token
     from anaphora.surfaces.mcp_server.over_http import is_loopback, parsed_address, run_http
 

@@ -55,7 +55,7 @@ def served(
     open_to_all: bool = False,
 ) -> None:
     """Serve the memory of this place until the client goes."""
-    from anaphora.memory import Memory
+    from anaphora.api.memory import Memory
     from anaphora.surfaces.mcp_server.serving import serve
 
     serve(

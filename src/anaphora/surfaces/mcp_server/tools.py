@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from anaphora.context_values import LEAST_BUDGET, NOTE_KINDS
 from anaphora.surfaces.mcp_server.schemas import (
     ANSWER,
     ANY,
@@ -32,6 +31,7 @@ from anaphora.surfaces.mcp_server.schemas import (
     text,
     words,
 )
+from anaphora.values.projects import LEAST_BUDGET, NOTE_KINDS
 
 INSTRUCTIONS: Final = """\
 Anaphora is this user's long-term memory: what was said in earlier sessions, lasting facts and

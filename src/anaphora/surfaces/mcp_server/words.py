@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from anaphora.deep_values import DeepAnswer, Gap
-from anaphora.marks import DATA, headed, one_line, quoted
-from anaphora.memory_values import Forgotten, MemoryHit, MemoryRecord, Remembered
+from anaphora.core.display import DATA, headed, one_line, quoted
 from anaphora.surfaces.wire import counted
-from anaphora.values import Degraded, Recall, Turn, TurnHit
+from anaphora.values.conversations import Degraded, Recall, Turn, TurnHit
+from anaphora.values.deep import DeepAnswer, Gap
+from anaphora.values.memories import Forgotten, MemoryHit, MemoryRecord, Remembered
 
 _MOST: Final = 2_000
 """Characters of one text that are shown."""

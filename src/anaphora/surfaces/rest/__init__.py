@@ -14,7 +14,7 @@ from anaphora.surfaces.rest.options import ServerOptions
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from anaphora.memory import Memory
+    from anaphora.api.memory import Memory
     from anaphora.store.tokens import Tokens
 
 __all__ = ["ServerOptions", "create_app"]

@@ -16,8 +16,8 @@ from fastapi import FastAPI, Request
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
+from anaphora.api.memory import Memory
 from anaphora.errors import AnaphoraError
-from anaphora.memory import Memory
 from anaphora.store.tokens import Tokens
 from anaphora.surfaces.rest import (
     context,

@@ -13,10 +13,10 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from anaphora.context_values import LEAST_BUDGET, NoteKind
-from anaphora.deep_values import Budget, GapStatus, Scope
-from anaphora.memory_values import MemoryType
-from anaphora.values import RecallMode
+from anaphora.values.conversations import RecallMode
+from anaphora.values.deep import Budget, GapStatus, Scope
+from anaphora.values.memories import MemoryType
+from anaphora.values.projects import LEAST_BUDGET, NoteKind
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)\Z", re.ASCII)
 _VISIBLE: Final = r"[^\s\x00-\x20\x7f-\xa0]"

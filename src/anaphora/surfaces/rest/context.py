@@ -8,14 +8,6 @@ from typing import Annotated
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from anaphora.context_values import (
-    DiaryEntry,
-    IndexReport,
-    Observation,
-    ProjectMap,
-    RecallPackage,
-    WarmUp,
-)
 from anaphora.surfaces.own_token import OWN
 from anaphora.surfaces.rest.bodies import (
     ContextQuestion,
@@ -32,6 +24,14 @@ from anaphora.surfaces.rest.options import ServerOptions
 from anaphora.surfaces.rest.permissions import lane_router, reads_only
 from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.rest.shapes import ProjectGone, Projects
+from anaphora.values.projects import (
+    DiaryEntry,
+    IndexReport,
+    Observation,
+    ProjectMap,
+    RecallPackage,
+    WarmUp,
+)
 
 router = lane_router("context")
 Nothing = Annotated[NoQuery, Query()]

@@ -11,9 +11,8 @@ from typing import Annotated, Any
 from fastapi import Path, Query, Request
 from starlette.responses import Response
 
+from anaphora.api.memory import Memory
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.memory import Memory
-from anaphora.memory_values import Page
 from anaphora.surfaces.rest.bodies import (
     AppendTurns,
     Name,
@@ -36,7 +35,8 @@ from anaphora.surfaces.rest.shapes import (
     TurnHits,
 )
 from anaphora.surfaces.there import recalled_turns
-from anaphora.values import NewTurn, ThreadSummary
+from anaphora.values.conversations import NewTurn, ThreadSummary
+from anaphora.values.memories import Page
 
 router = lane_router("conversation")
 seed_router = lane_router("seed", "")

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from anaphora.deep_values import DeepAnswer, DreamReport, Extracted
-from anaphora.memory import Memory
+from anaphora.api.memory import Memory
 from anaphora.surfaces.rest import sse
 from anaphora.surfaces.rest.bodies import (
     DeepQuestion,
@@ -24,6 +23,7 @@ from anaphora.surfaces.rest.calls import answer, caller_of, service_of
 from anaphora.surfaces.rest.permissions import lane_router
 from anaphora.surfaces.rest.shapes import Gaps, Traces
 from anaphora.surfaces.there import refuse_unknown
+from anaphora.values.deep import DeepAnswer, DreamReport, Extracted
 
 router = lane_router("deep")
 Nothing = Annotated[NoQuery, Query()]

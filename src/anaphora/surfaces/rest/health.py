@@ -10,8 +10,8 @@ from dataclasses import replace
 from fastapi import Request
 from starlette.responses import Response
 
+from anaphora.api.memory import Memory
 from anaphora.care.health import Health
-from anaphora.memory import Memory
 from anaphora.surfaces.rest.calls import answer, opens_all
 from anaphora.surfaces.rest.permissions import lane_router
 from anaphora.surfaces.rest.shapes import HealthShape, Live

@@ -9,7 +9,6 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from anaphora.errors import FilterError
-from anaphora.memory_values import Forgotten, MemoryRecord, Remembered
 from anaphora.surfaces.rest.bodies import (
     Ask,
     DeleteQuery,
@@ -25,6 +24,7 @@ from anaphora.surfaces.rest.bodies import (
 from anaphora.surfaces.rest.calls import answer
 from anaphora.surfaces.rest.permissions import lane_router, reads_only
 from anaphora.surfaces.rest.shapes import Memories, MemoryPage
+from anaphora.values.memories import Forgotten, MemoryRecord, Remembered
 
 router = lane_router("memory")
 Nothing = Annotated[NoQuery, Query()]

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from anaphora.api.memory import Memory
 from anaphora.care.spool import sweep
 from anaphora.errors import InvalidInput
-from anaphora.memory import Memory
 from anaphora.surfaces import own_token
 from anaphora.surfaces.rest import create_app, need_server
 from anaphora.surfaces.rest.options import ServerOptions, is_loopback

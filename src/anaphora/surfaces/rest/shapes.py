@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from anaphora.context_values import Project
-from anaphora.deep_values import Gap, TraceSummary
-from anaphora.memory_values import MemoryHit, MemoryRecord
-from anaphora.values import Check, Degraded, ThreadSummary, TurnHit
+from anaphora.values.conversations import Check, Degraded, ThreadSummary, TurnHit
+from anaphora.values.deep import Gap, TraceSummary
+from anaphora.values.memories import MemoryHit, MemoryRecord
+from anaphora.values.projects import Project
 
 _TIME: Any = Field(json_schema_extra={"format": "date-time"})
 

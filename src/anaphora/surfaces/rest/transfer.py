@@ -11,14 +11,14 @@ from typing import Annotated, Any, BinaryIO
 from fastapi import Query, Request
 from starlette.responses import Response, StreamingResponse
 
+from anaphora.api.memory import Memory
 from anaphora.care.spool import spooled
-from anaphora.memory import Memory
 from anaphora.store.tokens import EVERYTHING
 from anaphora.surfaces.rest.bodies import ImportQuery, NoQuery
 from anaphora.surfaces.rest.calls import answer, caller_of, opens_all, service_of
 from anaphora.surfaces.rest.permissions import lane_router
 from anaphora.surfaces.rest.shapes import Session
-from anaphora.values import ImportReport, Stats
+from anaphora.values.conversations import ImportReport, Stats
 
 router = lane_router("care")
 Nothing = Annotated[NoQuery, Query()]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from anaphora.config import ClientFolders
+from anaphora.core.config import ClientFolders
 from anaphora.errors import InvalidInput
 
 NAME: Final = "anaphora"

@@ -17,7 +17,7 @@ from anaphora.intake.importers.datasets.beam import read_beam
 from anaphora.intake.importers.datasets.common import Haystack, MessageKey, Question
 from anaphora.intake.importers.datasets.dialogues import read_locomo, read_realtalk
 from anaphora.intake.importers.datasets.longmemeval import read_longmemeval
-from anaphora.values import ImportedConversation, ImportProblem
+from anaphora.values.conversations import ImportedConversation, ImportProblem
 
 __all__ = [
     "FORMATS",

@@ -30,7 +30,7 @@ from anaphora.intake.importers.datasets.common import (
     safe_id,
     text_of,
 )
-from anaphora.values import ImportedConversation, ImportedTurn, ImportProblem
+from anaphora.values.conversations import ImportedConversation, ImportedTurn, ImportProblem
 
 # The generator's place mark at the end of a user's text: "->-> 1,1", at times "->-> 3,2)" or "N/A".
 _MARK = re.compile(r"\s*->->[^\n]{0,24}\Z")

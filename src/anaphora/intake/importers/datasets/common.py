@@ -17,7 +17,7 @@ from anaphora.intake.importers.base import ImportFile
 from anaphora.intake.importers.bounds import Bounds
 from anaphora.intake.importers.finding import UNREADABLE, why
 from anaphora.intake.importers.json_records import Record, records
-from anaphora.values import ImportedConversation, ImportedTurn, ImportProblem
+from anaphora.values.conversations import ImportedConversation, ImportedTurn, ImportProblem
 
 MessageKey = tuple[str, str]
 """A message: its conversation's id, and its key there ("" stands for the whole conversation)."""

@@ -26,7 +26,7 @@ from anaphora.intake.importers.datasets.common import (
     safe_id,
     text_of,
 )
-from anaphora.values import ImportedConversation, ImportedTurn, ImportProblem
+from anaphora.values.conversations import ImportedConversation, ImportedTurn, ImportProblem
 
 _SESSION = re.compile(r"session_(\d+)\Z")
 

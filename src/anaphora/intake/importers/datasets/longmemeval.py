@@ -27,7 +27,7 @@ from anaphora.intake.importers.datasets.common import (
     safe_id,
     text_of,
 )
-from anaphora.values import ImportedConversation, ImportedTurn, ImportProblem
+from anaphora.values.conversations import ImportedConversation, ImportedTurn, ImportProblem
 
 
 def read_longmemeval(path: Path, bounds: Bounds = BOUNDS) -> Iterator[Haystack | ImportProblem]:

@@ -12,11 +12,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from anaphora.arguments import checks_arguments
-from anaphora.calls import counts_calls
+from anaphora.core.arguments import checks_arguments
+from anaphora.core.calls import counts_calls
+from anaphora.core.tracing import span
 from anaphora.errors import NotFound
 from anaphora.home import Namespace, Progress, Reindexed, Wiring
-from anaphora.memory_values import (
+from anaphora.values.conversations import Recall, RecallMode
+from anaphora.values.memories import (
     Forgotten,
     MemoryHit,
     MemoryRecord,
@@ -25,8 +27,6 @@ from anaphora.memory_values import (
     Page,
     Remembered,
 )
-from anaphora.tracing import span
-from anaphora.values import Recall, RecallMode
 
 __all__ = ["LastingMemories", "Progress", "labelled"]
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from anaphora.arguments import path_of
+from anaphora.core.arguments import path_of
 from anaphora.errors import DiskFull, InvalidInput, ReadOnly, StoreError
-from anaphora.memory_values import HalfLives
+from anaphora.values.memories import HalfLives
 
 CONVERSATIONS_VARIABLES = ("ANAPHORA_CONVERSATIONS_DIR", "NEO_CONVERSATIONS_DIR")
 SETTINGS_FILE = "settings.json"

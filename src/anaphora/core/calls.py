@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from anaphora.arguments import each_method
+from anaphora.core.arguments import each_method
 from anaphora.errors import Closed
 
 ClassT = TypeVar("ClassT", bound=type)

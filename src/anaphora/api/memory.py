@@ -15,16 +15,16 @@ from datetime import UTC, datetime
 from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
-from anaphora.arguments import checks_arguments
-from anaphora.calls import CLOSING_PATIENCE, EXIT_PATIENCE, counts_calls
-from anaphora.config import load_settings
-from anaphora.deep_questions import DeepQuestions
+from anaphora.api.deep import DeepQuestions
+from anaphora.api.memories import LastingMemories, Progress, labelled
+from anaphora.api.projects import ProjectMemories
+from anaphora.core.arguments import checks_arguments
+from anaphora.core.calls import CLOSING_PATIENCE, EXIT_PATIENCE, counts_calls
+from anaphora.core.config import load_settings
+from anaphora.core.tracing import span
 from anaphora.errors import InvalidInput
 from anaphora.home import Handler, Wiring
-from anaphora.lasting import LastingMemories, Progress, labelled
-from anaphora.projects import ProjectMemories
-from anaphora.tracing import span
-from anaphora.values import (
+from anaphora.values.conversations import (
     Check,
     ImportedConversation,
     ImportReport,

@@ -12,8 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from anaphora.memory import Memory
-from anaphora.values import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
+from anaphora.api.memory import Memory
+from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
 
 if TYPE_CHECKING:
     from anaphora.store.disk import Identity

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from anaphora.arguments import checks_arguments
-from anaphora.calls import counts_calls
-from anaphora.deep_values import (
+from anaphora.core.arguments import checks_arguments
+from anaphora.core.calls import counts_calls
+from anaphora.core.tracing import span
+from anaphora.home import Wiring
+from anaphora.store.threads.ids import check_id
+from anaphora.values.deep import (
     Budget,
     DeepAnswer,
     DeepStep,
@@ -22,9 +25,6 @@ from anaphora.deep_values import (
     Scope,
     TraceSummary,
 )
-from anaphora.home import Wiring
-from anaphora.store.threads.ids import check_id
-from anaphora.tracing import span
 
 if TYPE_CHECKING:
     from anaphora.deep.parts import DeepParts

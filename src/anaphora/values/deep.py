@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Literal
 
 from anaphora.errors import InvalidInput
-from anaphora.values import Degraded
+from anaphora.values.conversations import Degraded
 
 __all__ = [
     "BUDGET_LIMITS",

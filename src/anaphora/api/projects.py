@@ -9,9 +9,11 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from anaphora.arguments import checks_arguments
-from anaphora.calls import counts_calls
-from anaphora.context_values import (
+from anaphora.core.arguments import checks_arguments
+from anaphora.core.calls import counts_calls
+from anaphora.core.tracing import span
+from anaphora.home import Progress, Wiring
+from anaphora.values.projects import (
     DiaryEntry,
     IndexReport,
     NoteKind,
@@ -21,8 +23,6 @@ from anaphora.context_values import (
     RecallPackage,
     WarmUp,
 )
-from anaphora.home import Progress, Wiring
-from anaphora.tracing import span
 
 if TYPE_CHECKING:
     from anaphora.project_parts import ProjectParts

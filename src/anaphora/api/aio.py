@@ -17,16 +17,18 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from anaphora.aio_conversations import AsyncConversations
-from anaphora.aio_deep import AsyncDeepQuestions
-from anaphora.aio_projects import AsyncProjectMemories
-from anaphora.aio_workers import Workers, in_loop
-from anaphora.arguments import checks_arguments
-from anaphora.calls import CLOSING_PATIENCE
-from anaphora.deep_questions import DeepQuestions
+from anaphora.api.aio_conversations import AsyncConversations
+from anaphora.api.aio_deep import AsyncDeepQuestions
+from anaphora.api.aio_projects import AsyncProjectMemories
+from anaphora.api.aio_workers import Workers, in_loop
+from anaphora.api.deep import DeepQuestions
+from anaphora.api.memory import Memory, Source, Target
+from anaphora.api.projects import ProjectMemories
+from anaphora.core.arguments import checks_arguments
+from anaphora.core.calls import CLOSING_PATIENCE
 from anaphora.home import Handler, Progress, Reindexed
-from anaphora.memory import Memory, Source, Target
-from anaphora.memory_values import (
+from anaphora.values.conversations import Check, ImportReport, Recall, RecallMode, Stats, TurnHit
+from anaphora.values.memories import (
     Forgotten,
     MemoryHit,
     MemoryRecord,
@@ -35,8 +37,6 @@ from anaphora.memory_values import (
     Page,
     Remembered,
 )
-from anaphora.projects import ProjectMemories
-from anaphora.values import Check, ImportReport, Recall, RecallMode, Stats, TurnHit
 
 if TYPE_CHECKING:
     from anaphora.care import Backup, Exported

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from anaphora.aio_workers import Workers, in_loop
-from anaphora.arguments import checks_arguments
-from anaphora.deep_values import (
+from anaphora.api.aio_workers import Workers, in_loop
+from anaphora.api.memory import Memory
+from anaphora.core.arguments import checks_arguments
+from anaphora.values.deep import (
     Budget,
     DeepAnswer,
     DeepStep,
@@ -20,7 +21,6 @@ from anaphora.deep_values import (
     Scope,
     TraceSummary,
 )
-from anaphora.memory import Memory
 
 
 @checks_arguments

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal
 
-from anaphora.values import Degraded
+from anaphora.values.conversations import Degraded
 
 __all__ = [
     "LEAST_BUDGET",

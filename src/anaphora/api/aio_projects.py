@@ -8,9 +8,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from anaphora.aio_workers import Workers, in_loop
-from anaphora.arguments import checks_arguments
-from anaphora.context_values import (
+from anaphora.api.aio_workers import Workers, in_loop
+from anaphora.api.memory import Memory
+from anaphora.core.arguments import checks_arguments
+from anaphora.home import Progress
+from anaphora.values.projects import (
     DiaryEntry,
     IndexReport,
     NoteKind,
@@ -20,8 +22,6 @@ from anaphora.context_values import (
     RecallPackage,
     WarmUp,
 )
-from anaphora.home import Progress
-from anaphora.memory import Memory
 
 
 @checks_arguments

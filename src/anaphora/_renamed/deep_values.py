@@ -1,0 +1,3 @@
+"""What `anaphora.values.deep` was called; kept for one release."""
+
+from anaphora.values.deep import *  # noqa: F403

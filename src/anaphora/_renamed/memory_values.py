@@ -1,0 +1,3 @@
+"""What `anaphora.values.memories` was called; kept for one release."""
+
+from anaphora.values.memories import *  # noqa: F403

@@ -1,0 +1,1 @@
+"""The facade: `Memory`, its asynchronous mirror, a home's keys."""

@@ -1,0 +1,25 @@
+"""Every value that a call takes or gives back. All of them are frozen.
+
+In: nothing. Out: the names of its modules, each imported when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from anaphora.values.conversations import *  # noqa: F403
+    from anaphora.values.deep import *  # noqa: F403
+    from anaphora.values.memories import *  # noqa: F403
+    from anaphora.values.projects import *  # noqa: F403
+
+_MODULES = ("conversations", "memories", "projects", "deep")
+
+
+def __getattr__(name: str) -> Any:
+    for module in _MODULES:
+        found = import_module(f"{__name__}.{module}")
+        if name in found.__all__:
+            return getattr(found, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
