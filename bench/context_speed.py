@@ -30,13 +30,13 @@ from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.sections.index import SectionIndex
 from anaphora.index.sections.source import SectionSource
-from anaphora.intake.projects.indexing import IndexProject, Refreshed
+from anaphora.ingest.projects.indexing import IndexProject, Refreshed
 from anaphora.recall.context.lane import ContextRecall
+from anaphora.store.db.engine import Truth, open_truth
 from anaphora.store.projects.graph import Graph
 from anaphora.store.projects.notes import Notes
 from anaphora.store.projects.store import Projects
 from anaphora.store.records.ids import RecordIds
-from anaphora.store.sql.engine import Truth, open_truth
 from anaphora.values.conversations import Degraded
 from bench.figures import Figure, at_most, keep, percentile
 

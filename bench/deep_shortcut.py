@@ -29,7 +29,7 @@ from anaphora.deep.evidence.scoped import MEMORY
 from anaphora.deep.evidence.weighed import TURNS
 from anaphora.deep.reading import asks_about_the_whole
 from anaphora.deep.shortcut import NEEDED, SURE, best_evidence
-from anaphora.intake.importers.datasets import Haystack, read_dataset
+from anaphora.ingest.importers.datasets import Haystack, read_dataset
 from anaphora.rank.confidence import (
     MEMORY_WEIGHTS,
     REACH,

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from anaphora.core.text import analyse, query_terms
 from anaphora.embed.minilm import MiniLM
-from anaphora.intake.importers.datasets import read_dataset
-from anaphora.intake.importers.datasets.common import Haystack
+from anaphora.ingest.importers.datasets import read_dataset
+from anaphora.ingest.importers.datasets.common import Haystack
 from anaphora.rank.features import turn_flags
 from anaphora.rank.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
 from anaphora.rank.nicknames import TEXTS, bearer, misspelt, shortened, unknown_names

@@ -23,12 +23,12 @@ from pathlib import Path
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.sections.index import SectionIndex
 from anaphora.index.sections.source import SectionSource
-from anaphora.intake.projects.indexing import IndexProject
+from anaphora.ingest.projects.indexing import IndexProject
+from anaphora.store.db.engine import open_truth
 from anaphora.store.projects.graph import Graph
 from anaphora.store.projects.notes import Notes
 from anaphora.store.projects.store import Projects
 from anaphora.store.records.ids import RecordIds
-from anaphora.store.sql.engine import open_truth
 from bench.context_speed import written
 from bench.figures import Figure, below, keep
 

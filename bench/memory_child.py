@@ -15,9 +15,9 @@ from pathlib import Path
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
 from anaphora.recall.memories import MemoryRecall
+from anaphora.store.db.engine import open_truth
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
-from anaphora.store.sql.engine import open_truth
 
 
 def main() -> None:

@@ -24,9 +24,9 @@ from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
 from anaphora.rank.metrics import recall_at_k, reciprocal_rank
 from anaphora.recall.memories import MemoryRecall
+from anaphora.store.db.engine import open_truth
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
-from anaphora.store.sql.engine import open_truth
 from anaphora.values.conversations import RecallMode
 from bench.figures import machine, write
 from bench.memories import NOW, keep_texts

@@ -53,10 +53,10 @@ from anaphora.rank.memories import (
 )
 from anaphora.rank.metrics import recall_at_k, reciprocal_rank
 from anaphora.recall.memories import OVERFETCH
+from anaphora.store.db.engine import Truth, open_truth
 from anaphora.store.records.rows import to_micros
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
-from anaphora.store.sql.engine import Truth, open_truth
 from anaphora.values.memories import HalfLives
 from bench.figures import machine, write
 from bench.memories import NOW, keep_with

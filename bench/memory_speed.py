@@ -30,12 +30,12 @@ from numpy.typing import NDArray
 
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
-from anaphora.intake.remember import Remember
+from anaphora.ingest.remember import Remember
 from anaphora.recall.memories import MemoryRecall
+from anaphora.store.db.engine import Truth, open_truth
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
-from anaphora.store.sql.engine import Truth, open_truth
 from anaphora.surfaces.benchmark.timed import TimedEmbedder
 from anaphora.values.memories import NewMemory
 from bench.figures import Figure, at_most, below, exactly, keep, percentile

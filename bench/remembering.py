@@ -17,12 +17,12 @@ import numpy as np
 
 from anaphora.embed.base import Vectors
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.intake.linking import Near
-from anaphora.intake.remember import Remember
+from anaphora.ingest.linking import Near
+from anaphora.ingest.remember import Remember
+from anaphora.store.db.engine import open_truth
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorRow
-from anaphora.store.sql.engine import open_truth
 from anaphora.values.memories import NewMemory
 from bench.figures import Figure, at_least, at_most, keep
 
@@ -69,7 +69,7 @@ def _texts(data: Path | None) -> list[str]:
     """Turns of real conversations, each once; sentences of numbers where there are none."""
     found: dict[str, None] = {}
     if data is not None:
-        from anaphora.intake.importers import parts
+        from anaphora.ingest.importers import parts
         from anaphora.values.conversations import ImportedConversation
 
         for file in sorted((data / "conversations" / "realtalk").rglob("*.json")):

@@ -21,12 +21,12 @@ from anaphora.embed.base import Embedder
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
-from anaphora.intake.importers.datasets import Haystack, read_dataset
+from anaphora.ingest.importers.datasets import Haystack, read_dataset
 from anaphora.recall.memories import MemoryRecall
+from anaphora.store.crypto.home import Home, Sealing, open_home
+from anaphora.store.db.engine import Truth, open_truth
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
-from anaphora.store.sealing.home import Home, Sealing, open_home
-from anaphora.store.sql.engine import Truth, open_truth
 from anaphora.surfaces.benchmark import run_benchmark
 from bench.figures import Figure, at_most, keep, percentile
 from bench.memories import NOW, keep_texts

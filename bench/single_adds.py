@@ -41,7 +41,7 @@ def _texts(data: Path | None, count: int) -> list[str]:
     """Turns of real conversations, each once, then sentences of numbers."""
     found: dict[str, None] = {}
     if data is not None:
-        from anaphora.intake.importers import parts
+        from anaphora.ingest.importers import parts
         from anaphora.values.conversations import ImportedConversation
 
         for file in sorted((data / "conversations" / "realtalk").rglob("*.json")):

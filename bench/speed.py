@@ -16,7 +16,7 @@ from pathlib import Path
 
 from anaphora import Memory
 from anaphora.embed.service import spec_for
-from anaphora.intake.importers.datasets import Haystack, read_dataset
+from anaphora.ingest.importers.datasets import Haystack, read_dataset
 from anaphora.surfaces.benchmark.timed import TimedEmbedder
 from anaphora.values.conversations import ImportedConversation
 from bench import imports_cost

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from anaphora.store.sql.engine import Truth, open_truth
+from anaphora.store.db.engine import Truth, open_truth
 
 # How fast inputs are made says something about the machine, not about what is tested.
 settings.register_profile("anaphora", suppress_health_check=[HealthCheck.too_slow])

@@ -18,11 +18,11 @@ from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
 from anaphora.index.memories.vectors import DEFAULT_CAP
 from anaphora.recall.memories import MemoryRecall
+from anaphora.store.db.engine import open_truth
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import same_key_of
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorRow, text_hash
-from anaphora.store.sql.engine import open_truth
 from anaphora.values.memories import HalfLives, MemoryRecord
 
 # Two homes over one truth must not give the same ids.

@@ -23,7 +23,7 @@ from typing import Any
 
 from tests.memory_child import Child, answers, flaws, holding, texts_of
 
-from anaphora import Memory, care, keys
+from anaphora import Memory, keys, ops
 from anaphora.errors import AnaphoraError
 
 Answer = list[tuple[str, float]]
@@ -287,7 +287,7 @@ def _is_good(world: _World, backup: Path, memories: int) -> bool:
     """Whether a file that stands where a backup was wanted is one, with all that came before."""
     home = backup.with_suffix(".home")
     try:
-        known = care.verify(backup)
+        known = ops.verify(backup)
         Memory.restore(backup, home)
         if world.sealed:
             keys.import_key(home, keys.export_key(world.home, raw=True), kept="file")

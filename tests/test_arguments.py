@@ -18,7 +18,7 @@ from anaphora import AsyncMemory, Memory
 from anaphora.deep.models.base import ModelRole
 from anaphora.embed.base import Embedder
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound
-from anaphora.store.sql.engine import open_truth
+from anaphora.store.db.engine import open_truth
 from anaphora.store.threads.conversations import Conversations
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore

@@ -387,7 +387,7 @@ def test_a_turn_of_a_server_without_a_sound_time_keeps_its_words(
 
 def test_every_column_of_a_time_is_declared() -> None:
     """Each column whose name is that of a time is known to who looks for impossible ones."""
-    from anaphora.store.sql.schema_tokens import metadata
+    from anaphora.store.db.schema_tokens import metadata
 
     names = {"at", "last_used", "valid_from", "valid_until", "last_reinforced"}
     for table in metadata.sorted_tables:
@@ -398,7 +398,7 @@ def test_every_column_of_a_time_is_declared() -> None:
 
 
 def _moments() -> dict[str, list[str]]:
-    from anaphora.store.sql.schema_tokens import metadata
+    from anaphora.store.db.schema_tokens import metadata
 
     found = {
         table.name: [column.name for column in table.columns if column.info.get("is_moment")]

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.intake.project_desk import git, write
+from tests.ingest.project_desk import git, write
 
 from anaphora import Memory
 from anaphora.index.sections.words import read_bulk

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.intake.project_desk import git, write
+from tests.ingest.project_desk import git, write
 
 from anaphora import Memory
-from anaphora.intake.files import is_secret_file, walking
-from anaphora.intake.projects import files, gitlog
-from anaphora.intake.secrets.redacting import Redacted
+from anaphora.ingest.files import is_secret_file, walking
+from anaphora.ingest.projects import files, gitlog
+from anaphora.ingest.secrets.redacting import Redacted
 from anaphora.recall.context.package import render_package
 from anaphora.recall.context.warm_up import render_warm_up
 from anaphora.values.projects import IndexReport, RecallPackage

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pysqlite3 import dbapi2
-from tests.care.lanes_desk import FILES, NUTS, live, notes_of, opened, project_at, said
 from tests.conftest import Clock
 from tests.deep.asking import TEA, Script
+from tests.ops.lanes_desk import FILES, NUTS, live, notes_of, opened, project_at, said
 
 from anaphora import Memory, keys
 from anaphora.errors import EncryptionError, MissingKey, NotFound, Tampered

@@ -15,9 +15,9 @@ from pysqlite3 import dbapi2
 
 from anaphora import Memory, keys
 from anaphora.errors import StoreError, Tampered
-from anaphora.store.sealing import renewing
-from anaphora.store.sealing.marker import FORMAT
-from anaphora.store.sealing.plans import PLANS
+from anaphora.store.crypto import renewing
+from anaphora.store.crypto.marker import FORMAT
+from anaphora.store.crypto.plans import PLANS
 
 pytest.importorskip("cryptography")
 
@@ -170,8 +170,8 @@ def test_an_older_home_on_a_server(home: Path, tmp_path: Path, postgresql_url: s
     """On PostgreSQL, too, and for a second server that has a copy of the older sealed.json."""
     from sqlalchemy import create_engine
 
-    from anaphora.store.sql.engine import open_truth
-    from anaphora.store.sql.schema_tokens import metadata
+    from anaphora.store.db.engine import open_truth
+    from anaphora.store.db.schema_tokens import metadata
 
     truth = open_truth(postgresql_url)
     truth.ensure()

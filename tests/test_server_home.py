@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.care.lanes_desk import NUTS, live, notes_of, opened, project_at, said
 from tests.conftest import Clock
 from tests.deep.asking import TEA, Script
+from tests.ops.lanes_desk import NUTS, live, notes_of, opened, project_at, said
 
 from anaphora import Memory
 from anaphora.errors import StoreError

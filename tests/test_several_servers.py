@@ -19,11 +19,11 @@ from tests.conftest import Clock
 
 from anaphora import Memory
 from anaphora.errors import InvalidInput
-from anaphora.store.sql.engine import Truth, open_truth
-from anaphora.store.sql.faults import BUSY_SECONDS, IDLE_SECONDS
-from anaphora.store.sql.revision import REVISION
-from anaphora.store.sql.schema import revision
-from anaphora.store.sql.schema_tokens import metadata
+from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.faults import BUSY_SECONDS, IDLE_SECONDS
+from anaphora.store.db.revision import REVISION
+from anaphora.store.db.schema import revision
+from anaphora.store.db.schema_tokens import metadata
 
 OpenOn = Callable[[str], Truth]
 

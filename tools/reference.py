@@ -165,15 +165,15 @@ def _default(field: dataclasses.Field[Any]) -> str:
 def python() -> str:
     """The public API of the package."""
     import anaphora
-    from anaphora import care, home, keys
+    from anaphora import home, keys, ops
     from anaphora.api import aio, memory
     from anaphora.api.deep import DeepQuestions
     from anaphora.api.memories import LastingMemories
     from anaphora.api.projects import ProjectMemories
-    from anaphora.care import health
     from anaphora.deep.models import base as models
     from anaphora.deep.models import scripted
     from anaphora.embed import base
+    from anaphora.ops import health
     from anaphora.recall.render import render_recall
     from anaphora.store import tokens
     from anaphora.store.threads.conversations import Conversations
@@ -238,7 +238,7 @@ Filters: [../filters.md](../filters.md).
             + "\n".join(
                 (
                     *(values(group, group.__all__) for group in (turns, memories, projects, deep)),
-                    values(care, ("Backup", "Exported")),
+                    values(ops, ("Backup", "Exported")),
                     values(health, ("Health",)),
                     values(home, ("Reindexed",)),
                 )

@@ -19,9 +19,9 @@ from typing import Final
 
 from anaphora import Memory
 from anaphora.embed.base import Embedder
+from anaphora.store.db.engine import open_truth
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
-from anaphora.store.sql.engine import open_truth
 from anaphora.values.memories import NewMemory
 from bench.memories import keep_with
 

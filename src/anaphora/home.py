@@ -22,7 +22,6 @@ from anaphora.core.config import Settings, remember_embedder
 from anaphora.errors import Closed
 
 if TYPE_CHECKING:
-    from anaphora.care.namespaces import Parts
     from anaphora.deep.kept.forgetting import DeepForgetting
     from anaphora.deep.parts import DeepParts
     from anaphora.deep.tools import DeepTools
@@ -30,17 +29,18 @@ if TYPE_CHECKING:
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.index.sections.index import SectionIndex
     from anaphora.index.turns.index import TurnIndex
-    from anaphora.intake.forget import Forget
-    from anaphora.intake.remember import Remember
+    from anaphora.ingest.forget import Forget
+    from anaphora.ingest.remember import Remember
+    from anaphora.ops.namespaces import Parts
     from anaphora.project_parts import ProjectParts
     from anaphora.recall.conversation import ConversationRecall
     from anaphora.recall.memories import MemoryRecall
     from anaphora.recall.surviving import Survivors
+    from anaphora.store.crypto.home import Sealing
+    from anaphora.store.db.engine import Truth
     from anaphora.store.projects.notes import Notes
     from anaphora.store.records.store import Records
     from anaphora.store.records.vectors import RecordVectors
-    from anaphora.store.sealing.home import Sealing
-    from anaphora.store.sql.engine import Truth
     from anaphora.store.threads.conversations import Conversations
     from anaphora.store.threads.sidecar import Sidecar
     from anaphora.store.threads.sql_store import SqlConversationStore
@@ -146,8 +146,8 @@ class Wiring:
     @property
     def parts(self) -> Parts:
         """The home as `care` sees it."""
-        from anaphora.care.namespaces import Parts
-        from anaphora.store.sealing.home import Home
+        from anaphora.ops.namespaces import Parts
+        from anaphora.store.crypto.home import Home
 
         home = Home(self.settings.home, self.settings.conversations, self.settings.database)
         return Parts(home, self.sealing, self.truth)
@@ -240,16 +240,16 @@ def _reindexed(parts: Namespace, embedder: str, progress: Progress | None) -> Re
 def _opened(wiring: Wiring, name: str) -> Namespace:
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.index.turns.index import TurnIndex
-    from anaphora.intake.forget import Forget
-    from anaphora.intake.remember import Remember
+    from anaphora.ingest.forget import Forget
+    from anaphora.ingest.remember import Remember
     from anaphora.recall.conversation import ConversationRecall
     from anaphora.recall.memories import MemoryRecall
     from anaphora.recall.surviving import Survivors
+    from anaphora.store.crypto.home import DEFAULT_NAMESPACE, folder_name
     from anaphora.store.deep_rows import DeepRows
     from anaphora.store.projects.store import holds_any
     from anaphora.store.records.store import Records
     from anaphora.store.records.vectors import RecordVectors
-    from anaphora.store.sealing.home import DEFAULT_NAMESPACE, folder_name
     from anaphora.store.threads.conversations import WRITES, open_conversations
     from anaphora.store.threads.sidecar import Sidecar
 

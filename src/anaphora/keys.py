@@ -12,11 +12,11 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 from anaphora.core.config import load_settings
-from anaphora.store.sealing.convert import Converted
+from anaphora.store.crypto.convert import Converted
 
 if TYPE_CHECKING:
-    from anaphora.store.sealing.convert import Progress
-    from anaphora.store.sealing.home import Home
+    from anaphora.store.crypto.convert import Progress
+    from anaphora.store.crypto.home import Home
 
 __all__ = ["Converted", "Kept", "decrypt", "encrypt", "export_key", "import_key", "rotate_key"]
 
@@ -37,7 +37,7 @@ def encrypt(
     Raises `InvalidInput` for a home that is sealed or whose truth is on a server, `NoKeyringError`
     before anything was changed, `MissingExtra`, `StoreError`.
     """
-    from anaphora.store.sealing import convert
+    from anaphora.store.crypto import convert
 
     return convert.encrypt(_home(home, conversations_dir), _checked(kept) or "keychain", progress)
 
@@ -53,7 +53,7 @@ def decrypt(
     Raises `InvalidInput` for a clear home, `MissingKey`, `WrongKey`, `StoreError`, and `Tampered`
     before anything was changed when a row does not open.
     """
-    from anaphora.store.sealing import convert
+    from anaphora.store.crypto import convert
 
     return convert.decrypt(_sealed(home, conversations_dir), progress)
 
@@ -64,7 +64,7 @@ def export_key(home: Place = None, passphrase: str | None = None, *, raw: bool =
     Only with `raw` it is the key itself, as 64 hex digits. Raises `InvalidInput` for neither or
     both and for a clear home, `MissingKey`.
     """
-    from anaphora.store.sealing.home import export
+    from anaphora.store.crypto.home import export
 
     return export(_home(home), passphrase, raw=raw)
 
@@ -77,7 +77,7 @@ def import_key(
     Raises `WrongKey` for another home's or an older one, and for a wrong passphrase; `InvalidInput`
     for what is no exported key, and for a clear home.
     """
-    from anaphora.store.sealing.home import import_
+    from anaphora.store.crypto.home import import_
 
     import_(_sealed(home), exported, passphrase, kept=_checked(kept))
 
@@ -94,13 +94,13 @@ def rotate_key(
     At once, whatever the home holds; keys exported before open older backups alone. `deep` also
     encrypts everything again. Raises `InvalidInput` for a clear home, `MissingKey`, `StoreError`.
     """
-    from anaphora.store.sealing.home import rotate
+    from anaphora.store.crypto.home import rotate
 
     rotate(_sealed(home, conversations_dir), kept=_checked(kept), deep=deep)
 
 
 def _home(home: Place, conversations_dir: Place = None) -> Home:
-    from anaphora.store.sealing.home import Home
+    from anaphora.store.crypto.home import Home
 
     settings = load_settings(home, conversations_dir)
     return Home(settings.home, settings.conversations, settings.database)
@@ -109,7 +109,7 @@ def _home(home: Place, conversations_dir: Place = None) -> Home:
 def _sealed(home: Place, conversations_dir: Place = None) -> Home:
     """A home that is sealed: a mistaken path must not be made one by looking after its key."""
     from anaphora.errors import InvalidInput
-    from anaphora.store.sealing import marker
+    from anaphora.store.crypto import marker
 
     found = _home(home, conversations_dir)
     if marker.read(found.root) is None:

@@ -21,17 +21,17 @@ from anaphora.values.projects import IndexReport
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.index.sections.index import SectionIndex
-    from anaphora.intake.forget import Survivors
-    from anaphora.intake.notes import NoteTaking
-    from anaphora.intake.projects.indexing import IndexProject
+    from anaphora.ingest.forget import Survivors
+    from anaphora.ingest.notes import NoteTaking
+    from anaphora.ingest.projects.indexing import IndexProject
     from anaphora.recall.context.lane import ContextRecall
     from anaphora.recall.context.warm_up import WarmUpRecall
+    from anaphora.store.crypto.columns import Sealer
+    from anaphora.store.crypto.index import IndexSealer
+    from anaphora.store.db.engine import Truth
     from anaphora.store.projects.graph import Graph
     from anaphora.store.projects.notes import Notes
     from anaphora.store.projects.store import Projects
-    from anaphora.store.sealing.columns import Sealer
-    from anaphora.store.sealing.index import IndexSealer
-    from anaphora.store.sql.engine import Truth
 
 Progress = Callable[[str, int, int], None]
 
@@ -69,7 +69,7 @@ class ProjectParts:
 
     def leave_nothing(self) -> None:
         """Take the words of what is gone from truth out of every file of the home, too."""
-        from anaphora.store.sql.scrub import scrub
+        from anaphora.store.db.scrub import scrub
 
         scrub(self.projects.truth)
         self.sections.purge()
@@ -85,7 +85,7 @@ class ProjectParts:
 
     def repair(self) -> Check:
         """Make the index of sections again where it is broken, embed what has no vector."""
-        from anaphora.care import repair_sections
+        from anaphora.ops import repair_sections
 
         return repair_sections(self.sections, self.fill_vectors)
 
@@ -96,7 +96,7 @@ class ProjectParts:
 
         `survivors` looks for what still holds them.
         """
-        from anaphora.intake.forget import named
+        from anaphora.ingest.forget import named
 
         gone = self.taking.forget(note_id, soft=soft)
         if not gone.ids or soft:
@@ -139,9 +139,9 @@ def open_projects(
     """
     from anaphora.index.sections.index import SectionIndex
     from anaphora.index.sections.source import SectionSource
-    from anaphora.intake.notes import NoteTaking
-    from anaphora.intake.projects.indexing import IndexProject
-    from anaphora.intake.projects.mentions import NoteLinker
+    from anaphora.ingest.notes import NoteTaking
+    from anaphora.ingest.projects.indexing import IndexProject
+    from anaphora.ingest.projects.mentions import NoteLinker
     from anaphora.recall.context.lane import ContextRecall
     from anaphora.recall.context.warm_up import WarmUpRecall
     from anaphora.store.projects.graph import Graph

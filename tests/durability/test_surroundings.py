@@ -15,13 +15,13 @@ from tests.durability.work import make_world, memory_of
 from tests.memory_child import Child, flaws
 
 from anaphora import Memory
-from anaphora.care.file_systems import REMOTE, file_systems, kind_of
 from anaphora.errors import AnaphoraError, SchemaTooNew, StoreError
+from anaphora.ops.file_systems import REMOTE, file_systems, kind_of
 from anaphora.store import disk
+from anaphora.store.db.engine import open_truth
+from anaphora.store.db.health import check_truth
+from anaphora.store.db.revision import REVISION_TABLE
 from anaphora.store.records.rules import CLOCKS_APART
-from anaphora.store.sql.engine import open_truth
-from anaphora.store.sql.health import check_truth
-from anaphora.store.sql.revision import REVISION_TABLE
 
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 
@@ -271,7 +271,7 @@ def test_a_mac_waits_for_the_drive(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def _connection(place: Path) -> sqlite3.Connection:
-    from anaphora.store.sql import sqlite
+    from anaphora.store.db import sqlite
 
     (place / "some.db").touch()
     found: sqlite3.Connection = sqlite.connect(place / "some.db")

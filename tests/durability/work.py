@@ -22,7 +22,7 @@ from typing import Any
 from tests.durability.faults import MARK, Unsupported, listen
 from tests.memory_child import flaws
 
-from anaphora import Memory, care, keys
+from anaphora import Memory, keys, ops
 from anaphora.errors import AnaphoraError, StoreError
 from anaphora.values.conversations import ImportedConversation, ImportedTurn
 from anaphora.values.memories import NewMemory
@@ -233,7 +233,7 @@ def other_folders(place: Path) -> Shown:
     wrong = []
     try:
         if (place / "out.backup").exists():
-            shown["backup"] = care.verify(place / "out.backup").rows
+            shown["backup"] = ops.verify(place / "out.backup").rows
         if (place / "out.jsonl").exists():
             shown["export"] = len((place / "out.jsonl").read_text().splitlines())
         if (place / "new").exists():

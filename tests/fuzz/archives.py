@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from anaphora.errors import AnaphoraError, InvalidInput
-from anaphora.intake.importers import read
-from anaphora.intake.importers.bounds import Bounds
+from anaphora.ingest.importers import read
+from anaphora.ingest.importers.bounds import Bounds
 from anaphora.values.conversations import ImportedConversation, ImportProblem
 
 from .mutating import Mutator

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from anaphora import Memory
 from anaphora.errors import AnaphoraError, CorruptThread, InvalidInput
-from anaphora.intake.conversations import import_conversations
-from anaphora.intake.importers import FORMATS, read
-from anaphora.store.sql.engine import open_truth
+from anaphora.ingest.conversations import import_conversations
+from anaphora.ingest.importers import FORMATS, read
+from anaphora.store.db.engine import open_truth
 from anaphora.store.threads.gojson import NotAThread, decode, encode, parse
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.store import ConversationStore
@@ -154,7 +154,7 @@ def _found_again(memory: Memory, thread: Thread) -> None:
 def thread_files(folder: Path, shared: Path | None) -> Iterator[Room]:
     """A damaged file among good ones: read, continued, listed, looked after, searched."""
     corpus = read_all(OWN / "store" / "fixtures", ".json") + read_all(
-        OWN / "intake" / "fixtures" / "neo", ".json"
+        OWN / "ingest" / "fixtures" / "neo", ".json"
     )
     if shared is not None:
         corpus += read_all(shared / "threads", ".json")

@@ -119,7 +119,7 @@ def _pruned(value: Any) -> Any:
 
 def transcripts(shared: Path | None) -> tuple[bytes, ...]:
     """Files of every format that is imported: our own, and real ones."""
-    own = read_all(OWN / "intake" / "fixtures", ".json", ".jsonl")
+    own = read_all(OWN / "ingest" / "fixtures", ".json", ".jsonl")
     return own if shared is None else own + read_all(shared / "transcripts", ".json", ".jsonl")
 
 

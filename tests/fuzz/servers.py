@@ -112,7 +112,7 @@ def rest(folder: Path, shared: Path | None) -> Iterator[Room]:
         corpus = tuple(_as_bytes(line.replace("MEMORY", kept), body) for line, body in _REQUESTS)
         corpus += tuple(
             b"POST /v1/import\nhost: 127.0.0.1\n\n" + data[:20_000]
-            for data in read_all(OWN / "intake" / "fixtures", ".json", ".jsonl")
+            for data in read_all(OWN / "ingest" / "fixtures", ".json", ".jsonl")
         )
         with asyncio.Runner() as runner:
 

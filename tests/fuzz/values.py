@@ -18,16 +18,16 @@ from typing import Any
 import pytest
 
 from anaphora import Memory
-from anaphora.care.lines import time_in
 from anaphora.core.time_arguments import EARLIEST, LATEST
 from anaphora.deep.sandbox.base import HostRefusal, Limits
 from anaphora.deep.sandbox.bounded import Oversized, plain
 from anaphora.deep.sandbox.calls import HostCalls
 from anaphora.deep.sandbox.output import MESSAGE_CHARS, Output, error_text, limit_of
 from anaphora.errors import FilterError, InvalidId, InvalidInput
-from anaphora.intake.importers.base import Malformed
-from anaphora.intake.importers.drafts import read_time as importers_time
-from anaphora.intake.importers.drafts import safe_id
+from anaphora.ingest.importers.base import Malformed
+from anaphora.ingest.importers.drafts import read_time as importers_time
+from anaphora.ingest.importers.drafts import safe_id
+from anaphora.ops.lines import time_in
 from anaphora.store.filters import parse
 from anaphora.store.records.rows import as_mapping
 from anaphora.store.threads.gotime import canonical_time, nanoseconds, read_time, utc_text

@@ -18,8 +18,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
+from anaphora.store.db.engine import Truth, open_truth
 from anaphora.store.hashing import turn_hash
-from anaphora.store.sql.engine import Truth, open_truth
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
 from anaphora.store.threads.sql_reader import StoredThread
 from anaphora.store.threads.sql_store import SqlConversationStore
@@ -277,7 +277,7 @@ from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
 from anaphora.recall.conversation import ConversationRecall
 from anaphora.store.threads.sidecar import Sidecar
-from anaphora.store.sql.engine import open_truth
+from anaphora.store.db.engine import open_truth
 from anaphora.store.threads.sql_store import SqlConversationStore
 from datetime import UTC, datetime
 

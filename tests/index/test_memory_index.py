@@ -389,7 +389,7 @@ def test_truth_that_was_put_back(tmp_path: Path) -> None:
         with home.truth.write("default") as write:
             from sqlalchemy import delete, update
 
-            from anaphora.store.sql.schema import head, record
+            from anaphora.store.db.schema import head, record
 
             write.connection.execute(delete(record).where(record.c.text.like("dog%")))
             write.connection.execute(update(head).values(seq=2))

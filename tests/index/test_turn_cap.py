@@ -25,8 +25,8 @@ from anaphora.index.turns import bulk as turn_bulk
 from anaphora.index.turns.index import TurnIndex
 from anaphora.index.turns.view import TurnView
 from anaphora.recall.conversation import ConversationRecall
-from anaphora.store.sealing.index import SealedIndex
-from anaphora.store.sealing.keys import Keys
+from anaphora.store.crypto.index import SealedIndex
+from anaphora.store.crypto.keys import Keys
 from anaphora.values.conversations import NewTurn
 
 from .conftest import Bench, Eager, Ticking, facts

@@ -13,18 +13,18 @@ from anaphora.embed.base import Embedder
 from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
 from anaphora.index.sections.index import SectionIndex
 from anaphora.index.sections.source import SectionSource
-from anaphora.intake.projects.indexing import IndexProject
-from anaphora.intake.projects.mentions import NoteLinker
+from anaphora.ingest.projects.indexing import IndexProject
+from anaphora.ingest.projects.mentions import NoteLinker
 from anaphora.recall.context.lane import ContextRecall
 from anaphora.recall.context.warm_up import WarmUpRecall
+from anaphora.store.crypto.columns import CLEAR, Sealer
+from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
+from anaphora.store.db.engine import Truth, open_truth
 from anaphora.store.projects.graph import Graph
 from anaphora.store.projects.notes import NoteRecordKind, Notes, payload_of
 from anaphora.store.projects.store import Projects
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import same_key_of
-from anaphora.store.sealing.columns import CLEAR, Sealer
-from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
-from anaphora.store.sql.engine import Truth, open_truth
 from anaphora.values.memories import MemoryRecord
 from anaphora.values.projects import IndexReport, RecallPackage, WarmUp
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from anaphora.store.sql.engine import open_truth
+from anaphora.store.db.engine import open_truth
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
 

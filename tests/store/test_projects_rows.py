@@ -12,6 +12,9 @@ import pytest
 from pysqlite3 import dbapi2
 
 from anaphora.errors import NotFound
+from anaphora.store.crypto.columns import Clear, Sealed, Sealer
+from anaphora.store.crypto.keys import Keys
+from anaphora.store.db.engine import Truth
 from anaphora.store.projects.graph import Graph
 from anaphora.store.projects.graph_rows import EntityDraft, RelationDraft, entity_key
 from anaphora.store.projects.notes import Notes, diary_of, observation_of, payload_of
@@ -21,9 +24,6 @@ from anaphora.store.records.forgetting import forget_for_good
 from anaphora.store.records.rules import drafted, put
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorRow
-from anaphora.store.sealing.columns import Clear, Sealed, Sealer
-from anaphora.store.sealing.keys import Keys
-from anaphora.store.sql.engine import Truth
 from anaphora.values.memories import NewMemory
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anaphora.errors import InvalidInput, NotFound
+from anaphora.store.db.engine import Truth, open_truth
 from anaphora.store.filters import parse
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorRow, text_hash
-from anaphora.store.sql.engine import Truth, open_truth
 from anaphora.values.memories import MemoryRecord, NewMemory
 
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
@@ -214,10 +214,10 @@ def test_reading_imports_no_sqlalchemy(tmp_path: Path) -> None:
 import sys
 from datetime import UTC, datetime
 from anaphora.store.records.store import Records
-from anaphora.store.sql.engine import open_truth
+from anaphora.store.db.engine import open_truth
 from anaphora.store.records.vectors import RecordVectors
-from anaphora.intake.remember import Remember
-from anaphora.intake.forget import Forget
+from anaphora.ingest.remember import Remember
+from anaphora.ingest.forget import Forget
 truth = open_truth({str(tmp_path / "truth.db")!r})
 records, vectors = Records(truth, "default"), RecordVectors(truth, "default")
 assert records.get({one!r}) == records.list().items[0] == records.changed_since(0)[0]

@@ -19,9 +19,9 @@ import pytest
 from pysqlite3 import dbapi2
 
 from anaphora.errors import CorruptThread, InvalidInput, SealChanged, StoreError, Tampered
-from anaphora.store.sealing import convert
-from anaphora.store.sealing.home import Home, Sealing, open_home
-from anaphora.store.sql.engine import Truth, open_truth
+from anaphora.store.crypto import convert
+from anaphora.store.crypto.home import Home, Sealing, open_home
+from anaphora.store.db.engine import Truth, open_truth
 from anaphora.store.threads.sidecar import ConversationNote, Sidecar, TurnNote
 from anaphora.store.threads.store import ConversationStore
 from anaphora.values.conversations import NewTurn
@@ -173,7 +173,7 @@ def test_a_home_that_began_sealed_can_be_opened_up(home: Home) -> None:
 
 def test_a_deep_rotation_encrypts_everything_again(home: Home) -> None:
     """After `rekey` every sealed byte is new, and every answer is what it was."""
-    from anaphora.store.sealing.home import rotate
+    from anaphora.store.crypto.home import rotate
 
     fill(home, "file")
     damage_name = home.conversations / "stray.json.sealed"
@@ -274,7 +274,7 @@ def test_a_failing_disk_leaves_the_conversion_to_be_finished(
     def failing(*_args: object, **_kwargs: object) -> None:
         raise OSError(28, "No space left on device")
 
-    from anaphora.store.sealing import convert_threads
+    from anaphora.store.crypto import convert_threads
 
     real_put = convert_threads._put
 
@@ -297,8 +297,8 @@ def test_a_failing_disk_leaves_the_conversion_to_be_finished(
 CONVERT = """
 import sys
 from pathlib import Path
-from anaphora.store.sealing import convert
-from anaphora.store.sealing.home import Home, open_home
+from anaphora.store.crypto import convert
+from anaphora.store.crypto.home import Home, open_home
 home = Home(Path(sys.argv[1]), Path(sys.argv[1]) / "conversations")
 print("ready", flush=True)
 if sys.argv[2] == "encrypt":

@@ -15,8 +15,8 @@ from anaphora.core.text import query_terms
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
-from anaphora.store.sealing.home import Home, Sealing, open_home, rotate
-from anaphora.store.sql.engine import Truth, open_truth
+from anaphora.store.crypto.home import Home, Sealing, open_home, rotate
+from anaphora.store.db.engine import Truth, open_truth
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.store import ConversationStore
 

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from anaphora.errors import InvalidInput, MissingKey, NoKeyringError, Tampered, WrongKey
-from anaphora.store.sealing import home as homes
-from anaphora.store.sealing.home import Home, open_home
-from anaphora.store.sealing.keepers import Keychain
-from anaphora.store.sealing.keys import derive
+from anaphora.store.crypto import home as homes
+from anaphora.store.crypto.home import Home, open_home
+from anaphora.store.crypto.keepers import Keychain
+from anaphora.store.crypto.keys import derive
 from anaphora.store.threads.store import ConversationStore
 
 pytest.importorskip("cryptography")

@@ -16,14 +16,14 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from anaphora.errors import MissingKey, Tampered
+from anaphora.store.crypto.columns import CLEAR, Sealed, Sealer
+from anaphora.store.crypto.keys import Keys
+from anaphora.store.db.engine import Truth, open_truth
 from anaphora.store.filters import parse
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import RecordLink
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorRow, text_hash
-from anaphora.store.sealing.columns import CLEAR, Sealed, Sealer
-from anaphora.store.sealing.keys import Keys
-from anaphora.store.sql.engine import Truth, open_truth
 from anaphora.values.memories import NewMemory
 
 pytest.importorskip("cryptography")

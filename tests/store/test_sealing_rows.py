@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from pysqlite3 import dbapi2
 
 from anaphora.errors import MissingKey, Tampered
-from anaphora.store.sealing.cipher import Cipher, Finder, binding
-from anaphora.store.sealing.columns import Clear, Sealed, open_rows
-from anaphora.store.sealing.index import ClearIndex, SealedIndex
-from anaphora.store.sealing.keys import Keys
-from anaphora.store.sealing.plans import PLANS
-from anaphora.store.sql.engine import Truth, open_truth
+from anaphora.store.crypto.cipher import Cipher, Finder, binding
+from anaphora.store.crypto.columns import Clear, Sealed, open_rows
+from anaphora.store.crypto.index import ClearIndex, SealedIndex
+from anaphora.store.crypto.keys import Keys
+from anaphora.store.crypto.plans import PLANS
+from anaphora.store.db.engine import Truth, open_truth
 from anaphora.store.threads.sidecar import ConversationNote, Sidecar, TurnNote
 
 pytest.importorskip("cryptography")
@@ -77,8 +77,8 @@ def notes() -> list[TurnNote]:
 
 def test_every_column_is_sealed_as_the_schema_declares_it() -> None:
     """Each column of each table is declared clear, sealed or lookup, and is treated as such."""
-    from anaphora.store.sql.schema import revision
-    from anaphora.store.sql.schema_tokens import metadata
+    from anaphora.store.db.schema import revision
+    from anaphora.store.db.schema_tokens import metadata
 
     for table in metadata.sorted_tables:
         kinds = {column.name: column.info["at_rest"] for column in table.columns}
@@ -108,7 +108,7 @@ UNBOUND = {f"{table}.seq" for table in PLANS} | {"token.last_used", "project.sta
 
 def test_only_names_of_things_stay_clear() -> None:
     """No column that is left readable holds words of the user's: the list of them is a decision."""
-    from anaphora.store.sql.schema_tokens import metadata
+    from anaphora.store.db.schema_tokens import metadata
 
     texts = {
         f"{table.name}.{column.name}"

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from anaphora.errors import StoreError
-from anaphora.store.sql.engine import Truth
+from anaphora.store.db.engine import Truth
 from anaphora.store.threads.sidecar import ConversationNote, Sidecar, TurnNote
 
 ANY_TEXT = st.text(alphabet=st.characters(), max_size=20)

@@ -18,9 +18,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from pysqlite3 import dbapi2
 
 from anaphora.errors import StoreError, Tampered
-from anaphora.store.sealing.columns import Sealed
-from anaphora.store.sealing.keys import Keys
-from anaphora.store.sql.engine import Truth, open_truth
+from anaphora.store.crypto.columns import Sealed
+from anaphora.store.crypto.keys import Keys
+from anaphora.store.db.engine import Truth, open_truth
 from anaphora.store.threads.gojson import decode
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
@@ -135,7 +135,7 @@ def test_there_is_no_file(open_again: OpenTruth) -> None:
 CHECK_IMPORTS = """
 import sys
 from anaphora.store.threads.sidecar import Sidecar
-from anaphora.store.sql.engine import open_truth
+from anaphora.store.db.engine import open_truth
 from anaphora.store.threads.sql_store import SqlConversationStore
 
 truth = open_truth(sys.argv[1])

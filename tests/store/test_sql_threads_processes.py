@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.intake.conversations import import_conversations
-from anaphora.store.sql.engine import Truth
+from anaphora.ingest.conversations import import_conversations
+from anaphora.store.db.engine import Truth
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values.conversations import ImportedConversation, ImportedTurn
@@ -120,7 +120,7 @@ def test_truth_that_was_put_back_is_listed_anew(open_again: OpenTruth) -> None:
     with truth.write("default") as write:
         from sqlalchemy import delete
 
-        from anaphora.store.sql.schema import thread, turn
+        from anaphora.store.db.schema import thread, turn
 
         for table in (turn, thread):
             write.connection.execute(delete(table).where(table.c.conversation_id == "lost"))

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from anaphora.errors import InvalidId, InvalidTurn
+from anaphora.store.db.engine import Truth, open_truth
 from anaphora.store.hashing import turn_hash
-from anaphora.store.sql.engine import Truth, open_truth
 from anaphora.store.threads.conversations import Conversations
 from anaphora.store.threads.gojson import decode
 from anaphora.store.threads.sidecar import Sidecar, TurnNote

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from anaphora.errors import InvalidTurn, StoreError
-from anaphora.store.sql.engine import open_truth
+from anaphora.store.db.engine import open_truth
 from anaphora.store.threads.gojson import decode, encode
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.store import ConversationStore, conversations_dir

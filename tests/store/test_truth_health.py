@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pysqlite3 import dbapi2
 
-from anaphora.store.sql.engine import Truth, open_truth
-from anaphora.store.sql.health import check_truth
-from anaphora.store.sql.revision import REVISION
+from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.health import check_truth
+from anaphora.store.db.revision import REVISION
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
 
 
@@ -63,8 +63,8 @@ def test_looking_imports_no_sqlalchemy(tmp_path: Path) -> None:
     path = tmp_path / "truth.db"
     open_truth(path).ensure()
     script = (
-        "import sys; from anaphora.store.sql.engine import open_truth;"
-        "from anaphora.store.sql.health import check_truth;"
+        "import sys; from anaphora.store.db.engine import open_truth;"
+        "from anaphora.store.db.health import check_truth;"
         "assert not check_truth(open_truth(sys.argv[1])).problems;"
         "assert 'sqlalchemy' not in sys.modules"
     )

@@ -14,8 +14,8 @@ import pytest
 from pysqlite3 import dbapi2
 
 from anaphora.errors import DiskFull, ReadOnly, StoreError
-from anaphora.store.sql import sqlite
-from anaphora.store.sql.engine import Truth, open_truth
+from anaphora.store.db import sqlite
+from anaphora.store.db.engine import Truth, open_truth
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
 
 NOTES = [TurnNote("c", index, "hash", "Ada") for index in range(3)]

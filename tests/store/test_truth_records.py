@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import LargeBinary, Table, delete, func, select
 
 from anaphora.errors import StoreError
-from anaphora.store.sql.engine import Truth, Write
-from anaphora.store.sql.schema import link, record, record_event, vector
+from anaphora.store.db.engine import Truth, Write
+from anaphora.store.db.schema import link, record, record_event, vector
 
 SECOND = 1_000_000
 

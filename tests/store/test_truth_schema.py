@@ -17,10 +17,10 @@ from sqlalchemy import Connection, create_engine, inspect, text
 from sqlalchemy.pool import NullPool
 
 from anaphora.errors import SchemaTooNew, StoreError
-from anaphora.store.sql import migrate
-from anaphora.store.sql.engine import Truth
-from anaphora.store.sql.revision import REVISION, REVISION_TABLE, is_older
-from anaphora.store.sql.schema_tokens import metadata
+from anaphora.store.db import migrate
+from anaphora.store.db.engine import Truth
+from anaphora.store.db.revision import REVISION, REVISION_TABLE, is_older
+from anaphora.store.db.schema_tokens import metadata
 from anaphora.store.threads.sidecar import ConversationNote, Sidecar, TurnNote
 from anaphora.store.threads.sql_store import SqlConversationStore
 
@@ -241,7 +241,7 @@ CHECK_IMPORTS = """
 import sys
 from pathlib import Path
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
-from anaphora.store.sql.engine import open_truth
+from anaphora.store.db.engine import open_truth
 
 def loaded():
     return [name for name in ("sqlalchemy", "alembic") if name in sys.modules]

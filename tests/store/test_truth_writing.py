@@ -14,8 +14,8 @@ from pysqlite3 import dbapi2
 from sqlalchemy import select
 
 from anaphora.errors import Closed, InvalidInput
-from anaphora.store.sql.engine import Truth, open_truth
-from anaphora.store.sql.schema import turn_note
+from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.schema import turn_note
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
 
 OpenTruth = Callable[[], Truth]
@@ -23,7 +23,7 @@ OpenTruth = Callable[[], Truth]
 WRITER = """
 import sys
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
-from anaphora.store.sql.engine import open_truth
+from anaphora.store.db.engine import open_truth
 
 place, name, count = sys.argv[1:]
 truth = open_truth(place)

@@ -14,7 +14,7 @@ from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.errors import InvalidInput, UnknownFormat
 from anaphora.surfaces.benchmark import BenchmarkReport, Row, run_benchmark
 
-FIXTURES = Path(__file__).parents[1] / "intake" / "fixtures_datasets"
+FIXTURES = Path(__file__).parents[1] / "ingest" / "fixtures_datasets"
 NAMES = (
     "amber basil cedar dune ember fjord garnet harbor indigo jasper kelp lagoon maple nectar "
     "opal pepper quartz raven saffron tundra umber velvet willow yarrow zinnia"

@@ -18,7 +18,7 @@ import anaphora
 from anaphora import Memory, keys, render_recall
 from anaphora.core.config import load_settings
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.intake.importers import FORMATS
+from anaphora.ingest.importers import FORMATS
 from anaphora.surfaces.cli.app import app
 from anaphora.surfaces.cli.conversation import KNOWN_FORMATS
 from anaphora.surfaces.cli.output import exit_code

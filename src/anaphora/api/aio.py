@@ -39,10 +39,10 @@ from anaphora.values.memories import (
 )
 
 if TYPE_CHECKING:
-    from anaphora.care import Backup, Exported
-    from anaphora.care.health import Health
     from anaphora.deep.models.base import ModelRole
     from anaphora.embed.base import Embedder
+    from anaphora.ops import Backup, Exported
+    from anaphora.ops.health import Health
     from anaphora.store.tokens import Tokens
 
 __all__ = ["AsyncConversations", "AsyncMemory", "Opening"]

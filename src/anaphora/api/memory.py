@@ -35,10 +35,10 @@ from anaphora.values.conversations import (
 )
 
 if TYPE_CHECKING:
-    from anaphora.care import Backup, Exported
-    from anaphora.care.health import Health
     from anaphora.deep.models.base import ModelRole
     from anaphora.embed.base import Embedder
+    from anaphora.ops import Backup, Exported
+    from anaphora.ops.health import Health
     from anaphora.store.threads.conversations import Conversations
     from anaphora.store.tokens import Tokens
 
@@ -91,9 +91,9 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         """
         from anaphora.deep.tools import DeepTools
         from anaphora.embed.service import EmbedderService, spec_for
+        from anaphora.store.crypto.home import Home, open_home
+        from anaphora.store.db.engine import open_truth
         from anaphora.store.records.ids import RecordIds
-        from anaphora.store.sealing.home import Home, open_home
-        from anaphora.store.sql.engine import open_truth
 
         settings = load_settings(
             home,
@@ -191,14 +191,14 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         is recognised by itself. Raises `UnknownFormat` when a file that was named is none that can
         be read; what is malformed inside a file is in `report.problems`.
         """
-        from anaphora import care
-        from anaphora.intake.conversations import import_conversations
+        from anaphora import ops
+        from anaphora.ingest.conversations import import_conversations
 
         parts = self._parts()
         given: builtins.list[Source] = []
         given += [source] if isinstance(source, (str, os.PathLike)) else source
         with span("import"):
-            own, others = care.exports_among(given, format)
+            own, others = ops.exports_among(given, format)
             reports = [self._import_export(path, again=again, progress=progress) for path in own]
             if others or not own:
                 reports.append(
@@ -255,10 +255,10 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
 
     def stats(self) -> Stats:
         """What this namespace holds, and its size on disk."""
-        from anaphora import care
+        from anaphora import ops
 
         parts = self._parts()
-        return care.stats(
+        return ops.stats(
             self._wiring.settings,
             self.namespace,
             parts.conversations,
@@ -273,20 +273,20 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
 
         `repair` first mends what can be mended without touching a word.
         """
-        from anaphora import care
+        from anaphora import ops
         from anaphora.deep.checks import deep_checks
 
         parts = self._parts()
         mended: tuple[Check, ...] = ()
         if repair:
-            mended = care.repair(
+            mended = ops.repair(
                 self._wiring.parts,
                 self.namespace,
                 parts.turns,
                 fill_vectors=parts.remember.fill_vectors,
                 mend_sections=lambda: parts.projects().repair(),
             )
-        found = care.doctor(
+        found = ops.doctor(
             self._wiring.settings,
             parts.conversations,
             parts.turns,
@@ -296,7 +296,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         )
         lane = self._wiring.parts.lane(self.namespace)
         sections = lambda: parts.projects().sections  # noqa: E731 - opened where it can be told
-        lanes = care.lane_checks(lane, self._wiring.embedder.name, sections)
+        lanes = ops.lane_checks(lane, self._wiring.embedder.name, sections)
         return (*mended, *found, *lanes, *deep_checks(self._wiring.tools))
 
     def health(self) -> Health:
@@ -304,7 +304,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
 
         `doctor` looks at every byte; this is for a probe that asks every few seconds.
         """
-        from anaphora.care.health import health
+        from anaphora.ops.health import health
 
         wiring = self._wiring
         return health(wiring.settings, wiring.truth, wiring.embedder, self._parts(), wiring.ids())
@@ -319,10 +319,10 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
 
     def backup(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Backup:
         """Write a consistent copy of the whole home to one file, while others go on writing."""
-        from anaphora import care
+        from anaphora import ops
 
         home = self._wiring.parts.home
-        return care.backup(
+        return ops.backup(
             home, self._wiring.truth, path, clock=self._wiring.clock, progress=progress
         )
 
@@ -335,15 +335,15 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         progress: Progress | None = None,
     ) -> Backup:
         """Make a new home out of a backup. Raises `NotEmpty` when there is anything in `home`."""
-        from anaphora import care
+        from anaphora import ops
 
-        return care.restore(path, home, database=database, progress=progress)
+        return ops.restore(path, home, database=database, progress=progress)
 
     def export(self, path: Target, *, progress: Progress | None = None) -> Exported:
         """Write this namespace as JSON Lines (docs/formats.md): to a path whole or not at all."""
-        from anaphora import care
+        from anaphora import ops
 
-        return care.export(
+        return ops.export(
             self._wiring.parts,
             path,
             clock=self._wiring.clock,
@@ -370,9 +370,9 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
     def _import_export(
         self, path: str | os.PathLike[str], *, again: bool, progress: Progress | None
     ) -> ImportReport:
-        from anaphora import care
+        from anaphora import ops
 
-        done = care.import_export(
+        done = ops.import_export(
             self._wiring.parts, path, namespace=self.namespace, again=again, progress=progress
         )
         for ids in done.notes.values():

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.store.sealing.columns import CLEAR, Sealer
-from anaphora.store.sealing.forms import refuse_another_form
+from anaphora.store.crypto.columns import CLEAR, Sealer
+from anaphora.store.crypto.forms import refuse_another_form
 
 if TYPE_CHECKING:
-    from anaphora.store.sql.engine import Truth, Write
+    from anaphora.store.db.engine import Truth, Write
 
 Row = dict[str, Any]
 Where = Mapping[str, str | int]
@@ -111,7 +111,7 @@ class DeepWork:
         """As `DeepRows.find`, as the rows stand in this transaction."""
         from sqlalchemy import select
 
-        from anaphora.store.sql.schema_deep import TABLES
+        from anaphora.store.db.schema_deep import TABLES
 
         made, namespace = TABLES[table], self.write.namespace
         chosen = select(*(made.c[name] for name in COLUMNS[table])).where(
@@ -132,8 +132,8 @@ class DeepWork:
 
     def put(self, table: str, rows: Iterable[Row]) -> None:
         """Write rows, each in place of the one with its key; each takes the next number."""
-        from anaphora.store.sealing.plans import PLANS
-        from anaphora.store.sql.schema_deep import TABLES
+        from anaphora.store.crypto.plans import PLANS
+        from anaphora.store.db.schema_deep import TABLES
 
         key = PLANS[table].key[1:]
         for row in rows:
@@ -146,7 +146,7 @@ class DeepWork:
         """Delete the rows whose columns have these values; how many there were."""
         from sqlalchemy import delete
 
-        from anaphora.store.sql.schema_deep import TABLES
+        from anaphora.store.db.schema_deep import TABLES
 
         made, namespace = TABLES[table], self.write.namespace
         gone = delete(made).where(

@@ -18,8 +18,8 @@ from hmac import compare_digest
 from pathlib import Path
 from typing import Final
 
+from anaphora.store.crypto.marker import place_of
 from anaphora.store.disk import make_directory, translate
-from anaphora.store.sealing.marker import place_of
 from anaphora.store.tokens import EVERYTHING, PREFIX, Token
 
 FILE: Final = "server.token"

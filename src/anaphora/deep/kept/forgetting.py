@@ -83,8 +83,8 @@ class DeepForgetting:
 
     def words_gone(self, conversation_id: str) -> None:
         """A conversation was deleted, or words of it were redacted."""
+        from anaphora.store.db.scrub import scrub
         from anaphora.store.records.forgetting import forget_for_good
-        from anaphora.store.sql.scrub import scrub
 
         if not self._concerned(conversation_id):
             return

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from anaphora.intake.secrets.redacting import redact, secrets_in
+from anaphora.ingest.secrets.redacting import redact, secrets_in
 
 _LEAST: Final = 4
 """Characters: what is shorter stands in many words, and is taken out only where it is known."""

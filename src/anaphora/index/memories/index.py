@@ -38,9 +38,9 @@ from anaphora.index.memories.word_files import (
 from anaphora.index.memories.words import MemoryWords
 from anaphora.index.one_writer import only_one
 from anaphora.index.turns.records import IndexLost
+from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
-from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
 from anaphora.values.memories import MemoryRecord
 
 __all__ = ["Candidates", "MemoryIndex", "Wanted"]

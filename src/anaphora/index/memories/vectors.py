@@ -23,9 +23,9 @@ from anaphora.index.memories.best import Nearest, best_of, best_part
 from anaphora.index.memories.rows import MemoryRows
 from anaphora.index.memories.scan import Scan
 from anaphora.index.nearest import Growing, Matrix, wholes
+from anaphora.store.db.in_lists import ids_named
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorBatch
-from anaphora.store.sql.in_lists import ids_named
 
 DEFAULT_CAP: Final = 150_000
 """Parts that are scanned in memory; beyond, LanceDB holds the bulk. 0 means always LanceDB."""

@@ -43,7 +43,7 @@ from anaphora.index.sections.words import (
 )
 from anaphora.index.turns.words import WORD_INDEX_ERRORS
 from anaphora.rank.context.table import SectionTable
-from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
+from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 
 __all__ = ["SectionCandidates", "SectionCheck", "SectionIndex", "SectionsWanted"]
 

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
 from anaphora.store.projects.rows import FILE_COLUMNS, SECTION_COLUMNS
 from anaphora.store.records.rows import COLUMNS, record_of
-from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
 from anaphora.values.memories import MemoryRecord
 
 if TYPE_CHECKING:
-    from anaphora.store.sql.engine import Truth
+    from anaphora.store.db.engine import Truth
 
 NOTE_RECORDS: Final = ("observation", "diary")
 """The kinds of record that are notes."""

@@ -27,9 +27,9 @@ from anaphora.index.turns.records import (
     first_difference,
     record_of,
 )
+from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.disk import identity_of, translate
 from anaphora.store.hashing import turn_hash
-from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.threads.gojson import NotAThread, parse
 from anaphora.values.conversations import Degraded, Turn
 

@@ -20,7 +20,7 @@ from anaphora.index.turns.records import (
     first_difference,
     record_of,
 )
-from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
+from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.values.conversations import Degraded, Turn
 
 if TYPE_CHECKING:

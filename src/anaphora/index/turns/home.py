@@ -20,8 +20,8 @@ from anaphora.index.turns.bulk import bulk_folder
 from anaphora.index.turns.ledger import Ledger, LedgerBusy
 from anaphora.index.turns.records import IndexLost
 from anaphora.index.turns.words import WORD_INDEX_ERRORS, WordsMeta, extend_main, signature
+from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.disk import make_directory
-from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
 
 _FILE = "turns.sqlite"
 _ATTEMPTS = 6

@@ -22,7 +22,7 @@ from anaphora.index.turns import ledger_rows as rows
 from anaphora.index.turns.columns import Columns
 from anaphora.index.turns.records import BulkMark, Change, IndexLost, Mark, text_hash
 from anaphora.index.turns.words import WordsMeta
-from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
+from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 
 _FORMAT = f"2/{ANALYSER}"
 # Journals in WAL mode could be corrupted by several processes before these versions.

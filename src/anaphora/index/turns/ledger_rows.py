@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from anaphora.errors import Tampered
 from anaphora.index.turns.columns import Columns, checksums, empty_columns
 from anaphora.index.turns.records import BulkMark, Change, IndexLost, Mark, Record
-from anaphora.store.sealing.index import IndexSealer
+from anaphora.store.crypto.index import IndexSealer
 
 SCHEMA = """
 CREATE TABLE meta (

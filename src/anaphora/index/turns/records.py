@@ -14,7 +14,7 @@ from typing import Protocol, TypeAlias
 from anaphora.core.text import analyse
 from anaphora.rank.features import turn_flags
 from anaphora.rank.table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER
-from anaphora.store.sealing.index import CLEAR_INDEX, IndexSealer
+from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.values.conversations import Degraded, Turn
 
 Identity: TypeAlias = tuple[int, int, int, int]

@@ -2,7 +2,7 @@
 
 In: names, ids. Out: frozen values. Names are compared by `alias_of`. Reads are plain SQL that both
 databases know, without SQLAlchemy on SQLite; every walk is bounded. A change begins with
-`change()`. It never decides what is related: `anaphora.intake` does.
+`change()`. It never decides what is related: `anaphora.ingest` does.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
+from anaphora.store.db.in_lists import ids_named
 from anaphora.store.projects.graph_rows import (
     ENTITY_COLUMNS,
     RELATION_COLUMNS,
@@ -23,13 +25,11 @@ from anaphora.store.projects.graph_rows import (
     relation_of,
 )
 from anaphora.store.projects.rows import digest
-from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
-from anaphora.store.sql.in_lists import ids_named
 from anaphora.values.projects import EntityType, Predicate, RelationStatus
 
 if TYPE_CHECKING:
+    from anaphora.store.db.engine import Truth
     from anaphora.store.projects.graph_work import GraphWork
-    from anaphora.store.sql.engine import Truth
 
 __all__ = ["EntityRow", "Graph", "Neighbour", "RelationRow", "alias_of"]
 

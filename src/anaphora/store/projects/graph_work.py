@@ -14,6 +14,10 @@ from typing import Any
 
 from sqlalchemy import Table, and_, bindparam, delete, select, update
 
+from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
+from anaphora.store.db.engine import Write
+from anaphora.store.db.heads import insert_into
+from anaphora.store.db.schema_context import entity, entity_alias, relation
 from anaphora.store.projects.graph_rows import (
     ENTITY_COLUMNS,
     HISTORY_SOURCE,
@@ -28,10 +32,6 @@ from anaphora.store.projects.graph_rows import (
 )
 from anaphora.store.projects.rows import digest
 from anaphora.store.records.rows import to_micros
-from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
-from anaphora.store.sql.engine import Write
-from anaphora.store.sql.heads import insert_into
-from anaphora.store.sql.schema_context import entity, entity_alias, relation
 from anaphora.values.projects import EntityType, RelationStatus
 
 _AT_ONCE = 256

@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from anaphora.errors import NotFound, Unreadable
+from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
+from anaphora.store.crypto.forms import refuse_another_form
+from anaphora.store.db.in_lists import ids_named
 from anaphora.store.readable import readable
 from anaphora.store.records.rows import (
     COLUMNS,
@@ -24,15 +27,12 @@ from anaphora.store.records.rows import (
     same_key_of,
 )
 from anaphora.store.records.vectors import RecordVectors
-from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
-from anaphora.store.sealing.forms import refuse_another_form
-from anaphora.store.sql.in_lists import ids_named
 from anaphora.values.memories import MemoryRecord
 from anaphora.values.projects import NOTE_KINDS, DiaryEntry, NoteKind, Observation
 
 if TYPE_CHECKING:
+    from anaphora.store.db.engine import Truth
     from anaphora.store.records.work import RecordWork
-    from anaphora.store.sql.engine import Truth
 
 NoteRecordKind = Literal["observation", "diary"]
 RECORD_KINDS: tuple[NoteRecordKind, ...] = ("observation", "diary")

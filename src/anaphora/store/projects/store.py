@@ -15,6 +15,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from anaphora.errors import NotFound, Tampered
+from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
+from anaphora.store.crypto.forms import refuse_another_form
+from anaphora.store.db.in_lists import ids_named
 from anaphora.store.projects.rows import (
     FILE_COLUMNS,
     PROJECT_COLUMNS,
@@ -32,14 +35,11 @@ from anaphora.store.projects.rows import (
     project_of,
     section_of,
 )
-from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
-from anaphora.store.sealing.forms import refuse_another_form
-from anaphora.store.sql.in_lists import ids_named
 from anaphora.values.projects import Project
 
 if TYPE_CHECKING:
+    from anaphora.store.db.engine import Truth
     from anaphora.store.projects.work import ProjectWork
-    from anaphora.store.sql.engine import Truth
 
 __all__ = ["HistoryRow", "Projects", "SectionBatch", "SectionRow", "SectionVector", "holds_any"]
 

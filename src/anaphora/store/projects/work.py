@@ -16,6 +16,18 @@ from typing import Any
 from sqlalchemy import Table, bindparam, delete, exists, func, select, update
 
 from anaphora.errors import NotFound
+from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
+from anaphora.store.db.engine import Write
+from anaphora.store.db.heads import insert_into
+from anaphora.store.db.schema import tombstone
+from anaphora.store.db.schema_context import (
+    history_item,
+    history_path,
+    project,
+    section,
+    section_vector,
+    source_file,
+)
 from anaphora.store.projects.rows import (
     FILE_COLUMNS,
     PROJECT_COLUMNS,
@@ -36,18 +48,6 @@ from anaphora.store.projects.rows import (
     section_row,
 )
 from anaphora.store.records.rows import to_micros
-from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
-from anaphora.store.sql.engine import Write
-from anaphora.store.sql.heads import insert_into
-from anaphora.store.sql.schema import tombstone
-from anaphora.store.sql.schema_context import (
-    history_item,
-    history_path,
-    project,
-    section,
-    section_vector,
-    source_file,
-)
 
 _AT_ONCE = 256
 _TABLES = {one.name: one for one in (source_file, section, history_item, tombstone)}

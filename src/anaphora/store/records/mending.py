@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.errors import Unreadable
+from anaphora.store.crypto.columns import Sealer, open_rows
 from anaphora.store.readable import DAMAGE, parsed
 from anaphora.store.records.rows import COLUMNS, record_of
-from anaphora.store.sealing.columns import Sealer, open_rows
 
 if TYPE_CHECKING:
-    from anaphora.store.sql.engine import Truth
+    from anaphora.store.db.engine import Truth
 
 _ALL = (
     f"SELECT kind, {', '.join(COLUMNS)} FROM record "  # noqa: S608 - names of ours

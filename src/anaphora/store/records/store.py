@@ -18,6 +18,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from anaphora.errors import InvalidInput, NotFound, Unreadable
+from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
+from anaphora.store.crypto.forms import refuse_another_form
+from anaphora.store.db.in_lists import ids_named
 from anaphora.store.filters import Filter
 from anaphora.store.readable import readable
 from anaphora.store.records.rows import (
@@ -33,14 +36,11 @@ from anaphora.store.records.rows import (
     same_key_of,
     to_micros,
 )
-from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
-from anaphora.store.sealing.forms import refuse_another_form
-from anaphora.store.sql.in_lists import ids_named
 from anaphora.values.memories import MemoryRecord, Page
 
 if TYPE_CHECKING:
+    from anaphora.store.db.engine import Truth
     from anaphora.store.records.work import RecordWork
-    from anaphora.store.sql.engine import Truth
 
 _RECORDS = (
     f"SELECT {', '.join(COLUMNS)} FROM record "  # noqa: S608 - names of ours

@@ -14,14 +14,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
 from anaphora.store.records.rows import COLUMNS, MEMORY
-from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
 
 if TYPE_CHECKING:
     from numpy import floating
     from numpy.typing import NDArray
 
-    from anaphora.store.sql.engine import Truth, Write
+    from anaphora.store.db.engine import Truth, Write
 
 _SINCE = (
     "SELECT record_id, part, data, seq FROM vector v "
@@ -125,7 +125,7 @@ class RecordVectors:
         out. `fresh` says that all records were made by this very write, so that nothing need be
         looked up. `StoreError` and its kinds when truth cannot be written.
         """
-        from anaphora.store.sql.record_vectors import put_vectors
+        from anaphora.store.db.record_vectors import put_vectors
 
         given = list(rows)
         if not given:
@@ -138,7 +138,7 @@ class RecordVectors:
 
     def drop(self, embedder: str) -> int:
         """Delete every vector of an embedder; return how many rows that were."""
-        from anaphora.store.sql.record_vectors import drop_vectors
+        from anaphora.store.db.record_vectors import drop_vectors
 
         with self._truth.write(self.namespace) as write:
             return drop_vectors(write, embedder)

@@ -17,6 +17,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, bindparam, delete, or_, select, update
 
 from anaphora.errors import Unreadable
+from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
+from anaphora.store.db.engine import Write
+from anaphora.store.db.schema import link, record, record_event, tombstone, vector
 from anaphora.store.readable import readable
 from anaphora.store.records.mending import mended_row
 from anaphora.store.records.rows import (
@@ -32,9 +35,6 @@ from anaphora.store.records.rows import (
     record_of,
     record_row,
 )
-from anaphora.store.sealing.columns import CLEAR, Sealer, open_rows
-from anaphora.store.sql.engine import Write
-from anaphora.store.sql.schema import link, record, record_event, tombstone, vector
 from anaphora.values.memories import MemoryRecord
 
 # PostgreSQL and SQLite both take more, but plans of a bounded size can be kept.

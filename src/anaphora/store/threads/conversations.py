@@ -16,8 +16,8 @@ from anaphora.store.disk import Identity
 from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
 
 if TYPE_CHECKING:
-    from anaphora.store.sealing.home import Sealing
-    from anaphora.store.sql.engine import Truth
+    from anaphora.store.crypto.home import Sealing
+    from anaphora.store.db.engine import Truth
     from anaphora.store.threads.sidecar import Sidecar
     from anaphora.store.threads.sql_store import SqlConversationStore
     from anaphora.store.threads.store import ConversationStore

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from anaphora.errors import Tampered
+from anaphora.store.crypto.threads import PLAIN, Opened, Seam, ThreadForm
 from anaphora.store.disk import (
     NO_FILE,
     FileChanged,
@@ -24,7 +25,6 @@ from anaphora.store.disk import (
     identity_of,
     replace_file,
 )
-from anaphora.store.sealing.threads import PLAIN, Opened, Seam, ThreadForm
 from anaphora.store.threads.gojson import Document, NotAThread, encode_turn, escape, parse, render
 from anaphora.store.threads.gotime import ZERO_TIME, nanoseconds, utc_text
 from anaphora.store.threads.locks import lock_key

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from anaphora.errors import WrongKey
+from anaphora.store.crypto.threads import PLAIN, ThreadForm
 from anaphora.store.disk import (
     identity_of,
     replace_file,
@@ -22,7 +23,6 @@ from anaphora.store.disk import (
     sync_directory,
     temporary_key,
 )
-from anaphora.store.sealing.threads import PLAIN, ThreadForm
 from anaphora.store.threads.file import key_of, read_bytes
 from anaphora.store.threads.gojson import NotAThread, escape, parse
 from anaphora.store.threads.locks import ThreadLocks

@@ -14,12 +14,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.hashing import turn_hash
-from anaphora.store.sealing.columns import CLEAR, Sealer
 from anaphora.values.conversations import NewTurn, Turn
 
 if TYPE_CHECKING:
-    from anaphora.store.sql.engine import Truth, Write
+    from anaphora.store.db.engine import Truth, Write
 
 # The same columns in the same order from both tables, so that one function reads the rows. Where
 # a place is in both, the living note comes last and wins; so does the later of two equals.
@@ -122,7 +122,7 @@ class Sidecar:
 
     def note_turns_within(self, write: Write, notes: Iterable[TurnNote]) -> None:
         """As `note_turns`, as a part of a write to this namespace that is under way."""
-        from anaphora.store.sql import notes as table
+        from anaphora.store.db import notes as table
 
         self._sealer.check()
         # Two notes for one place in one call: the last one stands, as in two calls.
@@ -161,7 +161,7 @@ class Sidecar:
 
     def forget_within(self, write: Write, conversation_id: str, index: int | None = None) -> int:
         """As `forget`, as a part of a write to this namespace that is under way."""
-        from anaphora.store.sql import notes as table
+        from anaphora.store.db import notes as table
 
         self._sealer.check()
         rows = table.take_turns(write, self._sealer, conversation_id, index)
@@ -171,7 +171,7 @@ class Sidecar:
 
     def note_conversation(self, note: ConversationNote) -> None:
         """Write where a conversation came from, in place of what was noted before."""
-        from anaphora.store.sql import notes as table
+        from anaphora.store.db import notes as table
 
         with self._truth.write(self.namespace) as write:
             self._sealer.check()

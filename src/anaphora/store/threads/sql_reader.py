@@ -13,14 +13,14 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from anaphora.errors import Tampered
-from anaphora.store.sealing.columns import Sealer, open_rows
+from anaphora.store.crypto.columns import Sealer, open_rows
 from anaphora.store.threads.gojson import Document
 from anaphora.store.threads.gotime import nanoseconds, read_time, sound_time
 from anaphora.store.threads.new_turn import summary_of
 from anaphora.values.conversations import Thread, ThreadSummary, Turn
 
 if TYPE_CHECKING:
-    from anaphora.store.sql.engine import Truth
+    from anaphora.store.db.engine import Truth
 
 _TURNS = """
 SELECT t.stamp, t.turn_count, t.title, t.updated_text,

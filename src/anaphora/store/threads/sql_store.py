@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from anaphora.core.arguments import MOST
 from anaphora.errors import InvalidId, StoreError
+from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.disk import Identity, translate
-from anaphora.store.sealing.columns import CLEAR, Sealer
 from anaphora.store.threads.conversations import DEFAULT_RECENT
 from anaphora.store.threads.file import latest
 from anaphora.store.threads.gojson import Document, encode, encode_turn
@@ -40,8 +40,8 @@ from anaphora.store.threads.writer import redact_turn
 from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
 
 if TYPE_CHECKING:
-    from anaphora.store.sql.engine import Truth, Write
-    from anaphora.store.sql.thread_rows import ThreadHead
+    from anaphora.store.db.engine import Truth, Write
+    from anaphora.store.db.thread_rows import ThreadHead
     from anaphora.store.threads.sidecar import Sidecar
 
 # PostgreSQL refuses index entries above 2.7 kB, and a sealed id is a third longer.
@@ -125,7 +125,7 @@ class SqlConversationStore:
             head = self._head(write, conversation_id)
             start = head.turn_count if head is not None else 0
             if head is None and title.strip():
-                from anaphora.store.sql.thread_rows import ThreadHead
+                from anaphora.store.db.thread_rows import ThreadHead
 
                 head = ThreadHead(0, None, title.strip(), ZERO_TIME, 0)
             self._add(write, conversation_id, head, ready)
@@ -150,7 +150,7 @@ class SqlConversationStore:
         conversation has another number of turns: nothing was written.
         """
         _checked(conversation_id)
-        from anaphora.store.sql.thread_rows import ThreadHead
+        from anaphora.store.db.thread_rows import ThreadHead
 
         with self._write() as write:
             head = self._head(write, conversation_id)
@@ -183,7 +183,7 @@ class SqlConversationStore:
         Import identities stay behind as forgotten: importing the chat again does not revive it.
         """
         _checked(conversation_id)
-        from anaphora.store.sql import thread_rows as table
+        from anaphora.store.db import thread_rows as table
 
         with self._write() as write:
             head = self._head(write, conversation_id)
@@ -202,7 +202,7 @@ class SqlConversationStore:
         """
         _checked(conversation_id)
         check_number("index", index)
-        from anaphora.store.sql import thread_rows as table
+        from anaphora.store.db import thread_rows as table
 
         with self._write() as write:
             head = self._head(write, conversation_id)
@@ -225,7 +225,7 @@ class SqlConversationStore:
         """Give a conversation a title of its own, or take it away with ""; whether it exists."""
         check_title(title)
         _checked(conversation_id)
-        from anaphora.store.sql.thread_rows import put_head
+        from anaphora.store.db.thread_rows import put_head
 
         with self._write() as write:
             head = self._head(write, conversation_id)
@@ -245,7 +245,7 @@ class SqlConversationStore:
 
     def mend_times(self) -> int:
         """Set times of turns that make no sense to the one that was never set; how many."""
-        from anaphora.store.sql import thread_rows as table
+        from anaphora.store.db import thread_rows as table
 
         done = 0
         for key, places in self._reader.misdated().items():
@@ -319,14 +319,14 @@ class SqlConversationStore:
             yield write
 
     def _head(self, write: Write, conversation_id: str) -> ThreadHead | None:
-        from anaphora.store.sql.thread_rows import head_of
+        from anaphora.store.db.thread_rows import head_of
 
         return head_of(write, self._sealer, conversation_id)
 
     def _add(
         self, write: Write, conversation_id: str, head: ThreadHead | None, turns: Sequence[Turn]
     ) -> None:
-        from anaphora.store.sql import thread_rows as table
+        from anaphora.store.db import thread_rows as table
 
         head = head or table.ThreadHead(0, None, "", ZERO_TIME, 0)
         start, stamp = head.turn_count, self._stamp()
@@ -351,7 +351,7 @@ class SqlConversationStore:
 
     def _removed(self, conversation_id: str, removed: bool) -> bool:
         if removed:
-            from anaphora.store.sql.scrub import scrub
+            from anaphora.store.db.scrub import scrub
 
             if not scrub(self._truth):
                 _log.warning("%s: deleted words are in its log until readers let go of it",

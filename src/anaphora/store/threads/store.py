@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from anaphora.core.arguments import MOST, checked
 from anaphora.errors import StoreError
+from anaphora.store.crypto.threads import PLAIN, ThreadForm
 from anaphora.store.disk import Identity, translate
-from anaphora.store.sealing.threads import PLAIN, ThreadForm
 from anaphora.store.threads.file import read_bytes
 from anaphora.store.threads.folder import ThreadFolder
 from anaphora.store.threads.ids import check_id

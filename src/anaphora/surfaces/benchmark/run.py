@@ -24,7 +24,7 @@ from anaphora.core.config import load_settings
 from anaphora.embed.base import Embedder
 from anaphora.embed.service import spec_for
 from anaphora.errors import InvalidInput, NotFound, StoreError, UnknownFormat
-from anaphora.intake.importers.datasets import Haystack, MessageKey, Question, read_dataset
+from anaphora.ingest.importers.datasets import Haystack, MessageKey, Question, read_dataset
 from anaphora.surfaces.benchmark.report import (
     ROWS,
     BenchmarkReport,

@@ -89,7 +89,7 @@ def _show_kept(memory: Memory) -> None:
 
 
 def _show_import(report: ImportReport) -> None:
-    from anaphora.intake.importers import RECOGNISED, UNKNOWN
+    from anaphora.ingest.importers import RECOGNISED, UNKNOWN
 
     out = console()
     if report.memories_added or report.memories_known:

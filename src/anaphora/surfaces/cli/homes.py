@@ -16,7 +16,7 @@ from anaphora.surfaces.cli.where import Where, opened, place
 from anaphora.surfaces.wire import counted
 
 if TYPE_CHECKING:
-    from anaphora.care import Backup
+    from anaphora.ops import Backup
 
 Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 

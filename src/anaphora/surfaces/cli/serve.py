@@ -161,7 +161,7 @@ def list_(context: typer.Context, as_json: Json = False) -> None:
 @tokens.command()
 def own(context: typer.Context, as_json: Json = False) -> None:
     """Show the token of your own servers on this machine, for your programs. `serve` makes it."""
-    from anaphora.store.sealing.marker import place_of
+    from anaphora.store.crypto.marker import place_of
     from anaphora.surfaces import own_token
 
     where: Where = context.obj

@@ -11,7 +11,7 @@ import typer
 
 from anaphora.api.memory import Memory
 from anaphora.core.config import client_folders, load_settings
-from anaphora.intake.watch import IDLE, Looked, TranscriptWatch
+from anaphora.ingest.watch import IDLE, Looked, TranscriptWatch
 from anaphora.surfaces.cli.output import console, emit, shown
 from anaphora.surfaces.cli.where import Where, opened, place
 from anaphora.surfaces.wire import counted

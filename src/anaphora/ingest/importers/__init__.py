@@ -1,0 +1,192 @@
+"""One module a format: other programs' exports in, `ImportedConversation` values out.
+
+In: a path (file, directory or zip file) and, if the caller knows it, a format. Out: conversations
+and, for what cannot be read, `ImportProblem`s with their place. Nothing is written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from anaphora.errors import InvalidInput, UnknownFormat
+from anaphora.ingest.importers import (
+    chatgpt,
+    claude_ai,
+    claude_code,
+    codex,
+    datasets,
+    jsonl,
+    neo,
+    sharegpt,
+)
+from anaphora.ingest.importers.base import Format, Imported, ImportFile, Sample
+from anaphora.ingest.importers.bounds import BOUNDS, Bounds, Problems
+from anaphora.ingest.importers.finding import UNREADABLE, find, is_zip, why
+from anaphora.ingest.importers.json_records import sample
+from anaphora.values.conversations import ImportProblem
+
+__all__ = ["FORMATS", "RECOGNISED", "UNKNOWN", "Part", "detect", "parts", "read"]
+
+UNKNOWN = "no importer recognises this file"
+"""How the problem of a file begins that is none of `RECOGNISED`."""
+RECOGNISED = (
+    "Recognised are exports of ChatGPT and Claude.ai (the zip, or conversations.json in it), "
+    "transcripts of Claude Code and Codex, ShareGPT, threads of Neo, what `anaphora export` wrote, "
+    "and the data sets REALTALK, LoCoMo and LongMemEval. Anything else as JSON Lines, one message "
+    "a line:\n"
+    '{"role": "user", "text": "Which port is staging on?", "ts": "2026-03-02T09:00:00Z"}\n'
+    '{"role": "assistant", "text": "5433.", "ts": "2026-03-02T09:00:05Z"}'
+)
+"""What can be imported, for people whose file is none of it."""
+
+
+def _dataset(name: str) -> Format:
+    def recognise(beginning: Sample) -> bool:
+        values = beginning.values
+        whole = beginning.file.member is None and bool(values)
+        return whole and datasets.detect(values[0]) == name
+
+    def read_file(file: ImportFile) -> Iterator[Imported]:
+        return datasets.read(file.path, name, file.bounds)
+
+    return Format(name, recognise, read_file)
+
+
+# In the order in which they are tried: the plainest last, it would take others' lines for its own.
+_ALL = (
+    chatgpt.FORMAT,
+    claude_ai.FORMAT,
+    claude_code.FORMAT,
+    codex.FORMAT,
+    sharegpt.FORMAT,
+    neo.FORMAT,
+    *(_dataset(name) for name in datasets.FORMATS),
+    jsonl.FORMAT,
+)
+FORMATS: Mapping[str, Format] = {form.name: form for form in _ALL}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file of an import: its `label`, what it gives, and how much of it was read so far.
+
+    `progress()` is (bytes read, bytes in all).
+    """
+
+    label: str
+    items: Iterator[Imported]
+    progress: Callable[[], tuple[int, int]]
+
+
+def detect(path: Path | str) -> str:
+    """The format of a file, or of the first file in a directory or zip file that has one.
+
+    Raises UnknownFormat when there is none, InvalidInput when there is no such path.
+    """
+    reason = "no conversations in it that an importer knows"
+    with closing(find(_existing(path))) as files:
+        for found in files:
+            if isinstance(found, ImportProblem):
+                reason = f"{found.place}: {found.reason}"
+                continue
+            form, reason = _recognise(found)
+            if form is not None:
+                return form.name
+    if reason.startswith(UNKNOWN):
+        reason += f".\n{RECOGNISED}\n"
+    raise UnknownFormat("path", str(path), reason)
+
+
+def read(
+    path: Path | str,
+    format: str | None = None,  # noqa: A002 - the word that users know
+    bounds: Bounds = BOUNDS,
+) -> Iterator[Imported]:
+    """Every conversation under a path, and what could not be read, in the order of the files.
+
+    Raises at once, before anything is read: UnknownFormat for a named file that no importer
+    recognises or a format that does not exist, InvalidInput for a path that does not exist.
+    Files in a directory or zip file that are not recognised become problems.
+    """
+    given = parts(path, format, bounds)
+    return (item for part in given for item in part.items)
+
+
+def parts(
+    path: Path | str,
+    format: str | None = None,  # noqa: A002 - as above
+    bounds: Bounds = BOUNDS,
+) -> Iterator[Part]:
+    """The same, file by file: each is to be read before the next is asked for. Raises as `read`."""
+    place = _existing(path)
+    if format is not None and format not in FORMATS:
+        raise UnknownFormat(
+            "format", format, "expected one of " + ", ".join((*FORMATS, "anaphora"))
+        )
+    if format is not None and format in datasets.FORMATS:
+        # A data set's folder is one thing: its reader knows which file is what.
+        return iter([Part(place.name, datasets.read(place, format, bounds), lambda: (0, 0))])
+    if format is None and not place.is_dir() and not is_zip(place):
+        detect(place)
+    return (_part(found, format) for found in find(place, bounds))
+
+
+def _part(found: ImportFile | ImportProblem, format: str | None) -> Part:  # noqa: A002 - as above
+    if isinstance(found, ImportProblem):
+        return Part(found.path, iter([found]), lambda: (0, 0))
+    form = FORMATS[format] if format is not None else None
+    return Part(found.name, _items(found, form), lambda: (found.consumed, found.size))
+
+
+def _items(file: ImportFile, form: Format | None) -> Iterator[Imported]:
+    problems = Problems(file.bounds.problems)
+    for item in _read(file, form):
+        if not isinstance(item, ImportProblem) or problems.take(item):
+            yield item
+    yield from problems.rest()
+
+
+def _read(file: ImportFile, form: Format | None) -> Iterator[Imported]:
+    try:
+        reason = ""
+        if form is None:
+            form, reason = _recognise(file)
+        if form is None:
+            yield file.problem("file", reason)
+            return
+        yield from form.read(file)
+    except UNREADABLE as error:
+        yield file.problem("file", why(error))
+
+
+def _recognise(file: ImportFile) -> tuple[Format | None, str]:
+    """The file's format, or why it has none."""
+    try:
+        beginning = sample(file)
+    except UNREADABLE as error:
+        return None, why(error)
+    for form in _ALL:
+        if form.detect(_for(form, beginning)):
+            return form, ""
+    reason = UNKNOWN
+    if beginning.problem is not None:
+        reason += f" ({beginning.problem.place}: {beginning.problem.reason})"
+    return None, reason
+
+
+def _for(form: Format, beginning: Sample) -> Sample:
+    """The sample as this format would read it, where damage at the start makes a difference."""
+    if beginning.problem is None or beginning.shape == "lines":
+        return beginning
+    file, shape = beginning.file, beginning.shape
+    return sample(file, lambda value: form.detect(Sample(file, shape, (value,))))
+
+
+def _existing(path: Path | str) -> Path:
+    place = Path(path).expanduser()
+    if not place.exists():
+        raise InvalidInput("path", str(path), "no such file or directory")
+    return place

@@ -1,0 +1,190 @@
+"""Codex: session rollouts, one JSON record a line (`~/.codex/sessions/**/rollout-*.jsonl`).
+
+In: such a file, of the current layout (records with a `payload`) or the first one (bare items).
+Out: what the user typed and what the agent answered. A message that stands there twice, as a
+`response_item` and as an `event_msg`, comes out once. Instructions and environment that the
+program put in, reasoning, calls and their output are left out and counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from anaphora.ingest.importers.base import Format, Imported, ImportFile, Malformed, Sample
+from anaphora.ingest.importers.drafts import (
+    ATTACHMENT,
+    INSTRUCTIONS,
+    RECORD,
+    SUMMARY,
+    THINKING,
+    TOOL_CALL,
+    TOOL_OUTPUT,
+    Draft,
+    digest,
+    mapping_at,
+    text_at,
+)
+from anaphora.ingest.importers.json_records import Record, records
+
+_SOURCE = "codex"
+_ROLES = {"user": "user", "assistant": "assistant"}
+_EVENTS = {"user_message": "user", "agent_message": "assistant"}
+_ITEMS = {
+    "reasoning": THINKING,
+    "function_call": TOOL_CALL,
+    "custom_tool_call": TOOL_CALL,
+    "local_shell_call": TOOL_CALL,
+    "web_search_call": TOOL_CALL,
+    "tool_search_call": TOOL_CALL,
+    "image_generation_call": TOOL_CALL,
+    "function_call_output": TOOL_OUTPUT,
+    "custom_tool_call_output": TOOL_OUTPUT,
+    "tool_search_output": TOOL_OUTPUT,
+    "compaction": SUMMARY,
+    "ghost_snapshot": RECORD,
+}
+# Text that the program sent in the user's name.
+_WRAPPER = re.compile(
+    r"\s*(<(environment_context|user_instructions|INSTRUCTIONS|permissions instructions"
+    r"|turn_aborted|user_shell_command|skill|collaboration_mode|subagent_notification)\b"
+    r"|# AGENTS\.md instructions)"
+)
+
+
+def detect(sample: Sample) -> bool:
+    """Whether the first lines have a session's meta record, payloads, or an old rollout's head."""
+    objects = sample.objects()
+    if any(
+        value.get("type") in ("session_meta", "response_item", "event_msg", "turn_context")
+        and "payload" in value
+        for value in objects
+    ):
+        return True
+    old_head = bool(objects) and {"id", "timestamp", "instructions"} <= set(objects[0])
+    return old_head and "role" not in objects[0]
+
+
+def read(file: ImportFile) -> Iterator[Imported]:
+    """The file's one conversation and what in it could not be read."""
+    rollout: _Rollout | None = None
+    for record in records(file):
+        if not isinstance(record, Record):
+            yield record
+            continue
+        if not isinstance(record.value, dict):
+            kind = type(record.value).__name__
+            yield file.problem(record.place, f"a record that is a {kind}, not an object")
+            continue
+        rollout = rollout or _Rollout(Draft(file, _SOURCE, _session_id(file, record.value)))
+        try:
+            rollout.take(record.value, record.place)
+        except Malformed as error:
+            yield file.problem(record.place, str(error))
+        if file.held > file.bounds.characters:
+            yield from rollout.draft.results()
+    if rollout:
+        yield from rollout.draft.results()
+
+
+def _session_id(file: ImportFile, first: Mapping[str, object]) -> str:
+    """The session's id; where its record is damaged, the one in the file's name."""
+    payload = first.get("payload")
+    head = payload if isinstance(payload, dict) else first
+    found = head.get("id")
+    if isinstance(found, str) and found and first.get("type") in ("session_meta", None):
+        return found
+    named = re.search(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", file.stem)
+    return named[0] if named else file.stem
+
+
+class _Rollout:
+    """One session while it is read.
+
+    Items and events tell the same words, in either order and a few lines apart; whichever comes
+    first is kept, and the other one is taken off `_twins`.
+    """
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self._twins: Counter[tuple[bool, str]] = Counter()
+
+    def take(self, record: dict[str, object], place: str) -> None:
+        kind = record.get("type")
+        if "payload" not in record:
+            # The first layout: the line is the item itself, or the head, or a state record.
+            if isinstance(kind, str) and (kind == "message" or kind in _ITEMS):
+                self._item(record, record, place)
+            else:
+                self.draft.left_out[RECORD] += 1
+            return
+        payload = mapping_at(record, "payload")
+        if kind == "session_meta":
+            self.draft.start(payload.get("timestamp") or record.get("timestamp"), place)
+        elif kind == "response_item":
+            self._item(payload, record, place)
+        elif kind == "event_msg":
+            self._event(payload, record, place)
+        elif kind == "compacted":
+            self.draft.left_out[SUMMARY] += 1
+        else:
+            self.draft.left_out[RECORD] += 1
+
+    def _item(self, item: Mapping[str, object], record: Mapping[str, object], place: str) -> None:
+        kind = text_at(item, "type")
+        if kind != "message":
+            self.draft.left_out[_ITEMS.get(kind, RECORD)] += 1
+            return
+        role = _ROLES.get(text_at(item, "role"))
+        if role is None:
+            # "developer" and "system": what the program tells the model.
+            self.draft.left_out[INSTRUCTIONS] += 1
+            return
+        text = "\n\n".join(self._words(item.get("content"), typed=role == "user"))
+        if text.strip():
+            self._say(role, text, record, place, event=False)
+
+    def _words(self, content: object, *, typed: bool) -> list[str]:
+        if isinstance(content, str):
+            content = [{"type": "text", "text": content}]
+        if not isinstance(content, list):
+            raise Malformed(f"the message's content is a {type(content).__name__}, not blocks")
+        words: list[str] = []
+        for block in content:
+            if not isinstance(block, dict):
+                raise Malformed(f"a content block that is a {type(block).__name__}, not an object")
+            if block.get("type") not in ("input_text", "output_text", "text"):
+                self.draft.left_out[ATTACHMENT] += 1
+                continue
+            text = text_at(block, "text")
+            if typed and _WRAPPER.match(text):
+                self.draft.left_out[INSTRUCTIONS] += 1
+            elif text.strip():
+                words.append(text)
+        return words
+
+    def _event(self, event: Mapping[str, object], record: Mapping[str, object], place: str) -> None:
+        kind = text_at(event, "type")
+        if kind not in _EVENTS:
+            self.draft.left_out[THINKING if kind == "agent_reasoning" else RECORD] += 1
+            return
+        text = text_at(event, "message")
+        if _EVENTS[kind] == "user" and _WRAPPER.match(text):
+            # Its item is counted.
+            return
+        if text.strip():
+            self._say(_EVENTS[kind], text, record, place, event=True)
+
+    def _say(
+        self, role: str, text: str, record: Mapping[str, object], place: str, *, event: bool
+    ) -> None:
+        words = digest(role, " ".join(text.split()))
+        if self._twins.get((not event, words)):
+            self._twins[(not event, words)] -= 1
+            return
+        self.draft.add(role, text, ts=self.draft.time(record.get("timestamp"), place))
+        self._twins[(event, words)] += 1
+
+
+FORMAT = Format(_SOURCE, detect, read)

@@ -1,0 +1,356 @@
+"""Messages in, as a format's reader meets them; an `ImportedConversation` out, parents first.
+
+A `Draft` gives every message its identity, its parent among the messages that are kept, and its
+time; it counts what is left out and collects what cannot be read. It changes no text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from anaphora.ingest.importers.base import Imported, ImportFile, Malformed
+from anaphora.ingest.importers.bounds import Problems
+from anaphora.values.conversations import ImportedConversation, ImportedTurn
+
+# What is left out, by kind; the words are what people read in the report.
+ATTACHMENT = "attachment"
+BLANK = "blank message"
+COMMAND = "command"
+HIDDEN = "hidden message"
+INSTRUCTIONS = "instructions"
+RECORD = "log record"
+REPEATED = "repeated message"
+SIDECHAIN = "sidechain"
+SUMMARY = "summary"
+THINKING = "thinking"
+TOOL_CALL = "tool call"
+TOOL_OUTPUT = "tool output"
+
+AFTER_LAST: Final = "\0after the last"
+
+_MAX_SAFE_ID = 100
+# A key stands beside every turn: one that is longer is known by its hash.
+_MAX_KEY = 1_000
+# What a turn costs beside its words, in characters.
+_A_TURN = 3_200
+# Above these a number of seconds would lie in the year 5000 or later: it counts finer units.
+_FINER_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
+
+
+def digest(*parts: str) -> str:
+    """32 hex digits of the parts, each preceded by its length; lone surrogates count."""
+    sha = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        sha.update(len(data).to_bytes(8, "big"))
+        sha.update(data)
+    return sha.hexdigest()[:32]
+
+
+def chained(previous: str, role: str, text: str) -> str:
+    """Identity of a message that has no id of its own: by all that was said up to it."""
+    return digest(previous, role, text)
+
+
+def safe_id(source: str, key: str) -> str:
+    """A conversation id that every store takes: "<source>_<key>", plain characters only.
+
+    A key with other characters, or a long one, ends in a hash so that no two keys meet.
+    """
+    plain = re.sub(r"[^A-Za-z0-9._-]", "_", key)[:_MAX_SAFE_ID]
+    if plain != key:
+        plain = f"{plain}-{digest(key)[:8]}"
+    return f"{source}_{plain}"
+
+
+def read_time(value: object) -> datetime | None:
+    """An aware time, None where there is none (null, "", 0); raises Malformed if it says nothing.
+
+    Numbers, also as text, are seconds since 1970, or milli-, micro- or nanoseconds where seconds
+    would lie beyond the year 5000. Text is ISO 8601 or RFC 3339; without a zone it is UTC.
+    """
+    if value is None or value == "" or isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        return _time_of_text(value.strip())
+    if isinstance(value, int | float):
+        return _time_of_number(value) if value else None
+    raise Malformed(f"a time that is a {type(value).__name__}")
+
+
+def _time_of_number(value: float) -> datetime:
+    try:
+        seconds = float(value)
+        for least, unit in _FINER_UNITS:
+            if abs(seconds) >= least:
+                seconds /= unit
+                break
+        return datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError) as error:
+        raise Malformed(f"a time that no calendar has: {str(value)[:40]}") from error
+
+
+def _time_of_text(text: str) -> datetime | None:
+    if not text:
+        return None
+    if re.fullmatch(r"-?\d{9,19}(\.\d+)?", text):
+        return _time_of_number(float(text))
+    plain = re.sub(r"\s*(UTC|GMT)$", "+00:00", text)
+    try:
+        time = datetime.fromisoformat(plain)
+        # Years 1 and 9999 may leave the calendar when a zone is applied.
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else _within(time)
+    except (ValueError, OverflowError) as error:
+        raise Malformed(f"a time that is not understood: {text[:40]!r}") from error
+
+
+def _within(time: datetime) -> datetime:
+    time.astimezone(UTC)
+    return time
+
+
+def check_room(file: ImportFile, conversations: int) -> None:
+    """Raises Malformed where a file has as many conversations of single messages as it may."""
+    most = file.bounds.conversations
+    if conversations >= most:
+        raise Malformed(f"more than {most:,} conversations in one file; it was left out")
+
+
+def text_at(value: Mapping[str, object], name: str) -> str:
+    """The text in a field; raises Malformed where it is missing or something else."""
+    text = value.get(name)
+    if isinstance(text, str):
+        return text
+    what = "missing" if text is None else f"a {type(text).__name__}, not text"
+    raise Malformed(f"{name!r} is {what}")
+
+
+def mapping_at(value: Mapping[str, object], name: str) -> Mapping[str, object]:
+    """The object in a field; raises Malformed where it is missing or something else."""
+    found = value.get(name)
+    if isinstance(found, dict):
+        return found
+    what = "missing" if found is None else f"a {type(found).__name__}, not an object"
+    raise Malformed(f"{name!r} is {what}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    key: str
+    parent: str | None
+    turn: ImportedTurn | None
+
+
+class Draft:
+    """A conversation while it is read. `key` identifies it in its source, for good.
+
+    Messages may come in any order and refer to parents that come later or never; what is left
+    out keeps its place in the tree, so that what answers it hangs on what came before it.
+    """
+
+    def __init__(self, file: ImportFile, source: str, key: str, *, title: str = "") -> None:
+        self.file = file
+        self.source = source
+        self.key = key if len(key) <= _MAX_KEY else digest(key)
+        self.title = title
+        self.conversation_id = safe_id(source, key)
+        # Times of messages that have none: the conversation's own, else the file's.
+        self.started = file.modified
+        self.left_out: Counter[str] = Counter()
+        self._nodes: dict[str, _Node] = {}
+        self._last: str | None = None
+        self._chain = digest(source, key)
+        self._seen: dict[str, str] = {}
+        self._problems = Problems(file.bounds.problems)
+        self._held = 0
+        self._tail_time: datetime | None = None
+        # What was left out before the last results, and the kept message before it.
+        self._earlier: dict[str, str | None] = {}
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._seen
+
+    @property
+    def count(self) -> int:
+        """Messages that were added or passed over since the last results."""
+        return len(self._nodes)
+
+    def start(self, value: object, place: str) -> None:
+        """Take the conversation's own time, if it has one."""
+        self.started = self.time(value, place) or self.started
+
+    def time(self, value: object, place: str) -> datetime | None:
+        """A message's time; one that says nothing is reported, and None."""
+        try:
+            return read_time(value)
+        except Malformed as error:
+            self.problem(place, f"{error}; the time before it is used")
+            return None
+
+    def problem(self, place: str, reason: str) -> None:
+        """Report something that cannot be read."""
+        self._problems.take(self.file.problem(place, reason))
+
+    def skip(self, kind: str, key: str | None = None, parent: str | None = AFTER_LAST) -> None:
+        """Leave a message out and count it; with a key, what answers it finds what it answered."""
+        self.left_out[kind] += 1
+        if key is not None:
+            self.pass_over(key, parent)
+
+    def pass_over(self, key: str, parent: str | None = AFTER_LAST) -> None:
+        """Keep the place of a message that is no message (the root of a tree, a broken one)."""
+        if key not in self._seen and not self._is_full():
+            self._place(key, parent, None, "")
+
+    def add(
+        self,
+        role: str,
+        text: str,
+        *,
+        key: str | None = None,
+        parent: str | None = AFTER_LAST,
+        ts: datetime | None = None,
+    ) -> str:
+        """Keep a message and return its key; without one of its own it gets a chained hash."""
+        return self.add_turn(ImportedTurn(key or "", None, role, text, ts), parent)
+
+    def add_turn(self, turn: ImportedTurn, parent: str | None = AFTER_LAST) -> str:
+        """The same for a turn with a speaker or an intent; an empty key stands for none.
+
+        By default it follows the message before it. The same message again is counted as
+        repeated; another text under a known key is kept too, under a key of its own. Blank text
+        is counted, not kept. Raises Malformed for more messages than a file may have in one
+        conversation.
+        """
+        key = turn.key
+        if not key:
+            self._chain = key = chained(self._chain, turn.role, turn.text)
+        if not turn.text.strip():
+            self.skip(BLANK, key, parent)
+            return key
+        content = digest(turn.role, turn.text)
+        if self._seen.get(key) not in {None, "", content}:
+            key = f"{key}~{content[:12]}"
+        if self._seen.get(key):
+            self.left_out[REPEATED] += 1
+            return key
+        if self._is_full():
+            most = self.file.bounds.messages
+            raise Malformed(f"more than {most:,} messages in one conversation; it was left out")
+        self._held += len(turn.text) + _A_TURN
+        self.file.held += len(turn.text) + _A_TURN
+        self._place(key, parent, replace(turn, key=key), content)
+        return key
+
+    def results(self, leaf: str | None = None) -> Iterator[Imported]:
+        """Problems, then the conversation, its main line (the way to `leaf`) first.
+
+        Without a leaf the main line leads to the last message. What was given is then forgotten,
+        but for identities: a draft can go on and give what follows.
+        """
+        yield from self._problems.all()
+        turns = self._timed(_arranged(self._nodes, leaf or self._last))
+        if turns or self.left_out:
+            yield ImportedConversation(
+                self.source, self.key, self.conversation_id, turns, self.title, dict(self.left_out)
+            )
+        for key, node in self._nodes.items():
+            if node.turn is None:
+                self._earlier[key] = _kept(self._nodes, key)
+        self._problems = Problems(self.file.bounds.problems)
+        self.file.held -= self._held
+        self._held = 0
+        self._nodes = {}
+        self.left_out = Counter()
+
+    def _is_full(self) -> bool:
+        return len(self._seen) >= self.file.bounds.messages
+
+    def _place(self, key: str, parent: str | None, turn: ImportedTurn | None, content: str) -> None:
+        before = self._last if parent == AFTER_LAST else parent
+        if before is not None and before in self._earlier:
+            before = self._earlier[before]
+        self._seen[key] = content
+        self._nodes[key] = _Node(key, before, turn)
+        self._last = key
+
+    def _timed(self, turns: tuple[ImportedTurn, ...]) -> tuple[ImportedTurn, ...]:
+        times: dict[str, datetime] = {}
+        result: list[ImportedTurn] = []
+        for turn in turns:
+            before = times.get(turn.parent or "") or self._tail_time or self.started
+            times[turn.key] = turn.ts or before
+            result.append(turn if turn.ts else replace(turn, ts=before))
+        if turns:
+            self._tail_time = times[turns[-1].key]
+        return tuple(result)
+
+
+def _arranged(nodes: Mapping[str, _Node], leaf: str | None) -> tuple[ImportedTurn, ...]:
+    """The kept messages with their kept parents: the way to the leaf, then the rest, in order.
+
+    A parent that is unknown here stays (it came in earlier, or never did); a ring of parents is
+    cut where the file has its first message.
+    """
+    parents = {key: _kept_parent(nodes, node) for key, node in nodes.items() if node.turn}
+    children: dict[str | None, list[str]] = {}
+    for key, parent in parents.items():
+        children.setdefault(parent if parent in parents else None, []).append(key)
+    order: dict[str, None] = {}
+    for key in _way_to(parents, _kept(nodes, leaf)):
+        order[key] = None
+    _walk(children, None, order)
+    for key in parents:
+        if key not in order:
+            parents[key] = None
+            order[key] = None
+            _walk(children, key, order)
+    return tuple(
+        replace(turn, parent=parents[key]) for key in order if (turn := nodes[key].turn) is not None
+    )
+
+
+def _walk(
+    children: Mapping[str | None, list[str]], start: str | None, order: dict[str, None]
+) -> None:
+    waiting = list(reversed(children.get(start, [])))
+    visited: set[str] = set()
+    while waiting:
+        key = waiting.pop()
+        if key in visited:
+            continue
+        visited.add(key)
+        order.setdefault(key, None)
+        waiting.extend(reversed(children.get(key, [])))
+
+
+def _way_to(parents: Mapping[str, str | None], leaf: str | None) -> list[str]:
+    way: dict[str, None] = {}
+    at = leaf
+    while at is not None and at in parents and at not in way:
+        way[at] = None
+        at = parents[at]
+    # A ring has no beginning: nothing of it is the main line.
+    return [] if at in way else list(reversed(way))
+
+
+def _kept(nodes: Mapping[str, _Node], key: str | None) -> str | None:
+    """The message itself if it is kept, else the nearest kept one before it."""
+    seen: set[str] = set()
+    while key is not None and key in nodes and key not in seen:
+        node = nodes[key]
+        if node.turn is not None:
+            return key
+        seen.add(key)
+        key = node.parent
+    return None if key is None or key in nodes else key
+
+
+def _kept_parent(nodes: Mapping[str, _Node], node: _Node) -> str | None:
+    return _kept(nodes, node.parent)

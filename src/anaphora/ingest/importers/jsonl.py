@@ -1,0 +1,196 @@
+"""Plain messages: one JSON object a line or an array of them, or `{"messages": […]}` objects.
+
+In: objects with who spoke (`role`, `speaker`, `from`, `sender`) and what was said (`text`,
+`content`, `value`, `message`), optionally a time, a conversation, an id and a parent. Out: the
+conversations, in the order of the file; one that is very long comes in pieces that continue each
+other. Tool messages are left out and counted; a system message keeps its role.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from anaphora.ingest.importers.base import Format, Imported, ImportFile, Malformed, Sample
+from anaphora.ingest.importers.drafts import (
+    AFTER_LAST,
+    ATTACHMENT,
+    TOOL_CALL,
+    TOOL_OUTPUT,
+    Draft,
+    check_room,
+    text_at,
+)
+from anaphora.ingest.importers.json_records import Record, records
+from anaphora.ingest.importers.naming import ChatKeys
+from anaphora.values.conversations import ImportedTurn
+
+_SOURCE = "jsonl"
+_WHO = ("role", "speaker", "from", "sender", "author")
+_WHAT = ("text", "content", "value", "message", "body")
+_WHEN = ("ts", "timestamp", "created_at", "create_time", "time", "date")
+_WHERE = ("conversation_id", "session_id", "thread_id", "chat_id")
+_ID = ("id", "message_id", "uuid")
+_PARENT = ("parent", "parent_id", "parent_message_id")
+_ROLES = {
+    "user": "user",
+    "human": "user",
+    "assistant": "assistant",
+    "ai": "assistant",
+    "bot": "assistant",
+    "gpt": "assistant",
+    "chatgpt": "assistant",
+    "claude": "assistant",
+    "model": "assistant",
+    "system": "system",
+    "developer": "system",
+}
+_TOOLS = frozenset({"tool", "function", "tool_result", "observation"})
+
+
+def detect(sample: Sample) -> bool:
+    """Whether any of the first values is a message or has a list of messages."""
+    return any(_is_message(value) or _messages(value) is not None for value in sample.values)
+
+
+def read(file: ImportFile) -> Iterator[Imported]:
+    """The file's conversations and what in them could not be read."""
+    keys = ChatKeys(file)
+    drafts: dict[str, Draft] = {}
+    for record in records(file, lambda value: _is_message(value) or _messages(value) is not None):
+        if not isinstance(record, Record):
+            yield record
+            continue
+        messages = _messages(record.value)
+        if messages is not None:
+            yield from _conversation(file, record, messages, keys)
+            continue
+        try:
+            _line(file, drafts, record)
+        except Malformed as error:
+            yield file.problem(record.place, str(error))
+        if file.held > file.bounds.characters:
+            # The conversations go on with what follows.
+            for draft in drafts.values():
+                yield from draft.results()
+    for draft in drafts.values():
+        yield from draft.results()
+
+
+def _messages(value: object) -> Sequence[object] | None:
+    """The messages of a value that is a whole conversation, None if it is not one."""
+    found = value.get("messages") if isinstance(value, dict) else value
+    if isinstance(found, list) and any(map(_is_message, found)):
+        return found
+    return None
+
+
+def _is_message(value: object) -> bool:
+    if not isinstance(value, dict) or not any(name in value for name in _WHAT):
+        return False
+    inner = value.get("message")
+    return any(isinstance(value.get(name), str) for name in _WHO) or _is_message(inner)
+
+
+def _conversation(
+    file: ImportFile, record: Record, messages: Sequence[object], keys: ChatKeys
+) -> Iterator[Imported]:
+    value = record.value if isinstance(record.value, dict) else {}
+    own = _first(value, (*_WHERE, *_ID))
+    draft = Draft(file, _SOURCE, keys.take(own, messages[0]))
+    title = value.get("title")
+    draft.title = title if isinstance(title, str) else ""
+    draft.start(_first(value, _WHEN), record.place)
+    for number, message in enumerate(messages, start=1):
+        place = f"{record.place}, message {number}"
+        try:
+            _message(draft, message, place)
+        except Malformed as error:
+            draft.problem(place, str(error))
+    yield from draft.results()
+
+
+def _line(file: ImportFile, drafts: dict[str, Draft], record: Record) -> None:
+    value = record.value
+    where = _first(value, _WHERE) if isinstance(value, dict) else None
+    key = file.stem if where is None or isinstance(where, dict | list | bool) else str(where)
+    draft = drafts.get(key)
+    if draft is None:
+        check_room(file, len(drafts))
+        draft = Draft(file, _SOURCE, key)
+    _message(draft, value, record.place)
+    drafts[key] = draft
+
+
+def _first(value: Mapping[str, object], names: Sequence[str]) -> object:
+    """The first of these fields that says something."""
+    return next((value[name] for name in names if value.get(name) not in (None, "")), None)
+
+
+def _message(draft: Draft, value: object, place: str) -> None:
+    if not isinstance(value, dict):
+        raise Malformed(f"a message that is a {type(value).__name__}, not an object")
+    inner = value.get("message")
+    if isinstance(inner, dict):
+        value = {**value, **inner}
+        value.pop("message")
+    key = _identity(_first(value, _ID))
+    parent = _identity(_first(value, _PARENT)) or AFTER_LAST
+    role, speaker = _who(value)
+    if role in _TOOLS:
+        draft.skip(TOOL_OUTPUT, key, parent)
+        return
+    calls = value.get("tool_calls") or value.get("function_call")
+    if calls:
+        draft.left_out[TOOL_CALL] += len(calls) if isinstance(calls, list) else 1
+        if not value.get("content"):
+            if key is not None:
+                draft.pass_over(key, parent)
+            return
+    ts = draft.time(_first(value, _WHEN), place)
+    draft.add_turn(ImportedTurn(key or "", None, role, _text(draft, value), ts, speaker), parent)
+
+
+def _identity(value: object) -> str | None:
+    if isinstance(value, bool):
+        return None
+    return str(value) if isinstance(value, str | int) else None
+
+
+def _who(value: Mapping[str, object]) -> tuple[str, str | None]:
+    """Role and speaker. A name is a person's, who speaks as "user" if no role is given too."""
+    names = [
+        found for name in (*_WHO, "name") if isinstance(found := value.get(name), str) and found
+    ]
+    if not names:
+        raise Malformed(f"nobody speaks: none of {', '.join(_WHO)} is there")
+    role = speaker = None
+    for name in names:
+        known = name.lower() if name.lower() in _TOOLS else _ROLES.get(name.lower())
+        if known is not None:
+            role = role or known
+        else:
+            speaker = speaker or name
+    return role or "user", speaker
+
+
+def _text(draft: Draft, value: Mapping[str, object]) -> str:
+    name = next((n for n in _WHAT if value.get(n) is not None), _WHAT[0])
+    found = value.get(name)
+    if isinstance(found, dict) and isinstance(found.get("parts"), list):
+        found = found["parts"]
+    if not isinstance(found, list):
+        return text_at(value, name)
+    words: list[str] = []
+    for block in found:
+        if isinstance(block, str):
+            words.append(block)
+        elif not isinstance(block, dict):
+            raise Malformed(f"a content block that is a {type(block).__name__}, not text")
+        elif block.get("type") in ("text", "input_text", "output_text", None):
+            words.append(text_at(block, "text"))
+        else:
+            draft.left_out[ATTACHMENT] += 1
+    return "\n\n".join(words)
+
+
+FORMAT = Format(_SOURCE, detect, read)

@@ -1,0 +1,203 @@
+"""How notes come in and go: observations of a project, diary entries of a session.
+
+In: the words of a note, what it is about. Out: `Observation` and `DiaryEntry`. A note is durable
+first, then linked to what it names, then embedded where the model is at hand; secrets are taken out
+before anything is stored. Said again it is not kept twice. It never waits for a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
+
+from anaphora.errors import EmbeddingError, InvalidInput, NotFound
+from anaphora.ingest.checking import checked, without_secrets
+from anaphora.store.projects.notes import (
+    NoteRecordKind,
+    NoteRow,
+    diary_of,
+    observation_of,
+    payload_of,
+)
+from anaphora.values.memories import NewMemory
+from anaphora.values.projects import NOTE_KINDS, DiaryEntry, NoteKind, Observation
+
+if TYPE_CHECKING:
+    from anaphora.embed.service import EmbedderService
+    from anaphora.ingest.projects.mentions import NoteLinker
+    from anaphora.store.projects.graph import Graph
+    from anaphora.store.projects.notes import Notes
+    from anaphora.store.projects.store import Projects
+    from anaphora.store.records.forgetting import Gone
+    from anaphora.store.records.vectors import Owner
+
+# A note is embedded while its writer waits only if that takes milliseconds.
+_INLINE = 4_000
+_GROUP = 128
+
+
+class NoteTaking:
+    """Takes notes in one namespace. Safe to share between threads.
+
+    `clock` gives the present, aware; `ids` new record ids that rise.
+    """
+
+    def __init__(
+        self,
+        notes: Notes,
+        graph: Graph,
+        projects: Projects,
+        linker: NoteLinker,
+        embedder: EmbedderService,
+        *,
+        clock: Callable[[], datetime],
+        ids: Callable[[], str],
+    ) -> None:
+        self._notes = notes
+        self._graph = graph
+        self._projects = projects
+        self._linker = linker
+        self._embedder = embedder
+        self._clock = clock
+        self._ids = ids
+        self._failed: set[str] = set()
+
+    def observe(
+        self,
+        text: str,
+        *,
+        kind: NoteKind = "note",
+        importance: int = 3,
+        tags: Iterable[str] = (),
+        source: str | None = None,
+        supersedes: str | None = None,
+        project: str | None = None,
+    ) -> Observation:
+        """Keep an observation; when this returns it is on the disk.
+
+        Raises InvalidInput naming the field, NotFound for `supersedes` or `project`, StoreError.
+        """
+        if kind not in NOTE_KINDS:
+            raise InvalidInput("kind", kind, f"expected one of {', '.join(NOTE_KINDS)}")
+        if isinstance(importance, bool) or not isinstance(importance, int):
+            raise InvalidInput("importance", importance, "expected a whole number from 1 to 5")
+        if not 1 <= importance <= 5:
+            raise InvalidInput("importance", importance, "expected a whole number from 1 to 5")
+        payload = payload_of(importance=importance, project=self._project(project))
+        new = NewMemory(
+            text, payload=payload, tags=cast("Any", tags), source=source, supersedes=supersedes
+        )
+        row, redacted = self._keep("observation", kind, new)
+        return observation_of(row, redacted)
+
+    def write_diary(
+        self,
+        summary: str,
+        *,
+        subject: str | None = None,
+        tags: Iterable[str] = (),
+        project: str | None = None,
+    ) -> DiaryEntry:
+        """Keep a diary entry; when this returns it is on the disk. Raises what `observe` does."""
+        if subject is not None and not str(subject).strip():
+            raise InvalidInput("subject", subject, "must be a text with something in it")
+        payload = payload_of(subject=subject, project=self._project(project))
+        new = NewMemory(summary, payload=payload, tags=cast("Any", tags))
+        row, redacted = self._keep("diary", "note", new)
+        return diary_of(row, redacted)
+
+    def forget(self, note_id: str, *, soft: bool = False) -> Gone:
+        """Forget a note with what it superseded; an id that is no note's forgets nothing."""
+        from anaphora.store.records.forgetting import Gone, forget_for_good, forget_softly
+
+        kind = next((row.kind for row in self._notes.many([note_id]).values()), None)
+        if kind is None:
+            return Gone()
+        with self._notes.change(kind) as work:
+            gone = (
+                forget_softly(work, [note_id], self._clock())
+                if soft
+                else forget_for_good(work, [note_id])
+            )
+        if soft:
+            with self._graph.change() as graph:
+                graph.invalidate(gone.ids, self._clock())
+        else:
+            from anaphora.store.db.scrub import scrub
+
+            scrub(self._notes.truth)
+        return gone
+
+    def came_in(self, note_ids: Iterable[str]) -> None:
+        """Link notes that came from another home; what was past there is past in the graph too."""
+        rows = sorted(self._notes.many(note_ids).values(), key=lambda row: row.record.id)
+        for start in range(0, len(rows), _GROUP):
+            some = rows[start : start + _GROUP]
+            self._linker.link_many(some)
+            with self._graph.change() as graph:
+                for record in (row.record for row in some):
+                    if record.forgotten:
+                        graph.invalidate([record.id], self._clock())
+                    elif record.superseded_by is not None:
+                        at = record.valid_to or self._clock()
+                        graph.supersede_note(record.id, record.superseded_by, at)
+
+    def fill_vectors(self) -> int:
+        """Embed notes that have no vector yet; how many got theirs. Waits for the model."""
+        done, after = 0, ""
+        while owners := self._notes.vectors.owners_without(
+            self._embedder.name, after=after, limit=_GROUP
+        ):
+            after = owners[-1].record_id
+            done += self._attach([one for one in owners if one.record_id not in self._failed])
+        return done
+
+    def _project(self, project: str | None) -> str | None:
+        return None if project is None else self._projects.find(project).id
+
+    def _keep(
+        self, kind: NoteRecordKind, note_kind: NoteKind, new: NewMemory
+    ) -> tuple[NoteRow, tuple[str, ...]]:
+        from anaphora.store.records.rules import drafted, put
+        from anaphora.store.records.vectors import Owner
+
+        new, redacted = without_secrets(checked(new))
+        # Records of notes have the note's kind where memories have their type.
+        draft = drafted(replace(new, type=cast("Any", note_kind)), self._clock(), self._ids())
+        self._refuse_unknown(kind, new.supersedes)
+        with self._notes.change(kind) as work:
+            done = put(work, draft, self._ids)
+        row = self._notes.note(done.id)
+        if new.supersedes is not None and new.supersedes != done.id:
+            with self._graph.change() as graph:
+                graph.supersede_note(new.supersedes, done.id, row.record.valid_from)
+        self._linker.link(row)
+        if len(row.record.text) <= _INLINE and self._embedder.ready(0):
+            self._attach([Owner(row.record.id, row.record.text)])
+        return row, redacted
+
+    def _refuse_unknown(self, kind: NoteRecordKind, note_id: str | None) -> None:
+        if note_id is None:
+            return
+        found = self._notes.note(note_id)
+        if found.kind != kind or found.record.forgotten:
+            raise NotFound(kind, note_id)
+
+    def _attach(self, owners: Iterable[Owner]) -> int:
+        from anaphora.store.records.vectors import VectorRow, vector_rows
+
+        given = list(owners)
+        rows: list[VectorRow] = []
+        try:
+            made = self._embedder.embed([one.text for one in given]) if given else []
+        except EmbeddingError:
+            # Words find the note; `fill_vectors` comes back to it.
+            return 0
+        for owner, vectors in zip(given, made, strict=True):
+            if isinstance(vectors, EmbeddingError):
+                self._failed.add(owner.record_id)
+                continue
+            rows += vector_rows(owner.record_id, owner.text, vectors)
+        return self._notes.vectors.put(self._embedder.name, rows)

@@ -1,0 +1,381 @@
+"""A project into truth: files in sections, the graph, the history; each time only what changed.
+
+In: the folder of a project. Out: an `IndexReport`. Files are written in transactions of a few: what
+is written stays, however a run ends, and the next one goes on from there. Two runs at one time
+write nothing twice. Vectors come after the rows, so that words are found at once. It never changes
+a file of the project, and a project that is removed meanwhile stays removed.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from anaphora.errors import EmbeddingError, InvalidInput, NotFound
+from anaphora.ingest.projects.cleaning import clean
+from anaphora.ingest.projects.entities import Past
+from anaphora.ingest.projects.files import embedded_text
+from anaphora.ingest.projects.folders import (
+    State,
+    changed_files,
+    folder_times,
+    folders_changed,
+    known_states,
+    path_inside,
+    project_folder,
+)
+from anaphora.ingest.projects.gitlog import GitHistory, read_history
+from anaphora.ingest.projects.graphing import Graphing
+from anaphora.ingest.projects.mentions import NoteLinker
+from anaphora.ingest.projects.passing import Pass, Progress, Tools
+from anaphora.store.projects.rows import FileRow, HistoryRow, ProjectRow, SectionVector
+from anaphora.values.conversations import Degraded
+from anaphora.values.projects import IndexReport
+
+if TYPE_CHECKING:
+    from anaphora.embed.service import EmbedderService
+    from anaphora.store.projects.graph import Graph
+    from anaphora.store.projects.notes import Notes
+    from anaphora.store.projects.store import Projects
+
+# Texts embedded between two writes.
+_TEXTS: Final = 128
+# What a refresh takes in; more is left for a whole pass, because a question waits for it.
+_REFRESHED: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """What a refresh took in. `left` are changes that a whole pass has to take in.
+
+    `missing` says that the folder of the project is not there (any more): nothing was changed.
+    """
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    left: int = 0
+    missing: bool = False
+
+
+@dataclass(slots=True)
+class _Watched:
+    """What is known of a project's files, as long as truth has the same."""
+
+    version: int
+    row: ProjectRow
+    root: Path
+    stamp: tuple[int, int]
+    files: dict[str, FileRow]
+    states: list[State]
+
+
+class IndexProject:
+    """Indexes the projects of one namespace. Safe to share between threads.
+
+    `clock` gives the present, aware; `ids` new ids; `wall` and `timer` nanoseconds since 1970 and
+    seconds of any beginning. Without an `embedder` sections get no vectors here.
+    """
+
+    def __init__(
+        self,
+        projects: Projects,
+        graph: Graph,
+        notes: Notes,
+        embedder: EmbedderService | None,
+        *,
+        clock: Callable[[], datetime],
+        ids: Callable[[], str],
+        wall: Callable[[], int] = time.time_ns,
+        timer: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._projects = projects
+        self._graph = graph
+        self._embedder = embedder
+        linker = NoteLinker(graph, notes, clock=clock, ids=ids)
+        self._graphing = Graphing(projects, graph, linker, clock, ids)
+        self._tools = Tools(projects, clock, ids, wall)
+        self._clock = clock
+        self._ids = ids
+        self._wall = wall
+        self._timer = timer
+        self._watched: dict[str, _Watched] = {}
+        self._failed: set[str] = set()
+        self._lock = threading.Lock()
+
+    def index(
+        self,
+        root: str | Path,
+        *,
+        name: str | None = None,
+        progress: Progress | None = None,
+        only: Iterable[str] | None = None,
+        embed: bool = True,
+    ) -> IndexReport:
+        """Bring truth in line with the folder `root`; `only` are paths in it to look at.
+
+        `progress` is called with "files", "graph" or "vectors", how many are done, and of how many.
+        Raises InvalidInput for a folder that is not there or a name that another project has,
+        NotFound when the project is removed meanwhile, StoreError and its kinds: what was written
+        until then stays. An embedder that fails is in `degraded`, and `pending` counts on.
+        """
+        began = self._timer()
+        place = project_folder(root)
+        wanted = None if only is None else [path_inside(place, path) for path in only]
+        tell = progress or _nobody
+        project = self._registered(place, name)
+        history = read_history(place, project.head)
+        known = self._projects.files(project.id)
+        run = Pass(self._tools, project, place, known, _committed(history))
+        started = self._wall()
+        run.take(run.sort(wanted), tell)
+        commits = self._remember(run, history)
+        self._graph_of(run, tell, whole=True)
+        self._finish(run, history, started, whole=wanted is None)
+        degraded = self._vectors_of(project.id, tell) if embed else ()
+        return self._report(run, commits, degraded, self._timer() - began)
+
+    def refresh(self, project: str) -> Refreshed:
+        """Take in files that changed, came or went since they were read, by their state alone.
+
+        Quick where nothing did. Makes no vectors. NotFound when there is no such project.
+        """
+        with self._lock:
+            known = self._known(project)
+            root, started = known.root, self._wall()
+            walked = folders_changed(known.row.folders, root)
+            todo, gone = ([], []) if walked else changed_files(root, known.states)
+            if not (walked or todo or gone):
+                return Refreshed()
+            if not root.is_dir():
+                return Refreshed(missing=True)
+            files = dict(known.files)
+            run = Pass(self._tools, known.row, root, files)
+            if walked:
+                todo = run.sort(None)
+            else:
+                run.missing = {path: files[path] for path in gone}
+            if len(todo) + len(run.missing) > _REFRESHED:
+                return Refreshed(left=len(todo) + len(run.missing))
+            run.take(todo, _nobody)
+            moved = bool(run.added or run.removed or run.renamed or run.reshaped)
+            if moved or run.touched:
+                self._graph_of(run, _nobody, whole=moved)
+            if moved or walked:
+                self._finish(run, None, started, whole=True)
+            return Refreshed(run.added + run.renamed, run.changed, run.removed)
+
+    def clean(self) -> bool:
+        """Take secrets out of what an older version has kept; whether there were any."""
+        return clean(self._projects, self._graphing)
+
+    def fill_vectors(
+        self,
+        project: str | None = None,
+        *,
+        limit: int | None = None,
+        progress: Progress | None = None,
+    ) -> int:
+        """Make vectors of texts that have none, at most `limit`; returns how many were made.
+
+        Each text is embedded once, however many sections have it. Waits for the model; raises
+        EmbeddingError when it cannot be loaded. A text that cannot be embedded hides no other.
+        """
+        embedder = self._embedder
+        if embedder is None:
+            return 0
+        tell = progress or _nobody
+        total = self._projects.pending(embedder.name, project)
+        done, after = 0, ""
+        while limit is None or done < limit:
+            room = _TEXTS if limit is None else min(_TEXTS, limit - done)
+            rows = self._projects.without_vector(
+                embedder.name, project=project, limit=room, after=after
+            )
+            if not rows:
+                break
+            after = self._projects.cursor_of(rows[-1].text_hash)
+            fresh = [row for row in rows if row.text_hash not in self._failed]
+            texts = [embedded_text(row.title, row.heading, row.text) for row in fresh]
+            made: list[SectionVector] = []
+            for row, vectors in zip(fresh, embedder.embed(texts), strict=True):
+                if isinstance(vectors, EmbeddingError):
+                    self._failed.add(row.text_hash)
+                    continue
+                halves = vectors.astype("<f2")
+                made += [
+                    SectionVector(row.text_hash, part, half.tobytes())
+                    for part, half in enumerate(halves)
+                ]
+            done += self._projects.put_vectors(embedder.name, made)
+            tell("vectors", min(done, total), max(done, total))
+        return done
+
+    def _registered(self, root: Path, name: str | None) -> ProjectRow:
+        """The project of this folder, made or given another name if need be."""
+        own = str(root)
+        with self._projects.change() as work:
+            row = work.with_root(own)
+            if row is not None and name in (None, row.name):
+                return row
+            taken = {one.name for one in self._projects.rows() if one.root != own}
+            if name is not None and (not name.strip() or name in taken):
+                raise InvalidInput("name", name, "must be a name that no other project has")
+            chosen = name or _free_name(root, taken)
+            if row is None:
+                row = ProjectRow(self._ids(), chosen, own, self._clock())
+                work.add_project(row)
+            else:
+                row = replace(row, name=chosen)
+                work.change_project(row)
+            return row
+
+    def _remember(self, run: Pass, history: GitHistory | None) -> int:
+        """Commits and renames into history; how many commits are new."""
+        if history is None or not (history.commits or history.renames):
+            return 0
+        subjects = {one.id: one.subject for one in history.commits}
+        items = [
+            HistoryRow(
+                self._ids(), run.project.id, "commit", one.at, one.subject, one.id, one.files
+            )
+            for one in history.commits
+        ]
+        renames = [
+            HistoryRow(
+                self._ids(),
+                run.project.id,
+                "rename",
+                one.at,
+                subjects.get(one.commit, ""),
+                one.commit,
+                (one.old, one.new),
+            )
+            for one in history.renames
+        ]
+        new = 0
+        for start in range(0, len(items), 1_000):
+            new += self._add_history(run, items[start : start + 1_000])
+        self._add_history(run, renames)
+        # The oldest first: what a path became last is what holds.
+        run.pasts[:0] = [Past(one.old, one.new, one.at) for one in reversed(history.renames)]
+        return new
+
+    def _add_history(self, run: Pass, rows: list[HistoryRow]) -> int:
+        if not rows:
+            return 0
+        with self._projects.change() as work:
+            work.mark_stale(run.project.id)
+            return work.add_history(rows)
+
+    def _graph_of(self, run: Pass, tell: Progress, *, whole: bool) -> None:
+        """Bring the graph in line with the files, where they or their names have changed."""
+        project = self._projects.row(run.project.id)
+        if not (project.stale or run.pasts):
+            return
+        # A run that did not end left more behind it than this one has touched.
+        only = None if whole or run.project.stale else frozenset(run.touched)
+        tell("graph", 0, 1)
+        self._graphing.bring(project, only, run.pasts, frozenset(run.known))
+        tell("graph", 1, 1)
+
+    def _finish(self, run: Pass, history: GitHistory | None, started: int, *, whole: bool) -> None:
+        """Note how far the pass came, where that is something new."""
+        known = self._projects.row(run.project.id)
+        row = replace(
+            known,
+            head=history.head if history is not None and history.head else known.head,
+            folders=folder_times(run.root, self._projects.files(known.id), started)
+            if whole
+            else known.folders,
+        )
+        if row == known and known.indexed_at is not None and not run.touched:
+            return
+        with self._projects.change() as work:
+            now = work.project(row.id)
+            work.change_project(
+                replace(now, head=row.head, folders=row.folders, indexed_at=self._clock())
+            )
+
+    def _vectors_of(self, project: str, tell: Progress) -> tuple[Degraded, ...]:
+        try:
+            self.fill_vectors(project, progress=tell)
+        except EmbeddingError as error:
+            return (Degraded("vectors", str(error)),)
+        return ()
+
+    def _report(
+        self, run: Pass, commits: int, degraded: tuple[Degraded, ...], seconds: float
+    ) -> IndexReport:
+        project = run.project
+        counted = next((one for one in self._projects.list() if one.id == project.id), None)
+        if counted is None:
+            raise NotFound("project", project.name)
+        entities, relations = self._graph.counts(project.id)
+        pending = self._projects.pending(self._embedder.name, project.id) if self._embedder else 0
+        return IndexReport(
+            project=project.id,
+            name=counted.name,
+            root=counted.root,
+            files=counted.files,
+            sections=counted.sections,
+            entities=entities,
+            relations=relations,
+            added=run.added,
+            changed=run.changed,
+            renamed=run.renamed,
+            removed=run.removed,
+            unchanged=run.unchanged,
+            commits=commits,
+            pending=pending,
+            seconds=seconds,
+            skipped=tuple(run.skipped),
+            redacted=tuple(run.redacted),
+            degraded=degraded,
+        )
+
+    def _known(self, project: str) -> _Watched:
+        """What truth has of a project and its files, read again where truth has changed."""
+        version = self._projects.version()
+        known = self._watched.get(project)
+        if known is not None and known.version == version:
+            return known
+        row, stamp = self._projects.row(project), self._projects.last_file(project)
+        root = Path(row.root)
+        if known is not None and (known.stamp, known.root) == (stamp, root):
+            known = replace(known, version=version, row=row)
+        else:
+            files = self._projects.files(project)
+            known = _Watched(version, row, root, stamp, files, known_states(root, files))
+        self._watched[project] = known
+        return known
+
+
+def _free_name(root: Path, taken: set[str]) -> str:
+    """The folder's name, with the one above it or a number where that is taken."""
+    name = root.name or "project"
+    number = 2
+    for one in (name, f"{root.parent.name}/{name}"):
+        if one not in taken:
+            return one
+    while f"{name} {number}" in taken:
+        number += 1
+    return f"{name} {number}"
+
+
+def _committed(history: GitHistory | None) -> dict[str, datetime]:
+    """When each path was committed last."""
+    found: dict[str, datetime] = {}
+    for commit in history.commits if history is not None else ():
+        for path in commit.files:
+            found.setdefault(path, commit.at)
+    return found
+
+
+def _nobody(_label: str, _done: int, _total: int) -> None:
+    pass

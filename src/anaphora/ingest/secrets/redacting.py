@@ -1,0 +1,291 @@
+"""Takes secrets out of what is to be remembered, before anything touches a disk.
+
+In: a text, or a JSON-like value. Out: the same with each secret replaced by a mark that says what
+it was, `[redacted:aws-access-key]`, and the kinds that were found. Rules are patterns, checksums
+and structure, never a measure of randomness: ordinary hashes, ids and images pass untouched.
+Linear in the length of the text, and doing it twice changes nothing. Never keeps, logs or raises
+with the secret itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from anaphora.errors import InvalidInput
+from anaphora.ingest.secrets.kinds import DENSE, KNOWN, SecretKind
+from anaphora.ingest.secrets.lines import matching, picked
+from anaphora.ingest.secrets.words import assigned_secrets, is_secret_value
+
+__all__ = [
+    "MAX_DEPTH",
+    "Redacted",
+    "RedactedValue",
+    "SecretKind",
+    "redact",
+    "redact_value",
+    "secrets_in",
+]
+
+MAX_DEPTH: Final = 100
+"""Objects and lists within one another that `redact_value` follows."""
+
+_MOST_PASSES = 8
+_Span = tuple[int, int, SecretKind]
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """A text without its secrets; `kinds` has one entry for each that was taken out.
+
+    They are in order, those that only came free when another one was gone last.
+    """
+
+    text: str
+    kinds: tuple[SecretKind, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RedactedValue:
+    """A value of the same shape without its secrets, and what was taken out, in order."""
+
+    value: Any
+    kinds: tuple[SecretKind, ...] = ()
+
+
+def redact(text: str, *, keep_lines: bool = False) -> Redacted:
+    """Replace every secret in `text` by `[redacted:kind]`.
+
+    With `keep_lines` the line feeds in a secret stay behind its mark: every other line keeps its
+    number.
+    """
+    kinds: list[SecretKind] = []
+    # A secret can stand free, and so be known, only when what it was joined to is gone.
+    for _ in range(_MOST_PASSES):
+        once = _redact_once(text, keep_lines=keep_lines)
+        if not once.kinds:
+            break
+        text = once.text
+        kinds.extend(once.kinds)
+    return Redacted(text, tuple(kinds))
+
+
+def secrets_in(text: str) -> dict[str, SecretKind]:
+    """The secrets that `redact` takes out of `text`, for whoever must find them elsewhere too.
+
+    They are in the caller's hands then: nothing of them is to be kept.
+    """
+    found: dict[str, SecretKind] = {}
+    for _ in range(_MOST_PASSES):
+        spans = _merged(_found(text))
+        if not spans:
+            break
+        found.update((text[start:end], kind) for start, end, kind in spans)
+        text = _redact_once(text, keep_lines=False).text
+    return found
+
+
+def _redact_once(text: str, *, keep_lines: bool) -> Redacted:
+    spans = _merged(_found(text))
+    parts: list[str] = []
+    at = 0
+    for start, end, kind in spans:
+        feeds = text.count("\n", start, end) if keep_lines else 0
+        parts += (text[at:start], f"[redacted:{kind}]", "\n" * feeds)
+        at = end
+    return Redacted("".join((*parts, text[at:])), tuple(kind for _, _, kind in spans))
+
+
+def redact_value(value: Any) -> RedactedValue:
+    """Replace the secrets in the texts of a JSON-like value: mappings, lists, tuples, scalars.
+
+    Keys stay as they are, and a key that names a secret (`{"password": "…"}`) counts as the word
+    before it. A whole number that is a card number becomes the mark, a text. Raises InvalidInput
+    for what is nested deeper than `MAX_DEPTH`.
+    """
+    kinds: list[SecretKind] = []
+    return RedactedValue(_walk(value, "", kinds, 0), tuple(kinds))
+
+
+def _walk(value: Any, name: str, kinds: list[SecretKind], depth: int) -> Any:
+    if isinstance(value, str):
+        return _redact_field(name, value, kinds)
+    if isinstance(value, int) and not isinstance(value, bool):
+        # Python refuses to write out the largest numbers, and none of those is a card's.
+        text = str(value) if abs(value) < 10**400 else ""
+        redacted = _redact_field(name, text, kinds)
+        return value if redacted == text else redacted
+    if not isinstance(value, dict | list | tuple):
+        return value
+    if depth >= MAX_DEPTH:
+        raise InvalidInput("payload", "…", f"nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, dict):
+        return {
+            key: _walk(part, key if isinstance(key, str) else "", kinds, depth + 1)
+            for key, part in value.items()
+        }
+    parts = [_walk(part, name, kinds, depth + 1) for part in value]
+    return parts if isinstance(value, list) else tuple(parts)
+
+
+def _redact_field(name: str, text: str, kinds: list[SecretKind]) -> str:
+    redacted = redact(text)
+    if not redacted.kinds and (kind := is_secret_value(name, text)) is not None:
+        redacted = Redacted(f"[redacted:{kind}]", (kind,))
+    kinds.extend(redacted.kinds)
+    return redacted.text
+
+
+_DENSE_RUN = re.compile(rf"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{{{DENSE}}}")
+
+
+def _found(text: str) -> Iterator[_Span]:
+    dense = picked(text, matching(text, _DENSE_RUN))
+    for known in KNOWN:
+        within = dense.text if known.dense else text
+        if known.hint not in within:
+            continue
+        for match in known.pattern.finditer(within):
+            if known.check is None or known.check(match):
+                start, end = match.span(known.group)
+                if known.dense:
+                    start, end = dense.place(start), dense.place(end)
+                yield start, end, known.kind
+    yield from _private_keys(text)
+    yield from _url_passwords(text)
+    yield from _cards(text)
+    yield from _social_security(text)
+    yield from assigned_secrets(text)
+
+
+def _merged(spans: Iterator[_Span]) -> list[_Span]:
+    """Spans in order, those that overlap joined into one of the first kind in order of `_found`.
+
+    Nothing of any of them may remain, so the joined one covers all; the kinds that are found first
+    are the most particular ones.
+    """
+    ranked = [(start, end, rank, kind) for rank, (start, end, kind) in enumerate(spans)]
+    merged: list[tuple[int, int, int, SecretKind]] = []
+    for start, end, rank, kind in sorted(ranked):
+        if not merged or start >= merged[-1][1]:
+            merged.append((start, end, rank, kind))
+            continue
+        first, last, old_rank, old_kind = merged[-1]
+        best = min((old_rank, old_kind), (rank, kind))
+        merged[-1] = (first, max(last, end), *best)
+    return [(start, end, kind) for start, end, _, kind in merged]
+
+
+_KEY_BEGINS = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+_KEY_ENDS = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+# The lines of a key whose end was cut off; a mention of the marker in a sentence has none.
+_KEY_BODY = re.compile(r"(?:[\s\\>|]|[\w+/=]{16,}(?![\w+/=])|[A-Z][\w-]{1,20}: [^\n]{0,200}\n)+")
+_PUTTY = re.compile(r"PuTTY-User-Key-File-\d")
+_PUTTY_ENDS = re.compile(r"Private-MAC: ?[0-9a-fA-F]{16,}")
+
+
+def _private_keys(text: str) -> Iterator[_Span]:
+    for hint, begins, ends in (
+        ("PRIVATE KEY", _KEY_BEGINS, _KEY_ENDS),
+        ("PuTTY", _PUTTY, _PUTTY_ENDS),
+    ):
+        if hint not in text:
+            continue
+        at = 0
+        last_end = -1
+        while match := begins.search(text, at):
+            if last_end != 0 and last_end <= match.end():
+                found = ends.search(text, match.end())
+                # 0 says that there is none: the rest is not searched again and again.
+                last_end = found.end() if found else 0
+            if last_end:
+                end = last_end
+            else:
+                body = _KEY_BODY.match(text, match.end())
+                end = body.end() if body and len(body.group().strip()) >= 16 else match.end()
+            if end > match.end():
+                yield match.start(), end, SecretKind.PRIVATE_KEY
+            at = end
+
+
+_URL_PASSWORD = re.compile(
+    r"://[^\s:/?#@\[\]\"'<>]{0,256}:([^\s/?#@\"'<>]{1,256})@(?=[\w\[])", re.ASCII
+)
+_TEMPLATE = re.compile(r"\$\{?\w+\}?|\{+[^{}]*\}+|%\w*%?|\*+|x{3,}|\.{3}|\[.*", re.IGNORECASE)
+
+
+def _url_passwords(text: str) -> Iterator[_Span]:
+    for match in _URL_PASSWORD.finditer(text):
+        if not _TEMPLATE.fullmatch(match.group(1)):
+            yield (*match.span(1), SecretKind.BASIC_AUTH)
+
+
+# As printed on cards, or without a gap; the groups must have one separator throughout, so that
+# columns of numbers and phone numbers are not read as one long number.
+_CARD = re.compile(
+    r"(?<![\w.,+$€£/-])(?:\d{14,19}|\d{4}([ -])\d{4}\1\d{4}\1\d{4}(?:\1\d{3})?"
+    r"|3\d{3}([ -])\d{6}\2\d{4,5})(?![\w/-]|[.,]\d| \d)",
+    re.ASCII,
+)
+
+
+_EIGHT_DIGITS = re.compile(r"\d{4}[ -]?\d{4}", re.ASCII)
+
+
+def _cards(text: str) -> Iterator[_Span]:
+    if _EIGHT_DIGITS.search(text) is None:
+        return
+    for match in _CARD.finditer(text):
+        digits = re.sub(r"[ -]", "", match.group())
+        if _is_card(digits):
+            yield (*match.span(), SecretKind.CARD)
+
+
+def _is_card(digits: str) -> bool:
+    """Whether an issuer's prefix, its length and the Luhn sum (ISO/IEC 7812-1) agree."""
+    return _issued(digits) and len(set(digits)) > 1 and _luhn(digits)
+
+
+def _issued(digits: str) -> bool:
+    size = len(digits)
+    two, three, four = (int(digits[:count]) for count in (2, 3, 4))
+    if size == 16:
+        discover = four == 6011 or two == 65 or 644 <= three <= 649
+        mastercard = 51 <= two <= 55 or 2221 <= four <= 2720
+        return digits[0] == "4" or mastercard or discover or 3528 <= four <= 3589 or two == 62
+    if size == 15:
+        return two in (34, 37)
+    if size == 14:
+        return two in (36, 38, 39) or 300 <= three <= 305
+    return size in (17, 18, 19) and two == 62
+
+
+def _luhn(digits: str) -> bool:
+    total = 0
+    for place, digit in enumerate(reversed(digits)):
+        doubled = int(digit) * (1 + place % 2)
+        total += doubled - 9 if doubled > 9 else doubled
+    return total % 10 == 0
+
+
+_SSN = re.compile(
+    r"(?<![\w.,+/-])(?!000|666|9)\d{3}([ -])(?!00)\d{2}\1(?!0000)\d{4}(?![\w/-]|[.,]\d| \d)",
+    re.ASCII,
+)
+_SIX_DIGITS = re.compile(r"\d\d[ -]\d{4}", re.ASCII)
+_SSN_WORD = re.compile(r"\bSSN|social security|\bsoc(?:\.|ial) sec", re.IGNORECASE)
+
+
+def _social_security(text: str) -> Iterator[_Span]:
+    """US social security numbers: no area 000, 666 or 9xx, no group 00, no serial 0000.
+
+    With spaces they look like any three numbers: then the words must stand before them.
+    """
+    if _SIX_DIGITS.search(text) is None:
+        return
+    for match in _SSN.finditer(text):
+        before = text[max(0, match.start() - 60) : match.start()]
+        if match.group(1) == "-" or _SSN_WORD.search(before):
+            yield (*match.span(), SecretKind.SSN)

@@ -1,0 +1,237 @@
+"""Finds secrets that have no form of their own, by the word before them: `password = "…"`.
+
+In: a text. Out: the spans of values that are assigned to a name such as password, secret, token or
+api_key and that read as a literal. Never takes prose, code or a placeholder for one:
+"password: see the vault", `token = get_token()`, `api_key: ${API_KEY}` pass.
+
+What is between the name and the value is `=`, `:`, `:=`, `=>`, `==`, `!=`, an opening parenthesis
+with a quote, or, for passwords, the word "is". A value in quotes is a literal of 8 characters or
+more without a space. A value without quotes also needs a digit and a letter (or a mark such as !),
+so that a word of prose never counts. After a word for a password 6 characters are enough if they
+have letters and digits: people choose short ones. Alone on the line below `password =`, further
+in, a value counts as on the same line; `key = "…"` counts where the literal is base64.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from anaphora.ingest.secrets.kinds import SecretKind
+from anaphora.ingest.secrets.lines import first_of, picked
+
+_WORDS = r"passwords?|passwd|passphrase|passcode|passwort|contrase(?:ñ|n)a|mot[_ ]de[_ ]passe|pwd"
+_NAMES = (
+    rf"{_WORDS}|secret|token|credentials?|(?:db|database|key|user|admin|root|login)[_-]?pass(?![wpc])"
+    r"|(?:api|auth|service|account|db|database|priv|private|client|access|secret|encryption|signing"
+    r"|master|app|bot|deploy|license|storage)[_-]?key"
+)
+# No name is without one of these; looking for them is much faster than the patterns.
+_PARTS = ("pass", "pwd", "secret", "token", "credential", "key", "contrase")
+# Patterns are tried at every letter, so none begins with what repeats.
+_ASSIGNED = re.compile(
+    rf"(?P<name>{_NAMES})(?P<suffix>[\w-]{{0,30}})"
+    r"(?:[\"'`]?\]?[ \t]{0,3}(?P<link>:=|=>|!==?|={1,3}|::?)[ \t]{0,3}"
+    r"|(?:\.assign)?\([ \t]{0,2}(?=[\"'])|(?P<is>[ \t]{1,3}is:?[ \t]{1,3}))"
+    r"(?P<value>@?\"[^\"\s]{6,400}\"|'[^'\s]{6,400}'|`[^`\s]{6,400}`|[^\s\"'`,;]{6,400})",
+    re.IGNORECASE,
+)
+_FIELD = re.compile(rf"(?P<name>{_NAMES})(?P<suffix>[\w-]{{0,30}})\Z", re.IGNORECASE)
+_COMPARED = re.compile(
+    rf"(?P<value>\"[^\"\s]{{8,200}}\"|'[^'\s]{{8,200}}')[ \t]{{0,3}}[!=]={{1,2}}[ \t]{{0,3}}"
+    rf"[\w.]{{0,40}}(?:{_NAMES})",
+    re.IGNORECASE,
+)
+_BARE_KEY = re.compile(
+    r"(?<![\w.-])key[\"']?[ \t]{0,3}[=:][ \t]{0,3}([\"'])(?P<value>[A-Za-z0-9+/]{32,398}={0,2})\1",
+    re.IGNORECASE,
+)
+_BELOW = re.compile(
+    r"[ \t]{0,3}=[ \t]{0,8}\r?\n[ \t]{1,16}(?P<value>\S{6,400})[ \t]{0,8}(?=\r?\n|\Z)"
+)
+_IS_PASSWORD = re.compile(_WORDS + r"|pass", re.IGNORECASE)
+# password2, password_secure and passwordSecure name a secret; tokenizer and secretary do not.
+_SUFFIX = re.compile(r"\d{0,3}|[_-]\w[\w-]*|[A-Z]\w*")
+_ABOUT = re.compile(
+    r"name|id|file|path|dir|url|uri|arn|ref|length|len|size|count|limit|min|max|type|kind|policy"
+    r"|field|label|hint|format|version|expir|ttl|age|timeout|at$|date|time|usage|used|index|column"
+    r"|placeholder|prompt|error|status|hash|reset|manager|regex|pattern|rotation",
+    re.IGNORECASE,
+)
+_PLAIN_SUFFIXES = re.compile(
+    r"[_-]?(?:value|secure|text|string|str|prod|dev|test|staging)\d*", re.I
+)
+
+_PLACEHOLDER = re.compile(
+    r"\[redacted.*|(?:your|enter|insert|replace|change|choose|my|the|some|example|sample|dummy"
+    r"|placeholder|todo|fixme)[_ -].*|.*(?:here|goes-here|_me)|<.*>|\{.*\}|\[.*\]|%.*%|\(.*\)|"
+    r"\$.*|(.)\1*|x{3,}.*|\*{3,}.*|\.{3,}.*|@\w+",
+    re.IGNORECASE | re.DOTALL,
+)
+_SCHEMA_WORDS = frozenset(
+    """
+    required optional disabled enabled encrypted incorrect password passwords username undefined
+    function invalid_ forgotten redacted unchanged rejected accepted protected generated anonymous
+    external internal authorization credentials bearer_token confirmed confirmation validation
+    """.split()  # noqa: SIM905 - a quoted list cannot be read
+)
+_A_NAME = re.compile(
+    r"[a-z]+(?:[_.-][a-z]+)*[_.-](?:password|passwd|token|secret|key|user|name|field|id|label|error"
+    r"|hint|input|reset|page|form)s?|(?:password|passwd|token|secret|user|auth)(?:[_.-][a-z]+)+",
+    re.IGNORECASE,
+)
+# What an unquoted value is in code and in ordinary writing.
+_CODE = re.compile(
+    r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*[(\[<].*|[A-Za-z_]\w*(?:(?:\.|->|::|\?\.)[A-Za-z_]\w*)+"
+    r"|[a-z]+\d?(?:_[a-z0-9]+)+|\W*",
+    re.DOTALL,
+)
+_ORDINARY = re.compile(
+    r"v?\d+(?:[.:/-]\d+)*[a-z%]{0,3}"  # numbers, versions, dates, times, sizes
+    r"|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+)?"
+    r"|\d{1,3}-[A-Za-z]+(?:-[A-Za-z]+)*|[A-Za-z]+-\d{1,2}|\d+(?:st|nd|rd|th)"
+    r"|[^@\s]+@[\w-]+(?:\.[\w-]+)+|.*://.*|(?:~|\.{1,2})?[/\\].*|[A-Za-z]:\\.*"
+    r"|.*\.(?:pem|key|json|ya?ml|txt|md|py|js|ts|crt|env)",
+    re.IGNORECASE | re.DOTALL,
+)
+_MARKS = re.compile(r"[!@#%^&*+?~$]")
+_TRAILING = ".,;:!?)]}>*_"
+
+
+def assigned_secrets(text: str) -> Iterator[tuple[int, int, SecretKind]]:
+    """Give (start, end, kind) of every value that is assigned to the name of a secret."""
+    lowered = text.lower()
+    # One letter, "İ", becomes two in lower case: then no place is where it is found, and every
+    # line is looked through.
+    same = len(lowered) == len(text)
+    named = picked(text, first_of(lowered, _PARTS) if same else first_of(text, ("",)))
+    for start, end, kind in (*_assigned(named.text), *_bare_keys(named.text)):
+        yield named.place(start), named.place(end), kind
+    yield from _on_the_next_line(text)
+
+
+def _assigned(text: str) -> Iterator[tuple[int, int, SecretKind]]:
+    """The same of lines that hold a part of such a name."""
+    at = 0
+    while match := _ASSIGNED.search(text, at):
+        span = _value_span(text, match)
+        if span is None:
+            # The value can be the name of the next one: `password: secret: …`.
+            at = match.end("name")
+            continue
+        yield (*span, _kind(match.group("name")))
+        at = span[1]
+    for match in _COMPARED.finditer(text):
+        if _is_literal(match.group("value")[1:-1]):
+            yield match.start("value") + 1, match.end("value") - 1, SecretKind.SECRET
+
+
+def _bare_keys(text: str) -> Iterator[tuple[int, int, SecretKind]]:
+    """`key = "…"`, where the literal is base64 of 24 bytes or more and no name or word."""
+    for match in _BARE_KEY.finditer(text):
+        value = match.group("value")
+        classes = ("[a-z]", "[A-Z]", "[0-9].*[0-9].*[0-9]")
+        if len(value) % 4 == 0 and all(re.search(one, value) for one in classes):
+            yield (*match.span("value"), SecretKind.SECRET)
+
+
+def _on_the_next_line(text: str) -> Iterator[tuple[int, int, SecretKind]]:
+    """`password =` and the value alone on the line below, further in: so ini files may have it."""
+    for match in _BELOW.finditer(text):
+        head = text[max(0, match.start() - 120) : match.start()].rpartition("\n")[2]
+        named = _FIELD.search(head)
+        value = match.group("value")
+        if named is None or not _names_a_secret(named) or value[-1] in "([{,;:\\":
+            continue
+        quoted = value[0] in "\"'" and value[-1] == value[0]
+        inner = value[1:-1] if quoted else value
+        literal = len(inner) >= 8 and _is_literal(inner)
+        if literal and (quoted or _is_unquoted_literal(inner, digits=False)):
+            start = match.start("value") + quoted
+            yield start, start + len(inner), _kind(named.group("name"))
+
+
+def is_secret_value(name: str, value: str) -> SecretKind | None:
+    """The kind of secret that `value` is when a field `name` holds it, or None."""
+    match = _FIELD.search(name[-120:])
+    if match is None or not _names_a_secret(match) or not 6 <= len(value) <= 400:
+        return None
+    if any(character.isspace() for character in value):
+        return None
+    word = match.group("name")
+    literal = _is_literal(value) if len(value) >= 8 else False
+    short = _IS_PASSWORD.fullmatch(word) is not None and _is_short_password(value)
+    return _kind(word) if literal or short else None
+
+
+def _kind(name: str) -> SecretKind:
+    return SecretKind.PASSWORD if _IS_PASSWORD.search(name) else SecretKind.SECRET
+
+
+def _value_span(text: str, match: re.Match[str]) -> tuple[int, int] | None:
+    """Where the secret is that `match` found a name of, or None when it is none."""
+    if not _names_a_secret(match) or _is_redaction(text, match.start()):
+        return None
+    start, end, quoted = _without_quotes(text, match)
+    value = text[start:end]
+    said = match.group("is") is not None
+    password = _IS_PASSWORD.search(match.group("name")) is not None
+    if said and not password:
+        return None
+    literal = len(value) >= 8 and _is_literal(value)
+    if not quoted:
+        literal = literal and _is_unquoted_literal(value, digits=password and not said)
+    return (start, end) if literal or (password and _is_short_password(value)) else None
+
+
+def _without_quotes(text: str, match: re.Match[str]) -> tuple[int, int, bool]:
+    """Start and end of the value itself, and whether it stood in quotes."""
+    start, end = match.span("value")
+    if end - start > 1 and text[start] in "\"'`@" and text[end - 1] in "\"'`":
+        return start + (2 if text[start] == "@" else 1), end - 1, True
+    if "?" in text[max(0, match.start() - 40) : match.start()] and "&" in text[start:end]:
+        end = text.index("&", start, end)
+    return start, start + len(text[start:end].rstrip(_TRAILING)), False
+
+
+def _names_a_secret(match: re.Match[str]) -> bool:
+    suffix = match.group("suffix")
+    name = match.group("name").lower()
+    # A call has neither link: in a parser's source every other call makes a token.
+    call = "link" in match.groupdict() and not (match.group("link") or match.group("is"))
+    if name == "passwords" or (name == "token" and call):
+        return False
+    if not suffix or _PLAIN_SUFFIXES.fullmatch(suffix):
+        return True
+    return _SUFFIX.fullmatch(suffix) is not None and _ABOUT.search(suffix) is None
+
+
+def _is_redaction(text: str, start: int) -> bool:
+    """Whether the name stands in one of our own marks: `[redacted:aws-secret-key]`."""
+    before = text[max(0, start - 40) : start]
+    return "]" not in before[before.rfind("[redacted:") :] if "[redacted:" in before else False
+
+
+def _is_literal(value: str) -> bool:
+    if _PLACEHOLDER.fullmatch(value) or value.lower() in _SCHEMA_WORDS:
+        return False
+    return not (_A_NAME.fullmatch(value) or re.search(r"\{\w*\}|\$\{|\$\(|://", value))
+
+
+def _is_unquoted_literal(value: str, digits: bool) -> bool:
+    if digits and value.isdecimal():
+        return True
+    if _CODE.fullmatch(value) or _ORDINARY.fullmatch(value):
+        return False
+    letter = re.search(r"[^\W\d_]", value) is not None
+    digit = re.search(r"\d", value) is not None
+    return letter and (digit or _MARKS.search(value[:-1]) is not None)
+
+
+def _is_short_password(value: str) -> bool:
+    """Letters and digits together, as `hunter2` has them."""
+    if len(value) < 6 or not (re.search(r"[^\W\d_]", value) and re.search(r"\d", value)):
+        return False
+    return (
+        _is_literal(value) and _CODE.fullmatch(value) is None and _ORDINARY.fullmatch(value) is None
+    )

@@ -1,0 +1,60 @@
+"""A file's text into its sections, by what kind of file it is.
+
+In: the path (for its name and ending only) and the text. Out: a `Parsed`. It reads no disk, knows
+no project, and never raises, however odd the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from anaphora.ingest.files.roles import language_of
+from anaphora.ingest.sections.base import Import, Parsed, Section, Symbol, lines_of
+from anaphora.ingest.sections.code import code_marks
+from anaphora.ingest.sections.config import config_marks
+from anaphora.ingest.sections.cutting import Mark, cut
+from anaphora.ingest.sections.declared import commands_of, packages_of
+from anaphora.ingest.sections.grammars import GRAMMARS
+from anaphora.ingest.sections.lines import line_marks
+from anaphora.ingest.sections.markdown import markdown_marks, rst_marks
+
+__all__ = ["Import", "Parsed", "Section", "Symbol", "parse"]
+
+_HEAD = 400
+
+
+def parse(path: str, text: str) -> Parsed:
+    """The sections, symbols, imports, commands and packages of a file.
+
+    `path` is only looked at, never opened. Every line is in exactly one section, in order, unless
+    the text is blank: then there are no sections. `text` should end its lines in line feeds.
+    """
+    language = language_of(path, text[:_HEAD])
+    if not text.strip():
+        return Parsed(language, ())
+    lines = lines_of(text)
+    name = path.rsplit("/", 1)[-1]
+    symbols: tuple[Symbol, ...] = ()
+    imports: tuple[Import, ...] = ()
+    if language in GRAMMARS:
+        marks, symbols, imports = code_marks(language, name, lines)
+    else:
+        marks, symbols = _plain_marks(language, name, lines)
+    return Parsed(
+        language=language,
+        sections=cut(lines, marks or line_marks(lines, name)),
+        symbols=symbols,
+        imports=imports,
+        commands=commands_of(name, text),
+        packages=packages_of(name, text),
+    )
+
+
+def _plain_marks(
+    language: str, name: str, lines: Sequence[str]
+) -> tuple[list[Mark], tuple[Symbol, ...]]:
+    if language == "markdown":
+        return markdown_marks(lines, name), ()
+    if language == "rst":
+        return rst_marks(lines, name), ()
+    return config_marks(language, lines)

@@ -1,0 +1,180 @@
+"""What can be mended without touching a word: `doctor --repair`.
+
+In: the parts of a home. Out: a `Check` for each thing that was looked at, which says what was done;
+`ok` is False where something stays wrong. It makes derived things again, removes what interrupted
+writes left, gives notes of the sidecar back to the turns that they were written for, and makes rows
+readable that make no sense. No word of a thread or a memory is ever changed, and a database that is
+damaged is only reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anaphora.errors import AnaphoraError
+from anaphora.ops import spool, staging
+from anaphora.ops.lanes import mend_rows
+from anaphora.store.disk import temporary_key
+from anaphora.store.hashing import turn_hash
+from anaphora.store.threads.folder import ThreadFolder
+from anaphora.store.threads.gojson import NotAThread, decode
+from anaphora.store.threads.locks import ThreadLocks
+from anaphora.values.conversations import Check
+
+if TYPE_CHECKING:
+    from anaphora.index.turns.index import TurnIndex
+    from anaphora.ops.namespaces import Lane, Parts
+    from anaphora.store.threads.sidecar import TurnNote
+
+Progress = Callable[[str, int, int], None]
+
+
+def repair(
+    parts: Parts,
+    namespace: str,
+    index: TurnIndex,
+    *,
+    fill_vectors: Callable[[], object] | None = None,
+    mend_sections: Callable[[], Check] | None = None,
+    progress: Progress | None = None,
+) -> tuple[Check, ...]:
+    """Mend what can be mended in a namespace, and in what all namespaces share.
+
+    `fill_vectors` embeds the memories that have no vector, `mend_sections` does the same and more
+    for projects. Nothing raises: a part that cannot be mended is a finding.
+    """
+    lane = parts.lane(namespace)
+    steps: list[tuple[str, Callable[[], Check]]] = [
+        ("temporary files", lambda: _sweep(parts, lane)),
+        ("notes", lambda: _reseat(lane)),
+        ("truth", lambda: _truth(parts)),
+        ("rows", lambda: mend_rows(lane)),
+        ("index", lambda: _index(index, progress)),
+        ("vectors", lambda: _vectors(fill_vectors)),
+    ]
+    if mend_sections is not None:
+        steps.append(("section index", mend_sections))
+    return tuple(_tried(name, step) for name, step in steps)
+
+
+def _tried(name: str, step: Callable[[], Check]) -> Check:
+    try:
+        return step()
+    except (AnaphoraError, OSError) as error:
+        return Check(name, ok=False, detail=str(error))
+
+
+def _sweep(parts: Parts, lane: Lane) -> Check:
+    """Remove the temporary files of writes that were interrupted."""
+    folder = ThreadFolder(lane.folder, parts.sealing.threads(lane.namespace))
+    before = len(list(_temporaries(folder)))
+    if before:
+        folder.sweep(ThreadLocks(lane.folder))
+    after = len(list(_temporaries(folder)))
+    # Beside the home lies what a restore left that was killed.
+    stages = staging.make_room(parts.home.root) + spool.sweep(parts.home.root)
+    removed = before - after + stages
+    kept = f"; {after} belong to writes under way" if after else ""
+    return Check("temporary files", ok=True, detail=f"{removed} removed{kept}")
+
+
+def _temporaries(folder: ThreadFolder) -> Iterator[Path]:
+    for place in (folder.directory, folder.corrupt):
+        with suppress(FileNotFoundError):
+            yield from (found for found in place.iterdir() if temporary_key(found.name))
+
+
+def _reseat(lane: Lane) -> Check:
+    """Give a note whose turn stands at another place now to that turn.
+
+    A note that no turn, or more than one, answers to is left as it is: it is void, and harmless.
+    """
+    seated, void = 0, 0
+    for conversation_id in sorted(lane.sidecar.changed_since(0)):
+        notes = {
+            at: note
+            for at, note in lane.sidecar.turn_notes(conversation_id).items()
+            if not note.forgotten
+        }
+        places = _places(lane, conversation_id) if notes else {}
+        moved = list(_moved(notes, places))
+        lost = sum(at not in places.get(note.turn_hash, ()) for at, note in notes.items())
+        lane.sidecar.note_turns(moved)
+        seated += len(moved)
+        void += lost - len(moved)
+    detail = f"{seated} notes given back to their turns, {void} speak of turns that are not here"
+    return Check("notes", ok=True, detail=detail)
+
+
+def _places(lane: Lane, conversation_id: str) -> dict[str, list[int]]:
+    """Where turns stand, by their hash; nothing for a thread that cannot be read."""
+    try:
+        thread = decode(lane.conversations.read_file(conversation_id)[0])
+    except (FileNotFoundError, NotAThread):
+        return {}
+    places: dict[str, list[int]] = {}
+    for index, turn in enumerate(thread.turns):
+        places.setdefault(turn_hash(turn.role, turn.text), []).append(index)
+    return places
+
+
+def _moved(notes: Mapping[int, TurnNote], places: Mapping[str, list[int]]) -> Iterator[TurnNote]:
+    right = {at for at, note in notes.items() if at in places.get(note.turn_hash, ())}
+    taken = set(right)
+    for at, note in notes.items():
+        found = places.get(note.turn_hash, [])
+        if at not in right and len(found) == 1 and found[0] not in taken:
+            taken.add(found[0])
+            yield replace(note, index=found[0])
+
+
+def _truth(parts: Parts) -> Check:
+    """Merge the write-ahead log, and look whether the database is whole."""
+    from anaphora.store.db.health import check_truth
+    from anaphora.store.db.scrub import scrub
+
+    problems = check_truth(parts.truth).problems
+    if problems:
+        detail = f"damaged, and left as it is: {'; '.join(problems)}; restore a backup"
+        return Check("truth", ok=False, detail=detail)
+    if scrub(parts.truth):
+        return Check("truth", ok=True, detail="the write-ahead log is merged")
+    return Check("truth", ok=True, detail="whole; the write-ahead log is in use by another process")
+
+
+def _index(index: TurnIndex, progress: Progress | None) -> Check:
+    """Make the index again where anything is wrong with it, and embed what has no vector."""
+    index.follow(embed="none")
+    seen = index.check()
+    rebuilt = bool(seen.problems)
+    if rebuilt:
+        index.rebuild()
+
+    def told(done: int, total: int) -> None:
+        if progress is not None:
+            progress("embedding", done, total)
+
+    followed = index.follow(embed="all", progress=told)
+    seen = index.check()
+    what = "made again" if rebuilt else "well"
+    detail = f"{what}: {seen.turns:,} turns, {followed.embedded:,} embedded, {seen.pending:,} left"
+    wrong = [*seen.problems, *map(str, followed.degraded)]
+    if wrong:
+        detail += f" ({'; '.join(wrong)})"
+    return Check("index", ok=not seen.problems and not seen.pending, detail=detail)
+
+
+def _vectors(fill_vectors: Callable[[], object] | None) -> Check:
+    """Embed the memories that have no vector."""
+    if fill_vectors is None:
+        return Check("vectors", ok=True, detail="no memories to embed")
+    filled = fill_vectors()
+    embedded, failed = getattr(filled, "embedded", 0), getattr(filled, "failed", 0)
+    detail = f"{embedded:,} memories embedded"
+    if failed:
+        detail += f", {failed:,} cannot be"
+    return Check("vectors", ok=not failed, detail=detail)

@@ -1,0 +1,307 @@
+"""Rows of truth, sealed on their way in and opened on their way out.
+
+In: rows as mappings from column to value. Out: the same with sealed columns encrypted and lookup
+columns replaced by their keyed form, as `plans` says of each column; and back. A sealed value is
+bound to table, column and primary key, and one value of each row to the rest of the row: neither a
+value nor a place opens with what belongs to another. It never imports SQLAlchemy: the first reads
+of every command come through here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeVar
+
+from anaphora.errors import MissingKey, Tampered
+from anaphora.store.crypto.cipher import (
+    ANCHOR_PREFIX,
+    NOTHING_PREFIX,
+    TEXT_PREFIX,
+    Finder,
+    binding,
+    looks_sealed,
+)
+from anaphora.store.crypto.guard import Guard
+from anaphora.store.crypto.keys import Keys
+from anaphora.store.crypto.plans import PLANS, Plan
+
+ValueT = TypeVar("ValueT", str, bytes)
+Row = Mapping[str, Any]
+# Of the way in which rows are sealed. Not Alembic's revision: every migration would have to seal
+# every row again.
+_VERSION = "1"
+# The same for values that are bound to the rest of their row.
+_OF_ROW: Final = "2"
+
+
+class Sealer(Protocol):
+    """What the writers and readers of rows call."""
+
+    @property
+    def sealed(self) -> bool:
+        """Whether rows are sealed."""
+        ...
+
+    def check(self) -> None:
+        """Raise `SealChanged` when the home is not in this state any more."""
+        ...
+
+    def seal_row(self, table: str, row: Row) -> dict[str, Any]:
+        """The row as it is stored. It must have the primary key; other columns may be missing."""
+        ...
+
+    def open_row(self, table: str, row: Row, only: Collection[str] | None = None) -> dict[str, Any]:
+        """The row as it was given. It must have the primary key, as stored.
+
+        A row that has its anchor must have all columns of its plan. `only` are those to open, if
+        not all; whether the row is whole is looked at all the same.
+        """
+        ...
+
+    def lookup(self, column: str, namespace: str, value: str) -> str:
+        """What `column` holds for `value`: to compare with, in a WHERE clause."""
+        ...
+
+    def found(self, column: str, namespace: str, stored: str) -> str:
+        """The value behind what a lookup column holds."""
+        ...
+
+    def opener(
+        self, table: str, column: str, namespace: str
+    ) -> Callable[[Sequence[str | int], ValueT], ValueT]:
+        """A function that opens one column of many rows: (rest of the key, stored) to value."""
+        ...
+
+
+def open_rows(
+    sealer: Sealer,
+    table: str,
+    columns: Sequence[str],
+    namespace: str,
+    rows: Sequence[tuple[Any, ...]],
+    only: Collection[str] | None = None,
+) -> Sequence[tuple[Any, ...]]:
+    """Rows of these columns, opened. The primary key, but for the namespace, is among them.
+
+    `only` are the columns to open, if not all: the others come as they are stored.
+    """
+    if not sealer.sealed:
+        # Where one row is clear all are: a conversion changes them in one transaction.
+        for row in rows[:1]:
+            sealer.open_row(table, dict(zip(columns, row, strict=True), namespace=namespace))
+        return rows
+    opened = [
+        sealer.open_row(table, dict(zip(columns, row, strict=True), namespace=namespace), only)
+        for row in rows
+    ]
+    return [tuple(row[column] for column in columns) for row in opened]
+
+
+class Clear:
+    """Passes everything through. `guard` watches whether the home was sealed meanwhile."""
+
+    sealed = False
+
+    def __init__(self, guard: Guard | None = None) -> None:
+        self._guard = guard
+
+    def check(self) -> None:
+        """Raise `SealChanged` when another process has sealed the home."""
+        if self._guard is not None:
+            self._guard.check()
+
+    def seal_row(self, table: str, row: Row) -> dict[str, Any]:
+        """The row itself."""
+        return dict(row)
+
+    def open_row(self, table: str, row: Row, only: Collection[str] | None = None) -> dict[str, Any]:
+        """The row itself; `MissingKey` for one of a sealed home."""
+        for column in PLANS[table].digests:
+            if looks_sealed(row.get(column)):
+                self._refuse()
+        return dict(row)
+
+    def lookup(self, column: str, namespace: str, value: str) -> str:
+        """The value itself."""
+        return value
+
+    def found(self, column: str, namespace: str, stored: str) -> str:
+        """What is stored itself."""
+        return stored
+
+    def opener(
+        self,
+        table: str,
+        column: str,
+        namespace: str,
+    ) -> Callable[[Sequence[str | int], ValueT], ValueT]:
+        """A function that gives back what is stored."""
+        return lambda _key, stored: stored
+
+    def _refuse(self) -> None:
+        self.check()
+        reason = "its rows are sealed and sealed.json is missing; restore that file"
+        raise MissingKey("truth", reason)
+
+
+CLEAR = Clear()
+
+
+class Sealed:
+    """Seals and opens rows with keys derived from one data key.
+
+    `older` also opens rows from before rows had anchors, which are not bound to the rest of their
+    row: for the conversion of such a home alone.
+    """
+
+    sealed = True
+
+    def __init__(self, keys: Keys, guard: Guard | None = None, *, older: bool = False) -> None:
+        self._cipher = keys.cipher("records")
+        self._finder = Finder(keys.of("lookup", 64))
+        self._guard = guard
+        self._older = older
+
+    def check(self) -> None:
+        """Raise `SealChanged` when the home has no longer this data key."""
+        if self._guard is not None:
+            self._guard.check()
+
+    def seal_row(self, table: str, row: Row) -> dict[str, Any]:
+        """The row as it is stored; a column that is None stays None, unless it is `filled`."""
+        plan, stored = PLANS[table], dict(row)
+        for column in plan.lookup:
+            if stored.get(column) is not None:
+                stored[column] = self.lookup(column, row["namespace"], stored[column])
+        key = [stored[column] for column in plan.key]
+        for column in plan.sealed:
+            if column in stored and column != plan.anchor:
+                stored[column] = self._seal(plan, column, stored[column], (table, column, *key))
+        if plan.anchor in stored:
+            # Last: it is bound to what the others have become.
+            column = plan.anchor
+            rest = (table, column, *key, _rest_of(plan, stored))
+            stored[column] = self._seal(plan, column, stored[column], rest)
+        return stored
+
+    def open_row(self, table: str, row: Row, only: Collection[str] | None = None) -> dict[str, Any]:
+        """The row as it was given.
+
+        `Tampered` when a column was changed, emptied, moved or is not sealed.
+        """
+        plan, opened = PLANS[table], dict(row)
+        key = tuple(row[column] for column in plan.key)
+        for column in plan.sealed:
+            wanted = only is None or column in only or column == plan.anchor
+            if wanted and column in row:
+                opened[column] = self._open(table, plan, column, key, row)
+        for column in plan.lookup:
+            if row.get(column) is not None and (only is None or column in only):
+                opened[column] = self.found(column, row["namespace"], row[column])
+        return opened
+
+    def lookup(self, column: str, namespace: str, value: str) -> str:
+        """The keyed form of `value`; the same in every table, another in each namespace."""
+        return self._finder.seal(value, binding(_VERSION, column, namespace))
+
+    def found(self, column: str, namespace: str, stored: str) -> str:
+        """The value behind a keyed form."""
+        bound = binding(_VERSION, column, namespace)
+        return self._finder.open(stored, bound, f"{column} of {namespace}")
+
+    def opener(
+        self, table: str, column: str, namespace: str
+    ) -> Callable[[Sequence[str | int], ValueT], ValueT]:
+        """A function that opens one column of many rows. `key` is the key after the namespace."""
+        assert column != PLANS[table].anchor, "an anchor opens with its whole row alone"
+        start, what = binding(_VERSION, table, column, namespace), f"{table}.{column}"
+        cipher = self._cipher
+        # Of many rows only the owner differs; putting a binding together takes as long as opening.
+        ends: dict[tuple[str | int, ...], bytes] = {}
+
+        def open_one(key: Sequence[str | int], stored: ValueT) -> ValueT:
+            rest = tuple(key[1:])
+            end = ends.get(rest)
+            if end is None:
+                end = ends[rest] = binding(*rest)
+            bound = start + binding(key[0]) + end
+            if isinstance(stored, str):
+                return cipher.open_text(stored, bound, what)
+            return cipher.open(stored, bound, what)
+
+        return open_one
+
+    def _seal(self, plan: Plan, column: str, value: Any, place: tuple[Any, ...]) -> Any:
+        if value is None and column not in plan.filled:
+            return None
+        anchor = column == plan.anchor
+        if value is None:
+            bound = binding(_OF_ROW, "nothing", *place)
+            return self._cipher.seal_text("", bound, NOTHING_PREFIX)
+        bound = binding(_OF_ROW if anchor else _VERSION, *place)
+        if isinstance(value, str):
+            return self._cipher.seal_text(value, bound, ANCHOR_PREFIX if anchor else TEXT_PREFIX)
+        return self._cipher.seal(bytes(value), bound)
+
+    def _open(
+        self, table: str, plan: Plan, column: str, key: tuple[Any, ...], row: Row
+    ) -> str | bytes | None:
+        value, what = row[column], f"{table}.{column} of {list(key[1:])}"
+        anchor = column == plan.anchor
+        if self._older and _is_older(plan, column, value):
+            return self._open_older(plan, column, value, (table, column, *key), what)
+        place = (table, column, *key, _rest_of(plan, row)) if anchor else (table, column, *key)
+        if isinstance(value, str):
+            if column in plan.filled and value.startswith(NOTHING_PREFIX):
+                bound = binding(_OF_ROW, "nothing", *place)
+                self._cipher.open_text(value, bound, what, NOTHING_PREFIX)
+                return None
+            bound = binding(_OF_ROW if anchor else _VERSION, *place)
+            prefix = ANCHOR_PREFIX if anchor else TEXT_PREFIX
+            return self._cipher.open_text(value, bound, what, prefix)
+        if isinstance(value, bytes | memoryview):
+            return self._cipher.open(bytes(value), binding(_VERSION, *place), what)
+        if value is None and plan.anchor and not anchor and column not in plan.filled:
+            # Whether it may be empty is what the anchor says.
+            return None
+        reason = "it was emptied" if value is None else "it is not sealed"
+        raise Tampered(what, f"{reason}, in a home where everything is sealed")
+
+    def _open_older(
+        self, plan: Plan, column: str, value: str | None, place: tuple[Any, ...], what: str
+    ) -> str | None:
+        if value is None or column in plan.late:
+            return value
+        return self._cipher.open_text(value, binding(_VERSION, *place), what)
+
+
+def _rest_of(plan: Plan, row: Row) -> str:
+    """What an anchor is bound to beside its place: lookups as stored, clear columns, what is empty.
+
+    One ASCII string that no other row state has.
+    """
+    given = [row.get(column) for column in plan.lookup]
+    given += [_as_any_database(row.get(column)) for column in plan.bound]
+    given += [
+        row.get(column) is None
+        for column in plan.sealed
+        if column != plan.anchor and column not in plan.filled
+    ]
+    return ascii(given)
+
+
+def _as_any_database(value: Any) -> Any:
+    """A cell in the one form of it: databases give 1, True and 1.0 for one another."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else float(value)
+    return int(value) if isinstance(value, int) else value
+
+
+def _is_older(plan: Plan, column: str, value: Any) -> bool:
+    """Whether a cell is as it was written before rows had anchors."""
+    if column != plan.anchor and column not in plan.filled:
+        return False
+    newer = (ANCHOR_PREFIX, NOTHING_PREFIX)
+    if column in plan.filled and value is None:
+        return True
+    return column == plan.anchor and isinstance(value, str) and not value.startswith(newer)

@@ -1,0 +1,177 @@
+"""How SQLAlchemy reaches a database, and how its tables come to be.
+
+In: a path or a URL. Out: an engine on a database with the schema of this program: made when it
+is new, migrated when it is older. Several processes may do this at once. Alembic (0.9 s) is
+imported only when the stored revision differs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pysqlite3 import dbapi2
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    create_engine,
+    event,
+    inspect,
+    make_url,
+    select,
+    text,
+)
+from sqlalchemy.exc import SQLAlchemyError
+
+from anaphora.errors import (
+    AnaphoraError,
+    InvalidInput,
+    MissingExtra,
+    ReadOnly,
+    SchemaTooNew,
+    StoreError,
+)
+from anaphora.store.db import sqlite
+from anaphora.store.db.faults import explain
+from anaphora.store.db.revision import REVISION, REVISION_TABLE, is_older
+from anaphora.store.db.schema import revision
+from anaphora.store.db.schema_tokens import metadata
+
+# Any fixed number will do: it is what programs of this schema agree to wait on.
+_MIGRATION_LOCK = 0x616E6170686F7261  # "anaphora" in ASCII
+
+
+def open_sqlite(path: Path) -> Engine:
+    """An engine on the file at `path`, made if need be. Raises `StoreError` and its kinds."""
+    sqlite.prepare_file(path)
+    engine = create_engine(
+        "sqlite+pysqlite://",
+        module=dbapi2,
+        creator=lambda: sqlite.connect(path),
+        # A pool bound to threads or shared in memory is what SQLAlchemy would take without a path.
+        poolclass=_queue_pool(),
+        pool_size=4,
+        max_overflow=-1,
+    )
+    event.listen(engine, "begin", _begin_sqlite)
+    event.listen(engine, "connect", lambda _, made: made.info.update(files=sqlite.files_of(path)))
+    return _prepared(engine, str(path))
+
+
+def open_postgresql(url: str, location: str) -> Engine:
+    """An engine on the database at `url`. `MissingExtra` when psycopg is not installed.
+
+    Two parameters of the URL are ours, the others are libpq's. `pool_size` is how many connections
+    stay open when they are not used (8). `prepare_threshold` is how often a statement is run before
+    the server is made to keep it (5); "none" is for poolers that hand a connection to another
+    client after each transaction and do not know whose statement it keeps. `InvalidInput` for
+    anything else.
+    """
+    try:
+        target, options = _pooling(make_url(url))
+        engine = create_engine(target, pool_pre_ping=True, max_overflow=-1, **options)
+    except ModuleNotFoundError as error:
+        raise MissingExtra("postgresql", "psycopg") from error
+    except SQLAlchemyError as error:
+        raise explain(error, "open", location) from error
+    return _prepared(engine, location)
+
+
+def make_tables(connection: Connection) -> None:
+    """Make every table of the present schema and note its revision."""
+    metadata.create_all(connection)
+    connection.execute(revision.insert().values(version_num=REVISION))
+
+
+def _pooling(url: URL) -> tuple[URL, dict[str, Any]]:
+    """The URL without the parameters that are ours, and what they say to `create_engine`."""
+    query = dict(url.query)
+    options: dict[str, Any] = {"pool_size": _count("pool_size", query.pop("pool_size", "8"))}
+    threshold = query.pop("prepare_threshold", None)
+    if threshold is not None:
+        kept = None if threshold == "none" else _count("prepare_threshold", threshold)
+        options["connect_args"] = {"prepare_threshold": kept}
+    return url.set(query=query), options
+
+
+def _count(name: str, given: str | tuple[str, ...]) -> int:
+    if not isinstance(given, str) or not given.isdecimal():
+        raise InvalidInput(f"{name} in the database's URL", given, "expected a whole number")
+    return int(given)
+
+
+def _queue_pool() -> Any:
+    from sqlalchemy.pool import QueuePool
+
+    return QueuePool
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # The driver is in autocommit: it would begin a write late, when waiting can only fail.
+    options = connection.get_execution_options()
+    connection.exec_driver_sql(options.get("anaphora_begin", "BEGIN"))
+
+
+def _prepared(engine: Engine, location: str) -> Engine:
+    try:
+        with engine.connect() as connection:
+            found = _revision(connection)
+        if found != REVISION:
+            _bring_up(engine, location)
+    except SQLAlchemyError as error:
+        engine.dispose()
+        raise explain(error, "open", location) from error
+    except AnaphoraError:
+        engine.dispose()
+        raise
+    return engine
+
+
+def _bring_up(engine: Engine, location: str) -> None:
+    try:
+        with engine.connect() as connection:
+            connection.execution_options(anaphora_begin="BEGIN IMMEDIATE")
+            if connection.dialect.name == "postgresql":
+                # Whoever has waited for the lock must see what was made meanwhile.
+                connection.execution_options(isolation_level="READ COMMITTED")
+            with connection.begin():
+                if connection.dialect.name == "postgresql":
+                    lock = text("SELECT pg_advisory_xact_lock(:key)")
+                    connection.execute(lock, {"key": _MIGRATION_LOCK})
+                _make_or_migrate(connection, location)
+    except SQLAlchemyError as error:
+        explained = explain(error, "open", location)
+        if isinstance(explained, ReadOnly):
+            reason = "its schema is of an older version, and it cannot be written to change that"
+            raise ReadOnly("migrate", location, reason) from error
+        raise explained from error
+
+
+def _make_or_migrate(connection: Connection, location: str) -> None:
+    found = _revision(connection)
+    if found is None:
+        taken = _tables_in_the_way(connection)
+        if taken:
+            names = ", ".join(sorted(taken))
+            raise StoreError("open", location, f"it holds tables of another program: {names}")
+        make_tables(connection)
+    elif is_older(found):
+        from anaphora.store.db.migrate import upgrade
+
+        upgrade(connection)
+    elif found != REVISION:
+        raise SchemaTooNew(location, found)
+
+
+def _revision(connection: Connection) -> str | None:
+    """The stored revision; None when there is none."""
+    if not inspect(connection).has_table(REVISION_TABLE):
+        return None
+    return connection.execute(select(revision.c.version_num)).scalar_one_or_none()
+
+
+def _tables_in_the_way(connection: Connection) -> set[str]:
+    present = set(inspect(connection).get_table_names())
+    # A server's database may well be shared; a file with foreign tables is the wrong file.
+    return present if connection.dialect.name == "sqlite" else present & set(metadata.tables)

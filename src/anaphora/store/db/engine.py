@@ -1,0 +1,315 @@
+"""Truth: one database, opened when it is first needed, read and written in transactions.
+
+In: the path of a SQLite file, or a database URL. Out: `Truth`, with `read()`, `write(namespace)`,
+`version(namespace)` and plain `rows()`. On SQLite, `version` and `rows` work without importing
+SQLAlchemy (0.5 s) as long as the file has the schema of this program. It never reads the
+environment, and no error of a driver leaves it: `faults.explain` names them all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anaphora.errors import AnaphoraError, Closed, InvalidInput, StoreError
+from anaphora.store.db import sqlite
+from anaphora.store.db.faults import BUSY_SECONDS, explain, was_in_the_way
+from anaphora.store.db.revision import REVISION, REVISION_TABLE
+from anaphora.store.escaping import MARK, escape, unescape
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+_POSTGRES = re.compile(r"postgres(ql)?(\+psycopg)?://", re.IGNORECASE)
+_FILE_URL = "sqlite:///"
+# Connections that a parent process opened. They must be neither used nor closed after a fork.
+_inherited: list[object] = []
+
+
+def open_truth(database: Path | str) -> Truth:
+    """The truth at `database`: a path, a `sqlite:///` URL or a `postgresql://` URL.
+
+    Touches nothing yet: the file and its tables are made, and older ones migrated, when truth is
+    first used. `InvalidInput` for any other kind of URL.
+    """
+    if isinstance(database, Path):
+        return Truth(path=database)
+    if _POSTGRES.match(database):
+        return Truth(url="postgresql+psycopg://" + database.split("://", 1)[1])
+    if database.startswith(_FILE_URL):
+        database = database[len(_FILE_URL) :]
+    if "://" in database or database in {"", ":memory:"}:
+        raise InvalidInput(
+            "database", _hide_password(database), "expected a path or a postgresql:// URL"
+        )
+    return Truth(path=Path(database))
+
+
+@dataclass(slots=True)
+class Write:
+    """A write under way: its connection, and the next sequence numbers of its namespace."""
+
+    connection: Connection
+    namespace: str
+    seq: int
+    _before: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._before = self.seq
+
+    def take(self, count: int = 1) -> range:
+        """The next `count` sequence numbers. Numbers of a write that fails are given out again."""
+        first = self.seq + 1
+        self.seq += count
+        return range(first, first + count)
+
+    @property
+    def changed(self) -> bool:
+        """Whether any number was taken."""
+        return self.seq != self._before
+
+
+class Truth:
+    """One database. Safe to share between threads; a forked child opens its own connections."""
+
+    def __init__(self, *, path: Path | None = None, url: str | None = None) -> None:
+        if (path is None) == (url is None):
+            raise InvalidInput("database", path, "expected a path or a URL")
+        self.path = path
+        self._url = url
+        self._opening = threading.RLock()
+        self._writing = threading.Lock()
+        self._engine: Engine | None = None
+        self._reader: sqlite.Reader | None = None
+        self._closed = False
+        self._process = os.getpid()
+
+    @property
+    def location(self) -> str:
+        """Where it is, for people: the path, or the URL without its password."""
+        return str(self.path) if self.path else _hide_password(self._url or "")
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that sees one moment: what commits meanwhile is not in it."""
+        with self._transaction("read", anaphora_begin="BEGIN") as connection:
+            yield connection
+
+    @contextmanager
+    def write(self, namespace: str) -> Iterator[Write]:
+        """A transaction that holds the namespace's head counter until it ends.
+
+        So the order of sequence numbers is the order of commits. When it returns, the change is
+        on the disk; when the body raises, nothing of it is, and no number is lost. `ReadOnly`,
+        `DiskFull` or `StoreError` when the database refuses, and `StoreError` where its file was
+        deleted or replaced while it was open.
+        """
+        with self._turn(), ExitStack() as stack:
+            from anaphora.store.db import heads
+
+            change = self._begun(stack, namespace)
+            opened = change.connection.info
+            yield change
+            if change.changed:
+                heads.advance(change.connection, namespace, change.seq)
+        if self.path is not None:
+            _refuse_other_files(self.path, opened)
+
+    def version(self, namespace: str) -> int:
+        """The last sequence number committed in `namespace`, 0 before the first write."""
+        found = self.rows(
+            "SELECT seq FROM head WHERE namespace = :namespace", {"namespace": namespace}
+        )
+        return int(found[0][0]) if found else 0
+
+    def rows(
+        self, statement: str, parameters: Mapping[str, str | int | None]
+    ) -> list[tuple[Any, ...]]:
+        """All rows of a plain SELECT with `:named` parameters, in SQL that both databases know.
+
+        For the few reads at the start of every command. Texts are escaped and unescaped here. A
+        SQLite file that does not exist yet has no rows, and is not made.
+        """
+        given = {
+            name: escape(value) if isinstance(value, str) else value
+            for name, value in parameters.items()
+        }
+        return _all_given_back(self._plain_rows(statement, given))
+
+    def ensure(self) -> None:
+        """Make or migrate the database now. `SchemaTooNew` when a newer program wrote it."""
+        self._sqlalchemy()
+
+    def close(self) -> None:
+        """Close every connection. Truth used afterwards raises `Closed`; closing again does not."""
+        with self._opening:
+            self._closed = True
+            engine, self._engine = self._engine, None
+            reader, self._reader = self._reader, None
+        if self._process != os.getpid():
+            _inherited.append((engine, reader))
+            return
+        if reader is not None:
+            reader.close()
+        if engine is not None:
+            engine.dispose()
+
+    def _begun(self, stack: ExitStack, namespace: str) -> Write:
+        """A write that has its namespace's head, begun again where another one was in the way.
+
+        A database that knows no READ COMMITTED refuses who has waited for the head (40001). By
+        then nothing was done, so nothing is done twice. Such waiting is in no order, and one
+        writer of several may lose any number of times: only time ends it, as it ends a wait for
+        a lock.
+        """
+        from anaphora.store.db import heads
+
+        until = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                with ExitStack() as begun:
+                    transaction = self._transaction("write", anaphora_begin="BEGIN IMMEDIATE")
+                    connection = begun.enter_context(transaction)
+                    change = Write(connection, namespace, heads.lock(connection, namespace))
+                    stack.enter_context(begun.pop_all())
+                    return change
+            except StoreError as error:
+                if not was_in_the_way(error) or time.monotonic() > until:
+                    raise
+
+    def _plain_rows(
+        self, statement: str, parameters: Mapping[str, str | int | None]
+    ) -> list[tuple[Any, ...]]:
+        if self.path is not None:
+            reader = self._plain_reader()
+            return reader.rows(statement, parameters) if reader else []
+        from sqlalchemy import text
+
+        with self._transaction("read", isolation_level="AUTOCOMMIT") as connection:
+            return [tuple(row) for row in connection.execute(text(statement), parameters)]
+
+    def _plain_reader(self) -> sqlite.Reader | None:
+        """The connection for plain reads; None as long as there is no file."""
+        self._check()
+        with self._opening:
+            if self._reader is None and self.path is not None and sqlite.exists(self.path):
+                reader = sqlite.Reader(self.path)
+                try:
+                    if not _is_current(reader):
+                        self._sqlalchemy()
+                except AnaphoraError:
+                    reader.close()
+                    raise
+                self._reader = reader
+            return self._reader
+
+    def _sqlalchemy(self) -> Engine:
+        self._check()
+        with self._opening:
+            if self._engine is None:
+                from anaphora.store.db import connecting
+
+                if self.path is not None:
+                    self._engine = connecting.open_sqlite(self.path)
+                else:
+                    self._engine = connecting.open_postgresql(self._url or "", self.location)
+            return self._engine
+
+    @contextmanager
+    def _transaction(self, operation: str, **options: Any) -> Iterator[Connection]:
+        engine = self._sqlalchemy()
+        from sqlalchemy.exc import SQLAlchemyError
+
+        options.setdefault("isolation_level", self._isolation(operation))
+        if options["isolation_level"] is None:
+            del options["isolation_level"]
+        try:
+            with engine.connect() as connection:
+                connection.execution_options(**options)
+                with connection.begin():
+                    yield connection
+        except (SQLAlchemyError, sqlite.Error) as error:
+            raise explain(error, operation, self.location) from error
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Threads of one process wait here: SQLite's own way of waiting is not fair."""
+        self._check()
+        if self.path is None:
+            yield
+            return
+        lock = self._writing
+        # A limit, so that a write begun inside another one of the same thread ends in an error.
+        if not lock.acquire(timeout=BUSY_SECONDS):
+            reason = f"another thread kept it locked for {BUSY_SECONDS} s"
+            raise StoreError("write", self.location, reason)
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _isolation(self, operation: str) -> str | None:
+        if self.path is not None:
+            return None  # SQLite knows one level only, and BEGIN says which lock is taken.
+        return "REPEATABLE READ" if operation == "read" else "READ COMMITTED"
+
+    def _check(self) -> None:
+        if self._closed:
+            raise Closed
+        if self._process != os.getpid():
+            _inherited.append((self._engine, self._reader))
+            self._engine = self._reader = None
+            self._opening, self._writing = threading.RLock(), threading.Lock()
+            self._process = os.getpid()
+
+
+def _refuse_other_files(path: Path, opened: dict[Any, Any]) -> None:
+    """`StoreError` where what was just committed stands in a file that nobody can open again."""
+    database, log = opened["files"]
+    files = sqlite.files_of(path)
+    # The log can be made by the first write of a connection, and then stays while that is open.
+    opened["files"] = database, log or files[1]
+    if files != opened["files"]:
+        reason = (
+            "its file was deleted or replaced meanwhile: this change may be lost; open it again"
+        )
+        raise StoreError("write", path, reason)
+
+
+def _is_current(reader: sqlite.Reader) -> bool:
+    known = reader.rows(
+        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :name",
+        {"name": REVISION_TABLE},
+    )
+    if not known:
+        return False
+    return reader.rows(f"SELECT version_num FROM {REVISION_TABLE}", {}) == [(REVISION,)]  # noqa: S608
+
+
+def _all_given_back(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The rows with their texts unescaped; as they are where no text needs it, as nearly always."""
+    # Column by column: looking at each cell of 100,000 rows takes longer than reading them.
+    for column in zip(*rows, strict=True):
+        kinds = set(map(type, column))
+        if str not in kinds:
+            continue
+        texts = column if len(kinds) == 1 else [c for c in column if isinstance(c, str)]
+        if MARK in "".join(texts):
+            return [tuple(map(_given_back, row)) for row in rows]
+    return rows
+
+
+def _given_back(cell: Any) -> Any:
+    return unescape(cell) if isinstance(cell, str) else cell
+
+
+def _hide_password(url: str) -> str:
+    url = re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", url)
+    return re.sub(r"([?&]password=)[^&]*", r"\1***", url)

@@ -1,0 +1,213 @@
+"""SQLite as truth needs it: how a file is made, how a connection is set up, plain reads.
+
+In: the path of the database. Out: connections of `pysqlite3` with durable settings, and rows of
+plain statements. It never imports SQLAlchemy (0.5 s), so that a command which has nothing to
+write starts without it, and it never creates a file when asked to read.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pysqlite3 import dbapi2
+
+from anaphora.errors import StoreError
+from anaphora.store.db.faults import BUSY_SECONDS, explain
+from anaphora.store.disk import sync_directory
+
+Error = dbapi2.Error
+Files = tuple[tuple[int, int] | None, tuple[int, int] | None]
+"""Which file a database is, and which its log, by device and inode; None for one that is not."""
+
+
+def library_version() -> tuple[int, int, int]:
+    """The version of the SQLite library that `pysqlite3` carries."""
+    major, minor, patch = dbapi2.sqlite_version_info
+    return (major, minor, patch)
+
+
+def wal_is_safe(version: tuple[int, int, int]) -> bool:
+    """Whether that SQLite has the fix for the WAL-reset corruption.
+
+    Fixed in 3.51.3, carried back to 3.50.7 and 3.44.6 (https://sqlite.org/wal.html).
+    """
+    if version >= (3, 51, 3):
+        return True
+    return any(
+        (*line, fix) <= version < (line[0], line[1] + 1, 0)
+        for line, fix in (((3, 50), 7), ((3, 44), 6))
+    )
+
+
+def prepare_file(path: Path) -> None:
+    """Make the database file when there is none, private and durable, and set its journal.
+
+    Safe when several processes do it at once. Raises `ReadOnly`, `DiskFull` or `StoreError`.
+    """
+    if _is_prepared(path):
+        return
+    from filelock import FileLock
+
+    try:
+        _make_folder(path.parent)
+        with FileLock(f"{path}.lock", timeout=BUSY_SECONDS, mode=0o600):
+            # 0600 from the first moment on: SQLite gives the journals the mode of the file.
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            sync_directory(path.parent)
+            _set_journal(path)
+    except OSError as error:  # among them filelock's own Timeout
+        raise explain(error, "create", path) from error
+
+
+def files_of(path: Path) -> Files:
+    """Which files stand at `path` now, in 4 µs. `StoreError` when that cannot be told."""
+    return _identity(str(path)), _identity(f"{path}-wal")
+
+
+def _identity(place: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(place)  # noqa: PTH116 - called at every write; Path is slower
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise explain(error, "open", place) from error
+    return found.st_dev, found.st_ino
+
+
+def exists(path: Path) -> bool:
+    """Whether there is a file at `path`. `StoreError` when that cannot be told."""
+    try:
+        return path.exists()
+    except OSError as error:
+        raise explain(error, "open", path) from error
+
+
+def connect(path: Path) -> Any:
+    """A connection to the existing database at `path`, in autocommit, with durable settings.
+
+    Where the place cannot be written it reads only. Usable from any one thread at a time.
+    """
+    try:
+        try:
+            return _connect(path, "mode=rw")
+        except Error as error:
+            if not _is_frozen(path, error):
+                raise
+            # A WAL database without its side files opens on read-only media in no other way.
+            return _connect(path, "mode=ro&immutable=1")
+    except Error as error:
+        raise explain(error, "open", path) from error
+
+
+class Reader:
+    """Plain reads on a connection of its own, without SQLAlchemy."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._connection = connect(path)
+
+    def rows(self, statement: str, parameters: Mapping[str, object]) -> list[tuple[Any, ...]]:
+        """All rows of `statement` with its `:named` parameters."""
+        try:
+            with self._lock:
+                rows: list[tuple[Any, ...]] = self._connection.execute(
+                    statement, parameters
+                ).fetchall()
+        except Error as error:
+            raise explain(error, "read", self._path) from error
+        return rows
+
+    def close(self) -> None:
+        """Close the connection; a second time does nothing."""
+        with self._lock:
+            self._connection.close()
+
+
+def _connect(path: Path, query: str) -> Any:
+    connection = dbapi2.connect(
+        f"{path.resolve().as_uri()}?{query}",
+        uri=True,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    try:
+        connection.execute("PRAGMA synchronous = FULL")
+        # On macOS alone: wait for the drive, too, as `disk.sync` does.
+        connection.execute("PRAGMA fullfsync = ON")
+        connection.execute("PRAGMA checkpoint_fullfsync = ON")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        # As on PostgreSQL, where LIKE tells "a" from "A".
+        connection.execute("PRAGMA case_sensitive_like = ON")
+        _refuse_unsafe_wal(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _refuse_unsafe_wal(connection: Any, path: Path) -> None:
+    """Leave WAL, or refuse the database, when this library would damage it."""
+    mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
+    if mode == "wal" and not wal_is_safe(library_version()):
+        mode = connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
+        if mode != "delete":
+            version = ".".join(map(str, library_version()))
+            raise StoreError("open", path, f"SQLite {version} can damage a write-ahead log")
+
+
+def _wanted_journal() -> str:
+    return "wal" if wal_is_safe(library_version()) else "delete"
+
+
+def _is_prepared(path: Path) -> bool:
+    if not exists(path) or path.stat().st_size == 0:
+        return False
+    if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
+        return True
+    connection = connect(path)
+    try:
+        mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
+        return bool(mode == _wanted_journal())
+    finally:
+        connection.close()
+
+
+def _set_journal(path: Path) -> None:
+    connection = connect(path)
+    try:
+        # Who holds the database open in its present mode keeps it there; the next one tries again.
+        connection.execute(f"PRAGMA journal_mode = {_wanted_journal()}")
+    except Error as error:
+        explained = explain(error, "open", path)
+        if getattr(error, "sqlite_errorname", "") != "SQLITE_BUSY":
+            raise explained from error
+    finally:
+        connection.close()
+
+
+def _is_frozen(path: Path, error: BaseException) -> bool:
+    """Whether `error` comes from a WAL database on read-only media, with nothing left to merge."""
+    name = str(getattr(error, "sqlite_errorname", ""))
+    if not name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY")):
+        return False
+    if os.access(path.parent, os.W_OK) or not os.access(path, os.R_OK):
+        return False
+    log = path.with_name(path.name + "-wal")
+    return not log.exists() or log.stat().st_size == 0
+
+
+def _make_folder(folder: Path) -> None:
+    """Make `folder` and what is missing above it, for its owner alone, each name synced."""
+    if folder.is_dir():
+        return
+    _make_folder(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    sync_directory(folder.parent)

@@ -1,0 +1,146 @@
+"""A project to index, and everything that indexes it: shared by the tests of the context lane.
+
+As a program, `project_desk.py DATABASE ROOT [DELAY]` indexes ROOT into DATABASE and prints the
+report's counts as JSON; DELAY is how many seconds it rests after each batch of files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from anaphora.embed.service import EmbedderService, spec_for
+from anaphora.ingest.projects.indexing import IndexProject
+from anaphora.ingest.projects.mentions import NoteLinker
+from anaphora.store.crypto.columns import CLEAR, Sealer
+from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.projects.graph import Graph
+from anaphora.store.projects.notes import Notes
+from anaphora.store.projects.store import Projects
+from anaphora.store.records.ids import RecordIds
+
+__all__ = ["FILES", "ProjectDesk", "Ticking", "git", "write"]
+
+FILES = {
+    "README.md": "# Heron\n\nKeeps herons.\n\n## Install\n\npip install heron\n",
+    "pyproject.toml": (
+        '[project]\nname = "heron"\ndependencies = ["Requests>=2", "click"]\n\n'
+        '[project.scripts]\nheron = "heron.cli:main"\n'
+    ),
+    "src/heron/__init__.py": '"""Herons."""\n\nfrom heron.nest import Nest\n',
+    "src/heron/nest.py": (
+        '"""Where herons live."""\n\nimport json\n\nimport requests\n\n\n'
+        "class Nest:\n    def add_egg(self):\n        return 1\n\n\n"
+        "def find_nest(place):\n    return Nest()\n"
+    ),
+    "src/heron/cli.py": (
+        "import click\n\nfrom . import nest\nfrom .nest import find_nest\n\n\n"
+        "def main():\n    return find_nest('lake')\n"
+    ),
+    "tests/test_nest.py": (
+        "from heron.nest import Nest\n\n\ndef test_eggs():\n    assert Nest().add_egg() == 1\n"
+    ),
+    "docs/nesting.md": "# Nesting\n\nHow herons nest.\n\n## Twigs\n\nMany twigs.\n",
+}
+
+
+class Ticking:
+    """A clock that goes on by a second each time it is looked at."""
+
+    def __init__(self, now: datetime = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(seconds=1)
+        return self.now
+
+
+class ProjectDesk:
+    """The context lane's truth on a database, with hashed words as vectors."""
+
+    def __init__(
+        self, truth: Truth, sealer: Sealer = CLEAR, namespace: str = "default", late: bool = True
+    ) -> None:
+        self.clock = Ticking()
+        self.ids = RecordIds(self.clock)
+        self.truth = truth
+        self.projects = Projects(truth, namespace, sealer)
+        self.graph = Graph(truth, namespace, sealer)
+        self.notes = Notes(truth, namespace, sealer)
+        self.embedder = EmbedderService(spec_for("hashing"))
+        self.linker = NoteLinker(self.graph, self.notes, clock=self.clock, ids=self.ids)
+        self.indexer = IndexProject(
+            self.projects,
+            self.graph,
+            self.notes,
+            self.embedder,
+            clock=self.clock,
+            ids=self.ids,
+            # Late: files that a test has just written count as settled.
+            wall=lambda: time.time_ns() + (10**11 if late else 0),
+        )
+
+    def texts(self, project: str) -> dict[str, list[tuple[str, str]]]:
+        """(title, text) of every section, by path."""
+        found: dict[str, list[tuple[int, str, str]]] = {}
+        for row in self.projects.sections_since(0, 10**6):
+            if row.project == project:
+                found.setdefault(row.path, []).append((row.position, row.title, row.text))
+        return {path: [row[1:] for row in sorted(rows)] for path, rows in sorted(found.items())}
+
+    def links(self, project: str, status: str = "active") -> set[tuple[str, str, str]]:
+        """Every relation of a project in this status, by the names of its ends."""
+        ids = [row[0] for row in self.truth.rows("SELECT entity_id FROM entity", {})]
+        rows = self.graph.relations(ids, ("active", "superseded", "invalidated"))
+        ends = self.graph.entities(ids)
+        return {
+            (ends[row.subject].name, row.predicate, ends[row.object].name)
+            for row in rows
+            if row.status == status and row.project in (project, None)
+        }
+
+
+def write(root: Path, files: Mapping[str, str | bytes]) -> Path:
+    """Write these files under `root`."""
+    for path, text in files.items():
+        place = root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return root
+
+
+def git(root: Path, *arguments: str, at: str = "2026-01-01T00:00:00Z") -> None:
+    """Run git in `root`, as somebody, at a time."""
+    someone = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+    subprocess.run(
+        ["git", *someone, *arguments],
+        cwd=root,
+        check=True,
+        capture_output=True,
+        env={**os.environ, "GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at, "HOME": str(root)},
+    )
+
+
+def _main(database: str, root: str, delay: float) -> None:
+    desk = ProjectDesk(open_truth(database if "://" in database else Path(database)))
+
+    def told(label: str, done: int, total: int) -> None:
+        print(json.dumps([label, done, total]), flush=True)
+        time.sleep(delay)
+
+    report = desk.indexer.index(root, progress=told)
+    counts: dict[str, Any] = {
+        name: getattr(report, name) for name in ("files", "sections", "added", "unchanged")
+    }
+    print(json.dumps(counts), flush=True)
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1], sys.argv[2], float(sys.argv[3]) if len(sys.argv) > 3 else 0.0)

@@ -1,0 +1,101 @@
+"""What may be remembered, what is refused, and what is taken out before anything is stored."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anaphora.errors import InvalidInput
+from anaphora.values.memories import NewMemory
+
+from .memory_desk import Desk
+
+NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001 - what must be refused
+DEEP: dict[str, Any] = {}
+for _ in range(150):
+    DEEP = {"x": DEEP}
+CARD = "4111 1111 1111 1111"
+BAD: list[tuple[str, dict[str, Any]]] = [
+    ("text", {"text": ""}), ("text", {"text": " \n"}), ("text", {"text": None}),
+    ("text", {"text": b"x"}), ("type", {"type": "fact"}), ("type", {"type": None}),
+    ("tags", {"tags": "a"}), ("tags", {"tags": ["a", ""]}), ("tags", {"tags": [1]}),
+    ("tags", {"tags": {"a": 1}}), ("tags", {"tags": 3}),
+    ("payload", {"payload": [10**5000]}), ("payload", {"payload": "x"}),
+    ("payload", {"payload": {1: 2}}),
+    ("payload.a", {"payload": {"a": float("nan")}}), ("payload.a[1]", {"payload": {"a": [1, {2}]}}),
+    ("payload.a.b", {"payload": {"a": {"b": float("inf")}}}),
+    ("payload.n", {"payload": {"n": 10**5000}}), ("payload.x.x.x", {"payload": DEEP}),
+    ("path", {"path": ""}), ("path", {"path": " a"}), ("path", {"path": "a\nb"}),
+    ("path", {"path": "a\x00"}), ("path", {"path": "a" * 1025}), ("path", {"path": 1}),
+    ("path", {"path": "\ud800"}), ("category", {"category": " "}), ("source", {"source": 1}),
+    ("created_at", {"created_at": NAIVE}), ("expires_at", {"expires_at": NAIVE}),
+    ("expires_at", {"expires_at": "2026-01-01"}), ("turn_index", {"turn_index": -1}),
+    ("turn_index", {"turn_index": True}), ("parent", {"parent": ""}),
+    ("conversation_id", {"conversation_id": 1}),
+]  # fmt: skip
+
+
+@pytest.mark.promise("remember.bad_input")
+@pytest.mark.parametrize(("place", "fields"), BAD, ids=[str(n) for n in range(len(BAD))])
+def test_bad_input_names_its_place(tmp_path: Path, clock: Any, place: str, fields: Any) -> None:
+    """What cannot be remembered is `InvalidInput` with the field, alone and among others."""
+    from anaphora.store.db.engine import open_truth
+
+    desk = Desk(open_truth(tmp_path / "truth.db"), clock)
+    new = NewMemory(**({"text": "x"} | fields))
+    with pytest.raises(InvalidInput) as caught:
+        desk.remembering.remember(new)
+    assert caught.value.what.startswith(place)
+    with pytest.raises(InvalidInput):
+        desk.remembering.remember_many([NewMemory("good"), new])
+    assert not (tmp_path / "truth.db").exists()
+
+
+def test_what_looks_odd_is_kept(desk: Desk) -> None:
+    """Big numbers, empty containers, tuples and odd paths are kept as JSON values."""
+    payload: dict[str, Any] = {
+        "big": 10**3000,
+        "none": None,
+        "empty": [{}, []],
+        "t": (1, -0.0),
+        "": "",
+        "b": False,
+    }
+    done = desk.say("x", payload=payload, path=".env/..\\Ünïcode 日本 a..b")
+    assert desk.get(done.id).payload == payload | {"t": [1, -0.0]}
+    assert desk.get(done.id).path == ".env/..\\Ünïcode 日本 a..b"
+
+
+@pytest.mark.promise("remember.redacts")
+def test_secrets_reach_no_file(tmp_path: Path, clock: Any) -> None:
+    """Secrets in text, payload, its names, tags, path, category and source never touch the disk."""
+    from anaphora.store.db.engine import open_truth
+
+    desk = Desk(open_truth(tmp_path / "home" / "truth.db"), clock).warm()
+    done = desk.say(
+        f"My card is {CARD}",
+        payload={"card": [CARD], CARD: {CARD: 1}},
+        tags=(CARD, "plain"),
+        path=f"user.{CARD}",
+        category=CARD,
+        source=CARD,
+    )
+    assert done.redacted == ("card-number",)
+    record = desk.get(done.id)
+    assert record.text.startswith("My card is [redacted:")
+    assert "plain" in record.tags
+    many = desk.remembering.remember_many([NewMemory(CARD), NewMemory("plain")])
+    assert [bool(one.redacted) for one in many] == [True, False]
+    for file in (tmp_path / "home").iterdir():
+        assert CARD.encode() not in file.read_bytes()
+    desk.truth.close()
+
+
+def test_ordinary_words_pass_untouched(desk: Desk) -> None:
+    """Nothing is taken out of a text without secrets, and the result says so."""
+    text = "commit 4f2a9c1b at 2026-04-30T12:00:00Z, order 1234-5678, phone +47 900 00 000"
+    done = desk.say(text, created_at=datetime(2020, 1, 1, tzinfo=UTC))
+    assert (done.redacted, desk.get(done.id).text) == ((), text)

@@ -1,0 +1,206 @@
+"""Closeness links memories and never makes two of them one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anaphora.embed.base import Vectors
+from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
+from anaphora.errors import EmbeddingError
+from anaphora.store.db.engine import Truth, open_truth
+from anaphora.values.memories import NewMemory
+
+from ..rank.sameness_pairs import ONE_FACT, TWO_FACTS  # noqa: TID252 - the same pairs decide here
+from .memory_desk import Desk
+
+NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+class Fragile(WordHashingEmbedder):
+    """An embedder that cannot embed texts with the word "poison"."""
+
+    def embed(self, texts: Sequence[str]) -> list[Vectors]:
+        if any("poison" in text for text in texts):
+            raise EmbeddingError("poisoned")
+        return super().embed(texts)
+
+
+@pytest.mark.promise("remember.links")
+def test_what_says_the_same_is_linked_and_reinforces_once(desk: Desk, clock: Any) -> None:
+    """Two close memories that agree are linked as the same; the older is reinforced, once ever."""
+    older = desk.say("She lives in Rome")
+    clock.advance(days=1)
+    younger = desk.say("She lives in Rome.")
+    assert (younger.action, younger.related) == ("added", (older.id,))
+    (link,) = desk.links(older.id)
+    assert (link.kind, {link.record_id, link.other_id}) == ("same", {older.id, younger.id})
+    assert (desk.get(older.id).reinforce_count, desk.get(younger.id).reinforce_count) == (1, 0)
+    assert desk.get(older.id).last_reinforced == NOW + DAY
+    assert [event.kind for event in desk.records.events(older.id)] == ["added", "linked"]
+    desk.vectors.drop(desk.service.name)
+    assert desk.remembering.fill_vectors().embedded == 2
+    assert desk.get(older.id).reinforce_count == 1
+    assert len(desk.links(older.id)) == 1
+
+
+@pytest.mark.promise("remember.never_merges")
+def test_what_differs_is_linked_as_related(desk: Desk) -> None:
+    """Two close memories that differ in a word stay two, flagged as related, unreinforced."""
+    one = desk.say("Ana is allergic to peanuts and to walnuts")
+    two = desk.say("Ana is not allergic to peanuts and to walnuts")
+    assert two.related == (one.id,)
+    assert [link.kind for link in desk.links(one.id)] == ["related"]
+    assert desk.get(one.id).reinforce_count == 0
+    assert len(desk.records.list()) == 2
+    far = desk.say("The train leaves at noon")
+    assert far.related == ()
+
+
+def test_the_same_words_elsewhere_are_another_fact(desk: Desk) -> None:
+    """Close memories of different paths, payloads or types are never the same."""
+    desk.say("It is vim", path="user.editor")
+    desk.say("It is vim.", path="agent.editor")
+    desk.say("It is vim!", payload={"for": "root"})
+    desk.say("It is vim.", type="episodic")
+    assert {link.kind for link in desk.links(*(r.id for r in desk.records.list()))} == {"related"}
+
+
+def test_what_does_not_stand_is_not_linked(desk: Desk) -> None:
+    """Superseded and softly forgotten memories get no links."""
+    first = desk.say("The code is four")
+    second = desk.say("The code is four!", supersedes=first.id)
+    desk.forget(second.id, soft=True)
+    assert desk.say("The code is four.").related == ()
+
+
+def test_close_memories_within_one_batch_are_linked(desk: Desk) -> None:
+    """Memories that come together are linked as if they came one after the other."""
+    done = desk.remembering.remember_many(
+        [NewMemory("She lives in Rome"), NewMemory("far away"), NewMemory("She lives in Rome.")]
+    )
+    assert done[2].related == (done[0].id,)
+    assert done[0].related == (done[2].id,)
+    assert desk.get(done[0].id).reinforce_count == 1
+
+
+def test_long_memories_are_linked_by_their_closest_parts(truth: Truth, clock: Any) -> None:
+    """A text of several parts is no neighbour of itself, and is found by its best part."""
+    desk = Desk(truth, clock, WordHashingEmbedder(window=4)).warm()
+    long = desk.say("one two three four " * 3)
+    assert desk.vectors.counts() == {desk.service.name: (1, 3)}
+    assert desk.links(long.id) == []
+    short = desk.say("One two three four")
+    assert short.related == (long.id,)
+
+
+@pytest.mark.promise("remember.never_blocks")
+def test_a_cold_embedder_blocks_nothing(truth: Truth, clock: Any) -> None:
+    """What is remembered before the model is there is kept, and gets vectors and links later."""
+    loaded = WordHashingEmbedder()
+    ended = threading.Event()
+
+    def load() -> WordHashingEmbedder:
+        ended.wait(60)
+        return loaded
+
+    desk = Desk(truth, clock, EmbedderSpec(loaded.name, loaded.dimensions, load))
+    done = desk.remembering.remember_many([NewMemory("She lives in Rome"), NewMemory("far away")])
+    later = desk.remembering.remember(NewMemory("She lives in Rome."))
+    assert later.related == ()
+    assert len(desk.records.list()) == 3
+    assert desk.vectors.counts() == {}
+    ended.set()
+    warm = Desk(truth, clock).warm()
+    assert [warm.remembering.fill_vectors(limit=n).embedded for n in (2, 2, 2)] == [2, 1, 0]
+    (link,) = warm.links(done[0].id)
+    assert (link.kind, later.id in (link.record_id, link.other_id)) == ("same", True)
+
+
+@pytest.mark.promise("remember.never_blocks")
+def test_a_text_that_cannot_be_embedded_hides_no_other(truth: Truth, clock: Any) -> None:
+    """A failing text is kept without a vector; the others get theirs, also when filled later."""
+    desk = Desk(truth, clock, Fragile()).warm()
+    bad = desk.say("poison alone")
+    assert desk.remembering.failure is not None
+    desk.remembering.remember_many(
+        [NewMemory(f"{n} poison" if n % 3 else f"{n}") for n in range(9)]
+    )
+    assert desk.vectors.counts() == {desk.service.name: (3, 3)}
+    assert desk.get(bad.id).text == "poison alone"
+    other = Desk(truth, clock, Fragile()).warm()
+    other.vectors.drop(other.service.name)
+    filled = other.remembering.fill_vectors(limit=2)
+    assert (filled.embedded, other.remembering.fill_vectors().embedded) == (2, 1)
+
+
+def test_a_failing_index_keeps_nothing_from_being_kept(truth: Truth, clock: Any) -> None:
+    """When neighbours cannot be asked the memory is kept, and its vector comes later."""
+    desk = Desk(truth, clock).warm()
+    asked = desk.remembering._linker._neighbours
+
+    def broken(rows: Vectors) -> Any:
+        raise EmbeddingError("no index")
+
+    desk.remembering._linker._neighbours = broken
+    assert desk.say("kept").action == "added"
+    assert desk.vectors.counts() == {}
+    desk.remembering._linker._neighbours = asked
+    assert desk.remembering.fill_vectors().embedded == 1
+
+
+def test_vectors_of_another_embedder_are_left_alone(truth: Truth, clock: Any) -> None:
+    """Each embedder fills its own vectors; none is compared with another's."""
+    one = Desk(truth, clock).warm()
+    one.say("She lives in Rome")
+    other = Desk(truth, clock, WordHashingEmbedder(64)).warm()
+    assert other.remembering.fill_vectors().embedded == 1
+    assert set(other.vectors.counts().values()) == {(1, 1)}
+    assert one.vectors.drop(one.service.name) == 1
+    assert list(other.vectors.counts()) == [other.service.name]
+
+
+@pytest.fixture(scope="session")
+def model() -> EmbedderService:
+    """The bundled model."""
+    service = EmbedderService(spec_for("minilm"))
+    assert service.ready(60), service.failure
+    return service
+
+
+def pairs_as_linked(place: Path, clock: Callable[[], datetime], service: EmbedderService) -> Any:
+    """For every pair: the kinds of links between its two memories, remembered with the model."""
+    desk = Desk(open_truth(place), clock)
+    desk.service = service
+    desk.remembering._embedder = service
+    desk.remembering._linker._embedder = service.name
+    kinds: dict[tuple[str, str], set[str]] = {}
+    pairs = TWO_FACTS + ONE_FACT
+    done = desk.remembering.remember_many([NewMemory(text) for pair in pairs for text in pair])
+    links = {(k.record_id, k.other_id): k.kind for k in desk.links(*(d.id for d in done))}
+    for number, pair in enumerate(pairs):
+        one, other = sorted((done[2 * number].id, done[2 * number + 1].id))
+        kinds[pair] = {links[one, other]} if (one, other) in links else set()
+    texts = {record.id: record.text for record in desk.records.list(limit=999)}
+    same = {(texts[a], texts[b]) for (a, b), kind in links.items() if kind == "same"}
+    desk.truth.close()
+    return kinds, same
+
+
+@pytest.mark.slow
+@pytest.mark.promise("remember.never_merges")
+def test_no_two_facts_are_taken_for_one(tmp_path: Path, clock: Any, model: EmbedderService) -> None:
+    """With the real model: no pair of two facts is linked as the same, paraphrases often are."""
+    kinds, same = pairs_as_linked(tmp_path / "truth.db", clock, model)
+    assert [pair for pair in TWO_FACTS if "same" in kinds[pair]] == []
+    different = {frozenset(pair) for pair in TWO_FACTS}
+    assert [pair for pair in same if frozenset(pair) in different] == []
+    linked = sum(kinds[pair] == {"same"} for pair in ONE_FACT)
+    assert linked >= len(ONE_FACT) // 2

@@ -1,0 +1,191 @@
+"""Saying the same again reinforces; nothing that was said is lost."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from anaphora.store.db.engine import open_truth
+from anaphora.values.memories import MemoryRecord, NewMemory
+
+from .memory_desk import Desk
+
+NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+@pytest.mark.promise("remember.reinforces")
+def test_saying_the_same_again_reinforces(desk: Desk, clock: Any) -> None:
+    """An exact restatement counts, joins tags and sources, and makes no second memory."""
+    first = desk.say("Prefers tea", tags=("a", "b"), source="chat", category="taste")
+    clock.advance(days=2)
+    again = desk.say("Prefers tea", tags=("b", "c"), source="mail")
+    assert (first.action, again.action) == ("added", "reinforced")
+    assert again.id == first.id
+    record = desk.get(first.id)
+    assert record.reinforce_count == 1
+    assert (record.created_at, record.last_reinforced) == (NOW, NOW + 2 * DAY)
+    assert record.tags == ("a", "b", "c")
+    assert record.sources == ("chat", "mail")
+    assert record.category == "taste"
+    assert len(desk.records.list()) == 1
+
+
+@pytest.mark.promise("remember.occurrences")
+def test_every_occurrence_is_kept(desk: Desk, clock: Any) -> None:
+    """Each time that a memory was said keeps its own time, tags, source and turn."""
+    done = desk.say("Café", source="chat", conversation_id="c", turn_index=3, tags=("x",))
+    clock.advance(hours=1)
+    other_form = unicodedata.normalize("NFD", "Café")
+    desk.say(other_form, source="mail", conversation_id="d", turn_index=7, tags=("y",))
+    first, second = desk.records.events(done.id)
+    assert (first.kind, first.source, first.conversation_id, first.turn_index, first.tags) == (
+        "added", "chat", "c", 3, ("x",),
+    )  # fmt: skip
+    assert (second.kind, second.source, second.conversation_id, second.turn_index) == (
+        "restated", "mail", "d", 7,
+    )  # fmt: skip
+    assert (second.at - first.at, second.tags) == (timedelta(hours=1), ("y",))
+    assert second.text == other_form
+    assert desk.get(done.id).text == "Café"
+
+
+def test_what_differs_is_another_memory(desk: Desk) -> None:
+    """Another type, payload, path, letter or space is another memory."""
+    base: dict[str, Any] = {"text": "Prefers tea", "payload": {"n": 1}}
+    others: list[dict[str, Any]] = [
+        {}, {"type": "episodic"}, {"payload": None}, {"payload": {"n": 1.0}},
+        {"payload": {"n": True}},
+        {"path": "user.drink"}, {"text": "prefers tea"}, {"text": "Prefers  tea"}, {"payload": {}},
+    ]  # fmt: skip
+    done = [desk.remembering.remember(NewMemory(**(base | other))) for other in others]
+    assert len({one.id for one in done}) == len(others)
+    again = [desk.remembering.remember(NewMemory(**(base | other))) for other in others]
+    assert [one.id for one in again] == [one.id for one in done]
+    assert {one.action for one in again} == {"reinforced"}
+
+
+def test_the_order_of_fields_in_a_payload_does_not_count(desk: Desk) -> None:
+    """A payload with its fields in another order is the same payload; the first order is kept."""
+    one = desk.say("x", payload={"b": [1, {"d": 1, "c": 2}], "a": None})
+    two = desk.say("x", payload={"a": None, "b": [1, {"c": 2, "d": 1}]})
+    assert one.id == two.id
+    assert json.dumps(desk.get(one.id).payload) == '{"b": [1, {"d": 1, "c": 2}], "a": null}'
+
+
+def test_an_import_from_the_past_reinforces(desk: Desk, clock: Any) -> None:
+    """A restatement with an earlier time moves the beginning, never the last time, back."""
+    done = desk.say("Prefers tea")
+    desk.say("Prefers tea", created_at=NOW - 9 * DAY)
+    record = desk.get(done.id)
+    assert (record.created_at, record.valid_from) == (NOW - 9 * DAY, NOW - 9 * DAY)
+    assert (record.last_reinforced, record.reinforce_count) == (NOW, 1)
+
+
+def test_what_has_expired_is_said_anew(desk: Desk, clock: Any) -> None:
+    """After a memory's end the same words make a new one; before it the longest life counts."""
+    first = desk.say("Visits Oslo", expires_at=NOW + DAY)
+    assert desk.say("Visits Oslo", expires_at=NOW + 2 * DAY).id == first.id
+    assert desk.get(first.id).expires_at == NOW + 2 * DAY
+    clock.advance(days=2)
+    again = desk.say("Visits Oslo")
+    assert (again.action, again.id != first.id) == ("added", True)
+    assert desk.say("Visits Oslo", expires_at=NOW + 9 * DAY).id == again.id
+    assert desk.get(again.id).expires_at is None
+
+
+def test_namespaces_do_not_meet(desk: Desk) -> None:
+    """The same words in another namespace are another memory."""
+    other = Desk(desk.truth, desk.clock, namespace="other")
+    assert desk.say("x").id != other.say("x").id
+    assert len(desk.records.list()) == len(other.records.list()) == 1
+
+
+def test_without_dedupe_every_memory_stands_for_itself(desk: Desk) -> None:
+    """What an adapter puts is never joined, linked or redacted: it comes back as it was put."""
+    key = "sk-ant-api03-" + "Ab1" * 31
+    plain = desk.say("Prefers tea")
+    put = [desk.say("Prefers tea", dedupe=False, redact=False) for _ in range(2)]
+    kept = desk.say(key, dedupe=False, redact=False)
+    assert len({plain.id, *(one.id for one in put)}) == 3
+    assert desk.get(kept.id).text == key
+    assert desk.links(plain.id, *(one.id for one in put)) == []
+    assert desk.say("Prefers tea").id == plain.id
+
+
+TEXTS = st.sampled_from(["tea", "coffee", "tée", unicodedata.normalize("NFD", "tée"), "TEA"])
+SAID = st.tuples(
+    TEXTS,
+    st.lists(st.sampled_from("abc"), max_size=2).map(tuple),
+    st.sampled_from([None, "chat", "mail"]),
+    st.integers(0, 9),
+)
+
+
+def state(desk: Desk, record: MemoryRecord) -> tuple[Any, ...]:
+    """What must not depend on order. A close memory that says the same reinforces, too: which of
+    the two it is, is a matter of order, hence only what was said of the memory itself counts."""
+    said = [event for event in desk.records.events(record.id) if event.kind != "linked"]
+    text = unicodedata.normalize("NFC", record.text)
+    times = (record.created_at, record.valid_from, max(event.at for event in said))
+    return text, times, len(said), sorted(record.tags), sorted(record.sources)
+
+
+@pytest.mark.promise("remember.order")
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(said=st.lists(SAID, min_size=1, max_size=8), data=st.data())
+def test_what_is_known_does_not_depend_on_the_order(
+    said: list[Any], data: st.DataObject, tmp_path_factory: pytest.TempPathFactory, clock: Any
+) -> None:
+    """Memories said in any order, one by one or together, leave the same memories."""
+    states = []
+    shuffled = data.draw(st.permutations(said))
+    for number, order in enumerate((said, shuffled, shuffled)):
+        desk = Desk(open_truth(tmp_path_factory.mktemp("truth") / "truth.db"), clock).warm()
+        items = [
+            NewMemory(text, tags=tags, source=source, created_at=NOW - day * DAY)
+            for text, tags, source, day in order
+        ]
+        if number == 2:
+            desk.remembering.remember_many(items)
+        else:
+            for item in items:
+                desk.remembering.remember(item)
+        states.append(sorted(state(desk, record) for record in desk.records.list()))
+        desk.truth.close()
+    assert states[0] == states[1] == states[2]
+
+
+@pytest.mark.promise("remember.verbatim")
+def test_every_text_comes_back_as_it_was(desk: Desk, shared_data: Path) -> None:
+    """All of BLNS, NUL and lone surrogates come back verbatim, as text, tag, payload and source."""
+    blns = json.loads((shared_data / "adversarial/blns/blns.json").read_text("utf-8"))
+    texts = [t for t in blns if t.strip()] + [
+        "\x00",
+        "\ud800",
+        "\ud83d\ude00 apart",
+        "a\x10b",
+        "x\u2028y",
+    ]
+    items = [
+        NewMemory(t, tags=(t,), payload={t: [t]}, source=t, category=t, redact=False) for t in texts
+    ]
+    done = desk.remembering.remember_many(items)
+    for item, one in zip(items, done, strict=True):
+        record = desk.get(one.id)
+        if one.action == "added":
+            assert record.text == item.text
+            assert record.payload == item.payload
+        assert unicodedata.normalize("NFC", record.text) == unicodedata.normalize("NFC", item.text)
+        assert item.tags[0] in record.tags
+        assert item.source in record.sources
+    assert "\ud83d\ude00 apart" in {record.text for record in desk.records.list(limit=999)}
