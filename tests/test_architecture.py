@@ -50,8 +50,8 @@ def test_the_tree_shows_the_rooms() -> None:
 
 @pytest.mark.parametrize("file", SOURCES, ids=lambda p: str(p.relative_to(ROOT / "src")))
 def test_files_stay_small(file: Path) -> None:
-    """No source file is longer than 400 lines."""
-    assert len(file.read_text().splitlines()) <= 400
+    """No source file is longer than 800 lines: beyond that one no longer reads it in one go."""
+    assert len(file.read_text().splitlines()) <= 800
 
 
 @pytest.mark.parametrize("file", SOURCES, ids=lambda p: str(p.relative_to(ROOT / "src")))
