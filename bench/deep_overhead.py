@@ -1,6 +1,6 @@
 """What deep recall costs beside its model: a whole loop over 20,000 real turns, sandbox included.
 
-In: the folder of shared data (REALTALK twice, BEAM). Out: figures beside the target of DESIGN.md,
+In: the folder of shared data (REALTALK twice, BEAM). Out: figures beside its target,
 also in bench/results/deep_overhead.json and .md. The model is a script that answers at once, so
 that what is left is our own time: scope, first searches, history, sandbox, host calls, checks.
 """

@@ -1,4 +1,4 @@
-"""How fast memories are recalled and remembered: the table of DESIGN.md, section 7.
+"""How fast memories are recalled and remembered: the table of the targets.
 
 In: the folder of shared data (REALTALK and BEAM turns as memories, beyond those their sentences).
 Out: figures beside their targets, also in bench/results/memory_speed_SIZE.json and .md. Embedding

@@ -1,6 +1,6 @@
 """How fast recall answers over 10,000 real turns.
 
-In: the folder of shared data (REALTALK and BEAM). Out: figures beside the targets of DESIGN.md,
+In: the folder of shared data (REALTALK and BEAM). Out: figures beside their targets,
 also in bench/results/speed.json and .md. Everything goes through `Memory` with its defaults
 (6 hits, 2,500 tokens), asked of all threads; embedding is timed inside the same calls, so that it
 can be taken off.
