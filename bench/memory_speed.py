@@ -36,11 +36,11 @@ from anaphora.store.db.engine import Truth, open_truth
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
-from anaphora.surfaces.benchmark.timed import TimedEmbedder
 from anaphora.values.memories import NewMemory
 from bench.figures import Figure, at_most, below, exactly, keep, percentile
 from bench.memories import NOW, keep_with
 from bench.memory_texts import embedded, questions, texts
+from bench.timed import TimedEmbedder
 
 SIZE = 10_000
 QUESTIONS = 300

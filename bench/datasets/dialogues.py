@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anaphora.ingest.importers.bounds import BOUNDS, Bounds
-from anaphora.ingest.importers.datasets.common import (
+from anaphora.values.conversations import ImportedConversation, ImportedTurn, ImportProblem
+from bench.datasets.common import (
     Haystack,
     MessageKey,
     Question,
@@ -26,7 +27,6 @@ from anaphora.ingest.importers.datasets.common import (
     safe_id,
     text_of,
 )
-from anaphora.values.conversations import ImportedConversation, ImportedTurn, ImportProblem
 
 _SESSION = re.compile(r"session_(\d+)\Z")
 

@@ -11,8 +11,8 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from anaphora.surfaces.benchmark.report import BenchmarkReport, Latency, Scores
 from anaphora.surfaces.wire import plain
+from bench.conversations.report import BenchmarkReport, Latency, Scores
 
 _MEASURES = ("recall@5", "recall@10", "recall@20", "MRR", "nDCG@10")
 _SHOWN_PROBLEMS = 5

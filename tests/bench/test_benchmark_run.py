@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.__main__ import main
+from bench.conversations import BenchmarkReport, Row, run_benchmark
 
 from anaphora import Memory
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.errors import InvalidInput, UnknownFormat
-from anaphora.surfaces.benchmark import BenchmarkReport, Row, run_benchmark
 
-FIXTURES = Path(__file__).parents[1] / "ingest" / "fixtures_datasets"
+FIXTURES = Path(__file__).parent / "fixtures_datasets"
 NAMES = (
     "amber basil cedar dune ember fjord garnet harbor indigo jasper kelp lagoon maple nectar "
     "opal pepper quartz raven saffron tundra umber velvet willow yarrow zinnia"
@@ -180,3 +181,25 @@ def test_nothing_to_measure_is_an_error(tmp_path: Path) -> None:
         run(FIXTURES / "beam", "chats")
     with pytest.raises(InvalidInput):
         run(tmp_path / "nowhere", "beam")
+
+
+def test_the_command_prints_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """`python -m bench conversations PATH` shows the rows, and with --json the same as values."""
+    words = ["conversations", str(FIXTURES / "realtalk"), "--format", "realtalk"]
+    words += ["--embedder", "hashing"]
+    assert main(words) == 0
+    assert "full ranking" in capsys.readouterr().out
+    assert main([*words, "--chats", "3", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["chats"] == 1
+
+
+def test_mistakes_of_the_command_are_one_clear_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """A path that is not there gives an exit code and one line that names it."""
+    assert main(["conversations", "/no/such", "--format", "realtalk"]) == 2
+    said = capsys.readouterr()
+    assert said.err.strip().startswith("anaphora: ")
+    assert "/no/such" in said.err
+    assert len(said.err.strip().splitlines()) == 1
+    with pytest.raises(SystemExit):
+        main(["--only", "speed"])
+    assert "--data" in capsys.readouterr().err

@@ -16,7 +16,8 @@ from datetime import datetime
 from pathlib import Path
 
 from anaphora.ingest.importers.bounds import BOUNDS, Bounds
-from anaphora.ingest.importers.datasets.common import (
+from anaphora.values.conversations import ImportedConversation, ImportedTurn, ImportProblem
+from bench.datasets.common import (
     Haystack,
     MessageKey,
     Question,
@@ -27,7 +28,6 @@ from anaphora.ingest.importers.datasets.common import (
     safe_id,
     text_of,
 )
-from anaphora.values.conversations import ImportedConversation, ImportedTurn, ImportProblem
 
 
 def read_longmemeval(path: Path, bounds: Bounds = BOUNDS) -> Iterator[Haystack | ImportProblem]:

@@ -24,8 +24,9 @@ from anaphora.core.config import load_settings
 from anaphora.embed.base import Embedder
 from anaphora.embed.service import spec_for
 from anaphora.errors import InvalidInput, NotFound, StoreError, UnknownFormat
-from anaphora.ingest.importers.datasets import Haystack, MessageKey, Question, read_dataset
-from anaphora.surfaces.benchmark.report import (
+from anaphora.surfaces.wire import plain
+from anaphora.values.conversations import ImportedConversation, ImportProblem, Recall, TurnHit
+from bench.conversations.report import (
     ROWS,
     BenchmarkReport,
     Key,
@@ -33,9 +34,8 @@ from anaphora.surfaces.benchmark.report import (
     latency,
     score_rows,
 )
-from anaphora.surfaces.benchmark.timed import TimedEmbedder
-from anaphora.surfaces.wire import plain
-from anaphora.values.conversations import ImportedConversation, ImportProblem, Recall, TurnHit
+from bench.datasets import Haystack, MessageKey, Question, read_dataset
+from bench.timed import TimedEmbedder
 
 Progress = Callable[[str, int, int], None]
 

@@ -17,7 +17,8 @@ from datetime import datetime
 from pathlib import Path
 
 from anaphora.ingest.importers.bounds import BOUNDS, Bounds
-from anaphora.ingest.importers.datasets.common import (
+from anaphora.values.conversations import ImportedConversation, ImportedTurn, ImportProblem
+from bench.datasets.common import (
     Haystack,
     Question,
     UniqueNames,
@@ -30,7 +31,6 @@ from anaphora.ingest.importers.datasets.common import (
     safe_id,
     text_of,
 )
-from anaphora.values.conversations import ImportedConversation, ImportedTurn, ImportProblem
 
 # The generator's place mark at the end of a user's text: "->-> 1,1", at times "->-> 3,2)" or "N/A".
 _MARK = re.compile(r"\s*->->[^\n]{0,24}\Z")

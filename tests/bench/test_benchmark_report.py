@@ -6,12 +6,7 @@ import io
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from rich.console import Console
-
-from anaphora.errors import InvalidInput
-from anaphora.surfaces.benchmark import (
+from bench.conversations import (
     BenchmarkReport,
     Latency,
     markdown,
@@ -19,7 +14,12 @@ from anaphora.surfaces.benchmark import (
     render,
     to_json,
 )
-from anaphora.surfaces.benchmark.report import ROWS, Outcome, latency, score_rows
+from bench.conversations.report import ROWS, Outcome, latency, score_rows
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from anaphora.errors import InvalidInput
 from anaphora.values.conversations import ImportProblem
 
 

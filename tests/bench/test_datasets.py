@@ -7,19 +7,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-
-from anaphora.errors import InvalidInput
-from anaphora.ingest.importers.datasets import (
+from bench.datasets import (
     FORMATS,
     Haystack,
     Question,
-    detect,
-    read,
     read_dataset,
 )
-from anaphora.ingest.importers.datasets.common import read_time
-from anaphora.ingest.importers.datasets.dialogues import evidence_ids
-from anaphora.values.conversations import ImportedConversation, ImportProblem
+from bench.datasets.common import read_time
+from bench.datasets.dialogues import evidence_ids
+
+from anaphora.errors import InvalidInput
+from anaphora.values.conversations import ImportProblem
 
 FIXTURES = Path(__file__).parent / "fixtures_datasets"
 
@@ -282,18 +280,11 @@ def test_a_session_that_comes_twice_is_two_conversations(tmp_path: Path) -> None
     assert [c.conversation_id for c in found.conversations] == ["twin", "answer_77_1", "twin-2"]
 
 
-def test_reading_for_import_gives_each_conversation_once() -> None:
-    """Sessions that several questions share are imported once."""
-    found = list(read(FIXTURES / "longmemeval", "longmemeval"))
-    ids = [c.conversation_id for c in found if isinstance(c, ImportedConversation)]
-    assert ids == ["ultra_1", "answer_77_1", "share_9"]
-
-
 @pytest.mark.parametrize("form", FORMATS)
 def test_keys_are_unique_and_parents_come_first(form: str) -> None:
     """Within a conversation every key is unique and every parent stands before its child."""
-    for found in read(FIXTURES / form, form):
-        if isinstance(found, ImportedConversation):
+    for haystack in haystacks(FIXTURES / form, form):
+        for found in haystack.conversations:
             keys = [turn.key for turn in found.turns]
             assert len(set(keys)) == len(keys)
             assert [turn.parent for turn in found.turns] == [None, *keys[:-1]]
@@ -332,20 +323,6 @@ def test_a_wrong_format_or_path_is_refused() -> None:
         read_dataset(FIXTURES, "chats")
     with pytest.raises(InvalidInput, match="no such file"):
         read_dataset(FIXTURES / "nowhere", "beam")
-
-
-def test_formats_are_detected_only_when_unambiguous() -> None:
-    """Data sets with marks of their own are recognised, a plain log of messages is not."""
-
-    def load(name: str) -> object:
-        return json.loads((FIXTURES / name).read_text())
-
-    assert detect(load("realtalk/Chat_3_Ana_Bo.json")) == "realtalk"
-    assert detect(load("locomo/two_samples.json")) == "locomo"
-    assert detect(load("longmemeval/sample.json")) == "longmemeval"
-    assert detect(load("beam/1/chat.json")) is None
-    assert detect([{"role": "user", "content": "hello"}]) is None
-    assert detect([]) is None
 
 
 def test_shared_data_reads_whole(shared_data: Path) -> None:

@@ -9,18 +9,17 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
-
-from anaphora import Memory
-from anaphora.errors import InvalidInput, UnknownFormat
-from anaphora.surfaces.benchmark.project import run_project_benchmark
-from anaphora.surfaces.benchmark.project_sets import (
+from bench.__main__ import main
+from bench.project.run import run_project_benchmark
+from bench.project.sets import (
     ProjectQuestion,
     ProjectSet,
     read_project_sets,
     stripped,
 )
-from anaphora.surfaces.cli.app import app
+
+from anaphora import Memory
+from anaphora.errors import InvalidInput, UnknownFormat
 
 FILES = {
     "src/shop/basket.py": "class Basket:\n    def add_item(self, item):\n        return item\n",
@@ -170,14 +169,12 @@ def test_a_path_that_leads_out_of_its_project_is_refused(tmp_path: Path) -> None
         run_project_benchmark(tmp_path, embedder="hashing")
 
 
-def test_the_command_prints_the_table(data: Path) -> None:
-    """`anaphora bench project PATH` shows the rows, and with --json the same as values."""
-    runner = CliRunner()
-    shown = runner.invoke(app, ["bench", "project", str(data), "--embedder", "hashing"])
-    assert shown.exit_code == 0, shown.output
-    assert "recall package" in shown.output
-    plain = runner.invoke(app, ["bench", "project", str(data), "--embedder", "hashing", "--json"])
-    assert json.loads(plain.stdout)["rows"][0]["repo"] == "made/shop"
+def test_the_command_prints_the_table(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`python -m bench project PATH` shows the rows, and with --json the same as values."""
+    assert main(["project", str(data), "--embedder", "hashing"]) == 0
+    assert "recall package" in capsys.readouterr().out
+    assert main(["project", str(data), "--embedder", "hashing", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"][0]["repo"] == "made/shop"
 
 
 def test_real_projects_are_found(shared_data: Path) -> None:

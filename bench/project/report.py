@@ -15,10 +15,10 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from anaphora.rank.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
-from anaphora.surfaces.benchmark.project_sets import SetKind
-from anaphora.surfaces.benchmark.report import Latency
 from anaphora.values.conversations import ImportProblem
 from anaphora.values.projects import Quality
+from bench.conversations.report import Latency
+from bench.project.sets import SetKind
 
 __all__ = [
     "ALL_FILES",

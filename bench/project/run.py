@@ -27,7 +27,9 @@ from anaphora.core.text import analyse, query_terms
 from anaphora.embed.base import Embedder
 from anaphora.embed.service import spec_for
 from anaphora.errors import UnknownFormat
-from anaphora.surfaces.benchmark.project_report import (
+from anaphora.values.conversations import ImportProblem
+from bench.conversations.report import latency
+from bench.project.report import (
     ALL_FILES,
     FORMS,
     PACKAGE,
@@ -36,16 +38,14 @@ from anaphora.surfaces.benchmark.project_report import (
     ProjectReport,
     report_of,
 )
-from anaphora.surfaces.benchmark.project_road import ProjectRoad, Recalled
-from anaphora.surfaces.benchmark.project_sets import (
+from bench.project.road import ProjectRoad, Recalled
+from bench.project.sets import (
     ProjectQuestion,
     ProjectSet,
     read_project_sets,
     stripped,
 )
-from anaphora.surfaces.benchmark.report import latency
-from anaphora.surfaces.benchmark.timed import TimedEmbedder
-from anaphora.values.conversations import ImportProblem
+from bench.timed import TimedEmbedder
 
 Progress = Callable[[str, int, int], None]
 
