@@ -23,7 +23,7 @@ from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
 from anaphora.recall.memories import MemoryRecall
 from anaphora.store.crypto.home import Home, Sealing, open_home
-from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.engine import Database, open_database
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
 from bench.conversations import run_benchmark
@@ -67,7 +67,7 @@ class _Home:
     folder: Path
     sealing: Sealing
     service: EmbedderService
-    truth: Truth
+    truth: Database
     records: Records
     vectors: RecordVectors
     index: MemoryIndex
@@ -85,7 +85,7 @@ class _Home:
 
 def _opened(folder: Path, service: EmbedderService, *, sealed: bool) -> _Home:
     sealing = open_home(Home(folder, folder / "conversations"), "file" if sealed else None)
-    truth = open_truth(folder / "anaphora.db")
+    truth = open_database(folder / "anaphora.db")
     records = Records(truth, "default", sealing.rows)
     vectors = RecordVectors(truth, "default", sealing.rows)
     index = MemoryIndex(

@@ -18,7 +18,7 @@ from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
 from anaphora.index.memories.vectors import DEFAULT_CAP
 from anaphora.recall.memories import MemoryRecall
-from anaphora.store.db.engine import open_truth
+from anaphora.store.db.engine import open_database
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import same_key_of
 from anaphora.store.records.store import Records
@@ -39,7 +39,7 @@ class MemoryHome:
         self.root = root
         self.cap = cap
         self.now = NOW
-        self.truth = open_truth(root / "anaphora.db")
+        self.truth = open_database(root / "anaphora.db")
         self.records = Records(self.truth, "default")
         self.vectors = RecordVectors(self.truth, "default")
         self.service = EmbedderService(spec_for(embedder or WordHashingEmbedder(64)))

@@ -170,10 +170,10 @@ def test_an_older_home_on_a_server(home: Path, tmp_path: Path, postgresql_url: s
     """On PostgreSQL, too, and for a second server that has a copy of the older sealed.json."""
     from sqlalchemy import create_engine
 
-    from anaphora.store.db.engine import open_truth
+    from anaphora.store.db.engine import open_database
     from anaphora.store.db.schema_tokens import metadata
 
-    truth = open_truth(postgresql_url)
+    truth = open_database(postgresql_url)
     truth.ensure()
     truth.close()
     engine = create_engine(postgresql_url.replace("postgresql://", "postgresql+psycopg://"))

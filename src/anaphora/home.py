@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from anaphora.recall.memories import MemoryRecall
     from anaphora.recall.surviving import Survivors
     from anaphora.store.crypto.home import Sealing
-    from anaphora.store.db.engine import Truth
+    from anaphora.store.db.engine import Database
     from anaphora.store.projects.notes import Notes
     from anaphora.store.records.store import Records
     from anaphora.store.records.vectors import RecordVectors
@@ -133,7 +133,7 @@ class Wiring:
     settings: Settings
     clock: Callable[[], datetime]
     embedder: EmbedderService
-    truth: Truth
+    truth: Database
     sealing: Sealing
     ids: Callable[[], str]
     handlers: dict[str, list[Handler]]

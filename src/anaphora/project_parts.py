@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from anaphora.recall.context.warm_up import WarmUpRecall
     from anaphora.store.crypto.columns import Sealer
     from anaphora.store.crypto.index import IndexSealer
-    from anaphora.store.db.engine import Truth
+    from anaphora.store.db.engine import Database
     from anaphora.store.projects.graph import Graph
     from anaphora.store.projects.notes import Notes
     from anaphora.store.projects.store import Projects
@@ -123,7 +123,7 @@ class ProjectParts:
 
 
 def open_projects(
-    truth: Truth,
+    truth: Database,
     namespace: str,
     place: Path,
     embedder: EmbedderService,

@@ -265,10 +265,10 @@ import sys
 from pathlib import Path
 from anaphora.ingest.conversations import import_conversations
 from anaphora.store.threads.sidecar import Sidecar
-from anaphora.store.db.engine import open_truth
+from anaphora.store.db.engine import open_database
 from anaphora.store.threads.store import ConversationStore
 place = Path(sys.argv[1])
-sidecar = Sidecar(open_truth(place / "truth.db"), "default")
+sidecar = Sidecar(open_database(place / "truth.db"), "default")
 store = ConversationStore(place / "conversations", strict=True, sidecar=sidecar)
 def tell(*call):
     if len(sys.argv) > 3:

@@ -15,7 +15,7 @@ import pytest
 
 from anaphora.ops.namespaces import Parts
 from anaphora.store.crypto.home import Home, open_home
-from anaphora.store.db.engine import open_truth
+from anaphora.store.db.engine import open_database
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rules import drafted, put_all
 from anaphora.store.threads.conversations import Conversations
@@ -35,7 +35,7 @@ def open_parts(tmp_path: Path) -> Iterator[OpenParts]:
         root = tmp_path / name
         home = Home(root, root / "conversations", database)
         sealing = open_home(home, encrypt)
-        opened.append(Parts(home, sealing, open_truth(home.truth)))
+        opened.append(Parts(home, sealing, open_database(home.truth)))
         return opened[-1]
 
     yield open_one

@@ -334,7 +334,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from anaphora import ops
 from anaphora.store.crypto.home import Home
-from anaphora.store.db.engine import open_truth
+from anaphora.store.db.engine import open_database
 what, source, target, step = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
 seen = 0
 def progress(label, done, total):
@@ -347,7 +347,7 @@ if what == "restore":
 else:
     home = Home(source, source / "conversations")
     clock = lambda: datetime(2026, 1, 1, tzinfo=UTC)
-    ops.backup(home, open_truth(home.truth), target, clock=clock, progress=progress)
+    ops.backup(home, open_database(home.truth), target, clock=clock, progress=progress)
 """
 
 

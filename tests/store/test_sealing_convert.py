@@ -21,7 +21,7 @@ from pysqlite3 import dbapi2
 from anaphora.errors import CorruptThread, InvalidInput, SealChanged, StoreError, Tampered
 from anaphora.store.crypto import convert
 from anaphora.store.crypto.home import Home, Sealing, open_home
-from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.engine import Database, open_database
 from anaphora.store.threads.sidecar import ConversationNote, Sidecar, TurnNote
 from anaphora.store.threads.store import ConversationStore
 from anaphora.values.conversations import NewTurn
@@ -37,7 +37,7 @@ class Opened:
 
     home: Home
     sealing: Sealing
-    truth: Truth
+    truth: Database
 
     def store(self, namespace: str = "default") -> ConversationStore:
         folder = self.home.conversations
@@ -54,7 +54,7 @@ class Opened:
 @contextmanager
 def opened(home: Home, encrypt: Any = None) -> Iterator[Opened]:
     sealing = open_home(home, encrypt)
-    truth = open_truth(home.root / "anaphora.db")
+    truth = open_database(home.root / "anaphora.db")
     try:
         yield Opened(home, sealing, truth)
     finally:

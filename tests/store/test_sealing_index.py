@@ -16,7 +16,7 @@ from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
 from anaphora.store.crypto.home import Home, Sealing, open_home, rotate
-from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.engine import Database, open_database
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.store import ConversationStore
 
@@ -31,7 +31,7 @@ class Lane:
     def __init__(self, root: Path, encrypt: str | None) -> None:
         self.home = Home(root, root / "conversations")
         self.sealing: Sealing = open_home(self.home, encrypt)  # type: ignore[arg-type]
-        self.truth: Truth = open_truth(root / "anaphora.db")
+        self.truth: Database = open_database(root / "anaphora.db")
         self.sidecar = Sidecar(self.truth, "default", self.sealing.rows)
         self.store = ConversationStore(
             self.home.conversations,

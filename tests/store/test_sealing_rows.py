@@ -18,7 +18,7 @@ from anaphora.store.crypto.columns import Clear, Sealed, open_rows
 from anaphora.store.crypto.index import ClearIndex, SealedIndex
 from anaphora.store.crypto.keys import Keys
 from anaphora.store.crypto.plans import PLANS
-from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.engine import Database, open_database
 from anaphora.store.threads.sidecar import ConversationNote, Sidecar, TurnNote
 
 pytest.importorskip("cryptography")
@@ -60,8 +60,8 @@ def sealed(keys: Keys) -> Sealed:
 
 
 @pytest.fixture
-def truth(tmp_path: Path) -> Iterator[Truth]:
-    opened = open_truth(tmp_path / "truth.db")
+def truth(tmp_path: Path) -> Iterator[Database]:
+    opened = open_database(tmp_path / "truth.db")
     yield opened
     opened.close()
 
@@ -279,7 +279,7 @@ def test_notes_are_the_same_sealed_and_clear(tmp_path: Path, keys: Keys) -> None
     """A sealed sidecar answers every question as a clear one does."""
     answers = []
     for name, sealer in (("clear", Clear()), ("sealed", Sealed(keys))):
-        truth = open_truth(tmp_path / f"{name}.db")
+        truth = open_database(tmp_path / f"{name}.db")
         sidecar = Sidecar(truth, "default", sealer)
         answers.append(list(everything(sidecar)))
         truth.close()
@@ -310,7 +310,7 @@ def everything(sidecar: Sidecar) -> Iterator[Any]:
     yield sidecar.version()
 
 
-def test_a_sealed_database_holds_no_words(tmp_path: Path, truth: Truth, sealed: Sealed) -> None:
+def test_a_sealed_database_holds_no_words(tmp_path: Path, truth: Database, sealed: Sealed) -> None:
     """Nothing of what was noted stands in the database's files, in UTF-8 or in UTF-16."""
     list(everything(Sidecar(truth, "default", sealed)))
     files = list(tmp_path.glob("truth.db*"))
@@ -321,7 +321,7 @@ def test_a_sealed_database_holds_no_words(tmp_path: Path, truth: Truth, sealed: 
             assert secret.encode(form) not in data, (secret, form)
 
 
-def test_a_tampered_note_is_not_shown(tmp_path: Path, truth: Truth, sealed: Sealed) -> None:
+def test_a_tampered_note_is_not_shown(tmp_path: Path, truth: Database, sealed: Sealed) -> None:
     """Notes that another program swapped inside the database raise Tampered when they are read."""
     sidecar = Sidecar(truth, "default", sealed)
     sidecar.note_turns(notes())

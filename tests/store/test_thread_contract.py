@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from anaphora.errors import InvalidId, InvalidTurn
-from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.engine import Database, open_database
 from anaphora.store.hashing import turn_hash
 from anaphora.store.threads.conversations import Conversations
 from anaphora.store.threads.gojson import decode
@@ -27,7 +27,7 @@ KINDS = ("files", "sqlite", "postgresql")
 class Place:
     """Where conversations are kept, and any number of stores on it."""
 
-    def __init__(self, kind: str, folder: Path, truth: Truth) -> None:
+    def __init__(self, kind: str, folder: Path, truth: Database) -> None:
         self.kind = kind
         self.folder = folder
         self.truth = truth
@@ -50,7 +50,7 @@ class Place:
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     server = request.param == "postgresql"
     database = request.getfixturevalue("postgresql_url") if server else tmp_path / "truth.db"
-    truth = open_truth(database)
+    truth = open_database(database)
     yield Place(request.param, tmp_path / "conversations", truth)
     truth.close()
 

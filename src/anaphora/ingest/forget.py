@@ -20,16 +20,16 @@ from anaphora.values.memories import Forgotten, MemoryRecord, SurvivingSource
 if TYPE_CHECKING:
     from anaphora.store.records.forgetting import Gone
     from anaphora.store.records.store import Records
-    from anaphora.store.records.work import RecordWork
+    from anaphora.store.records.work import RecordTransaction
 
 Survivors = Callable[[Sequence[str]], Iterable[SurvivingSource]]
 """What in this namespace still holds these words, or what tells who they were about."""
 HasTurn = Callable[[str, int], bool]
 """Whether a conversation still has its turn at an index."""
 
-Derived = Callable[["RecordWork", Sequence[str]], Iterable[str]]
+Derived = Callable[["RecordTransaction", Sequence[str]], Iterable[str]]
 """The memories that were taken from these, in the change under way: they go too."""
-OnGone = Callable[["RecordWork", "Gone", bool], None]
+OnGone = Callable[["RecordTransaction", "Gone", bool], None]
 """Told in the change under way what is gone, and whether softly."""
 
 _PAGE = 512
@@ -85,7 +85,7 @@ class Forget:
                 self._on_gone(work, gone, soft)
         return named(gone, () if soft else self._surviving(gone))
 
-    def _for_good(self, work: RecordWork, wanted: list[str]) -> Gone:
+    def _for_good(self, work: RecordTransaction, wanted: list[str]) -> Gone:
         from anaphora.store.records.forgetting import forget_for_good
 
         gone = forget_for_good(work, wanted)

@@ -19,7 +19,7 @@ from anaphora.values.memories import MemoryRecord
 
 if TYPE_CHECKING:
     from anaphora.embed.base import Vectors
-    from anaphora.store.records.work import RecordWork
+    from anaphora.store.records.work import RecordTransaction
 
 CLOSE: Final = 0.80
 """The cosine from which on two memories are linked."""
@@ -87,7 +87,9 @@ class Linker:
             for one, more in zip(group, found, strict=True)
         ]
 
-    def keep(self, work: RecordWork, group: Sequence[Vectored]) -> dict[str, tuple[str, ...]]:
+    def keep(
+        self, work: RecordTransaction, group: Sequence[Vectored]
+    ) -> dict[str, tuple[str, ...]]:
         """Write vectors and links in the change under way; return what each was linked to."""
         work.flush()
         rows = [row for one in group for row in vector_rows(one.record_id, one.text, one.vectors)]
@@ -95,7 +97,9 @@ class Linker:
         self._vectors.put(self._embedder, rows, work.write, fresh=fresh)
         return self.link(work, group)
 
-    def link(self, work: RecordWork, group: Sequence[Vectored]) -> dict[str, tuple[str, ...]]:
+    def link(
+        self, work: RecordTransaction, group: Sequence[Vectored]
+    ) -> dict[str, tuple[str, ...]]:
         """Only the links of `keep`, for memories whose vectors are kept already."""
         work.load(ids=[one.record_id for one in group] + [n[0] for one in group for n in one.near])
         older = [one.record_id for one in group if one.record_id not in work.added]
@@ -115,7 +119,7 @@ class Linker:
         work.join(links)
         return made
 
-    def _links(self, work: RecordWork, one: Vectored) -> list[RecordLink]:
+    def _links(self, work: RecordTransaction, one: Vectored) -> list[RecordLink]:
         mine = _linkable(work, one.record_id)
         links = []
         for other_id, cosine in one.near if mine else ():
@@ -128,7 +132,7 @@ class Linker:
         return links
 
 
-def _linkable(work: RecordWork, record_id: str) -> MemoryRecord | None:
+def _linkable(work: RecordTransaction, record_id: str) -> MemoryRecord | None:
     """The memory, if it stands: not past, not forgotten, not one that stands for itself."""
     record = work.find(record_id)
     if record is None or record.forgotten or record.valid_to is not None:
@@ -145,7 +149,7 @@ def _say_the_same(one: MemoryRecord, other: MemoryRecord) -> bool:
     ) and same_fact(one.text, other.text)
 
 
-def _reinforce_older(work: RecordWork, link: RecordLink) -> None:
+def _reinforce_older(work: RecordTransaction, link: RecordLink) -> None:
     one, other = work.find(link.record_id), work.find(link.other_id)
     assert one is not None
     assert other is not None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from anaphora.index.turns.index import TurnIndex
     from anaphora.ops.namespaces import Lane
     from anaphora.store.crypto.home import Home
-    from anaphora.store.db.engine import Truth
+    from anaphora.store.db.engine import Database
     from anaphora.store.records.vectors import RecordVectors
     from anaphora.store.threads.conversations import Conversations
 
@@ -75,7 +75,7 @@ def doctor(
     conversations: Conversations,
     index: TurnIndex,
     embedder: EmbedderService,
-    truth: Truth,
+    truth: Database,
     vectors: RecordVectors,
 ) -> tuple[Check, ...]:
     """Look at every part. Nothing raises: a part that fails is a finding."""
@@ -156,7 +156,7 @@ def _threads(conversations: Conversations) -> Iterator[Check]:
         yield Check("threads", ok=False, detail=str(problem))
 
 
-def _truth(truth: Truth) -> Check:
+def _truth(truth: Database) -> Check:
     from anaphora.store.db.health import check_truth
 
     health = check_truth(truth)

@@ -26,7 +26,7 @@ from anaphora.store.records.rows import from_micros, to_micros
 from anaphora.store.threads.ids import check_id
 
 if TYPE_CHECKING:
-    from anaphora.store.db.engine import Truth
+    from anaphora.store.db.engine import Database
 
 EVERYTHING: Final = "*"
 """The scope that is every namespace."""
@@ -92,7 +92,7 @@ class Tokens:
 
     def __init__(
         self,
-        truth: Truth,
+        truth: Database,
         sealer: Sealer = CLEAR,
         *,
         clock: Callable[[], datetime],

@@ -22,7 +22,7 @@ from anaphora.store.records.rows import to_micros
 from anaphora.values.deep import CostSnapshot, DeepAnswer, DeepStep
 
 if TYPE_CHECKING:
-    from anaphora.store.deep_rows import DeepRows, DeepWork
+    from anaphora.store.deep_rows import DeepRows, DeepTransaction
 
 LIFE: Final = timedelta(hours=1)
 MOST: Final = 50
@@ -105,7 +105,7 @@ class AnswerCache:
             answer, question=asked.question, cached=True, steps=(step,), cost=CostSnapshot()
         )
 
-    def put(self, work: DeepWork, asked: Asked, answer: DeepAnswer, then: Snapshot) -> None:
+    def put(self, work: DeepTransaction, asked: Asked, answer: DeepAnswer, then: Snapshot) -> None:
         """Keep an answer; `then` is what its question found when it was made.
 
         One to a question with a secret in it is not kept: without the secret it is another

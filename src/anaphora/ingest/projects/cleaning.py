@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from anaphora.ingest.projects.graphing import Graphing
     from anaphora.store.projects.rows import FileRow, HistoryRow, ProjectRow
     from anaphora.store.projects.store import Projects
-    from anaphora.store.projects.work import ProjectWork
+    from anaphora.store.projects.work import ProjectTransaction
 
 _FILES: Final = 64
 _ITEMS: Final = 1_000
@@ -68,7 +68,7 @@ def _files(
     return bool(doomed) or any(changed)
 
 
-def _put(work: ProjectWork, ids: Callable[[], str], row: FileRow, text: str) -> bool:
+def _put(work: ProjectTransaction, ids: Callable[[], str], row: FileRow, text: str) -> bool:
     """Write a file as this version would have read it; whether it had secrets."""
     looked = cut_up(replace(row, parser=PARSER), text) if redact(text).kinds else None
     if looked is None:

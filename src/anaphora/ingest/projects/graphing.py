@@ -41,7 +41,7 @@ class Graphing:
 
         `pasts` are paths that became others, `known` the paths whose own relations tell the rest.
         """
-        from anaphora.store.projects.work import ProjectWork
+        from anaphora.store.projects.work import ProjectTransaction
 
         with self.graph.change() as work:
             files = list(self.projects.files(project.id, facts=True).values())
@@ -56,7 +56,7 @@ class Graphing:
                 ids=self.ids,
                 files=only,
             )
-            change = ProjectWork(work.write, self.projects.sealer)
+            change = ProjectTransaction(work.write, self.projects.sealer)
             now = change.project(project.id)
             change.change_project(replace(now, stale=False))
             change.drop_unused_vectors()

@@ -24,7 +24,7 @@ from anaphora.values.projects import Skipped
 
 if TYPE_CHECKING:
     from anaphora.store.projects.store import Projects
-    from anaphora.store.projects.work import ProjectWork
+    from anaphora.store.projects.work import ProjectTransaction
 
 Progress = Callable[[str, int, int], None]
 
@@ -146,7 +146,7 @@ class Pass:
         known = self.known.get(look.file.path)
         return known is None or bool(look.sections) or replace(look.file, facts={}) != known
 
-    def _put(self, work: ProjectWork, look: Looked, known: FileRow | None) -> None:
+    def _put(self, work: ProjectTransaction, look: Looked, known: FileRow | None) -> None:
         new = look.file
         if known is not None and _same_bytes(known, new):
             work.put_file(in_state(known, new), known=True)
@@ -174,7 +174,7 @@ class Pass:
             self.added += 1
         self.touched.add(row.id)
 
-    def _moved_from(self, work: ProjectWork, new: FileRow) -> FileRow | None:
+    def _moved_from(self, work: ProjectTransaction, new: FileRow) -> FileRow | None:
         """A missing file of the same bytes, the one of the same name first."""
         if not new.content_hash:
             return None

@@ -188,10 +188,10 @@ def _convert_truth(
     if not isinstance(place, Path) or not place.exists():
         return 0
     from anaphora.store.db import sqlite
-    from anaphora.store.db.engine import open_truth
+    from anaphora.store.db.engine import open_database
     from anaphora.store.db.faults import explain
 
-    truth = open_truth(place)
+    truth = open_database(place)
     try:
         truth.ensure()
     finally:

@@ -29,9 +29,9 @@ def renew(place: Path | str, older: Sealer, target: Sealer, tell: Progress) -> i
     """Seal every row anew that has no anchor. `StoreError` and its kinds."""
     if isinstance(place, Path) and not place.exists():
         return 0
-    from anaphora.store.db.engine import open_truth
+    from anaphora.store.db.engine import open_database
 
-    truth = open_truth(place)
+    truth = open_database(place)
     try:
         truth.ensure()
         done = 0

@@ -16,7 +16,7 @@ from sqlalchemy import Table, and_, select, update
 
 from anaphora.core.time_arguments import EARLIEST, LATEST
 from anaphora.store.crypto.columns import Sealer
-from anaphora.store.db.engine import Truth, Write
+from anaphora.store.db.engine import Database, Write
 from anaphora.store.db.schema_tokens import metadata
 from anaphora.store.records.rows import to_micros
 
@@ -38,12 +38,12 @@ class Misdated:
         return f"{self.table} {which} ({self.namespace}): {', '.join(self.columns)}"
 
 
-def misdated(truth: Truth) -> tuple[Misdated, ...]:
+def misdated(truth: Database) -> tuple[Misdated, ...]:
     """Every such row, table by table. A database that does not exist yet has none."""
     return tuple(found for table in metadata.sorted_tables for found in _of_table(truth, table))
 
 
-def mend(truth: Truth, sealer: Sealer, found: Sequence[Misdated]) -> int:
+def mend(truth: Database, sealer: Sealer, found: Sequence[Misdated]) -> int:
     """Give these rows the nearest times that can be kept; how many were mended."""
     done = 0
     for namespace in dict.fromkeys(one.namespace for one in found):
@@ -54,7 +54,7 @@ def mend(truth: Truth, sealer: Sealer, found: Sequence[Misdated]) -> int:
     return done
 
 
-def _of_table(truth: Truth, table: Table) -> Iterator[Misdated]:
+def _of_table(truth: Database, table: Table) -> Iterator[Misdated]:
     times = [column.name for column in table.columns if column.info.get("is_moment")]
     if not times:
         return

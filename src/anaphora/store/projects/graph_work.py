@@ -42,7 +42,7 @@ _RELATION_CHANGES = ("status", "strength", "valid_until", "detail")
 Row = dict[str, Any]
 
 
-class GraphWork:
+class GraphTransaction:
     """What one write transaction does to the graph."""
 
     def __init__(self, write: Write, sealer: Sealer = CLEAR) -> None:

@@ -55,7 +55,7 @@ _INSERT = {name: table.insert() for name, table in _TABLES.items()}
 _KEYS = {"source_file": "file_id", "section": "section_id", "history_item": "item_id"}
 
 
-class ProjectWork:
+class ProjectTransaction:
     """What one write transaction does to projects. `flush` writes what was put."""
 
     def __init__(self, write: Write, sealer: Sealer = CLEAR) -> None:

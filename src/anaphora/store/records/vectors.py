@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy import floating
     from numpy.typing import NDArray
 
-    from anaphora.store.db.engine import Truth, Write
+    from anaphora.store.db.engine import Database, Write
 
 _SINCE = (
     "SELECT record_id, part, data, seq FROM vector v "
@@ -99,7 +99,7 @@ class RecordVectors:
 
     def __init__(
         self,
-        truth: Truth,
+        truth: Database,
         namespace: str,
         sealer: Sealer = CLEAR,
         *,

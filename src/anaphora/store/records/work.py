@@ -1,10 +1,8 @@
-"""One change to memories: what it needs is read in bulk, what it did is written in bulk.
+"""One change to records: what it needs is read in bulk, what it did is written in bulk.
 
-In: a write transaction. Out: records, events and links in the tables, each row with a number of
-its own. `RecordWork` holds the records that the change touches and decides nothing about them:
-`record_rules` says what restating and superseding mean, `record_forgetting` what forgetting does.
-What is held is clear; in a sealed home rows are sealed and opened on their way.
-Importing this module imports SQLAlchemy.
+`RecordTransaction` holds the records that the change touches and decides nothing about them:
+`rules` says what restating and superseding mean, `forgetting` what forgetting does. What is held
+is clear; in a sealed home rows are sealed and opened on their way. Imports SQLAlchemy.
 """
 
 from __future__ import annotations
@@ -78,7 +76,7 @@ class _Held:
     dirty: bool = False
 
 
-class RecordWork:
+class RecordTransaction:
     """The records that one write transaction touches; `added` are the ids of new ones.
 
     Those of one kind: to a change of memories, notes of a project are not there.

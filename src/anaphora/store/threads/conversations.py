@@ -17,7 +17,7 @@ from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, Thread
 
 if TYPE_CHECKING:
     from anaphora.store.crypto.home import Sealing
-    from anaphora.store.db.engine import Truth
+    from anaphora.store.db.engine import Database
     from anaphora.store.threads.sidecar import Sidecar
     from anaphora.store.threads.sql_store import SqlConversationStore
     from anaphora.store.threads.store import ConversationStore
@@ -119,7 +119,7 @@ class Conversations(Protocol):
 
 
 def open_conversations(
-    truth: Truth,
+    truth: Database,
     sidecar: Sidecar,
     sealing: Sealing,
     folder: Path | None,
@@ -155,6 +155,6 @@ def open_conversations(
     )
 
 
-def _has_rows(truth: Truth, namespace: str) -> bool:
+def _has_rows(truth: Database, namespace: str) -> bool:
     statement = "SELECT 1 FROM thread WHERE namespace = :namespace LIMIT 1"
     return bool(truth.rows(statement, {"namespace": namespace}))

@@ -19,7 +19,7 @@ from anaphora.store.hashing import turn_hash
 from anaphora.values.conversations import NewTurn, Turn
 
 if TYPE_CHECKING:
-    from anaphora.store.db.engine import Truth, Write
+    from anaphora.store.db.engine import Database, Write
 
 # The same columns in the same order from both tables, so that one function reads the rows. Where
 # a place is in both, the living note comes last and wins; so does the later of two equals.
@@ -104,7 +104,7 @@ class ConversationNote:
 class Sidecar:
     """The notes of one namespace. All reads see every write acknowledged by any process."""
 
-    def __init__(self, truth: Truth, namespace: str, sealer: Sealer = CLEAR) -> None:
+    def __init__(self, truth: Database, namespace: str, sealer: Sealer = CLEAR) -> None:
         self._truth = truth
         self.namespace = namespace
         self._sealer = sealer

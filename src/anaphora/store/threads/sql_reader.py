@@ -20,7 +20,7 @@ from anaphora.store.threads.new_turn import summary_of
 from anaphora.values.conversations import Thread, ThreadSummary, Turn
 
 if TYPE_CHECKING:
-    from anaphora.store.db.engine import Truth
+    from anaphora.store.db.engine import Database
 
 _TURNS = """
 SELECT t.stamp, t.turn_count, t.title, t.updated_text,
@@ -91,7 +91,7 @@ class StoredThread:
 class SqlThreadReader:
     """Reads the threads of one namespace. `notes` says whether speakers are wanted."""
 
-    def __init__(self, truth: Truth, namespace: str, sealer: Sealer, *, notes: bool) -> None:
+    def __init__(self, truth: Database, namespace: str, sealer: Sealer, *, notes: bool) -> None:
         self._truth = truth
         self._namespace = namespace
         self._sealer = sealer

@@ -40,7 +40,7 @@ from anaphora.store.threads.writer import redact_turn
 from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
 
 if TYPE_CHECKING:
-    from anaphora.store.db.engine import Truth, Write
+    from anaphora.store.db.engine import Database, Write
     from anaphora.store.db.thread_rows import ThreadHead
     from anaphora.store.threads.sidecar import Sidecar
 
@@ -69,7 +69,7 @@ class SqlConversationStore:
 
     def __init__(
         self,
-        truth: Truth,
+        truth: Database,
         namespace: str,
         *,
         clock: Callable[[], datetime] | None = None,
@@ -384,7 +384,7 @@ def _locked_file(database: Path, key: str) -> Iterator[None]:
 
 
 @contextmanager
-def _locked_server(truth: Truth, key: int) -> Iterator[None]:
+def _locked_server(truth: Database, key: int) -> Iterator[None]:
     from sqlalchemy import text
 
     # The lock goes with the transaction, however the process ends.
