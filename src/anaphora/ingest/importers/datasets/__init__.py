@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from anaphora.errors import InvalidInput
-from anaphora.ingest.importers.bounds import BOUNDS, Bounds
+from anaphora.ingest.importers.base import BOUNDS, Bounds
 from anaphora.ingest.importers.datasets.beam import read_beam
 from anaphora.ingest.importers.datasets.common import Haystack, MessageKey, Question
 from anaphora.ingest.importers.datasets.dialogues import read_locomo, read_realtalk
