@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from anaphora.embed.base import Embedder
 from anaphora.index.sections.words import SectionBulk, SectionWords, document_of, write_bulk
-from anaphora.ingest.files.roles import role_of
-from anaphora.ingest.projects.files import embedded_text
-from anaphora.ingest.sections import Section, parse
+from anaphora.ingest.projects.file_sync import embedded_text
+from anaphora.ingest.projects.files.roles import role_of
+from anaphora.ingest.projects.sections import Section, parse
 from anaphora.rank.context.files import TargetScores, rank_targets
 from anaphora.rank.context.names import PathNames
 from anaphora.rank.context.quality import quality_of

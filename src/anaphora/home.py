@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.index.sections.index import SectionIndex
     from anaphora.index.turns.index import TurnIndex
-    from anaphora.ingest.forget import Forget
-    from anaphora.ingest.remember import Remember
+    from anaphora.ingest.memories import Forget, Remember
     from anaphora.ops.namespaces import Parts
     from anaphora.project_parts import ProjectParts
     from anaphora.recall.conversation import ConversationRecall
@@ -240,8 +239,7 @@ def _reindexed(parts: Namespace, embedder: str, progress: Progress | None) -> Re
 def _opened(wiring: Wiring, name: str) -> Namespace:
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.index.turns.index import TurnIndex
-    from anaphora.ingest.forget import Forget
-    from anaphora.ingest.remember import Remember
+    from anaphora.ingest.memories import Forget, Remember
     from anaphora.recall.conversation import ConversationRecall
     from anaphora.recall.memories import MemoryRecall
     from anaphora.recall.surviving import Survivors

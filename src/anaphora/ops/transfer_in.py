@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from anaphora.errors import CorruptThread, StoreError, UnknownFormat
-from anaphora.ingest.importers.bounds import Problems, shortened
+from anaphora.ingest.importers.base import Problems, shortened
 from anaphora.ops.cleaning import cleaned
 from anaphora.ops.deep_lines import GapsIn, OriginsIn
 from anaphora.ops.lines import event_from, from_line, link_from, memory_from, string

@@ -13,7 +13,7 @@ import re
 import stat
 from typing import Final
 
-from anaphora.ingest.files.values import MAX_BYTES, Found, Text
+from anaphora.ingest.projects.files.walking import MAX_BYTES, Found, Text
 from anaphora.values.projects import Skipped
 
 _MARKS: Final = (

@@ -10,8 +10,13 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from anaphora.ingest.files.values import words
 from anaphora.values.projects import SourceRole
+
+
+def words(written: str) -> frozenset[str]:
+    """The words of a list that is written with spaces between them."""
+    return frozenset(written.split())
+
 
 _BY_ENDING: Final[Mapping[str, str]] = {
     ending: language

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.ingest.projects.resolving import Layout, Target, resolve
-from anaphora.ingest.sections.base import Import, Parsed
+from anaphora.ingest.projects.import_targets import Layout, Target, resolve
+from anaphora.ingest.projects.sections.base import Import, Parsed
 from anaphora.rank.context.modules import documents
 from anaphora.store.projects.graph_rows import (
     HISTORY_SOURCE,
@@ -25,6 +25,13 @@ from anaphora.store.projects.graph_rows import (
 )
 from anaphora.store.projects.rows import FileRow
 from anaphora.values.projects import EntityType, SourceRole
+
+if TYPE_CHECKING:
+    from anaphora.ingest.notes import NoteLinker
+    from anaphora.store.projects.graph import Graph
+    from anaphora.store.projects.rows import ProjectRow
+    from anaphora.store.projects.store import Projects
+
 
 _TITLE_ROLES: Final = frozenset({"docs", "plan"})
 _TOO_COMMON: Final = frozenset({"__init__", "index", "mod", "main", "lib", "readme", "setup"})
@@ -298,3 +305,47 @@ def _dotted(path: str, roots: Iterable[str]) -> list[tuple[str, str]]:
     stem = path.rsplit(".", 1)[0].removesuffix("/__init__")
     inner = [stem[len(root) + 1 :] for root in roots if root and stem.startswith(root + "/")]
     return [(name.replace("/", "."), "dotted") for name in (stem, *inner) if name]
+
+
+@dataclass(frozen=True, slots=True)
+class Graphing:
+    """Makes the graphs of one namespace. `clock` gives the present, aware; `ids` new ids."""
+
+    projects: Projects
+    graph: Graph
+    linker: NoteLinker
+    clock: Callable[[], datetime]
+    ids: Callable[[], str]
+
+    def bring(
+        self,
+        project: ProjectRow,
+        only: frozenset[str] | None = None,
+        pasts: Sequence[Past] = (),
+        known: frozenset[str] = frozenset(),
+    ) -> None:
+        """Bring the graph of a project in line with its files; with `only`, with those (ids).
+
+        `pasts` are paths that became others, `known` the paths whose own relations tell the rest.
+        """
+        from anaphora.store.projects.work import ProjectTransaction
+
+        with self.graph.change() as work:
+            files = list(self.projects.files(project.id, facts=True).values())
+            entities, relations = drafts(project.id, project.name, files, only)
+            present = frozenset(one.path for one in files if one.skipped is None)
+            old, past = past_drafts(project.id, pasts, present, known)
+            came = work.sync(
+                project.id,
+                [*old, *entities],
+                [*past, *relations],
+                now=self.clock(),
+                ids=self.ids,
+                files=only,
+            )
+            change = ProjectTransaction(work.write, self.projects.sealer)
+            now = change.project(project.id)
+            change.change_project(replace(now, stale=False))
+            change.drop_unused_vectors()
+        if came:
+            self.linker.link_all(project.id)

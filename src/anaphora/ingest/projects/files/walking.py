@@ -9,18 +9,107 @@ one points to within the project is found where it is, and what lies outside is 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from anaphora.ingest.files.secret_files import is_secret_file, without_secret_names
-from anaphora.ingest.files.values import MAX_BYTES, Found, words
+from anaphora.ingest.projects.files.roles import words
+from anaphora.ingest.secrets.redacting import redact
 from anaphora.values.projects import Skipped
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
+
+
+_SECRET_NAMES: Final = words(
+    ".netrc _netrc .npmrc .pypirc .pgpass pgpass.conf .my.cnf .mylogin.cnf .git-credentials "
+    ".dockercfg .dockerconfigjson .htpasswd .s3cfg .boto .passwd-s3fs .vault-token .vault_pass "
+    ".ftpconfig .remote-sync.json sftp-config.json .secrets .credentials credentials "
+    "credentials.csv rootkey.csv accesskeys.csv application_default_credentials.json "
+    "credentials.tfrc.json .terraformrc keystore.properties key.properties kubeconfig "
+    "id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk id_xmss"
+)
+_SECRET_ENDINGS: Final = (
+    ".pem", ".key", ".p8", ".p12", ".pk8", ".pkcs12", ".pfx", ".ppk", ".jks", ".bks", ".keystore",
+    ".kdb", ".kdbx", ".ovpn", ".kubeconfig", ".tfstate", ".tfstate.backup",
+)  # fmt: skip
+"""Keys, stores of keys, and what is written with the secrets in it."""
+_SECRET_FORMS: Final = re.compile(
+    r"\.env(?:rc|\..+)?|.+\.env|\.?(?:credentials?|secrets?)(?:\..+)?\.(?:json|ya?ml|toml|ini|cfg"
+    r"|conf|properties|xml|db|txt)|client_secrets?.*\.json|service[_-]?account.*\.json"
+    r"|.+_accesskeys\.csv|\..+_history"
+)
+_SECRET_PLACES: Final = re.compile(
+    r"(?:^|/)(?:\.(?:ssh|gnupg|aws|azure)|\.config/(?:gcloud|gh)|\.docker/config\.json"
+    r"|\.kube/config|\.m2/settings\.xml|\.(?:composer|codex)/auth\.json|\.vscode/sftp\.json"
+    r"|\.(?:cargo|gem)/credentials[^/]*)(?:/|$)|^auth\.json$"
+)
+_TEMPLATE: Final = re.compile(
+    r"(?:^|[._-])(?:examples?|samples?|templates?|tmpl|tpl|dist|defaults?|schema|skeleton)"
+    r"(?:$|[._-])"
+)
+_JOINTS: Final = re.compile(r"([./:#])")
+
+
+def is_secret_file(path: str) -> bool:
+    """Whether a file (or folder) of a project holds secrets by its name or its place."""
+    lowered = path.lower()
+    name = lowered.rpartition("/")[2]
+    if name.endswith(_SECRET_ENDINGS) or _SECRET_PLACES.search(lowered):
+        return True
+    return (
+        name in _SECRET_NAMES or _SECRET_FORMS.fullmatch(name) is not None
+    ) and not _TEMPLATE.search(name)
+
+
+_SHORT_PARTS: Final = re.compile(r"(?:[\w-]{0,15}[./])*[\w-]{0,15}")
+_FEW_DIGITS: Final = 8
+
+
+@lru_cache(maxsize=4_096)
+def without_secret_names(path: str) -> str:
+    """A path with its secrets taken out: the same path where it gives none away."""
+    # Most names are no longer than the shortest token, and have fewer digits than any number.
+    digits = sum(character.isdigit() for character in path)
+    if digits <= _FEW_DIGITS and _SHORT_PARTS.fullmatch(path):
+        return path
+    whole = redact(path).text
+    # A secret that is a part of a path has a dot or a slash where words have a space.
+    return "".join(redact(part).text for part in _JOINTS.split(whole))
+
+
+MAX_BYTES: Final = 1_000_000
+"""A larger file is skipped unless the caller says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file that may be indexed. `path` is relative to the project's root, with forward slashes.
+
+    `size` is in bytes, `mtime_ns` in nanoseconds since 1970, as they were when it was found.
+    """
+
+    path: str
+    absolute: Path
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The text of a file. Lines end in line feeds, whatever the file has; no byte order mark.
+
+    `encoding` is what the bytes were read as; `sha` is the SHA-256 of the bytes, in hexadecimal.
+    """
+
+    text: str
+    encoding: str
+    sha: str
+
 
 ALWAYS_IGNORED: Final = words(
     ".git .hg .svn .bzr .jj node_modules bower_components jspm_packages .venv venv .virtualenv "

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from anaphora.ingest.files import without_secret_names
+from anaphora.ingest.projects.files.walking import without_secret_names
 from anaphora.ingest.secrets.redacting import redact
 
 MAX_FILES: Final = 200

@@ -6,20 +6,16 @@ link, never writes, and never runs anything.
 
 from __future__ import annotations
 
-from anaphora.ingest.files.reading import read
-from anaphora.ingest.files.roles import language_of, role_of
-from anaphora.ingest.files.secret_files import is_secret_file, without_secret_names
-from anaphora.ingest.files.values import MAX_BYTES, Found, Text
-from anaphora.ingest.files.walking import walk
+from anaphora.ingest.projects.files.reading import read
+from anaphora.ingest.projects.files.roles import language_of, role_of
+from anaphora.ingest.projects.files.walking import MAX_BYTES, Found, Text, walk
 
 __all__ = [
     "MAX_BYTES",
     "Found",
     "Text",
-    "is_secret_file",
     "language_of",
     "read",
     "role_of",
     "walk",
-    "without_secret_names",
 ]

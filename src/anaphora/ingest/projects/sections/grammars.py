@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from anaphora.ingest.files.values import words
+from anaphora.ingest.projects.files.roles import words
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Query

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from anaphora.ingest.files.roles import language_of
-from anaphora.ingest.sections.base import Import, Parsed, Section, Symbol, lines_of
-from anaphora.ingest.sections.code import code_marks
-from anaphora.ingest.sections.config import config_marks
-from anaphora.ingest.sections.cutting import Mark, cut
-from anaphora.ingest.sections.declared import commands_of, packages_of
-from anaphora.ingest.sections.grammars import GRAMMARS
-from anaphora.ingest.sections.lines import line_marks
-from anaphora.ingest.sections.markdown import markdown_marks, rst_marks
+from anaphora.ingest.projects.files.roles import language_of
+from anaphora.ingest.projects.sections.base import (
+    Import,
+    Mark,
+    Parsed,
+    Section,
+    Symbol,
+    cut,
+    line_marks,
+    lines_of,
+)
+from anaphora.ingest.projects.sections.code import code_marks
+from anaphora.ingest.projects.sections.config import commands_of, config_marks, packages_of
+from anaphora.ingest.projects.sections.grammars import GRAMMARS
+from anaphora.ingest.projects.sections.markdown import markdown_marks, rst_marks
 
 __all__ = ["Import", "Parsed", "Section", "Symbol", "parse"]
 
