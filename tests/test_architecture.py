@@ -14,6 +14,7 @@ SOURCES = sorted((ROOT / "src" / "anaphora").rglob("*.py"))
 ROOMS = {
     "adapters",
     "api",
+    "container",
     "ops",
     "core",
     "deep",

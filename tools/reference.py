@@ -165,7 +165,7 @@ def _default(field: dataclasses.Field[Any]) -> str:
 def python() -> str:
     """The public API of the package."""
     import anaphora
-    from anaphora import home, keys, ops
+    from anaphora import keys, ops
     from anaphora.api import aio, memory
     from anaphora.api.deep import DeepQuestions
     from anaphora.api.memories import LastingMemories
@@ -173,7 +173,6 @@ def python() -> str:
     from anaphora.deep.models import base as models
     from anaphora.deep.models import scripted
     from anaphora.embed import base
-    from anaphora.ops import health
     from anaphora.recall.render import render_recall
     from anaphora.store import tokens
     from anaphora.store.threads.conversations import Conversations
@@ -239,8 +238,7 @@ Filters: [../filters.md](../filters.md).
                 (
                     *(values(group, group.__all__) for group in (turns, memories, projects, deep)),
                     values(ops, ("Backup", "Exported")),
-                    values(health, ("Health",)),
-                    values(home, ("Reindexed",)),
+                    values(ops, ("Health",)),
                 )
             ),
         )

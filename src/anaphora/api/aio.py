@@ -24,9 +24,10 @@ from anaphora.api.aio_workers import Workers, in_loop
 from anaphora.api.deep import DeepQuestions
 from anaphora.api.memory import Memory, Source, Target
 from anaphora.api.projects import ProjectMemories
+from anaphora.container.home import Handler
 from anaphora.core.arguments import checks_arguments
 from anaphora.core.calls import CLOSING_PATIENCE
-from anaphora.home import Handler, Progress, Reindexed
+from anaphora.core.progress import Progress
 from anaphora.values.conversations import Check, ImportReport, Recall, RecallMode, Stats, TurnHit
 from anaphora.values.memories import (
     Forgotten,
@@ -35,6 +36,7 @@ from anaphora.values.memories import (
     MemoryType,
     NewMemory,
     Page,
+    Reindexed,
     Remembered,
 )
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from anaphora.api.aio_workers import Workers, in_loop
 from anaphora.api.memory import Memory
 from anaphora.core.arguments import checks_arguments
-from anaphora.home import Progress
+from anaphora.core.progress import Progress
 from anaphora.values.projects import (
     DiaryEntry,
     IndexReport,

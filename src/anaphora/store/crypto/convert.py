@@ -9,11 +9,11 @@ an index of the old form behind.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from anaphora.core.progress import Progress
 from anaphora.errors import EncryptionError, InvalidInput, StoreError
 from anaphora.store.crypto import marker as markers
 from anaphora.store.crypto.columns import Sealer
@@ -37,7 +37,6 @@ from anaphora.store.crypto.renewing import renew
 from anaphora.store.escaping import escape, unescape
 from anaphora.values.conversations import ThreadProblem
 
-Progress = Callable[[str, int, int], None]
 _BATCH = 500
 
 

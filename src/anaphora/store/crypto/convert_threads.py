@@ -8,12 +8,12 @@ crash, it begins with what is left. Files that cannot be opened are set aside an
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from anaphora.core.progress import Progress
 from anaphora.errors import EncryptionError, StoreError, WrongKey
 from anaphora.store.crypto.threads import SealedThreads, ThreadForm
 from anaphora.store.disk import NO_FILE, identity_of, replace_file, sync_directory, translate
@@ -21,8 +21,6 @@ from anaphora.store.threads.folder import ThreadFolder
 from anaphora.store.threads.gojson import NotAThread, parse
 from anaphora.store.threads.locks import FOLDER, ThreadLocks, lock_key
 from anaphora.values.conversations import ThreadProblem
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(slots=True)

@@ -8,10 +8,11 @@ refused when it is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anaphora.core.progress import Progress
 from anaphora.errors import StoreError, Tampered
 from anaphora.store.crypto.cipher import ANCHOR_PREFIX, NOTHING_PREFIX
 from anaphora.store.crypto.columns import Sealer
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 _BATCH = 500
 Row = dict[str, Any]
-Progress = Callable[[str, int, int], None]
 
 
 def renew(place: Path | str, older: Sealer, target: Sealer, tell: Progress) -> int:
