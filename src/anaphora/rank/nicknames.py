@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from anaphora.core.text import STOP_WORDS, fold
+from anaphora.core.analyser import STOP_WORDS, fold
 from anaphora.rank.question import ALSO_WORDS
 
 TEXTS = 16

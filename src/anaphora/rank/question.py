@@ -21,7 +21,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.text import analyse, fold, query_terms
+from anaphora.core.analyser import analyse, fold, query_terms
 from anaphora.rank.table import ROLE_ASSISTANT, ROLE_USER, TurnTable
 
 

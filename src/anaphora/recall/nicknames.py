@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.text import query_terms
+from anaphora.core.analyser import query_terms
 from anaphora.rank.nicknames import TEXTS, bearer, misspelt, shortened, unknown_names
 from anaphora.rank.table import TurnTable
 from anaphora.recall.repeated import Repeated

@@ -13,7 +13,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
-from anaphora.core.text import analyse
+from anaphora.core.analyser import analyse
 from anaphora.rank.sameness.words import (
     AMBIGUOUS_CASE,
     CONTRACTIONS,

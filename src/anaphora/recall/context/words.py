@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from anaphora.core.text import analyse
+from anaphora.core.analyser import analyse
 
 _WRITTEN: Final = re.compile(r"[^\s,;:!?()\[\]{}<>\"'`|]+")
 _JOINT: Final = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")

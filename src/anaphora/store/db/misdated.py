@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from sqlalchemy import Table, and_, select, update
 
-from anaphora.core.time_arguments import EARLIEST, LATEST
+from anaphora.core.arguments import EARLIEST, LATEST
 from anaphora.store.crypto.columns import Sealer
 from anaphora.store.db.engine import Database, Write
 from anaphora.store.db.schema_tokens import metadata

@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Literal
 
-from anaphora.core.time_arguments import EARLIEST, LATEST
+from anaphora.core.arguments import EARLIEST, LATEST
 from anaphora.errors import Unreadable
 from anaphora.store.readable import DAMAGE, parsed
 from anaphora.values.memories import MemoryRecord

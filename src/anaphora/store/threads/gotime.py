@@ -10,7 +10,7 @@ import re
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
-from anaphora.core.time_arguments import EARLIEST, LATEST, has_utc
+from anaphora.core.arguments import EARLIEST, LATEST, has_utc
 
 ZERO_TIME = "0001-01-01T00:00:00Z"
 """What Go writes for a time that was never set."""
