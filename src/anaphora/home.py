@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from anaphora.recall.conversation import ConversationRecall
     from anaphora.recall.memories import MemoryRecall
     from anaphora.recall.surviving import Survivors
-    from anaphora.store.crypto.home import Sealing
     from anaphora.store.db.engine import Database
+    from anaphora.store.home.sealing import Sealing
     from anaphora.store.projects.notes import Notes
     from anaphora.store.records.store import Records
     from anaphora.store.records.vectors import RecordVectors
     from anaphora.store.threads.conversations import Conversations
+    from anaphora.store.threads.file_store import ConversationStore
     from anaphora.store.threads.sidecar import Sidecar
     from anaphora.store.threads.sql_store import SqlConversationStore
-    from anaphora.store.threads.store import ConversationStore
 
 PartT = TypeVar("PartT")
 Handler = Callable[[Any], None]
@@ -146,7 +146,7 @@ class Wiring:
     def parts(self) -> Parts:
         """The home as `care` sees it."""
         from anaphora.ops.namespaces import Parts
-        from anaphora.store.crypto.home import Home
+        from anaphora.store.home.sealing import Home
 
         home = Home(self.settings.home, self.settings.conversations, self.settings.database)
         return Parts(home, self.sealing, self.truth)
@@ -243,12 +243,13 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
     from anaphora.recall.conversation import ConversationRecall
     from anaphora.recall.memories import MemoryRecall
     from anaphora.recall.surviving import Survivors
-    from anaphora.store.crypto.home import DEFAULT_NAMESPACE, folder_name
     from anaphora.store.deep_rows import DeepRows
+    from anaphora.store.home.opening import open_conversations
+    from anaphora.store.home.sealing import DEFAULT_NAMESPACE, folder_name
     from anaphora.store.projects.store import holds_any
     from anaphora.store.records.store import Records
     from anaphora.store.records.vectors import RecordVectors
-    from anaphora.store.threads.conversations import WRITES, open_conversations
+    from anaphora.store.threads.conversations import WRITES
     from anaphora.store.threads.sidecar import Sidecar
 
     settings, truth, embedder, sealing = (
