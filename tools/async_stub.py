@@ -22,7 +22,7 @@ def stub() -> str:
     """The text of the stub."""
     from anaphora.api import aio, memory
     from anaphora.core.arguments import public_members
-    from anaphora.store.threads.store import ConversationStore
+    from anaphora.store.threads.file_store import ConversationStore
 
     own = ast.parse(inspect.getsource(aio))
     classes = {node.name: node for node in own.body if isinstance(node, ast.ClassDef)}

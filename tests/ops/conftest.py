@@ -48,7 +48,7 @@ def parts(open_parts: OpenParts) -> Container:
     return open_parts()
 
 
-class Keeper:
+class KeyStore:
     """Puts things into a home, as the facade does."""
 
     def __init__(self, parts: Container, clock: Callable[[], datetime]) -> None:
@@ -75,12 +75,12 @@ class Keeper:
 
 
 @pytest.fixture
-def keeping(clock: Callable[[], datetime]) -> Callable[[Container], Keeper]:
-    return lambda parts: Keeper(parts, clock)
+def keeping(clock: Callable[[], datetime]) -> Callable[[Container], KeyStore]:
+    return lambda parts: KeyStore(parts, clock)
 
 
 @pytest.fixture
-def filled(parts: Container, keeping: Callable[[Container], Keeper]) -> Container:
+def filled(parts: Container, keeping: Callable[[Container], KeyStore]) -> Container:
     """A home with two namespaces, speakers, a superseded value and a restated memory."""
     keeper = keeping(parts)
     keeper.say("trip", "We leave on Monday.", "Bring the green tent.")

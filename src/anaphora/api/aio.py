@@ -22,7 +22,7 @@ from anaphora.api.memory import Memory
 from anaphora.api.workers import Workers, in_loop
 from anaphora.core.arguments import checks_arguments, public_members
 from anaphora.core.calls import CLOSING_PATIENCE
-from anaphora.store.threads.store import ConversationStore
+from anaphora.store.threads.file_store import ConversationStore
 
 if TYPE_CHECKING:
     from anaphora.container.home import Handler

@@ -17,7 +17,7 @@ from anaphora.embed.base import Embedder
 from anaphora.ops import Backup, Exported
 from anaphora.ops.health import Health
 from anaphora.store.disk import Identity
-from anaphora.store.threads.store import DEFAULT_RECENT
+from anaphora.store.threads.conversations import DEFAULT_RECENT
 from anaphora.store.tokens import Tokens
 from anaphora.values.conversations import (
     Check,

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from anaphora.deep.tools import DeepTools
     from anaphora.embed.base import Embedder
     from anaphora.embed.service import EmbedderService
-    from anaphora.store.crypto.home import Home, Sealing
     from anaphora.store.db.engine import Database
+    from anaphora.store.home.sealing import Home, Sealing
 
 Handler = Callable[[Any], None]
 """A listener of the caller: called with the value of an event."""
@@ -73,8 +73,9 @@ class Container:
         """
         from anaphora.deep.tools import DeepTools
         from anaphora.embed.service import EmbedderService, spec_for
-        from anaphora.store.crypto.home import Home, open_home
         from anaphora.store.db.engine import open_database
+        from anaphora.store.home.opening import open_home
+        from anaphora.store.home.sealing import Home
         from anaphora.store.records.ids import RecordIds
 
         home = Home(settings.home, settings.conversations, settings.database)
@@ -111,7 +112,7 @@ class Container:
 
     def namespaces(self) -> tuple[str, ...]:
         """Every namespace that holds or held anything, the default one first."""
-        from anaphora.store.crypto.home import DEFAULT_NAMESPACE, folder_name
+        from anaphora.store.home.sealing import DEFAULT_NAMESPACE, folder_name
         from anaphora.store.threads.ids import SUFFIX, id_of
 
         rows = self.truth.rows("SELECT namespace FROM head ORDER BY namespace", {})

@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from anaphora.store.projects.store import Projects
     from anaphora.store.records.store import Records
     from anaphora.store.records.vectors import RecordVectors
+    from anaphora.store.threads.file_store import ConversationStore
     from anaphora.store.threads.sidecar import Sidecar
     from anaphora.store.threads.sql_store import SqlConversationStore
-    from anaphora.store.threads.store import ConversationStore
     from anaphora.values.memories import Forgotten
 
 ServiceT = TypeVar("ServiceT")
@@ -108,7 +108,7 @@ class NamespaceServices:
     @property
     def folder(self) -> Path:
         """Where its threads lie."""
-        from anaphora.store.crypto.home import DEFAULT_NAMESPACE, folder_name
+        from anaphora.store.home.sealing import DEFAULT_NAMESPACE, folder_name
 
         home = self.container.home
         if self.namespace == DEFAULT_NAMESPACE:
@@ -117,7 +117,7 @@ class NamespaceServices:
 
     @property
     def _index_folder(self) -> Path:
-        from anaphora.store.crypto.home import folder_name
+        from anaphora.store.home.sealing import folder_name
 
         return self.container.home.root / "index" / folder_name(self.namespace)
 
@@ -146,7 +146,8 @@ class NamespaceServices:
     @service
     def conversations(self) -> ConversationStore | SqlConversationStore:
         """The threads. Strict; each write counts as a call on the home."""
-        from anaphora.store.threads.conversations import WRITES, open_conversations
+        from anaphora.store.home.opening import open_conversations
+        from anaphora.store.threads.conversations import WRITES
 
         store = open_conversations(
             self.truth,

@@ -23,7 +23,7 @@ from anaphora.ingest.importers import Part, parts
 from anaphora.ingest.importers.base import BOUNDS, Bounds, Imported, Problems, shortened
 from anaphora.store.disk import translate
 from anaphora.store.threads.conversations import Conversations
-from anaphora.store.threads.locks import ThreadLocks, lock_key
+from anaphora.store.threads.files import ThreadLocks, lock_key
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values.conversations import ImportedConversation, ImportProblem, ImportReport, NewTurn

@@ -29,7 +29,7 @@ from anaphora.ops.threads_in import RowsIn, ThreadsIn
 from anaphora.ops.transfer import FORMAT
 from anaphora.store.disk import open_regular, translate
 from anaphora.store.records.rows import RecordLink
-from anaphora.store.threads.gotime import read_time
+from anaphora.store.threads.gojson import read_time
 from anaphora.store.threads.ids import check_id
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values.conversations import ImportProblem, Thread, Turn

@@ -1,13 +1,10 @@
-"""How a thread lies on the disk: as Go's JSON, or sealed.
+"""How a thread lies on the disk, by name and by bytes: as Go's JSON, or sealed.
 
-In: the JSON of a thread in two pieces, up to where its list of turns ends and from there on. Out:
-the bytes of its file, and the `Seam` at which the next turns go; and back. A sealed file is a
-header and pieces; an append keeps all but the last piece, and adds two. Never takes a lock.
-
-The file: `ANSEAL1\\n`, 8 bytes that identify the data key, 16 random bytes that identify this
+A sealed file: `ANSEAL1\\n`, 8 bytes that identify the data key, 16 random bytes that identify this
 writing of the file, then pieces: a length (4 bytes, big-endian) and as many sealed bytes. Piece 0
 is the id, the last one the JSON after the list of turns. Each is bound to namespace, id, writing,
-place and to whether it is the last: none can be dropped, moved or taken from another file.
+place and to whether it is the last: none can be dropped, moved or taken from another file. An
+append keeps all but the last piece, and adds two.
 """
 
 from __future__ import annotations
@@ -20,9 +17,8 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from anaphora.errors import EncryptionError, InvalidId, Tampered, WrongKey
-from anaphora.store.crypto.cipher import binding
-from anaphora.store.crypto.guard import Guard
-from anaphora.store.crypto.keys import Keys
+from anaphora.store.crypto.cipher import Keys, binding
+from anaphora.store.crypto.marker import Guard
 from anaphora.store.threads.ids import SUFFIX, check_id, file_name, id_of, is_hashed, plain_name
 
 SEALED_SUFFIX = ".json.sealed"

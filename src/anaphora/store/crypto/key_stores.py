@@ -1,8 +1,7 @@
 """Where a master key is kept: the keychain of the operating system, or a file by explicit choice.
 
-In: the name of a key (home and generation) and its 32 bytes. Out: the bytes, or None where there
-is no such key. What refuses raises `NoKeyringError` or `StoreError`; nothing falls back to
-anything, and no key is ever made here.
+A key's name is its home and generation. What refuses raises `NoKeyringError` or `StoreError`;
+nothing falls back to anything, and no key is ever made here.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ _STATEMENT = (
 )
 
 
-class Keeper(Protocol):
-    """Keeps keys by name."""
+class KeyStore(Protocol):
+    """A place that keeps keys by name."""
 
     def get(self, name: str) -> bytes | None:
         """The key of this name, None when it is not here."""

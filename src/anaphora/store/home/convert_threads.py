@@ -1,8 +1,7 @@
-"""The thread files of one folder, from one form into another.
+"""The thread files of one folder from one form into another, and what was set aside with them.
 
-In: a folder and two forms. Out: the same threads in the other form, and what was set aside with
-them. A file is removed when its successor was written, read back and compared; run again after a
-crash, it begins with what is left. Files that cannot be opened are set aside and reported.
+A file is removed when its successor was written, read back and compared; run again after a crash,
+it begins with what is left. Files that cannot be opened are set aside and reported.
 """
 
 from __future__ import annotations
@@ -15,11 +14,10 @@ from typing import BinaryIO
 
 from anaphora.core.progress import Progress
 from anaphora.errors import EncryptionError, StoreError, WrongKey
-from anaphora.store.crypto.threads import SealedThreads, ThreadForm
 from anaphora.store.disk import NO_FILE, identity_of, replace_file, sync_directory, translate
-from anaphora.store.threads.folder import ThreadFolder
+from anaphora.store.threads.files import LOCKS_FOLDER, ThreadFolder, ThreadLocks, lock_key
+from anaphora.store.threads.forms import SealedThreads, ThreadForm
 from anaphora.store.threads.gojson import NotAThread, parse
-from anaphora.store.threads.locks import FOLDER, ThreadLocks, lock_key
 from anaphora.values.conversations import ThreadProblem
 
 
@@ -69,7 +67,7 @@ def _wait_for_writers(directory: Path) -> None:
     """
     locks = ThreadLocks(directory)
     with suppress(FileNotFoundError):
-        for place in list((directory / FOLDER).iterdir()):
+        for place in list((directory / LOCKS_FOLDER).iterdir()):
             if place.suffix == ".lock":
                 with locks.hold(place.stem):
                     pass
@@ -181,7 +179,7 @@ def _names(directory: Path, suffix: str) -> list[str]:
 def _remove_locks(directory: Path) -> None:
     """Their names are hashes of the old names. Who still waits on one will be refused."""
     with suppress(FileNotFoundError):
-        for place in list((directory / FOLDER).iterdir()):
+        for place in list((directory / LOCKS_FOLDER).iterdir()):
             # Windows keeps a file that somebody has open.
             with suppress(PermissionError):
                 place.unlink()
