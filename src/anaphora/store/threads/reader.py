@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from anaphora.errors import CorruptThread
 from anaphora.store.disk import Identity, identity_of
-from anaphora.store.hashing import turn_hash
+from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.file import read_document
 from anaphora.store.threads.folder import ThreadFolder
 from anaphora.store.threads.gojson import Document, NotAThread
@@ -150,6 +150,6 @@ class ThreadReader:
 
 def _with_note(turn: Turn, note: TurnNote | None) -> Turn:
     """A note whose hash is another turn's is void: its own turn is not here."""
-    if note is None or note.forgotten or note.turn_hash != turn_hash(turn.role, turn.text):
+    if note is None or note.forgotten or note.turn_hash != stored_turn_hash(turn.role, turn.text):
         return turn
     return replace(turn, speaker=note.speaker, source=note.source)
