@@ -20,7 +20,7 @@ from anaphora.errors import AnaphoraError
 from anaphora.ops import spool, staging
 from anaphora.ops.lanes import mend_rows
 from anaphora.store.disk import temporary_key
-from anaphora.store.hashing import turn_hash
+from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.files import ThreadFolder, ThreadLocks
 from anaphora.store.threads.gojson import NotAThread, decode
 from anaphora.values.conversations import Check
@@ -117,7 +117,7 @@ def _places(lane: NamespaceServices, conversation_id: str) -> dict[str, list[int
         return {}
     places: dict[str, list[int]] = {}
     for index, turn in enumerate(thread.turns):
-        places.setdefault(turn_hash(turn.role, turn.text), []).append(index)
+        places.setdefault(stored_turn_hash(turn.role, turn.text), []).append(index)
     return places
 
 

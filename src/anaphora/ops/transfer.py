@@ -25,7 +25,7 @@ from anaphora.ops.deep_lines import gap_lines, origin_lines
 from anaphora.ops.lines import from_line, link_line, memory_line, time_text, to_line
 from anaphora.ops.project_notes import project_note_line
 from anaphora.store.disk import open_regular
-from anaphora.store.hashing import turn_hash
+from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.records.mending import unreadable_records
 from anaphora.store.records.rows import STANDS_ALONE
 from anaphora.store.threads.gojson import NotAThread, decode
@@ -237,7 +237,7 @@ class _Writing:
             )
         self._threads += 1
         self._turns += len(thread.turns)
-        return [turn_hash(turn.role, turn.text) for turn in thread.turns]
+        return [stored_turn_hash(turn.role, turn.text) for turn in thread.turns]
 
     def _note_lines(self, lane: NamespaceServices, hashes: dict[str, list[str]]) -> None:
         for conversation_id, origin in sorted(lane.sidecar.conversation_notes().items()):

@@ -93,7 +93,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceEvidence:
-    """The evidence of a namespace. The parts are those of `anaphora.home.Namespace`."""
+    """The evidence of a namespace. The services are those of `NamespaceServices`."""
 
     conversations: Conversations
     turns: TurnIndex

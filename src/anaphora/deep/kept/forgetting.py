@@ -15,7 +15,7 @@ from anaphora.deep.evidence.scoped import MEMORY
 from anaphora.deep.evidence.watched import Seen
 from anaphora.deep.kept.traces import Traces
 from anaphora.deep.reading import folded, question_form
-from anaphora.store.readable import DAMAGE, parsed
+from anaphora.store.codecs import DAMAGE, parsed
 from anaphora.values.memories import SurvivingSource
 
 if TYPE_CHECKING:

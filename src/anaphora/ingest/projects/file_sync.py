@@ -21,8 +21,8 @@ from anaphora.ingest.projects.files import Found, language_of, read, role_of, wa
 from anaphora.ingest.projects.graph import Past, facts_of
 from anaphora.ingest.projects.sections import Section, parse
 from anaphora.ingest.secrets.redacting import redact
+from anaphora.store.hashing import embedded_text_hash
 from anaphora.store.projects.rows import FileRow, ProjectRow, SectionRow
-from anaphora.store.records.vectors import text_hash
 from anaphora.values.projects import Skipped
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def _section(file: FileRow, one: Section) -> SectionRow:
         start_line=one.start_line,
         end_line=one.end_line,
         changed_at=file.changed_at,
-        text_hash=text_hash(embedded_text(one.title, one.heading, one.text)),
+        text_hash=embedded_text_hash(embedded_text(one.title, one.heading, one.text)),
     )
 
 

@@ -17,7 +17,7 @@ from anaphora.errors import EmbeddingError, InvalidInput
 from anaphora.recall.context.focus import Reading, read_focus
 from anaphora.recall.context.package import Material, assemble, check_budget
 from anaphora.recall.context.ranking import Ranker
-from anaphora.store.records.rows import to_micros
+from anaphora.store.codecs import to_micros
 from anaphora.values.conversations import FINISH_VECTORS, Degraded
 from anaphora.values.projects import Quality, RecallPackage
 
