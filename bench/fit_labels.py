@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from anaphora.embed.base import Embedder
-from anaphora.rank.context.quality import PARTIAL, SECOND, STRONG, support_of
+from anaphora.rank.context.scores import PARTIAL, SECOND, STRONG, support_of
 from anaphora.surfaces.benchmark.project_room import ProjectRoom
 from anaphora.surfaces.benchmark.project_sets import ProjectSet, read_project_sets
 

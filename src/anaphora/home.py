@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from anaphora.project_parts import ProjectParts
     from anaphora.recall.conversation import ConversationRecall
     from anaphora.recall.memories import MemoryRecall
-    from anaphora.recall.surviving import Survivors
+    from anaphora.recall.survivors import Survivors
     from anaphora.store.crypto.home import Sealing
     from anaphora.store.db.engine import Truth
     from anaphora.store.projects.notes import Notes
@@ -244,7 +244,7 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
     from anaphora.ingest.remember import Remember
     from anaphora.recall.conversation import ConversationRecall
     from anaphora.recall.memories import MemoryRecall
-    from anaphora.recall.surviving import Survivors
+    from anaphora.recall.survivors import Survivors
     from anaphora.store.crypto.home import DEFAULT_NAMESPACE, folder_name
     from anaphora.store.deep_rows import DeepRows
     from anaphora.store.projects.store import holds_any

@@ -64,7 +64,7 @@ class ProjectMemories:
         With `within` the files right in that folder ("." is the root). The most linked 150 where
         there are more; `degraded` says so. Raises `NotFound`.
         """
-        from anaphora.recall.context.project_map import project_map
+        from anaphora.recall.project_map import project_map
 
         parts = self._projects()
         row = parts.projects.find(project)

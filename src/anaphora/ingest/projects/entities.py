@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from anaphora.ingest.projects.resolving import Layout, Target, resolve
 from anaphora.ingest.sections.base import Import, Parsed
-from anaphora.rank.context.modules import documents
+from anaphora.rank.context.names import documents
 from anaphora.store.projects.graph_rows import (
     HISTORY_SOURCE,
     EntityDraft,
