@@ -48,7 +48,7 @@ def parts(open_parts: OpenParts) -> Container:
     return open_parts()
 
 
-class KeyStore:
+class HomeWriter:
     """Puts things into a home, as the facade does."""
 
     def __init__(self, parts: Container, clock: Callable[[], datetime]) -> None:
@@ -75,12 +75,12 @@ class KeyStore:
 
 
 @pytest.fixture
-def keeping(clock: Callable[[], datetime]) -> Callable[[Container], KeyStore]:
-    return lambda parts: KeyStore(parts, clock)
+def keeping(clock: Callable[[], datetime]) -> Callable[[Container], HomeWriter]:
+    return lambda parts: HomeWriter(parts, clock)
 
 
 @pytest.fixture
-def filled(parts: Container, keeping: Callable[[Container], KeyStore]) -> Container:
+def filled(parts: Container, keeping: Callable[[Container], HomeWriter]) -> Container:
     """A home with two namespaces, speakers, a superseded value and a restated memory."""
     keeper = keeping(parts)
     keeper.say("trip", "We leave on Monday.", "Bring the green tent.")

@@ -30,11 +30,11 @@ from anaphora.errors import (
 from anaphora.store.home import master_key
 from anaphora.store.home.sealing import Home
 
-from .conftest import KeyStore, OpenParts, everything, notes, threads
+from .conftest import HomeWriter, OpenParts, everything, notes, threads
 
 FIXTURES = Path(__file__).resolve().parents[1] / "store" / "fixtures"
 Clock = Callable[[], datetime]
-Keeping = Callable[[Container], KeyStore]
+Keeping = Callable[[Container], HomeWriter]
 
 
 def backed_up(parts: Container, path: Path, clock: Clock) -> ops.Backup:

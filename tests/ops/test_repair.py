@@ -17,10 +17,10 @@ from anaphora.index.turns.index import TurnIndex
 from anaphora.store.threads.gojson import decode, encode
 from anaphora.values.conversations import Check, Thread
 
-from .conftest import KeyStore, OpenParts, memories, threads
+from .conftest import HomeWriter, OpenParts, memories, threads
 
 Clock = Callable[[], datetime]
-Keeping = Callable[[Container], KeyStore]
+Keeping = Callable[[Container], HomeWriter]
 MakeIndex = Callable[[Container], TurnIndex]
 
 

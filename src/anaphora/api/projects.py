@@ -55,7 +55,7 @@ class ProjectMemories(NamespaceView):
         With `within` the files right in that folder ("." is the root). The most linked 150 where
         there are more; `degraded` says so. Raises `NotFound`.
         """
-        from anaphora.recall.context.project_map import project_map
+        from anaphora.recall.project_map import project_map
 
         services = self._services().with_projects()
         row = services.projects.find(project)

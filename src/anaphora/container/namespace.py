@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from anaphora.recall.context.warm_up import WarmUpRecall
     from anaphora.recall.conversation import ConversationRecall
     from anaphora.recall.memories import MemoryRecall
-    from anaphora.recall.surviving import Survivors
+    from anaphora.recall.survivors import Survivors
     from anaphora.store.crypto.columns import Sealer
     from anaphora.store.db.engine import Database
     from anaphora.store.deep_rows import DeepRows
@@ -313,7 +313,7 @@ class NamespaceServices:
     @service
     def survivors(self) -> Survivors:
         """Finds what still holds the words of what was forgotten."""
-        from anaphora.recall.surviving import Survivors
+        from anaphora.recall.survivors import Survivors
 
         return Survivors(
             self.turns,

@@ -28,7 +28,7 @@ from anaphora.index.turns.follow_rows import RowFollower
 from anaphora.index.turns.home import IndexHome
 from anaphora.index.turns.records import Followed, IndexCheck, ThreadFollower
 from anaphora.index.turns.view import TurnView
-from anaphora.rank.table import TurnTable
+from anaphora.rank.turn_table import TurnTable
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values.conversations import FINISH_VECTORS, Degraded
