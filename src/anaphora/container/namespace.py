@@ -1,8 +1,7 @@
 """A namespace: its services, and which of them needs which.
 
-Every service is made when it is first used. Four call back into one that is made later; these
-callbacks are the ports of the rooms that call them: `OnRemoved` of a conversation store, `Fill` of
-recalling memories, `Refresh` of recalling context, and those of `Forget`.
+Every service is made when it is first used. Some get a callback into another one, whose type is
+named where it is called: docs/architecture.md lists these.
 """
 
 from __future__ import annotations
