@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from anaphora.deep.recall import QUESTION_CHARS
-from anaphora.deep.shortcut import NEEDED, SURE
+from anaphora.deep.budget import QUESTION_CHARS
+from anaphora.deep.recall import NEEDED, SURE
 from anaphora.rank.context.choice import SAME, WIDTH
 from anaphora.rank.context.quality import _AFTER, _FIRST, DISTINCT, PARTIAL, STRONG, TERMS
 from anaphora.rank.context.sections import HOLDABLE
