@@ -23,7 +23,7 @@ from anaphora.ops.lines import (
     time_text,
     to_line,
 )
-from anaphora.store.threads.files import REDACTED
+from anaphora.store.threads.gojson import REDACTED
 from anaphora.store.threads.ids import check_id
 from anaphora.values.deep import Gap, GapStatus, Scope
 

@@ -17,7 +17,6 @@ from typing import Literal
 from anaphora.errors import CorruptThread
 from anaphora.store.disk import NO_FILE, make_directory, translate
 from anaphora.store.threads.files import (
-    REDACTED,
     ThreadFolder,
     ThreadLocks,
     append_turns,
@@ -26,7 +25,7 @@ from anaphora.store.threads.files import (
     rewrite,
 )
 from anaphora.store.threads.forms import ThreadForm
-from anaphora.store.threads.gojson import Document, NotAThread, encode_turn
+from anaphora.store.threads.gojson import REDACTED, Document, NotAThread, encode_turn
 from anaphora.store.threads.ids import MAX_ID_CHARACTERS
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values.conversations import Thread, Turn

@@ -32,15 +32,15 @@ from anaphora.store.disk import (
 )
 from anaphora.store.threads.forms import PLAIN, Opened, Seam, ThreadForm
 from anaphora.store.threads.gojson import (
+    REDACTED,
     ZERO_TIME,
     Document,
     NotAThread,
     encode_turn,
     escape,
-    nanoseconds,
+    latest,
     parse,
     render,
-    utc_text,
 )
 from anaphora.values.conversations import ThreadProblem, Turn
 
@@ -207,14 +207,7 @@ def render_rest(document: Document) -> bytes:
     return ("".join(f",{key}:{value}" for key, value in document.extras) + "}").encode("utf-8")
 
 
-def latest(updated: str, turns: Sequence[Turn]) -> str:
-    """The latest of a time and the turns' times: the text itself, or a turn's in UTC."""
-    last = max((turn.ts_text for turn in turns), key=nanoseconds, default=updated)
-    return utc_text(last) if nanoseconds(last) > nanoseconds(updated) else updated
-
-
 CORRUPT = ".corrupt"
-REDACTED = "[redacted]"
 
 
 class ThreadFolder:
