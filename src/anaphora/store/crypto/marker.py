@@ -11,14 +11,13 @@ from __future__ import annotations
 import hmac
 import json
 import os
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from anaphora.errors import SealChanged, StoreError, Tampered
 from anaphora.store.disk import (
-    NO_FILE,
+    identity_at,
     identity_of,
     make_directory,
     replace_file,
@@ -27,7 +26,7 @@ from anaphora.store.disk import (
 )
 
 if TYPE_CHECKING:
-    from typing import BinaryIO
+    pass
 
 
 MARKER = "sealed.json"
@@ -117,15 +116,9 @@ def write(home: Path, marker: Marker) -> None:
     path = home / MARKER
     data = json.dumps(asdict(marker), indent=1).encode() + b"\n"
 
-    def content(target: BinaryIO) -> None:
-        target.write(data)
-
     try:
         make_directory(home)
-        old = NO_FILE
-        with suppress(FileNotFoundError):
-            old = identity_of(path.stat())
-        replace_file(path, _TEMPORARY_KEY, old, content)
+        replace_file(path, _TEMPORARY_KEY, identity_at(path), data)
     except OSError as error:
         raise translate(error, "write", path) from error
 

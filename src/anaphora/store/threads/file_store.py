@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from anaphora.core.arguments import checked
 from anaphora.errors import CorruptThread, StoreError
@@ -23,6 +23,7 @@ from anaphora.store.disk import (
     NO_FILE,
     FileChanged,
     Identity,
+    identity_at,
     identity_of,
     make_directory,
     translate,
@@ -48,11 +49,8 @@ from anaphora.store.threads.gojson import (
     redact_turn,
 )
 from anaphora.store.threads.ids import check_id
+from anaphora.store.threads.sidecar import Sidecar, TurnNote, notes_of
 from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
-
-if TYPE_CHECKING:
-    from anaphora.store.threads.sidecar import Sidecar, TurnNote
-
 
 _log = logging.getLogger("anaphora")
 
@@ -303,7 +301,7 @@ class ThreadWriter:
         with self._mutex:
             # Whoever fails to write with it must not find it again.
             known = self._tails.pop(conversation_id, None)
-        if known is not None and known.identity == _identity_at(path):
+        if known is not None and known.identity == identity_at(path):
             return known
         try:
             return read_tail(path, conversation_id, self._folder.form)
@@ -329,8 +327,6 @@ class ThreadWriter:
         """Tell the sidecar first: a note whose turn never came is seen to be void by its hash."""
         if self._sidecar is None:
             return
-        from anaphora.store.threads.sidecar import notes_of
-
         notes = notes_of(conversation_id, start, news, turns)
         if notes:
             self._sidecar.note_turns(notes)
@@ -348,13 +344,6 @@ def _until_unchanged(action: Callable[[], ResultT]) -> ResultT:
         except FileChanged:
             continue
     return action()
-
-
-def _identity_at(path: Path) -> Identity:
-    try:
-        return identity_of(path.stat())
-    except FileNotFoundError:
-        return NO_FILE
 
 
 def conversations_dir(override: str | Path | None, root: str | Path | None) -> Path | None:

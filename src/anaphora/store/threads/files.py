@@ -192,10 +192,7 @@ def rewrite(
     head, end = render(document)
     data, seam = form.whole(conversation_id, head, end)
 
-    def write(target: BinaryIO) -> None:
-        target.write(data)
-
-    identity = replace_file(path, key_of(conversation_id, form), old, write)
+    identity = replace_file(path, key_of(conversation_id, form), old, data)
     if not document.raw_turns:
         return Tail(identity, Seam(0), 0, document.updated, document=document)
     rest = render_rest(document)
@@ -312,13 +309,8 @@ class ThreadFolder:
                 old, new = (form, REDACTED) if len(text) >= 8 else (f'"{form}"', f'"{REDACTED}"')
                 clean = clean.replace(old.encode("utf-8", "surrogatepass"), new.encode())
             if clean != data:
-                self._put(place, conversation_id, self.form.whole(conversation_id, clean, b"")[0])
-
-    def _put(self, place: Path, conversation_id: str, data: bytes) -> None:
-        def write(target: BinaryIO) -> None:
-            target.write(data)
-
-        replace_file(place, self.key(conversation_id), identity_of(place.stat()), write)
+                data, _ = self.form.whole(conversation_id, clean, b"")
+                replace_file(place, self.key(conversation_id), identity_of(place.stat()), data)
 
     def _stands(self, name: str) -> bool:
         """Whether a file has exactly this name; some disks also find it under other names."""
