@@ -37,7 +37,7 @@ _STATES = ("sealed", "encrypting", "decrypting", "rekeying", "renewing")
 _TEMPORARY_KEY = "1" * 24
 
 Place = tuple[int, int, int, int] | None
-"""Which marker file stands there, None for none: for a cheap look whether it is still the one."""
+"""Identity of the marker file, None for none: tells cheaply whether it is still the same one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Marker:
 
 
 def place_of(home: Path) -> Place:
-    """Which marker stands in `home`, by its identity; None for none. `StoreError` if unknown."""
+    """The identity of the marker in `home`; None for none. `StoreError` if unknown."""
     path = home / MARKER
     try:
         return identity_of(os.stat(path))  # noqa: PTH116 - called at every read; Path is slower
@@ -151,5 +151,5 @@ class Guard:
         if same != self._key_check or (found is not None and same is None):
             reason = "it was encrypted, decrypted or given new keys meanwhile; open it again"
             raise SealChanged(str(self._home), reason)
-        # A new master key alone changes nothing for who has the data key.
+        # A new master key alone changes nothing for a process that has the data key.
         self._place = place

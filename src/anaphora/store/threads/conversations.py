@@ -15,8 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anaphora.core.arguments import MOST
-from anaphora.core.arguments import has_utc
+from anaphora.core.arguments import MOST, has_utc
 from anaphora.errors import InvalidTurn
 from anaphora.store.disk import Identity
 from anaphora.store.threads.gojson import Document, format_time, read_time
@@ -42,7 +41,7 @@ class Conversations(ABC):
     """A store of conversations.
 
     `clock` gives the time of turns that come without one; `sidecar` keeps speakers and sources;
-    `on_removed` is told the id of a conversation from which words were taken away.
+    `on_removed` is called with the id of a conversation that lost words.
     """
 
     def __init__(

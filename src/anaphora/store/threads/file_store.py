@@ -278,7 +278,7 @@ class ThreadWriter:
             self._swept = True
             self._folder.sweep(self._locks)
         with self._locks.hold(self._folder.key(conversation_id)):
-            # Under the lock: whoever seals the home waits for it after having said so.
+            # Under the lock: a conversion writes the marker, then waits for this lock.
             self._folder.form.check()
             yield
 
@@ -364,7 +364,7 @@ class ConversationStore(Conversations):
     A bare store logs what the disk refuses, counts it in `failures` and goes on; a `strict` one
     raises StoreError, ReadOnly, DiskFull or CorruptThread. Both raise InvalidId and InvalidTurn.
     `clock` gives the time of turns that come without one; `sidecar` keeps speakers and sources;
-    `on_removed` is told the id of a conversation from which words were taken away; `form` says how
+    `on_removed` is called with the id of a conversation that lost words; `form` says how
     files are named and written (those of a sealed home are encrypted: EncryptionError and its
     kinds are raised by both stores).
     Any number of threads and processes may use the same directory.
@@ -430,7 +430,7 @@ class ConversationStore(Conversations):
         return self._folder.path(check_id(conversation_id))
 
     def read_file(self, conversation_id: str) -> tuple[bytes, Identity]:
-        """A conversation's JSON, unparsed, and which bytes its file has: for who follows files.
+        """A conversation's JSON, unparsed, and the identity of its file.
 
         Raises InvalidId, OSError (FileNotFoundError where there is none), NotAThread for a sealed
         file that was changed or cut, and EncryptionError.

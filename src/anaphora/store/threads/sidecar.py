@@ -124,7 +124,7 @@ class Sidecar:
         from anaphora.store.db import notes as table
 
         self._sealer.check()
-        # Two notes for one place in one call: the last one stands, as in two calls.
+        # Two notes for one place in one call: the last one counts, as in two calls.
         written = {(note.conversation_id, note.index): note for note in notes}
         rows = [_turn_row(note) for note in written.values()]
         if rows:

@@ -255,8 +255,8 @@ class SqlConversationStore(Conversations):
     The methods are those of `ConversationStore` and raise what its strict form raises: InvalidId
     (also for an id of more than 1,024 bytes in UTF-8), InvalidTurn, StoreError and its kinds,
     EncryptionError and its kinds. `clock` gives the time of turns that come without one; `sidecar`
-    keeps speakers and sources and must be of the same truth and namespace; `on_removed` is told
-    the id of a conversation from which words were taken away; `sealer` encrypts the rows of a
+    keeps speakers and sources and must be of the same database and namespace; `on_removed` is
+    called with the id of a conversation that lost words; `sealer` encrypts the rows of a
     sealed home; `random` gives the stamps that tell two states of a conversation apart.
     """
 
@@ -420,7 +420,7 @@ class SqlConversationStore(Conversations):
         """Every conversation's id and the name that its file would have, in no particular order."""
         return ((key, Path(file_name(key))) for key in self._reader.ids())
 
-    # For who follows: the index, and imports.
+    # For the index, and imports.
 
     def version(self) -> int:
         """A number that grows with every write to the namespace; 0 before the first."""
@@ -456,7 +456,7 @@ class SqlConversationStore(Conversations):
     @contextmanager
     def _write(self) -> Iterator[Write]:
         with self._truth.write(self.namespace) as write:
-            # Under the database's lock: whoever seals the home waits for it after having said so.
+            # Under the database's lock: a conversion writes the marker, then waits for this lock.
             self._sealer.check()
             yield write
 
