@@ -27,7 +27,7 @@ from anaphora.ops.transfer.lines import (
     texts_in,
     time_in,
 )
-from anaphora.store.threads.files import REDACTED
+from anaphora.store.threads.gojson import REDACTED
 from anaphora.store.threads.ids import check_id
 from anaphora.values.deep import Gap, GapStatus, Scope
 

@@ -21,7 +21,6 @@ from anaphora.ops.transfer.lines import Line, string, text_in
 from anaphora.store.disk import NO_FILE, make_directory, translate
 from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.files import (
-    REDACTED,
     ThreadFolder,
     ThreadLocks,
     append_turns,
@@ -29,7 +28,14 @@ from anaphora.store.threads.files import (
     read_tail,
     rewrite,
 )
-from anaphora.store.threads.gojson import Document, NotAThread, decode, encode_turn, read_time
+from anaphora.store.threads.gojson import (
+    REDACTED,
+    Document,
+    NotAThread,
+    decode,
+    encode_turn,
+    read_time,
+)
 from anaphora.store.threads.ids import MAX_ID_CHARACTERS, check_id
 from anaphora.store.threads.sidecar import ConversationNote, TurnNote
 from anaphora.store.threads.sql_store import SqlConversationStore
