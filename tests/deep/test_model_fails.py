@@ -22,7 +22,7 @@ from anaphora.errors import ModelError, ModelTimeout
 from anaphora.surfaces.cli.app import app
 from anaphora.surfaces.cli.output import EXIT_PARTLY
 from anaphora.surfaces.mcp_server.calls import CALLS, Place
-from anaphora.surfaces.mcp_server.words import deep_text
+from anaphora.surfaces.mcp_server.render import deep_text
 from anaphora.values.deep import Budget, DeepAnswer
 
 from .deep_desk import Timer, block

@@ -13,8 +13,8 @@ from tests.mcp_client import call, connected
 
 from anaphora import Memory
 from anaphora.surfaces.mcp_server import folders as rooms
-from anaphora.surfaces.mcp_server.desk import Desk
 from anaphora.surfaces.mcp_server.folders import Folders, Opened, folder_of, started_in
+from anaphora.surfaces.mcp_server.session import ServerSession
 
 
 def run(scenario: Callable[[], Awaitable[Any]]) -> Any:
@@ -147,7 +147,7 @@ def test_a_long_indexing_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(rooms, "PATIENCE", 0.01)
     place = project(home.parent / "aviary", "kestrel").resolve()
     free = threading.Event()
-    desk = Desk(lambda: Memory.open(home, embedder="hashing"))
+    desk = ServerSession(lambda: Memory.open(home, embedder="hashing"))
     index = rooms._index
 
     def slow(memory: Memory, folder: Path, worded: threading.Event) -> str | None:

@@ -1,4 +1,4 @@
-"""`anaphora serve`, `anaphora token`: memory over HTTP, and who may use it."""
+"""`anaphora serve`, `mcp` and `token`: memory for other programs, and who may use it."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def serve(
     ] = None,
 ) -> None:
     """Serve memory over HTTP, and the page to look at it, until interrupted."""
-    from anaphora.surfaces.rest.running import run
+    from anaphora.surfaces import rest
 
     options = ServerOptions(
         require_token=require_token,
@@ -87,7 +87,7 @@ def serve(
     )
     out = console()
     with opened(context, warm=True, begins=True) as memory:
-        run(
+        rest.serve(
             memory,
             host,
             port,
@@ -98,6 +98,30 @@ def serve(
                 Text(f"Anaphora is at {url} (Ctrl-C ends it)"), soft_wrap=True
             ),
         )
+
+
+def mcp(
+    context: typer.Context,
+    tools: Annotated[str, typer.Option(help="default, or all of them.")] = "default",
+    http: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Serve HTTP here instead of standard input."),
+    ] = None,
+    no_token: Annotated[
+        bool,
+        typer.Option(
+            "--no-token",
+            help="With --http: every user and program of this machine may read and change all.",
+        ),
+    ] = False,
+) -> None:
+    """Serve coding agents by the Model Context Protocol, on standard input and output."""
+    from anaphora.surfaces.mcp_server import session
+
+    at: Where = context.obj
+    session.serve(
+        at.home, at.namespace, at.conversations, tools=tools, http=http, open_to_all=no_token
+    )
 
 
 @tokens.command()
@@ -162,15 +186,15 @@ def list_(context: typer.Context, as_json: Json = False) -> None:
 def own(context: typer.Context, as_json: Json = False) -> None:
     """Show the token of your own servers on this machine, for your programs. `serve` makes it."""
     from anaphora.store.crypto.marker import place_of
-    from anaphora.surfaces import own_token
+    from anaphora.surfaces import access
 
     where: Where = context.obj
     home = load_settings(where.home).home
-    secret = None if place_of(home) is not None else own_token.kept(home)
+    secret = None if place_of(home) is not None else access.kept_secret(home)
     if secret is None:
         # A sealed home keeps none: whoever gets its files must not get in by them.
         kind = "token file (`anaphora serve` makes it, but none in a sealed home)"
-        raise NotFound(kind, str(home / own_token.FILE))
+        raise NotFound(kind, str(home / access.FILE))
     if as_json:
         emit({"secret": secret})
     else:

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.surfaces.mcp_server import words
-from anaphora.surfaces.there import recalled_turns, refuse_unknown
-from anaphora.surfaces.wire import dumps, plain
+from anaphora.surfaces.mcp_server import render
+from anaphora.surfaces.wire import dumps, plain, recalled_turns, refuse_unknown
 from anaphora.values.conversations import Degraded, NewTurn, Turn
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def recall_memory(memory: Memory, given: Given, place: Place) -> Answer:
     filters = given.get("filters")
     least = given.get("minScore", 0.0 if filters else FLOOR)
     found = memory.recall(given["query"], top_k=given["topK"], min_score=least, filters=filters)
-    text = words.hits_text(found, least)
+    text = render.hits_text(found, least)
     return Answer([plain(hit) for hit in found], text, found.degraded)
 
 
@@ -75,7 +74,7 @@ def store_memory(memory: Memory, given: Given, place: Place) -> Answer:
         category=given.get("category"),
         supersedes=given.get("supersedes"),
     )
-    return Answer(plain(done), words.remembered_text(done))
+    return Answer(plain(done), render.remembered_text(done))
 
 
 def recall_conversation(memory: Memory, given: Given, place: Place) -> Answer:
@@ -87,7 +86,7 @@ def recall_conversation(memory: Memory, given: Given, place: Place) -> Answer:
         top_k=given["topK"],
         budget=given["budget"],
     )
-    return Answer([plain(hit) for hit in found], words.turns_text(found), found.degraded)
+    return Answer([plain(hit) for hit in found], render.turns_text(found), found.degraded)
 
 
 def recall_context(memory: Memory, given: Given, place: Place) -> Answer:
@@ -125,7 +124,7 @@ def deep_recall(memory: Memory, given: Given, place: Place) -> Answer:
         include_memory=given["includeMemory"],
         on_step=place.on_step,
     )
-    return Answer(plain(found), words.deep_text(found))
+    return Answer(plain(found), render.deep_text(found))
 
 
 def save_diary(memory: Memory, given: Given, place: Place) -> Answer:
@@ -156,13 +155,13 @@ def observe(memory: Memory, given: Given, place: Place) -> Answer:
 def forget(memory: Memory, given: Given, place: Place) -> Answer:
     """Delete by id or by filter."""
     done = memory.forget(given.get("id"), filters=given.get("filters"), soft=given["soft"])
-    return Answer(plain(done), words.forgotten_text(done))
+    return Answer(plain(done), render.forgotten_text(done))
 
 
 def gaps(memory: Memory, given: Given, place: Place) -> Answer:
     """Questions without an answer."""
     found = memory.gaps(given["status"])
-    return Answer([plain(gap) for gap in found], words.gaps_text(found, given["status"]))
+    return Answer([plain(gap) for gap in found], render.gaps_text(found, given["status"]))
 
 
 # Two calls at once must not both find the same turns missing.

@@ -22,7 +22,7 @@ from anaphora.values.conversations import Degraded
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
-    from anaphora.surfaces.mcp_server.desk import Desk
+    from anaphora.surfaces.mcp_server.session import ServerSession
 
 PATIENCE: Final = 2.0
 """Seconds that a call waits for the first indexing before it answers from what is there."""
@@ -56,10 +56,10 @@ class _Job:
 
 
 class Folders:
-    """What has been done about each folder. `desk` runs the indexing."""
+    """What has been done about each folder. `session` runs the indexing."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, session: ServerSession) -> None:
+        self._session = session
         self._lock = threading.Lock()
         self._jobs: dict[Path, _Job] = {}
 
@@ -111,7 +111,7 @@ class Folders:
             if _known(memory, (folder,)):
                 return None, False
             worded = threading.Event()
-            job = _Job(self._desk.submit(lambda: _index(memory, folder, worded)), worded)
+            job = _Job(self._session.submit(lambda: _index(memory, folder, worded)), worded)
             self._jobs[folder] = job
             return job, True
 
