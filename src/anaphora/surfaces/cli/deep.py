@@ -14,6 +14,7 @@ from anaphora.core.display import one_line, visible
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
+    Json,
     console,
     emit,
     show_degraded,
@@ -84,7 +85,6 @@ def _short(output: str) -> str:
     return "\n".join([*lines[:OUTPUT_LINES], f"… {len(lines) - OUTPUT_LINES} lines more"])
 
 
-Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 _STATUSES = ("open", "closed", "expired", "all")
 
 

@@ -12,16 +12,22 @@ from anaphora.api.memory import Memory
 from anaphora.core.display import one_line
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.cli.conversation import import_
-from anaphora.surfaces.cli.output import EXIT_INTERRUPTED, console, emit, shown, table, tracker
+from anaphora.surfaces.cli.output import (
+    EXIT_INTERRUPTED,
+    Json,
+    console,
+    emit,
+    give,
+    shown,
+    table,
+    tracker,
+)
 from anaphora.surfaces.cli.where import Where, opened, place
 from anaphora.surfaces.wire import counted
 from anaphora.values.conversations import FINISH_VECTORS
 
 if TYPE_CHECKING:
     from anaphora.ops import Backup
-
-
-Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -41,10 +47,7 @@ def export(
     """Write this namespace as JSON Lines: threads, notes, memories with their history."""
     with opened(context) as memory, tracker(quiet=as_json) as progress:
         done = memory.export(path, progress=progress)
-    if as_json:
-        emit(done)
-    else:
-        console().print(shown(f"exported to {done.path}"))
+    give(done, f"exported to {done.path}", as_json=as_json)
 
 
 def backup(
@@ -81,10 +84,7 @@ def restore(
         )
     with tracker(quiet=as_json) as progress:
         done = Memory.restore(path, where.home, progress=progress)
-    if as_json:
-        emit(done)
-    else:
-        console().print(shown(f"{_held(done)} in {where.home}"))
+    give(done, f"{_held(done)} in {where.home}", as_json=as_json)
 
 
 def _held(done: Backup) -> str:

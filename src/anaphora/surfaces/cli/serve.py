@@ -10,15 +10,14 @@ import typer
 from rich.text import Text
 
 from anaphora.core.config import load_settings
-from anaphora.errors import InvalidInput, NotFound
-from anaphora.surfaces.cli.output import console, emit, shown, table
-from anaphora.surfaces.cli.where import Where, opened, place
+from anaphora.errors import NotFound
+from anaphora.surfaces.cli.output import Json, console, emit, give, shown, table
+from anaphora.surfaces.cli.where import Where, opened, place, time_of
 from anaphora.surfaces.rest.options import DEFAULT_PORT, ServerOptions
 
 if TYPE_CHECKING:
     from anaphora.store.tokens import Token
 
-Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 tokens = typer.Typer(no_args_is_help=True, help="Tokens: who may use the server.")
 
 
@@ -148,7 +147,7 @@ def create(
             namespaces=tuple(namespace or (where.namespace,)),
             read_only=read_only,
             may_index=may_index,
-            expires_at=_time(expires),
+            expires_at=time_of("expires", expires),
         )
     if as_json:
         emit(made)
@@ -210,21 +209,8 @@ def revoke(
     """Let a token open nothing any more, from this moment on."""
     with opened(context, begins=True) as memory:
         gone = memory.tokens.revoke(which)
-    if as_json:
-        emit(gone)
-    else:
-        console().print(shown(f"revoked {gone.name} ({gone.id})"))
+    give(gone, f"revoked {gone.name} ({gone.id})", as_json=as_json)
 
 
 def _rights(token: Token) -> str:
     return " (reads)" if token.read_only else " (indexes)" if token.may_index else ""
-
-
-def _time(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidInput("expires", text, "expected a time like 2026-03-01T12:00:00Z") from None
-    return time if time.tzinfo else time.replace(tzinfo=UTC)

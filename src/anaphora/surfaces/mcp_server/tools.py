@@ -84,23 +84,23 @@ _OF_TYPE: Final[Mapping[str, Schema]] = {
 }
 
 
-def result(value: type, required: str, others: str = "", **own: Schema) -> Schema:
-    """The JSON form of a frozen value, as far as it is promised: names of fields, by blanks."""
+def result(value: type, promised: str, **own: Schema) -> Schema:
+    """The JSON form of a frozen value, as far as it is promised: fields by name, some with a ?."""
     kinds = {field.name: str(field.type) for field in fields(value)}
     found = {}
-    for name in (*required.split(), *others.split()):
+    for name in promised.replace("?", "").split():
         kind = kinds[name]
         rows = UNAVAILABLE if kind == "tuple[Degraded, ...]" else ROWS
         known = rows if kind not in _OF_TYPE and kind.startswith("tuple[") else _OF_TYPE.get(kind)
         schema = own.get(name, known)
         assert schema is not None, f"{name}: no schema for {kind}"
         found[name] = schema
-    return shape(found, tuple(required.split()))
+    return shape(found, tuple(name for name in promised.split() if not name.endswith("?")))
 
 
 UNAVAILABLE: Final[Schema] = {
     "type": "array",
-    "items": result(Degraded, "part", "reason"),
+    "items": result(Degraded, "part reason?"),
     "description": "What was unavailable; empty when nothing was.",
 }
 
@@ -210,8 +210,8 @@ _SPECS = (
         answered(
             result(
                 MemoryHit,
-                "id path payload text score",
-                "similarity decay reinforcement type created_at tags category",
+                "id path payload text score similarity? decay? reinforcement? type? created_at? "
+                "tags? category?",
             )
         ),
         ("query",),
@@ -254,7 +254,7 @@ _SPECS = (
             "budget": count(TOKENS, 0, 100_000, 2500),
         },
         answered(
-            result(TurnHit, "conversation_id index role text ts score", "speaker"),
+            result(TurnHit, "conversation_id index role speaker? text ts score"),
         ),
         ("query",),
     ),
@@ -275,8 +275,7 @@ _SPECS = (
         done(
             result(
                 RecallPackage,
-                "brief primary_targets memories graph history quality degraded",
-                "tokens",
+                "brief primary_targets memories graph history quality tokens? degraded",
                 quality={"enum": list(get_args(Quality))},
             )
         ),
@@ -294,8 +293,7 @@ _SPECS = (
         done(
             result(
                 WarmUp,
-                "constraints preferences decisions blockers diary shape",
-                "highlights degraded",
+                "constraints preferences decisions blockers diary highlights? shape degraded?",
             )
         ),
     ),
@@ -314,8 +312,7 @@ _SPECS = (
         done(
             result(
                 DeepAnswer,
-                "answer sources complete supported",
-                "shortcut cached gap_id note degraded",
+                "answer sources complete supported shortcut? cached? gap_id? note? degraded?",
             )
         ),
         ("query",),
@@ -396,7 +393,7 @@ _SPECS = (
             "filters": {"type": "object", "description": "Or conditions, as in recall_memory."},
             "soft": flag(False, meaning("soft")),
         },
-        done(result(Forgotten, "count surviving more", "ids")),
+        done(result(Forgotten, "count ids? surviving more")),
         by_default=False,
         read_only=False,
         destructive=True,
@@ -406,7 +403,7 @@ _SPECS = (
         "Questions without an answer",
         "What was asked and could not be answered, the most asked first.",
         {"status": choice(("open", "closed", "expired"), "open")},
-        answered(result(Gap, "id question", "asked")),
+        answered(result(Gap, "id question asked?")),
         by_default=False,
     ),
     ToolSpec(
