@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 from anaphora.errors import AnaphoraError
-from anaphora.surfaces.mcp_server.calls import Place
+from anaphora.surfaces.mcp_server.calls import CallContext
 from anaphora.values.conversations import Degraded
 
 if TYPE_CHECKING:
@@ -37,14 +37,14 @@ _MARKS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenFolders:
     """The folders that a call is about; `named` by the client itself, so that they may be read."""
 
     folders: tuple[Path, ...] = ()
     named: bool = False
 
 
-NOWHERE: Final = Opened()
+NOWHERE: Final = OpenFolders()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Folders:
         self._lock = threading.Lock()
         self._jobs: dict[Path, _Job] = {}
 
-    def place(self, memory: Memory, opened: Opened, *, indexing: bool) -> Place:
+    def call_context(self, memory: Memory, opened: OpenFolders, *, indexing: bool) -> CallContext:
         """The project of a call; with `indexing` folders that it is new to are read, if named.
 
         That takes at most `PATIENCE` seconds, and goes on behind. The folders of a client that has
@@ -76,9 +76,9 @@ class Folders:
             Degraded("indexing", f"{folder} {_NOT_NAMED}{shlex.quote(str(folder))}")
             for folder in (() if known or not indexing else opened.folders)
         ]
-        return Place(known[0] if len(opened.folders) == 1 and known else None, tuple(told))
+        return CallContext(known[0] if len(opened.folders) == 1 and known else None, tuple(told))
 
-    def _indexed(self, memory: Memory, folders: Sequence[Path]) -> Place:
+    def _indexed(self, memory: Memory, folders: Sequence[Path]) -> CallContext:
         begun = {folder: self._begun(memory, folder) for folder in folders}
         fresh = [job for job, new in begun.values() if job is not None and new]
         # A small project has its vectors by then too.
@@ -91,7 +91,7 @@ class Folders:
                 told.append(Degraded("indexing", why))
         known = _known(memory, folders)
         # With several folders open, no single one is what the call is about.
-        return Place(known[0] if len(folders) == 1 and known else None, tuple(told))
+        return CallContext(known[0] if len(folders) == 1 and known else None, tuple(told))
 
     def _failed(self, folder: Path) -> str | None:
         """Why a folder could not be indexed, told once: the next call tries it again."""

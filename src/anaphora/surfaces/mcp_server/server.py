@@ -26,11 +26,11 @@ from anaphora.core.config import client_folders
 from anaphora.core.display import one_line
 from anaphora.errors import AnaphoraError, InvalidInput
 from anaphora.surfaces.access import Right, may
-from anaphora.surfaces.mcp_server.calls import CALLS, Answer, Place
+from anaphora.surfaces.mcp_server.calls import CALLS, Answer, CallContext
 from anaphora.surfaces.mcp_server.folders import (
     NOWHERE,
     Folders,
-    Opened,
+    OpenFolders,
     folder_of,
     started_in,
 )
@@ -125,14 +125,14 @@ class Surface:
         self,
         spec: ToolSpec,
         given: dict[str, Any] | None,
-        folders: Opened,
+        folders: OpenFolders,
         on_step: Callable[[DeepStep], None] | None = None,
     ) -> types.CallToolResult:
         try:
             arguments = checked(spec, given)
             memory = self._session.memory()
-            place = self._place(memory, spec, arguments, folders, on_step)
-            answer = _answered(spec, memory, arguments, place)
+            call_context = self._call_context(memory, spec, arguments, folders, on_step)
+            answer = _answered(spec, memory, arguments, call_context)
         except AnaphoraError as error:
             text = types.TextContent(text=_sentence(error))
             return types.CallToolResult(content=[text], is_error=True)
@@ -141,17 +141,17 @@ class Surface:
             structured_content=_clean(self._structured(answer)),
         )
 
-    def _place(
+    def _call_context(
         self,
         memory: Memory,
         spec: ToolSpec,
         arguments: dict[str, Any],
-        folders: Opened,
+        folders: OpenFolders,
         on_step: Callable[[DeepStep], None] | None,
-    ) -> Place:
+    ) -> CallContext:
         if folders.folders and "project" not in arguments and spec.name in _IN_A_PROJECT:
-            return self._folders.place(memory, folders, indexing=spec.name in _INDEXING)
-        return Place(on_step=on_step, background=self._session.submit)
+            return self._folders.call_context(memory, folders, indexing=spec.name in _INDEXING)
+        return CallContext(on_step=on_step, background=self._session.submit)
 
     def _structured(self, answer: Answer) -> dict[str, Any]:
         if answer.bare:
@@ -162,7 +162,7 @@ class Surface:
             result["degraded"] = [plain(part) for part in answer.degraded]
         return result
 
-    async def _open_folders(self, context: Context) -> Opened:
+    async def _open_folders(self, context: Context) -> OpenFolders:
         """The folders that the client has open, else the one that the server was started in."""
         session = context.session
         capabilities = session.client_capabilities
@@ -181,9 +181,11 @@ class Surface:
                 self._silent = True
             else:
                 named = (folder_of(str(root.uri), self._home) for root in found.roots)
-                return Opened(tuple(dict.fromkeys(one for one in named if one is not None)), True)
+                return OpenFolders(
+                    tuple(dict.fromkeys(one for one in named if one is not None)), True
+                )
         around = None if self._started is None else started_in(self._started, self._home)
-        return NOWHERE if around is None else Opened((around,))
+        return NOWHERE if around is None else OpenFolders((around,))
 
     async def list_resources(self, context: Context, params: object) -> types.ListResourcesResult:
         """What can be read."""
@@ -274,10 +276,12 @@ def _may(context: Context, right: Right) -> bool:
     return context.request is None or may(context.request.scope.get(CALLER), right)
 
 
-def _answered(spec: ToolSpec, memory: Memory, arguments: dict[str, Any], place: Place) -> Answer:
+def _answered(
+    spec: ToolSpec, memory: Memory, arguments: dict[str, Any], call_context: CallContext
+) -> Answer:
     """What the tool's call gives; what the facade refuses is named as the tool names it."""
     try:
-        return CALLS[spec.name](memory, arguments, place)
+        return CALLS[spec.name](memory, arguments, call_context)
     except InvalidInput as error:
         raise error.named(spec.argument(error.what)) from None
 

@@ -89,7 +89,7 @@ def serve(
         **served_by(Limits(options.connections, options.head_seconds, options.body_seconds)),
     )
 
-    class Announced(uvicorn.Server):  # type: ignore[misc,name-defined]
+    class AnnouncingServer(uvicorn.Server):  # type: ignore[misc,name-defined]
         async def startup(self, sockets: Any = None) -> None:
             await super().startup(sockets=sockets)
             if on_start is not None and self.started:
@@ -104,7 +104,7 @@ def serve(
         signal.signal(stop, lambda *_: None)
     try:
         with few_lines():
-            Announced(config).run()
+            AnnouncingServer(config).run()
     except SystemExit:
         raise InvalidInput("port", port, f"expected one that is free, on {host}") from None
 

@@ -66,7 +66,7 @@ def build(memory: Memory, tokens: Tokens, options: ServerOptions) -> FastAPI:
     app.add_api_route("/openapi.json", _openapi, include_in_schema=False)
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     app.add_middleware(Gate, service=service)
-    app.add_middleware(metrics.Measured, metrics=figures, service=service)
+    app.add_middleware(metrics.MetricsMiddleware, metrics=figures, service=service)
     if options.page is not None and options.page.is_dir():
         app.mount("/", StaticFiles(directory=options.page, html=True), name="page")
     return app

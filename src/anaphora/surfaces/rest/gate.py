@@ -60,7 +60,7 @@ class Buckets:
 
 
 @dataclass(slots=True)
-class Coming:
+class RequestBody:
     """A body as it comes. `ended` says that nothing more of it will."""
 
     _receive: Receive
@@ -81,7 +81,7 @@ class Coming:
                 taken += len((await self.receive()).get("body", b""))
 
 
-def counted(receive: Receive, limit: int, declared: str | None, *, wanted: bool) -> Receive:
+def limited_body(receive: Receive, limit: int, declared: str | None, *, wanted: bool) -> Receive:
     """`receive`, but a body of more than `limit` bytes raises the problem 413.
 
     One that is not `wanted` is thrown away: nobody reads it but to see whether the caller is still
@@ -149,8 +149,8 @@ class Gate:
             return
         headers = Headers(scope=scope)
         wanted = scope["method"] in _WITH_BODY
-        coming = Coming(receive, ended=not wanted)
-        answer = _Answer(send, coming, is_page(scope["method"], scope["path"]))
+        coming = RequestBody(receive, ended=not wanted)
+        answer = _ResponseWriter(send, coming, is_page(scope["method"], scope["path"]))
         receive = coming.receive
         try:
             if "transfer-encoding" in headers and "content-length" in headers:
@@ -164,7 +164,7 @@ class Gate:
                 return
             await self._let_in(scope, headers)
             limit, declared = self._limit(scope["path"]), headers.get("content-length")
-            body = counted(receive, limit, declared, wanted=wanted)
+            body = limited_body(receive, limit, declared, wanted=wanted)
             with fail_after(self._seconds(scope["method"], scope["path"])):
                 await self._app(scope, body, answer.send)
         except Problem as refused:
@@ -212,10 +212,10 @@ class Gate:
         )
 
 
-class _Answer:
+class _ResponseWriter:
     """What goes out: with safe headers, and for an allowed origin with those that allow it."""
 
-    def __init__(self, send: Send, coming: Coming, page: bool) -> None:
+    def __init__(self, send: Send, coming: RequestBody, page: bool) -> None:
         self._send = send
         self._coming = coming
         self._page = page

@@ -74,7 +74,7 @@ class Metrics:
         self.seconds.labels(path, lane).observe(seconds)
 
 
-class Measured:
+class MetricsMiddleware:
     """Middleware: tells the metrics of every request."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, service: Service) -> None:
