@@ -21,6 +21,7 @@ from tests.processes import children
 from anaphora import Memory
 from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.errors import InvalidInput, MissingExtra
+from anaphora.surfaces import mcp_server
 from anaphora.surfaces.cli import serve_mcp_at_once
 from anaphora.surfaces.mcp_server import session as sessions
 from anaphora.surfaces.mcp_server.server import built
@@ -230,9 +231,9 @@ def test_the_steps_of_a_deep_question_are_told(home: Path) -> None:
 
 def test_the_extra_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the SDK the error says what to install."""
-    monkeypatch.setattr(sessions, "find_spec", lambda name: None)
+    monkeypatch.setattr(mcp_server, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"anaphora\[mcp\]"):
-        sessions.serve()
+        mcp_server.serve()
 
 
 def test_serving_at_once_is_only_for_plain_words() -> None:

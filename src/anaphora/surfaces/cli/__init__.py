@@ -49,7 +49,7 @@ def serve_mcp_at_once(words: Sequence[str]) -> bool:
     if not all(value.strip() for value in given.values()):
         # Nobody means a blank one: the command line says which.
         return False
-    from anaphora.surfaces.mcp_server.session import serve
+    from anaphora.surfaces.mcp_server import serve
 
     home, folder = given.get("--home"), given.get("--conversations-dir")
     serve(

@@ -115,10 +115,10 @@ def mcp(
     ] = False,
 ) -> None:
     """Serve coding agents by the Model Context Protocol, on standard input and output."""
-    from anaphora.surfaces.mcp_server import session
+    from anaphora.surfaces import mcp_server
 
     at: Where = context.obj
-    session.serve(
+    mcp_server.serve(
         at.home, at.namespace, at.conversations, tools=tools, http=http, open_to_all=no_token
     )
 
