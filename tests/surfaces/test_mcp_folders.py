@@ -16,6 +16,8 @@ from anaphora.surfaces.mcp_server import folders as rooms
 from anaphora.surfaces.mcp_server.folders import Folders, OpenFolders, folder_of, started_in
 from anaphora.surfaces.mcp_server.session import ServerSession
 
+pytestmark = pytest.mark.internal
+
 
 def run(scenario: Callable[[], Awaitable[Any]]) -> Any:
     return anyio.run(scenario)

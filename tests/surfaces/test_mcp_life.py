@@ -28,6 +28,8 @@ from anaphora.surfaces.mcp_server.server import built
 from anaphora.surfaces.mcp_server.session import ServerSession
 from anaphora.surfaces.mcp_server.tools import DEFAULT_TOOLS
 
+pytestmark = pytest.mark.internal
+
 CHILD = Path(__file__).resolve().parents[1] / "mcp_client_child.py"
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
