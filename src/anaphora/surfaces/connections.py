@@ -1,9 +1,9 @@
 """Connections of a server: how many there are, and how long each may say nothing.
 
-In: bytes from anybody, before a token was asked for. Out: the same to uvicorn's reading of HTTP, or
-a connection that is closed: the oldest that has asked for nothing when there are too many, one
-whose request does not come, one whose body stops. A caller who asks at once always finds a place,
-and the log takes a few lines of each kind at a time, whatever is done to the server.
+It counts before a token was asked for. Too many: the oldest goes that has asked for nothing; a
+connection whose request does not come, or whose body stops, is closed. A caller who asks at once
+always finds a place, and the log takes a few lines of each kind at a time, whatever is done to the
+server. The REST server and the MCP server over HTTP both run on these.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""`anaphora deep`, `gaps`, `dream`, `extract`: questions that need more than a search."""
+"""`anaphora deep`, `gaps`, `dream`, `extract`: questions that need more than a search.
+
+What a model or a history says is shown escaped: it can neither move the cursor nor pass for markup.
+"""
 
 from __future__ import annotations
 

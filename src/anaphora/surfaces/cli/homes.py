@@ -1,4 +1,4 @@
-"""`anaphora export`, `import`, `backup`, `restore`, `reindex`: a whole home, in and out."""
+"""`anaphora export`, `import`, `backup`, `restore`, `reindex`, `stats`, `doctor`: a whole home."""
 
 from __future__ import annotations
 

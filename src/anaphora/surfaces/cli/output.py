@@ -1,7 +1,7 @@
 """How the command line shows things: tables, hits, progress bars, errors and exit codes.
 
-What others wrote is shown escaped (see `marks`): names in one line, words indented. It can neither
-move the cursor, nor pass for markup or for a line of ours.
+What others wrote is shown escaped (see `core.display`): names in one line, words indented. It can
+neither move the cursor, nor pass for markup or for a line of ours.
 """
 
 from __future__ import annotations

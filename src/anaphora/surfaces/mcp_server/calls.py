@@ -1,7 +1,7 @@
-"""What each tool does: one call of the facade, and its result in both forms.
+"""What each tool does: one call of the facade, and its result as JSON and as text.
 
-In: a memory and checked arguments. Out: an `Answer`. It runs in a worker thread and raises the
-facade's own errors.
+The calls run in a worker thread, with arguments that were checked, and raise the facade's own
+errors.
 """
 
 from __future__ import annotations

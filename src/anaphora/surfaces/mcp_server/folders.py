@@ -1,8 +1,7 @@
 """The folders that a client works in, and their indexing in the background.
 
-In: folders that a client named, or the one that the server was started in. Out: the known project
-of a call, and what is still being indexed. It indexes what the client named and nothing else: no
-home folder, nothing above one, and not the folder of the server, which nobody asked for.
+It indexes what the client named and nothing else: no home folder, nothing above one, and not the
+folder that the server was started in, which nobody asked for.
 """
 
 from __future__ import annotations

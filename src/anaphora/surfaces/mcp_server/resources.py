@@ -1,6 +1,6 @@
 """Resources and prompts: what a person or a program may read or ask for by name.
 
-In: a URI, or a prompt's name and arguments. Out: text. What others wrote stands marked in it.
+What others wrote stands marked in the text.
 """
 
 from __future__ import annotations

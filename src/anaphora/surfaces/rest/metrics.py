@@ -1,7 +1,7 @@
 """Metrics for Prometheus: requests, cache, what waits. No word of the user's is a label.
 
-In: requests as they end, events of the memory. Out: the text format. Labels are methods, routes as
-they are declared, lanes and status codes, of which there are few whatever is asked for.
+Labels are methods, routes as they are declared, lanes and status codes, of which there are few
+whatever is asked for.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The OpenAPI document: what the framework derives, and what it cannot know.
 
-In: the application. Out: its document, with the refusals that any route may give, the filter
-language, the namespace header and the token. It describes; it checks nothing.
+To that it adds the refusals that any route may give, the filter language, the namespace header, the
+token, and what each parameter means.
 """
 
 from __future__ import annotations
