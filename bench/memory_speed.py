@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
-from anaphora.ingest.remember import Remember
+from anaphora.ingest.memories import Remember
 from anaphora.recall.memories import MemoryRecall
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.records.ids import RecordIds

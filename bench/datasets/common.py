@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from anaphora.ingest.importers.base import ImportFile
-from anaphora.ingest.importers.bounds import Bounds
+from anaphora.ingest.importers.base import Bounds, ImportFile
 from anaphora.ingest.importers.finding import UNREADABLE, why
-from anaphora.ingest.importers.json_records import Record, records
+from anaphora.ingest.importers.json_reader import Record, records
 from anaphora.values.conversations import ImportedConversation, ImportedTurn, ImportProblem
 
 MessageKey = tuple[str, str]

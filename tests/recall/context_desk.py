@@ -13,8 +13,8 @@ from anaphora.embed.base import Embedder
 from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
 from anaphora.index.sections.index import SectionIndex
 from anaphora.index.sections.source import SectionSource
+from anaphora.ingest.notes import NoteLinker
 from anaphora.ingest.projects.indexing import IndexProject
-from anaphora.ingest.projects.mentions import NoteLinker
 from anaphora.recall.context.lane import ContextRecall
 from anaphora.recall.context.warm_up import WarmUpRecall
 from anaphora.store.crypto.columns import CLEAR, Sealer

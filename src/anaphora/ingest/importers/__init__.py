@@ -21,10 +21,17 @@ from anaphora.ingest.importers import (
     neo,
     sharegpt,
 )
-from anaphora.ingest.importers.base import Format, Imported, ImportFile, Sample
-from anaphora.ingest.importers.bounds import BOUNDS, Bounds, Problems
+from anaphora.ingest.importers.base import (
+    BOUNDS,
+    Bounds,
+    Format,
+    Imported,
+    ImportFile,
+    Problems,
+    Sample,
+)
 from anaphora.ingest.importers.finding import UNREADABLE, find, is_zip, why
-from anaphora.ingest.importers.json_records import sample
+from anaphora.ingest.importers.json_reader import sample
 from anaphora.values.conversations import ImportProblem
 
 __all__ = ["FORMATS", "RECOGNISED", "UNKNOWN", "Part", "detect", "parts", "read"]
