@@ -1,7 +1,9 @@
-"""What requests carry: the bodies and parameters of every route, checked before a memory is asked.
+"""What requests carry, and what answers look like.
 
-In: JSON. Out: models whose fields are those of the facade. Nothing is converted on the way (a
-number in quotes is no number), and a field that is not known is refused.
+Bodies and parameters are checked before a memory is asked: their fields are those of the facade,
+nothing is converted on the way (a number in quotes is no number), and a field that is not known is
+refused. Answers are described for the OpenAPI document alone, by the frozen values and what goes
+around them; `surfaces.wire` makes their JSON.
 """
 
 from __future__ import annotations
@@ -13,10 +15,10 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from anaphora.values.conversations import RecallMode
-from anaphora.values.deep import Budget, GapStatus, Scope
-from anaphora.values.memories import MemoryType
-from anaphora.values.projects import LEAST_BUDGET, NoteKind
+from anaphora.values.conversations import Check, Degraded, RecallMode, ThreadSummary, TurnHit
+from anaphora.values.deep import Budget, Gap, GapStatus, Scope, TraceSummary
+from anaphora.values.memories import MemoryHit, MemoryRecord, MemoryType
+from anaphora.values.projects import LEAST_BUDGET, NoteKind, Project
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)\Z", re.ASCII)
 _VISIBLE: Final = r"[^\s\x00-\x20\x7f-\xa0]"
@@ -50,6 +52,10 @@ class Body(BaseModel):
     """Strict, and closed."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    def given(self) -> dict[str, Any]:
+        """The fields by name, for a call of the facade."""
+        return {name: getattr(self, name) for name in type(self).model_fields}
 
 
 class Parameters(BaseModel):
@@ -287,3 +293,164 @@ class ImportQuery(Parameters):
 def changes_of(body: MemoryChanges) -> dict[str, Any]:
     """The changes that were really given."""
     return {name: getattr(body, name) for name in body.model_fields_set}
+
+
+_DATE_TIME: Any = Field(json_schema_extra={"format": "date-time"})
+
+
+class MemoryPage(BaseModel):
+    """A page of memories."""
+
+    items: list[MemoryRecord]
+    cursor: str | None
+
+
+class RejectedShape(BaseModel):
+    """A candidate that did not come back, and why."""
+
+    hit: MemoryHit
+    reason: str
+
+
+class Memories(BaseModel):
+    """Recalled memories, the best first; `rejected` where it was asked for."""
+
+    hits: list[MemoryHit]
+    degraded: list[Degraded]
+    rejected: list[RejectedShape] = []
+
+
+class TurnHits(BaseModel):
+    """Recalled turns, the best first."""
+
+    hits: list[TurnHit]
+    degraded: list[Degraded]
+
+
+class TurnShape(BaseModel):
+    """One turn, word for word. The time is exact."""
+
+    role: str
+    text: str
+    ts: str = _DATE_TIME
+    intent_id: str = ""
+    speaker: str = ""
+    source: str = ""
+
+
+class ThreadShape(BaseModel):
+    """A conversation, the oldest turn first."""
+
+    conversation_id: str
+    turns: list[TurnShape]
+    updated: str = _DATE_TIME
+    title: str = ""
+
+
+class ConversationPage(BaseModel):
+    """Conversations, the newest first."""
+
+    items: list[ThreadSummary]
+    cursor: str | None
+
+
+class SeedItems(BaseModel):
+    """All conversations, the newest first."""
+
+    items: list[ThreadSummary]
+
+
+class SeedRecord(BaseModel):
+    """A conversation as its file has it."""
+
+    model_config = ConfigDict(extra="allow")
+
+    conversation_id: str
+    turns: list[dict[str, Any]] | None = None
+    updated: str
+
+
+class Appended(BaseModel):
+    """The places at which the turns stand now. Blank ones were not kept, as everywhere."""
+
+    conversation_id: str
+    indexes: list[int]
+
+
+class Deleted(BaseModel):
+    """What is gone."""
+
+    deleted: str
+
+
+class PlaceShape(BaseModel):
+    """A turn."""
+
+    conversation_id: str
+    index: int
+
+
+class ProjectGone(BaseModel):
+    """The project that was forgotten, and how many sections it had."""
+
+    removed: str
+    sections: int
+
+
+class Redacted(BaseModel):
+    """The turn whose words are gone."""
+
+    redacted: PlaceShape
+
+
+class Titled(BaseModel):
+    """The title that the conversation has now."""
+
+    conversation_id: str
+    title: str
+
+
+class Session(BaseModel):
+    """What a caller may do. `tokens` says whether requests need one."""
+
+    namespaces: list[str]
+    read_only: bool
+    token: str | None
+    tokens: bool
+
+
+class HealthShape(BaseModel):
+    """Every part and whether it works. `pending` are vectors that still come."""
+
+    ok: bool
+    checks: list[Check]
+    pending: int
+    jobs: int
+
+
+class Live(BaseModel):
+    """The process answers."""
+
+    ok: bool
+
+
+class PlacedReason(BaseModel):
+    """A mistake, and where it stands."""
+
+    at: str
+    reason: str
+
+
+class ProblemShape(BaseModel):
+    """A problem document (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[PlacedReason] = []
+
+
+Gaps = list[Gap]
+Projects = list[Project]
+Traces = list[TraceSummary]

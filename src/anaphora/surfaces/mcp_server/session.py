@@ -1,8 +1,7 @@
-"""The memory behind a server: opened in the background, used from worker threads, closed in time.
+"""A server's session: one memory opened in the background, used by all calls, closed in time.
 
-In: how to open a memory, calls. Out: what the calls return. Nothing of it is touched until `begin`
-or the first call, so that a handshake never waits for a model or a database. It knows nothing of
-the protocol.
+Nothing of the memory is touched until `begin` or the first call, so that a handshake never waits
+for a model or a database.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from anaphora.errors import AnaphoraError, Closed
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
+
 
 ResultT = TypeVar("ResultT")
 
@@ -35,13 +35,13 @@ _LONG_THREADS: Final = 4
 _WARMING: Final = "what is remembered"
 
 
-class Desk:
+class ServerSession:
     """One memory, opened once, shared by all calls. `clock` gives aware times."""
 
     def __init__(
         self, open_memory: Callable[[], Memory], *, clock: Callable[[], datetime] | None = None
     ) -> None:
-        self.clock = clock or _utc_now
+        self.clock = clock or (lambda: datetime.now(UTC))
         self.quick = Workers()
         # A deep question may take minutes: it must not keep short ones waiting for a thread.
         self.long = Workers(ThreadPoolExecutor(_LONG_THREADS, thread_name_prefix="anaphora-long"))
@@ -112,7 +112,3 @@ class Desk:
         except AnaphoraError:
             # The first call meets the same trouble, and tells it to somebody.
             return
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)

@@ -1,9 +1,10 @@
-"""The token of the user who runs a server on this machine: for the page, and for their programs.
+"""Who may do what through a server: the rights of tokens, for REST and MCP alike.
 
-In: a home. Out: a secret that opens all of it through that user's servers on loopback. It lies in
-the home, in a file that this user alone can read: who can read the file can read the home itself.
-In a sealed home that is not so; there nothing is written, and the secret lives as long as the
-server. It never leaves this machine's own addresses, and is never logged.
+The user who runs a server on this machine has a token of their own, for the page and for their
+programs. Its secret lies in the home, in a file that this user alone can read: who can read the
+file can read the home itself. In a sealed home that is not so; there nothing is written, and the
+secret lives as long as the server. It never leaves this machine's own addresses, and is never
+logged.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import os
 import re
 import secrets
 import stat
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from hmac import compare_digest
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from anaphora.store.crypto.marker import place_of
 from anaphora.store.disk import make_directory, translate
@@ -33,11 +35,35 @@ OWN: Final = Token(
 )
 """What the secret opens: everything, as the files of the home do."""
 
+Right: TypeAlias = Literal["change", "index", "any_folder", "whole_home"]
+RIGHTS: Final[Mapping[Right, Callable[[Token | None], bool]]] = {
+    # To write anything. Reading is what every token may do in its namespaces.
+    "change": lambda token: token is None or not token.read_only,
+    # To have a folder on the server's machine indexed, of those that the server was told of.
+    "index": lambda token: token is None or token.may_index,
+    # To have any folder indexed: this user can read them all without us.
+    "any_folder": lambda token: token is OWN,
+    # To know what concerns all namespaces: sizes on disk, counts, where the home lies.
+    "whole_home": lambda token: token is None or EVERYTHING in token.namespaces,
+}
+"""Every right that a server asks about. None is a caller without a token, where none is needed."""
+
 _SECRET: Final = re.compile(rf"{PREFIX}[0-9a-f]{{64}}\n")
 _LONGEST: Final = 1024
 
 
-def made(home: Path) -> str:
+def may(token: Token | None, right: Right) -> bool:
+    """Whether a caller with this token has the right."""
+    return RIGHTS[right](token)
+
+
+def bearer(authorization: str) -> str | None:
+    """The secret in an Authorization header; None where it is of another kind."""
+    kind, _, secret = authorization.partition(" ")
+    return secret.strip() if kind.lower() == "bearer" else None
+
+
+def own_secret(home: Path) -> str:
     """The secret of a home, made if there is none yet.
 
     Where it cannot be kept (a sealed home, one that is not writable) it is another one each time.
@@ -45,17 +71,17 @@ def made(home: Path) -> str:
     """
     if place_of(home) is not None:
         return _new()
-    found = kept(home)
+    found = kept_secret(home)
     if found is not None:
         return found
     secret = _new()
     try:
-        return _put(home, secret)
+        return _write_secret(home, secret)
     except OSError:
         return secret
 
 
-def kept(home: Path) -> str | None:
+def kept_secret(home: Path) -> str | None:
     """The secret that lies in a home; None without one. Raises `StoreError`.
 
     A file that others may read or write, or that is another user's, is none: it was known to them.
@@ -83,7 +109,7 @@ def _new() -> str:
     return PREFIX + secrets.token_bytes(32).hex()
 
 
-def _put(home: Path, secret: str) -> str:
+def _write_secret(home: Path, secret: str) -> str:
     """Keep a secret; another one that came first is taken. Raises OSError, `StoreError`."""
     make_directory(home)
     path = home / FILE
@@ -95,7 +121,7 @@ def _put(home: Path, secret: str) -> str:
             # Unlike a rename, a link never replaces what another server put there meanwhile.
             os.link(aside, path)
             return secret
-        found = kept(home)
+        found = kept_secret(home)
         if found is None:
             # Damaged, or open to others: nobody can have been told of it by us.
             aside.replace(path)

@@ -1,9 +1,8 @@
-"""The short text form of what a tool gives back.
+"""The text form of what a tool gives back, for the model that called.
 
-In: values of the facade. Out: text for the model that called. What others wrote or named (words,
-speakers, ids, paths, tags, reasons) stands behind a mark that it cannot forge, under a line that
-says what it is; see `marks`. Nothing is left out of the structured form beside it; here long texts
-are cut, and say so.
+What others wrote or named (words, speakers, ids, paths, tags, reasons) stands behind a mark that it
+cannot forge, under a line that says what it is; see `core.display`. Nothing is left out of the
+structured form beside it; here long texts are cut, and say so.
 """
 
 from __future__ import annotations

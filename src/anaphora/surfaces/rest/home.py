@@ -1,4 +1,8 @@
-"""The routes of whole namespaces: what they hold, out as one file, and in from one."""
+"""The routes of a whole home: who asks, what it holds, whether it is well, export and import.
+
+`/health` says whether this server can serve now: every part with its state, 200 when all are well
+and 503 when one is not. `/health/live` says that its process answers.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +17,22 @@ from starlette.responses import Response, StreamingResponse
 
 from anaphora.api.memory import Memory
 from anaphora.ops.backup.staging import spooled
+from anaphora.ops.doctor.health import Health
 from anaphora.store.tokens import EVERYTHING
-from anaphora.surfaces.rest.bodies import ImportQuery, NoQuery
+from anaphora.surfaces.rest.auth import lane_router
 from anaphora.surfaces.rest.calls import answer, caller_of, opens_all, service_of
-from anaphora.surfaces.rest.permissions import lane_router
-from anaphora.surfaces.rest.shapes import Session
+from anaphora.surfaces.rest.schemas import HealthShape, ImportQuery, Live, Session
 from anaphora.values.conversations import ImportReport, Stats
 
 router = lane_router("care")
-Nothing = Annotated[NoQuery, Query()]
+root_router = lane_router("care", "", closed=False)
 EXPORT_TYPE = "application/x-ndjson"
 _CHUNK = 1 << 18
 _SENT = "upload"
 
 
 @router.get("/session", summary="Who asks", responses={200: {"model": Session}})
-async def session(request: Request, _: Nothing) -> Response:
+async def session(request: Request) -> Response:
     """What the caller may open: by a token its namespaces, else all that hold or held anything."""
     token, required = caller_of(request).token, service_of(request).options.require_token
 
@@ -45,7 +49,7 @@ async def session(request: Request, _: Nothing) -> Response:
 
 
 @router.get("/stats", summary="What there is", responses={200: {"model": Stats}})
-async def stats(request: Request, _: Nothing) -> Response:
+async def stats(request: Request) -> Response:
     """What this namespace holds, and its size on disk.
 
     A token that does not open every namespace is not told where the home lies, and how large it is.
@@ -99,7 +103,7 @@ async def import_file(request: Request, query: Annotated[ImportQuery, Query()]) 
         }
     },
 )
-async def export(request: Request, _: Nothing) -> Response:
+async def export(request: Request) -> Response:
     """One file, as of one moment. `POST /v1/import` takes it in again, here or elsewhere."""
     service, namespace = service_of(request), caller_of(request).namespace
 
@@ -129,6 +133,33 @@ async def export(request: Request, _: Nothing) -> Response:
         "Content-Disposition": 'attachment; filename="anaphora-export.jsonl"',
     }
     return StreamingResponse(parts(), media_type=EXPORT_TYPE, headers=headers)
+
+
+@root_router.get(
+    "/health",
+    summary="Whether all can be served",
+    responses={200: {"model": HealthShape}, 503: {"model": HealthShape}},
+)
+async def health(request: Request) -> Response:
+    """The write path, the index, the embedder and the disk, looked at now.
+
+    Jobs are those of all namespaces; who does not open them all is told of the asked one's.
+    """
+    whole = opens_all(request)
+
+    def seen(memory: Memory) -> Health:
+        found = memory.health()
+        return found if whole else replace(found, jobs=memory.stats().jobs)
+
+    return await answer(request, seen, lambda seen: 200 if seen.ok else 503)
+
+
+@root_router.get(
+    "/health/live", summary="Whether the process answers", responses={200: {"model": Live}}
+)
+async def live(request: Request) -> Response:
+    """Nothing is looked at: an answer is the answer."""
+    return Response('{"ok":true}', media_type="application/json")
 
 
 def _as_sent(report: ImportReport, path: str) -> ImportReport:

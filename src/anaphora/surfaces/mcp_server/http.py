@@ -1,9 +1,8 @@
 """The server over HTTP: for those who have a token, on this machine or on any address.
 
-In: the SDK's server, an address. Out: nothing; it serves until it is stopped. Every request needs a
-token of the home that opens the namespace, on this machine's own addresses that of the user who
-runs the server or one that was made. There any other Host is refused, and everywhere the Origin of
-another site, so that no page in a browser gets in.
+Every request needs a token of the home that opens the namespace, on this machine's own addresses
+that of the user who runs the server or one that was made. There any other Host is refused, and
+everywhere the Origin of another site, so that no page in a browser gets in.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ from urllib.parse import urlsplit
 
 from anaphora.api.workers import Workers
 from anaphora.errors import InvalidInput
-from anaphora.surfaces.own_token import OWN, is_own
+from anaphora.surfaces.access import OWN, bearer, is_own
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
     from anaphora.store.tokens import Token
-    from anaphora.surfaces.mcp_server.desk import Desk
+    from anaphora.surfaces.mcp_server.session import ServerSession
 
     Scope = MutableMapping[str, Any]
     App = Callable[[Scope, Any, Any], Awaitable[None]]
@@ -51,7 +50,13 @@ def is_loopback(host: str) -> bool:
 
 
 def run_http(
-    server: Server[Any], desk: Desk, host: str, port: int, own: str | None, *, open_to_all: bool
+    server: Server[Any],
+    session: ServerSession,
+    host: str,
+    port: int,
+    own: str | None,
+    *,
+    open_to_all: bool,
 ) -> None:
     """Serve at `http://host:port/mcp` until stopped, and say so on standard error.
 
@@ -66,13 +71,13 @@ def run_http(
     if is_loopback(host):
         app: Any = server.streamable_http_app(host=host, **SESSIONS)
     else:
-        if not desk.memory().tokens.any():
+        if not session.memory().tokens.any():
             reason = "others can reach this address: make a token first (anaphora token create)"
             raise InvalidInput("http", host, reason)
         # Who has a token may come by any name.
         anyone = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         app = server.streamable_http_app(host=host, transport_security=anyone, **SESSIONS)
-    gate = Gate(app, desk, own if is_loopback(host) else None, required=not open_to_all)
+    gate = Gate(app, session, own if is_loopback(host) else None, required=not open_to_all)
     config = uvicorn.Config(
         gate, host=host, port=port, log_level="warning", access_log=False, **served_by(Limits())
     )
@@ -91,9 +96,11 @@ def run_http(
 class Gate:
     """Lets requests in that have a token which opens the namespace, or need none."""
 
-    def __init__(self, app: App, desk: Desk, own: str | None, *, required: bool) -> None:
+    def __init__(
+        self, app: App, session: ServerSession, own: str | None, *, required: bool
+    ) -> None:
         self._app = app
-        self._desk = desk
+        self._session = session
         self._own = own
         self._required = required
         # Who is let in must not wait behind the calls of those who are.
@@ -120,15 +127,13 @@ class Gate:
         await self._app(scope, receive, send)
 
     async def _token_of(self, authorization: str) -> Token | None:
-        kind, _, secret = authorization.partition(" ")
-        if kind.lower() != "bearer":
+        secret = bearer(authorization)
+        if secret is None:
             return None
-        if is_own(secret.strip(), self._own):
-            return OWN
-        return await self._checking.do(self._token, secret.strip())
+        return OWN if is_own(secret, self._own) else await self._checking.do(self._token, secret)
 
     def _token(self, secret: str) -> Token | None:
-        memory = self._desk.memory()
+        memory = self._session.memory()
         token = memory.tokens.check(secret)
         return token if token is not None and token.opens(memory.namespace) else None
 

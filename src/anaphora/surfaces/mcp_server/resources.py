@@ -1,6 +1,6 @@
 """Resources and prompts: what a person or a program may read or ask for by name.
 
-In: a URI, or a prompt's name and arguments. Out: text. What others wrote stands marked in it.
+What others wrote stands marked in the text.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.surfaces.mcp_server import words
+from anaphora.surfaces.mcp_server import render
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
@@ -48,9 +48,9 @@ def read(memory: Memory, uri: str) -> str:
     if uri == _TURNS:
         return _recent_turns(memory)
     if uri == _MEMORIES:
-        return words.memories_text(memory.list(limit=RECENT).items)
+        return render.memories_text(memory.list(limit=RECENT).items)
     if uri.startswith(_MEMORY):
-        return words.memory_text(memory.get(uri.removeprefix(_MEMORY)))
+        return render.memory_text(memory.get(uri.removeprefix(_MEMORY)))
     raise NotFound("resource", uri)
 
 
@@ -62,7 +62,7 @@ def _recent_turns(memory: Memory) -> str:
         for turn in memory.conversations.recent(one.conversation_id, RECENT)
     ]
     turns.sort(key=lambda pair: pair[1].ts)
-    return words.recent_text(turns[-RECENT:])
+    return render.recent_text(turns[-RECENT:])
 
 
 @dataclass(frozen=True, slots=True)

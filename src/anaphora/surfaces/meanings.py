@@ -1,12 +1,16 @@
-"""What the parameters and the fields of requests mean, for the OpenAPI document.
+"""What parameters mean: one text for REST, MCP and the command line, where they say the same.
 
-In: a name, and where it stands. Out: one sentence. A name means the same wherever it stands, but
-for the few that are listed with their place. It checks nothing.
+A name means the same wherever it stands, but for the few that are listed with their place: a path
+of the HTTP API, or the name of a schema. Plain data, without a library.
 """
 
 from __future__ import annotations
 
 from typing import Final
+
+QUERY: Final = "What to look for, in your own words."
+TOKENS: Final = "At most this many tokens."
+NOTE: Final = "The note, with the names of what it concerns."
 
 _EVERYWHERE: Final = {
     "again": "Bring back turns that were deleted or redacted here.",
@@ -43,7 +47,7 @@ _EVERYWHERE: Final = {
     "path": "What it is the value of, as `user.editor`; a new value takes the old one's place.",
     "payload": "Any JSON object to keep beside it.",
     "project": "Name, id or folder of the project; without one, all.",
-    "query": "What to look for, in your own words. Of a blank one comes an empty answer.",
+    "query": f"{QUERY} Of a blank one comes an empty answer.",
     "question": "The question, in your own words.",
     "role": "Who speaks: `user`, `assistant`, `system`, `tool`, or another word.",
     "root": "The folder, on the server's machine.",
@@ -78,7 +82,7 @@ _HERE: Final = {
     ("ContextQuestion", "budget"): _TOKENS,
     ("TurnQuestion", "budget"): _TOKENS,
     ("Forgetting", "filters"): "All that the filter finds; give either this or `id`.",
-    ("NewObservation", "text"): "The note, with the names of what it concerns.",
+    ("NewObservation", "text"): NOTE,
     ("/v1/warm-up", "budget"): _TOKENS,
     ("TurnQuestion", "conversation_id"): "Only this conversation; without it, all.",
     ("DeepQuestion", "conversation_id"): "The conversation, where `scope` asks for one.",
@@ -93,6 +97,6 @@ _HERE: Final = {
 }
 
 
-def meaning(name: str, place: str) -> str:
-    """What `name` means at `place`, a path of the API or a schema's name; "" where nobody said."""
+def meaning(name: str, place: str = "") -> str:
+    """What `name` means at `place`; "" where nobody said."""
     return _HERE.get((place, name)) or _EVERYWHERE.get(name, "")
