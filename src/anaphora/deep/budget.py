@@ -142,6 +142,25 @@ class Meter:
             self._sub_calls += role == "sub"
             return claim
 
+    def ask(
+        self,
+        role: Role,
+        model: ModelRole,
+        messages: Sequence[Message],
+        max_output: int,
+        *,
+        last: bool = False,
+    ) -> Reply:
+        """Claim a call, make it, and count it. Raises `OverBudget`, and what the model raises."""
+        claim = self.claim(role, model, messages, max_output, last=last)
+        try:
+            reply = model.ask(messages, max_output=claim.max_output, timeout=claim.seconds)
+        except BaseException:
+            self.release(claim)
+            raise
+        self.settle(claim, reply)
+        return reply
+
     def settle(self, claim: Claim, reply: Reply) -> None:
         """The call was answered: count what it really took."""
         with self._lock:

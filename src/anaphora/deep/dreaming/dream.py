@@ -197,14 +197,7 @@ class Dreamer:
     def _reworded(question: str, models: Models, meter: Meter) -> tuple[str, ...]:
         system, user = rewording_prompt(question)
         talk = (Message("system", system), Message("user", user))
-        claim = meter.claim("sub", models.sub, talk, 200)
-        try:
-            reply = models.sub.ask(talk, max_output=claim.max_output, timeout=claim.seconds)
-        except BaseException:
-            meter.release(claim)
-            raise
-        meter.settle(claim, reply)
-        return reworded(reply.text)
+        return reworded(meter.ask("sub", models.sub, talk, 200).text)
 
     def _close(
         self,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from anaphora.core.display import headed, one_line, quoted
 from anaphora.deep.budget import Meter, OverBudget, check_budget
 from anaphora.deep.evidence.sources import turn_id
-from anaphora.deep.models.base import Message, ModelRole, Reply
+from anaphora.deep.models.base import Message, ModelRole
 from anaphora.deep.persisted.forgetting import EXTRACTED, bind
 from anaphora.errors import NotFound
 from anaphora.rank.budget import token_cost
@@ -244,7 +244,9 @@ class FactExtractor:
         ended = None
         for piece in pieces:
             try:
-                reply = _ask(model, meter, fact_prompt(piece, min(each, MOST)))
+                system, user = fact_prompt(piece, min(each, MOST))
+                talk = (Message("system", system), Message("user", user))
+                reply = meter.ask("sub", model, talk, _OUTPUT)
             except OverBudget as over:
                 ended = over.limit
                 break
@@ -290,18 +292,6 @@ class FactExtractor:
             kept = taken.added if done.action == "added" else taken.reinforced
             kept.append(done.id)
         return taken
-
-
-def _ask(model: ModelRole, meter: Meter, prompt: tuple[str, str]) -> Reply:
-    talk = (Message("system", prompt[0]), Message("user", prompt[1]))
-    claim = meter.claim("sub", model, talk, _OUTPUT)
-    try:
-        reply = model.ask(talk, max_output=claim.max_output, timeout=claim.seconds)
-    except BaseException:
-        meter.release(claim)
-        raise
-    meter.settle(claim, reply)
-    return reply
 
 
 def _pieces(turns: Sequence[Numbered]) -> list[list[Numbered]]:
