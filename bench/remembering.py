@@ -18,7 +18,7 @@ import numpy as np
 from anaphora.embed.base import Vectors
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.ingest.linking import Near
-from anaphora.ingest.memories import Remember
+from anaphora.ingest.memories import MemoryWriter
 from anaphora.store.db.engine import open_database
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.store import Records
@@ -83,9 +83,9 @@ def _texts(data: Path | None) -> list[str]:
     return [*found, *made][: SINGLE + MANY]
 
 
-def _remember(place: Path, service: EmbedderService, near: Callable[..., object]) -> Remember:
+def _remember(place: Path, service: EmbedderService, near: Callable[..., object]) -> MemoryWriter:
     truth = open_database(place / "truth.db")
-    return Remember(
+    return MemoryWriter(
         Records(truth, "default"),
         RecordVectors(truth, "default"),
         service,

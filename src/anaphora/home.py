@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.index.sections.index import SectionIndex
     from anaphora.index.turns.index import TurnIndex
-    from anaphora.ingest.memories import Forget, Remember
+    from anaphora.ingest.memories import MemoryEraser, MemoryWriter
     from anaphora.ops.namespaces import Parts
     from anaphora.project_parts import ProjectParts
     from anaphora.recall.conversation import ConversationRecall
@@ -83,8 +83,8 @@ class Namespace:
     vectors: RecordVectors
     memories: MemoryIndex
     recall_memories: MemoryRecall
-    remember: Remember
-    forget: Forget
+    remember: MemoryWriter
+    forget: MemoryEraser
     deep: Callable[[], DeepParts]
     projects: Once[ProjectParts]
     survivors: Survivors
@@ -239,7 +239,7 @@ def _reindexed(parts: Namespace, embedder: str, progress: Progress | None) -> Re
 def _opened(wiring: Wiring, name: str) -> Namespace:
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.index.turns.index import TurnIndex
-    from anaphora.ingest.memories import Forget, Remember
+    from anaphora.ingest.memories import MemoryEraser, MemoryWriter
     from anaphora.recall.conversation import ConversationRecall
     from anaphora.recall.memories import MemoryRecall
     from anaphora.recall.surviving import Survivors
@@ -294,7 +294,7 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
         sealer=hidden,
     )
     recall_turns = ConversationRecall(conversations, turns, embedder, wiring.clock)
-    remember = Remember(
+    remember = MemoryWriter(
         records, vectors, embedder, memories.neighbours, clock=wiring.clock, ids=wiring.ids
     )
     recall_memories = MemoryRecall(
@@ -366,7 +366,7 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
         memories=memories,
         recall_memories=recall_memories,
         remember=remember,
-        forget=Forget(
+        forget=MemoryEraser(
             records,
             clock=wiring.clock,
             survivors=survivors.of,

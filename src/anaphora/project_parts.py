@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.index.sections.index import SectionIndex
     from anaphora.ingest.memories import Survivors
-    from anaphora.ingest.notes import NoteTaking
-    from anaphora.ingest.projects.indexing import IndexProject
+    from anaphora.ingest.notes import NoteWriter
+    from anaphora.ingest.projects.indexing import ProjectIndexer
     from anaphora.recall.context.lane import ContextRecall
     from anaphora.recall.context.warm_up import WarmUpRecall
     from anaphora.store.crypto.columns import Sealer
@@ -44,8 +44,8 @@ class ProjectParts:
     graph: Graph
     notes: Notes
     sections: SectionIndex
-    indexing: IndexProject
-    taking: NoteTaking
+    indexing: ProjectIndexer
+    taking: NoteWriter
     recall: ContextRecall
     warming: WarmUpRecall
     _worker: Background = field(default_factory=lambda: Background("anaphora-sections"))
@@ -139,8 +139,8 @@ def open_projects(
     """
     from anaphora.index.sections.index import SectionIndex
     from anaphora.index.sections.source import SectionSource
-    from anaphora.ingest.notes import NoteLinker, NoteTaking
-    from anaphora.ingest.projects.indexing import IndexProject
+    from anaphora.ingest.notes import NoteLinker, NoteWriter
+    from anaphora.ingest.projects.indexing import ProjectIndexer
     from anaphora.recall.context.lane import ContextRecall
     from anaphora.recall.context.warm_up import WarmUpRecall
     from anaphora.store.projects.graph import Graph
@@ -156,7 +156,7 @@ def open_projects(
         (embedder.name, embedder.dimensions),
         sealer=hidden,
     )
-    indexing = IndexProject(projects, graph, notes, embedder, clock=clock, ids=ids)
+    indexing = ProjectIndexer(projects, graph, notes, embedder, clock=clock, ids=ids)
     linker = NoteLinker(graph, notes, clock=clock, ids=ids)
     recall = ContextRecall(
         projects,
@@ -173,7 +173,7 @@ def open_projects(
         notes=notes,
         sections=sections,
         indexing=indexing,
-        taking=NoteTaking(notes, graph, projects, linker, embedder, clock=clock, ids=ids),
+        taking=NoteWriter(notes, graph, projects, linker, embedder, clock=clock, ids=ids),
         recall=recall,
         warming=WarmUpRecall(recall),
     )
@@ -182,7 +182,7 @@ def open_projects(
     return parts
 
 
-def _refreshed(indexing: IndexProject, parts: ProjectParts, project: str) -> tuple[Degraded, ...]:
+def _refreshed(indexing: ProjectIndexer, parts: ProjectParts, project: str) -> tuple[Degraded, ...]:
     """Take in what changed since the last question; what could not be, in words."""
     try:
         done = indexing.refresh(project)

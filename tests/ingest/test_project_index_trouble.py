@@ -14,7 +14,7 @@ from anaphora.embed.base import Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.errors import EmbeddingError
-from anaphora.ingest.projects.indexing import IndexProject
+from anaphora.ingest.projects.indexing import ProjectIndexer
 from anaphora.store.crypto.columns import Sealed
 from anaphora.store.crypto.convert import decrypt, encrypt, rekey
 from anaphora.store.crypto.home import Home, open_home
@@ -116,8 +116,8 @@ class Fussy(WordHashingEmbedder):
         return super().embed(texts)
 
 
-def indexer(desk: ProjectDesk, embedder: EmbedderService) -> IndexProject:
-    return IndexProject(
+def indexer(desk: ProjectDesk, embedder: EmbedderService) -> ProjectIndexer:
+    return ProjectIndexer(
         desk.projects, desk.graph, desk.notes, embedder, clock=desk.clock, ids=desk.ids
     )
 

@@ -376,7 +376,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
             self._wiring.parts, path, namespace=self.namespace, again=again, progress=progress
         )
         for ids in done.notes.values():
-            self._projects().taking.came_in(ids)
+            self._projects().taking.link_imported(ids)
         return ImportReport(
             conversations=done.threads,
             added=done.turns_added,

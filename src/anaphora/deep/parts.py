@@ -22,13 +22,13 @@ from anaphora.deep.kept.answers import AnswerCache
 from anaphora.deep.kept.traces import Traces
 from anaphora.deep.recall import DeepRecall
 from anaphora.deep.tools import DeepTools, Models
-from anaphora.ingest.linking import Relink
+from anaphora.ingest.linking import Relinker
 from anaphora.values.conversations import Degraded
 from anaphora.values.deep import Budget, DreamReport, Extracted
 
 if TYPE_CHECKING:
     from anaphora.index.memories.index import MemoryIndex
-    from anaphora.ingest.memories import Remember
+    from anaphora.ingest.memories import MemoryWriter
     from anaphora.store.deep_rows import DeepRows
     from anaphora.store.records.store import Records
     from anaphora.store.records.vectors import RecordVectors
@@ -79,7 +79,7 @@ def open_deep(
     lane: NamespaceEvidence,
     rows: DeepRows,
     tools: DeepTools,
-    remember: Remember,
+    remember: MemoryWriter,
     memories: tuple[Records, RecordVectors, MemoryIndex, str],
     *,
     clock: Callable[[], datetime],
@@ -101,7 +101,7 @@ def open_deep(
         ids=ids,
         timer=timer,
     )
-    relink = Relink(records, vectors, embedder, index.neighbours)
+    relink = Relinker(records, vectors, embedder, index.neighbours)
     return DeepParts(
         recall=recall,
         gaps=gaps,

@@ -25,7 +25,7 @@ MAX_DEPTH: Final = 100
 CHANGEABLE: Final = ("text", "payload", "path", "type", "tags", "category", "expires_at")
 """What `update` can change."""
 
-Given = NewMemory | str | Mapping[str, Any]
+MemoryInput = NewMemory | str | Mapping[str, Any]
 """What many memories may be given as."""
 
 _FIELDS = tuple(field.name for field in fields(NewMemory))

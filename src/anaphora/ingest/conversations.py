@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from anaphora.errors import CorruptThread, InvalidInput
-from anaphora.ingest.branching import Plan, plan
-from anaphora.ingest.importers import Part, parts
-from anaphora.ingest.importers.base import BOUNDS, Bounds, Imported, Problems, shortened
+from anaphora.ingest.branching import ThreadPlan, plan_threads
+from anaphora.ingest.importers import FileImport, parts
+from anaphora.ingest.importers.base import BOUNDS, Bounds, ImportItem, Problems, shortened
 from anaphora.store.disk import translate
 from anaphora.store.threads.conversations import Conversations
 from anaphora.store.threads.locks import ThreadLocks, lock_key
@@ -69,9 +69,9 @@ def _parts(
     sources: Iterable[Source],
     format: str | None,  # noqa: A002 - as above
     bounds: Bounds,
-) -> list[Iterator[Part]]:
+) -> list[Iterator[FileImport]]:
     """Every named path is looked at before the first is imported."""
-    result: list[Iterator[Part]] = []
+    result: list[Iterator[FileImport]] = []
     given: list[ImportedConversation] = []
     for source in sources:
         if isinstance(source, ImportedConversation):
@@ -83,15 +83,15 @@ def _parts(
     return result
 
 
-def _given(conversations: list[ImportedConversation]) -> Part:
+def _given(conversations: list[ImportedConversation]) -> FileImport:
     done = 0
 
-    def items() -> Iterator[Imported]:
+    def items() -> Iterator[ImportItem]:
         nonlocal done
         for done, conversation in enumerate(conversations, start=1):  # noqa: B007 - shown below
             yield conversation
 
-    return Part("conversations", items(), lambda: (done, len(conversations)))
+    return FileImport("conversations", items(), lambda: (done, len(conversations)))
 
 
 class _Import:
@@ -110,7 +110,7 @@ class _Import:
         self._chats: set[tuple[str, str]] = set()
         self._threads: dict[str, None] = {}
 
-    def take(self, item: Imported) -> None:
+    def take(self, item: ImportItem) -> None:
         """Keep a conversation, or note a problem."""
         if isinstance(item, ImportProblem):
             self._problems.take(item)
@@ -158,7 +158,7 @@ class _Import:
             yield
 
     def _keep(self, item: ImportedConversation) -> None:
-        found = plan(
+        found = plan_threads(
             item,
             self._sidecar.known(item.source, item.key),
             self._store.get,
@@ -171,7 +171,7 @@ class _Import:
         self._write(item, found)
         self._threads.update(found.threads)
 
-    def _write(self, item: ImportedConversation, found: Plan) -> None:
+    def _write(self, item: ImportedConversation, found: ThreadPlan) -> None:
         for thread_id, turns in found.appends.items():
             note = found.started.get(thread_id)
             if note is not None:

@@ -36,7 +36,7 @@ Neighbours: TypeAlias = Callable[["Vectors"], Sequence[Sequence[Near]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Vectored:
+class EmbeddedMemory:
     """A memory, its vectors, and what is near to them."""
 
     record_id: str
@@ -72,7 +72,7 @@ class Linker:
             for group in groups
         ]
 
-    def among(self, group: Sequence[Vectored]) -> list[Vectored]:
+    def among(self, group: Sequence[EmbeddedMemory]) -> list[EmbeddedMemory]:
         """The same memories, with those of them that are close to one another among the near."""
         import numpy as np
 
@@ -86,12 +86,12 @@ class Linker:
                 first = group[owner[a]]
                 found[owner[b]].append((first.record_id, float(cosines[a, b])))
         return [
-            Vectored(one.record_id, one.text, one.vectors, _closest((*one.near, *more)))
+            EmbeddedMemory(one.record_id, one.text, one.vectors, _closest((*one.near, *more)))
             for one, more in zip(group, found, strict=True)
         ]
 
     def keep(
-        self, work: RecordTransaction, group: Sequence[Vectored]
+        self, work: RecordTransaction, group: Sequence[EmbeddedMemory]
     ) -> dict[str, tuple[str, ...]]:
         """Write vectors and links in the change under way; return what each was linked to."""
         work.flush()
@@ -101,7 +101,7 @@ class Linker:
         return self.link(work, group)
 
     def link(
-        self, work: RecordTransaction, group: Sequence[Vectored]
+        self, work: RecordTransaction, group: Sequence[EmbeddedMemory]
     ) -> dict[str, tuple[str, ...]]:
         """Only the links of `keep`, for memories whose vectors are kept already."""
         work.load(ids=[one.record_id for one in group] + [n[0] for one in group for n in one.near])
@@ -122,7 +122,7 @@ class Linker:
         work.join(links)
         return made
 
-    def _links(self, work: RecordTransaction, one: Vectored) -> list[RecordLink]:
+    def _links(self, work: RecordTransaction, one: EmbeddedMemory) -> list[RecordLink]:
         mine = _linkable(work, one.record_id)
         links = []
         for other_id, cosine in one.near if mine else ():
@@ -185,7 +185,7 @@ NEWEST: Final = 5_000
 _BATCH: Final = 256
 
 
-class Relink:
+class Relinker:
     """Links in one namespace. `neighbours` gives the known memories nearest to unit vectors."""
 
     def __init__(
@@ -207,14 +207,16 @@ class Relink:
             places: dict[str, list[int]] = {}
             for place, record_id in enumerate(batch.record_ids):
                 places.setdefault(record_id, []).append(place)
-            group = [Vectored(one, "", rows[at].astype(np.float32)) for one, at in places.items()]
+            group = [
+                EmbeddedMemory(one, "", rows[at].astype(np.float32)) for one, at in places.items()
+            ]
             made += self._link(group)
         return tuple(made)
 
-    def _link(self, group: list[Vectored]) -> list[RecordLink]:
+    def _link(self, group: list[EmbeddedMemory]) -> list[RecordLink]:
         near = self._linker.near([one.vectors for one in group])
         found = [
-            Vectored(one.record_id, one.text, one.vectors, more)
+            EmbeddedMemory(one.record_id, one.text, one.vectors, more)
             for one, more in zip(group, near, strict=True)
         ]
         ids = [one.record_id for one in found]

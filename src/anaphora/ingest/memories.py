@@ -16,8 +16,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.errors import AnaphoraError, EmbeddingError, InvalidInput, NotFound
-from anaphora.ingest.checking import Given, as_new, checked, checked_changes, without_secrets
-from anaphora.ingest.linking import Linker, Neighbours, Vectored
+from anaphora.ingest.checking import MemoryInput, as_new, checked, checked_changes, without_secrets
+from anaphora.ingest.linking import EmbeddedMemory, Linker, Neighbours
 from anaphora.store.filters import Filter, parse
 from anaphora.store.records.rows import as_mapping
 from anaphora.values.memories import Forgotten, MemoryRecord, NewMemory, Remembered, SurvivingSource
@@ -53,7 +53,7 @@ class Filled:
     failed: int = 0
 
 
-class Remember:
+class MemoryWriter:
     """Remembers in one namespace.
 
     `neighbours` gives the known memories nearest to each row of a matrix of unit vectors; `clock`
@@ -110,7 +110,7 @@ class Remember:
         return Remembered(done.id, done.action, related, redacted)
 
     def remember_many(
-        self, items: Iterable[Given], progress: Progress | None = None
+        self, items: Iterable[MemoryInput], progress: Progress | None = None
     ) -> list[Remembered]:
         """Keep many, as if one after the other, in transactions of `BATCH`; results in their order.
 
@@ -124,7 +124,7 @@ class Remember:
         self._refuse_unknown(new for new, _ in prepared)
         puts: list[Put] = []
         waiting: list[Owner] = []
-        with _Ahead(self._vectored, self._link_made) as ahead:
+        with _EmbedAhead(self._vectored, self._link_made) as ahead:
             for start in range(0, len(prepared), BATCH):
                 some = [new for new, _ in prepared[start : start + BATCH]]
                 waiting += self._put(some, puts)
@@ -198,7 +198,7 @@ class Remember:
                 progress(embedded, embedded + failed)
         return Filled(embedded, failed)
 
-    def _early(self, draft: Drafted) -> Vectored | None:
+    def _early(self, draft: Drafted) -> EmbeddedMemory | None:
         """The vectors of a short text and what is near to them, where they can be had at once."""
         from anaphora.store.records.vectors import Owner
 
@@ -251,18 +251,18 @@ class Remember:
         """Embed memories and link them; return how many got their vectors."""
         return self._link(self._vectored(owners))
 
-    def _begin(self, ahead: _Ahead, owners: Sequence[Owner]) -> None:
+    def _begin(self, ahead: _EmbedAhead, owners: Sequence[Owner]) -> None:
         if owners and self._embedder.ready(0):
             ahead.take(owners)
 
-    def _link_made(self, made: Future[list[Vectored]]) -> None:
+    def _link_made(self, made: Future[list[EmbeddedMemory]]) -> None:
         """Keep and link what was embedded meanwhile; what could not be is left for later."""
         try:
             self._link(made.result())
         except AnaphoraError as error:
             self._failure = error
 
-    def _link(self, group: Sequence[Vectored]) -> int:
+    def _link(self, group: Sequence[EmbeddedMemory]) -> int:
         for start in range(0, len(group), BATCH):
             some = group[start : start + BATCH]
             near = self._linker.near([one.vectors for one in some])
@@ -271,7 +271,7 @@ class Remember:
                 self._linker.keep(work, self._linker.among(found))
         return len(group)
 
-    def _vectored(self, owners: Sequence[Owner]) -> list[Vectored]:
+    def _vectored(self, owners: Sequence[Owner]) -> list[EmbeddedMemory]:
         """The texts that can be embedded, with their vectors; the others are noted as failed."""
         if not owners:
             return []
@@ -282,7 +282,7 @@ class Remember:
                 self._failed.add(owner.record_id)
                 self._failure = vectors
             else:
-                group.append(Vectored(owner.record_id, owner.text, vectors))
+                group.append(EmbeddedMemory(owner.record_id, owner.text, vectors))
         return group
 
     def _refuse_unknown(self, items: Iterable[NewMemory]) -> None:
@@ -292,7 +292,7 @@ class Remember:
             _refuse_unknown(record_id, known.get(record_id))
 
 
-class _Ahead:
+class _EmbedAhead:
     """Embeds one group in a thread of its own, while the one before is linked and the next written.
 
     The model's library computes outside the interpreter's lock. Groups are linked in their order,
@@ -301,15 +301,15 @@ class _Ahead:
 
     def __init__(
         self,
-        embed: Callable[[Sequence[Owner]], list[Vectored]],
-        link: Callable[[Future[list[Vectored]]], None],
+        embed: Callable[[Sequence[Owner]], list[EmbeddedMemory]],
+        link: Callable[[Future[list[EmbeddedMemory]]], None],
     ) -> None:
         self._embed = embed
         self._link = link
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="anaphora-ahead")
-        self._made: Future[list[Vectored]] | None = None
+        self._made: Future[list[EmbeddedMemory]] | None = None
 
-    def __enter__(self) -> _Ahead:
+    def __enter__(self) -> _EmbedAhead:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -326,12 +326,12 @@ class _Ahead:
         if before is not None:
             self._link(before)
 
-    def _begun(self, owners: Sequence[Owner]) -> Future[list[Vectored]]:
+    def _begun(self, owners: Sequence[Owner]) -> Future[list[EmbeddedMemory]]:
         try:
             return self._pool.submit(self._embed, owners)
         except RuntimeError:
             # The program's main thread has ended, and Python's pools with it: this one goes on.
-            made: Future[list[Vectored]] = Future()
+            made: Future[list[EmbeddedMemory]] = Future()
             try:
                 made.set_result(self._embed(owners))
             except AnaphoraError as error:
@@ -352,7 +352,7 @@ def _prepared(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
     return without_secrets(new) if new.redact else (new, ())
 
 
-def _prepared_item(item: Given, place: int) -> tuple[NewMemory, tuple[str, ...]]:
+def _prepared_item(item: MemoryInput, place: int) -> tuple[NewMemory, tuple[str, ...]]:
     try:
         return _prepared(as_new(item))
     except InvalidInput as error:
@@ -393,7 +393,7 @@ _PAGE = 512
 _NAMED = 100
 
 
-class Forget:
+class MemoryEraser:
     """Forgets in one namespace."""
 
     def __init__(

@@ -47,7 +47,7 @@ _INLINE = 4_000
 _GROUP = 128
 
 
-class NoteTaking:
+class NoteWriter:
     """Takes notes in one namespace. Safe to share between threads.
 
     `clock` gives the present, aware; `ids` new record ids that rise.
@@ -139,7 +139,7 @@ class NoteTaking:
             scrub(self._notes.truth)
         return gone
 
-    def came_in(self, note_ids: Iterable[str]) -> None:
+    def link_imported(self, note_ids: Iterable[str]) -> None:
         """Link notes that came from another home; what was past there is past in the graph too."""
         rows = sorted(self._notes.many(note_ids).values(), key=lambda row: row.record.id)
         for start in range(0, len(rows), _GROUP):

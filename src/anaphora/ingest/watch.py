@@ -31,7 +31,7 @@ ImportFile = Callable[[Path], ImportReport]
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class WatchReport:
     """One look at the folders: files that were read, what came in, conversations that ended."""
 
     files: int = 0
@@ -72,7 +72,7 @@ class TranscriptWatch:
         self._marks = _read(marks)
         self._live: dict[str, _Live] = {}
 
-    def look(self) -> Looked:
+    def look(self) -> WatchReport:
         """Bring in what changed since the last look. StoreError when it cannot be kept."""
         now = self._clock()
         files = added = 0
@@ -89,7 +89,7 @@ class TranscriptWatch:
             live.conversations.update(dict.fromkeys(report.conversation_ids))
         if files:
             self._keep()
-        return Looked(files, added, tuple(self._ended(now)), tuple(problems))
+        return WatchReport(files, added, tuple(self._ended(now)), tuple(problems))
 
     def _brought_in(self, path: Path, problems: list[ImportProblem]) -> ImportReport | None:
         try:

@@ -25,8 +25,8 @@ from anaphora.ingest.importers.base import (
     BOUNDS,
     Bounds,
     Format,
-    Imported,
     ImportFile,
+    ImportItem,
     Problems,
     Sample,
 )
@@ -62,14 +62,14 @@ FORMATS: Mapping[str, Format] = {form.name: form for form in _ALL}
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FileImport:
     """One file of an import: its `label`, what it gives, and how much of it was read so far.
 
     `progress()` is (bytes read, bytes in all).
     """
 
     label: str
-    items: Iterator[Imported]
+    items: Iterator[ImportItem]
     progress: Callable[[], tuple[int, int]]
 
 
@@ -96,7 +96,7 @@ def read(
     path: Path | str,
     format: str | None = None,  # noqa: A002 - the word that users know
     bounds: Bounds = BOUNDS,
-) -> Iterator[Imported]:
+) -> Iterator[ImportItem]:
     """Every conversation under a path, and what could not be read, in the order of the files.
 
     Raises at once, before anything is read: UnknownFormat for a named file that no importer
@@ -111,7 +111,7 @@ def parts(
     path: Path | str,
     format: str | None = None,  # noqa: A002 - as above
     bounds: Bounds = BOUNDS,
-) -> Iterator[Part]:
+) -> Iterator[FileImport]:
     """The same, file by file: each is to be read before the next is asked for. Raises as `read`."""
     place = _existing(path)
     if format is not None and format not in FORMATS:
@@ -123,14 +123,14 @@ def parts(
     return (_part(found, format) for found in find(place, bounds))
 
 
-def _part(found: ImportFile | ImportProblem, format: str | None) -> Part:  # noqa: A002 - as above
+def _part(found: ImportFile | ImportProblem, format: str | None) -> FileImport:  # noqa: A002 - as above
     if isinstance(found, ImportProblem):
-        return Part(found.path, iter([found]), lambda: (0, 0))
+        return FileImport(found.path, iter([found]), lambda: (0, 0))
     form = FORMATS[format] if format is not None else None
-    return Part(found.name, _items(found, form), lambda: (found.consumed, found.size))
+    return FileImport(found.name, _items(found, form), lambda: (found.consumed, found.size))
 
 
-def _items(file: ImportFile, form: Format | None) -> Iterator[Imported]:
+def _items(file: ImportFile, form: Format | None) -> Iterator[ImportItem]:
     problems = Problems(file.bounds.problems)
     for item in _read(file, form):
         if not isinstance(item, ImportProblem) or problems.take(item):
@@ -138,7 +138,7 @@ def _items(file: ImportFile, form: Format | None) -> Iterator[Imported]:
     yield from problems.rest()
 
 
-def _read(file: ImportFile, form: Format | None) -> Iterator[Imported]:
+def _read(file: ImportFile, form: Format | None) -> Iterator[ImportItem]:
     try:
         reason = ""
         if form is None:

@@ -81,7 +81,7 @@ def shortened(text: str) -> str:
     return text if len(text) <= _MOST_WORDS else text[: _MOST_WORDS - 1] + "…"
 
 
-Imported: TypeAlias = ImportedConversation | ImportProblem
+ImportItem: TypeAlias = ImportedConversation | ImportProblem
 Shape = Literal["elements", "lines"]
 
 _ZIP_EPOCH_YEAR = 1980
@@ -200,4 +200,4 @@ class Format:
 
     name: str
     detect: Callable[[Sample], bool]
-    read: Callable[[ImportFile], Iterator[Imported]]
+    read: Callable[[ImportFile], Iterator[ImportItem]]

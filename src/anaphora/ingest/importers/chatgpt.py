@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from anaphora.ingest.importers.base import Format, Imported, ImportFile, Malformed, Sample
+from anaphora.ingest.importers.base import Format, ImportFile, ImportItem, Malformed, Sample
 from anaphora.ingest.importers.drafts import (
     ATTACHMENT,
     HIDDEN,
@@ -51,7 +51,7 @@ def detect(sample: Sample) -> bool:
     return any(map(_is_conversation, sample.values))
 
 
-def read(file: ImportFile) -> Iterator[Imported]:
+def read(file: ImportFile) -> Iterator[ImportItem]:
     """The file's conversations and what in them could not be read."""
     for record in records(file, _is_conversation):
         if not isinstance(record, Record):
@@ -66,7 +66,7 @@ def _is_conversation(value: object) -> bool:
     return isinstance(value, dict) and isinstance(value.get("mapping"), dict)
 
 
-def _conversation(file: ImportFile, value: dict[str, object], place: str) -> Iterator[Imported]:
+def _conversation(file: ImportFile, value: dict[str, object], place: str) -> Iterator[ImportItem]:
     mapping = mapping_at(value, "mapping")
     title = value.get("title")
     draft = Draft(file, _SOURCE, _key(value), title=title if isinstance(title, str) else "")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from anaphora.ingest.importers.base import Format, Imported, ImportFile, Malformed, Sample
+from anaphora.ingest.importers.base import Format, ImportFile, ImportItem, Malformed, Sample
 from anaphora.ingest.importers.drafts import (
     AFTER_LAST,
     ATTACHMENT,
@@ -39,7 +39,7 @@ def detect(sample: Sample) -> bool:
     return any(map(_is_conversation, sample.values))
 
 
-def read(file: ImportFile) -> Iterator[Imported]:
+def read(file: ImportFile) -> Iterator[ImportItem]:
     """The file's conversations and what in them could not be read."""
     for record in records(file, _is_conversation):
         if not isinstance(record, Record):
@@ -54,7 +54,7 @@ def _is_conversation(value: object) -> bool:
     return isinstance(value, dict) and isinstance(value.get("chat_messages"), list)
 
 
-def _conversation(file: ImportFile, value: dict[str, object], place: str) -> Iterator[Imported]:
+def _conversation(file: ImportFile, value: dict[str, object], place: str) -> Iterator[ImportItem]:
     uuid, name = value.get("uuid"), value.get("name")
     messages = cast("list[object]", value["chat_messages"])
     key = uuid if isinstance(uuid, str) and uuid else _made_key(value, messages)

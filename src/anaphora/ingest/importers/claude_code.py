@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from anaphora.ingest.importers.base import Format, Imported, ImportFile, Malformed, Sample
+from anaphora.ingest.importers.base import Format, ImportFile, ImportItem, Malformed, Sample
 from anaphora.ingest.importers.drafts import (
     ATTACHMENT,
     COMMAND,
@@ -83,7 +83,7 @@ class _Session:
     last_record: str | None = None
 
 
-def read(file: ImportFile) -> Iterator[Imported]:
+def read(file: ImportFile) -> Iterator[ImportItem]:
     """The file's sessions and what in them could not be read."""
     sessions: dict[str, _Session] = {}
     titles: dict[str, str] = {}
@@ -103,7 +103,7 @@ def read(file: ImportFile) -> Iterator[Imported]:
     yield from _results(sessions, titles)
 
 
-def _results(sessions: Mapping[str, _Session], titles: Mapping[str, str]) -> Iterator[Imported]:
+def _results(sessions: Mapping[str, _Session], titles: Mapping[str, str]) -> Iterator[ImportItem]:
     """What the sessions hold; they may go on."""
     for key, session in sessions.items():
         named = (title for leaf, title in titles.items() if leaf == key or leaf in session.draft)

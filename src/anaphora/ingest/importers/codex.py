@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from anaphora.ingest.importers.base import Format, Imported, ImportFile, Malformed, Sample
+from anaphora.ingest.importers.base import Format, ImportFile, ImportItem, Malformed, Sample
 from anaphora.ingest.importers.drafts import (
     ATTACHMENT,
     INSTRUCTIONS,
@@ -66,7 +66,7 @@ def detect(sample: Sample) -> bool:
     return old_head and "role" not in objects[0]
 
 
-def read(file: ImportFile) -> Iterator[Imported]:
+def read(file: ImportFile) -> Iterator[ImportItem]:
     """The file's one conversation and what in it could not be read."""
     rollout: _Rollout | None = None
     for record in records(file):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from anaphora.ingest.importers.base import Imported, ImportFile, Malformed, Problems
+from anaphora.ingest.importers.base import ImportFile, ImportItem, Malformed, Problems
 from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
 # What is left out, by kind; the words are what people read in the report.
@@ -248,7 +248,7 @@ class Draft:
         self._place(key, parent, replace(turn, key=key), content)
         return key
 
-    def results(self, leaf: str | None = None) -> Iterator[Imported]:
+    def results(self, leaf: str | None = None) -> Iterator[ImportItem]:
         """Problems, then the conversation, its main line (the way to `leaf`) first.
 
         Without a leaf the main line leads to the last message. What was given is then forgotten,

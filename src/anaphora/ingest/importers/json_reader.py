@@ -39,7 +39,7 @@ _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class Damage:
     """Why a value could not be decoded, and at which character of the text.
 
     `beyond`: it is beyond a bound, and was not decoded at all.
@@ -55,7 +55,7 @@ class Broken:
         return len(text) if self.reason.startswith(_UNTERMINATED) else self.position
 
 
-def decode(text: str, position: int, *, whole: bool = False) -> tuple[object, int] | Broken:
+def decode(text: str, position: int, *, whole: bool = False) -> tuple[object, int] | Damage:
     """The value that starts at `position` and where it ends: the one place that decodes JSON.
 
     With `whole` nothing may follow it. RecursionError (nesting beyond what the decoder bears) and
@@ -64,15 +64,15 @@ def decode(text: str, position: int, *, whole: bool = False) -> tuple[object, in
     try:
         value, end = _DECODER.raw_decode(text, position)
         if is_too_deep(value, text, position, end):
-            return Broken(_DEEP, position, too_deep=True)
+            return Damage(_DEEP, position, too_deep=True)
     except json.JSONDecodeError as error:
-        return Broken(error.msg, error.pos)
+        return Damage(error.msg, error.pos)
     except RecursionError:
-        return Broken(_DEEP, position, too_deep=True)
+        return Damage(_DEEP, position, too_deep=True)
     except ValueError:
-        return Broken("a number has too many digits", position)
+        return Damage("a number has too many digits", position)
     if whole and end != len(text):
-        return Broken("Extra data", end)
+        return Damage("Extra data", end)
     return value, end
 
 
@@ -129,7 +129,7 @@ def _windows_1252(match: re.Match[str]) -> str:
         return byte.decode("latin-1")
 
 
-def said(broken: Broken) -> str:
+def said(broken: Damage) -> str:
     """Why a value is not there, as a problem says it."""
     known = broken.beyond or broken.reason.startswith(("nested", "a number"))
     return broken.reason if known else f"not valid JSON: {broken.reason}"
@@ -185,14 +185,14 @@ class Buffer:
             if not self.more():
                 return ""
 
-    def decode(self) -> Broken | tuple[object]:
+    def decode(self) -> Damage | tuple[object]:
         """The value here, wrapped, with the position moved behind it.
 
         One beyond the bounds is not decoded; the position stays, for `skip`.
         """
         while True:
             found = decode(self.text, self.position)
-            if isinstance(found, Broken):
+            if isinstance(found, Damage):
                 # All of the text from here on belongs to the value.
                 unfinished = self._unfinished(found) and not self._ended
                 beyond = self._beyond() if unfinished else None
@@ -249,11 +249,11 @@ class Buffer:
             if not self.more():
                 return False
 
-    def _beyond(self) -> Broken | None:
+    def _beyond(self) -> Damage | None:
         if len(self.text) - self.position > self._bounds.characters:
-            return Broken(too_long(self._bounds), self.position, beyond=True)
+            return Damage(too_long(self._bounds), self.position, beyond=True)
         if is_crowded(self.text, self.position, self._bounds):
-            return Broken(too_many(self._bounds), self.position, beyond=True)
+            return Damage(too_many(self._bounds), self.position, beyond=True)
         return None
 
     def where(self, position: int) -> str:
@@ -263,7 +263,7 @@ class Buffer:
         column = position - start if before else self._column + position
         return f"line {self._line + before}, column {column}"
 
-    def _unfinished(self, broken: Broken) -> bool:
+    def _unfinished(self, broken: Damage) -> bool:
         """Whether text that follows could mend this."""
         if broken.too_deep:
             return False
@@ -343,7 +343,7 @@ def _shape(file: ImportFile) -> Shape:
         return "elements"
     if len(lines) > 1:
         first = decode(lines[0].strip(), 0, whole=True)
-        if not isinstance(first, Broken):
+        if not isinstance(first, Damage):
             return "lines"
         if lines[0].lstrip()[0] != "[" and any(map(_object_line, lines[1:])):
             return "lines"
@@ -392,7 +392,7 @@ def _line(file: ImportFile, text: str, number: int) -> Record | ImportProblem:
     if is_crowded(text, 0, file.bounds):
         return file.problem(f"line {number}", too_many(file.bounds))
     found = decode(text, 0, whole=True)
-    if isinstance(found, Broken):
+    if isinstance(found, Damage):
         return file.problem(f"line {number}, column {found.position + 1}", said(found))
     return Record(found[0], number, f"line {number}")
 
@@ -427,7 +427,7 @@ def _values(
     else:
         place = buffer.where(buffer.position)
         found = buffer.decode()
-        if isinstance(found, Broken):
+        if isinstance(found, Damage):
             yield file.problem(buffer.where(found.position), said(found))
             if not found.beyond:
                 return
@@ -452,8 +452,8 @@ def _array(
             yield file.problem(buffer.where(buffer.position), "the file ends within the array")
             return False
         place = f"element {number}, {buffer.where(buffer.position)}"
-        found: Broken | tuple[object] | None = buffer.decode()
-        if isinstance(found, Broken):
+        found: Damage | tuple[object] | None = buffer.decode()
+        if isinstance(found, Damage):
             where = f"element {number}, {buffer.where(found.position)}"
             yield file.problem(where, said(found))
             if found.beyond:
@@ -476,7 +476,7 @@ def _comma(file: ImportFile, buffer: Buffer) -> Iterator[ImportProblem]:
 
 
 def _find_next(
-    buffer: Buffer, broken: Broken, accept: Callable[[object], bool]
+    buffer: Buffer, broken: Damage, accept: Callable[[object], bool]
 ) -> tuple[object] | None:
     """The next object behind the damage that is an element, wrapped; None if there is none."""
     # The damaged element itself begins at the position: what follows is looked for behind it.
@@ -487,7 +487,7 @@ def _find_next(
         if dear or not _to_object(buffer):
             return None
         found = buffer.decode()
-        if isinstance(found, Broken):
+        if isinstance(found, Damage):
             too_deep += found.too_deep or found.beyond
             looked_at += found.looked_at(buffer.text) - buffer.position
             buffer.position += 1

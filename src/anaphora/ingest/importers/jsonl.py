@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from anaphora.ingest.importers.base import Format, Imported, ImportFile, Malformed, Sample
+from anaphora.ingest.importers.base import Format, ImportFile, ImportItem, Malformed, Sample
 from anaphora.ingest.importers.drafts import (
     AFTER_LAST,
     ATTACHMENT,
@@ -52,7 +52,7 @@ def detect(sample: Sample) -> bool:
     return any(_is_message(value) or _messages(value) is not None for value in sample.values)
 
 
-def read(file: ImportFile) -> Iterator[Imported]:
+def read(file: ImportFile) -> Iterator[ImportItem]:
     """The file's conversations and what in them could not be read."""
     keys = ChatKeys(file)
     drafts: dict[str, Draft] = {}
@@ -93,7 +93,7 @@ def _is_message(value: object) -> bool:
 
 def _conversation(
     file: ImportFile, record: Record, messages: Sequence[object], keys: ChatKeys
-) -> Iterator[Imported]:
+) -> Iterator[ImportItem]:
     value = record.value if isinstance(record.value, dict) else {}
     own = _first(value, (*_WHERE, *_ID))
     draft = Draft(file, _SOURCE, keys.take(own, messages[0]))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from anaphora.errors import InvalidId
-from anaphora.ingest.importers.base import Format, Imported, ImportFile, Malformed, Sample
+from anaphora.ingest.importers.base import Format, ImportFile, ImportItem, Malformed, Sample
 from anaphora.ingest.importers.drafts import Draft, text_at
 from anaphora.ingest.importers.json_reader import Record, records
 from anaphora.store.threads.ids import check_id
@@ -25,7 +25,7 @@ def detect(sample: Sample) -> bool:
     return any(_is_thread(value) for value in sample.values[:1])
 
 
-def read(file: ImportFile) -> Iterator[Imported]:
+def read(file: ImportFile) -> Iterator[ImportItem]:
     """The file's thread and what in it could not be read."""
     for record in records(file, _is_thread):
         if not isinstance(record, Record):
@@ -45,7 +45,7 @@ def _is_thread(value: object) -> bool:
     )
 
 
-def _thread(file: ImportFile, value: dict[str, object], place: str) -> Iterator[Imported]:
+def _thread(file: ImportFile, value: dict[str, object], place: str) -> Iterator[ImportItem]:
     key = cast("str", value["conversation_id"])
     title = value.get("title")
     draft = Draft(file, _SOURCE, key, title=title if isinstance(title, str) else "")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from anaphora.ingest.importers.base import Format, Imported, ImportFile, Malformed, Sample
+from anaphora.ingest.importers.base import Format, ImportFile, ImportItem, Malformed, Sample
 from anaphora.ingest.importers.drafts import TOOL_CALL, TOOL_OUTPUT, ChatKeys, Draft, text_at
 from anaphora.ingest.importers.json_reader import Record, records
 
@@ -37,7 +37,7 @@ def detect(sample: Sample) -> bool:
     return any(map(_is_conversation, sample.values))
 
 
-def read(file: ImportFile) -> Iterator[Imported]:
+def read(file: ImportFile) -> Iterator[ImportItem]:
     """The file's conversations and what in them could not be read."""
     keys = ChatKeys(file)
     for record in records(file, _has_list):
@@ -62,7 +62,7 @@ def _is_conversation(value: object) -> bool:
 
 def _conversation(
     file: ImportFile, value: dict[str, object], place: str, keys: ChatKeys
-) -> Iterator[Imported]:
+) -> Iterator[ImportItem]:
     messages = cast("list[object]", value["conversations"])
     draft = Draft(file, _SOURCE, keys.take(value.get("id"), messages[0] if messages else None))
     for number, message in enumerate(messages, start=1):

@@ -16,8 +16,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from anaphora.errors import InvalidInput
-from anaphora.ingest.projects.files import Found, language_of, read, role_of, walk
-from anaphora.ingest.projects.graph import Past, facts_of
+from anaphora.ingest.projects.files import FoundFile, language_of, read, role_of, walk
+from anaphora.ingest.projects.graph import PastPath, facts_of
 from anaphora.ingest.projects.sections import Section, parse
 from anaphora.ingest.secrets.redacting import redact
 from anaphora.store.projects.rows import FileRow, ProjectRow, SectionRow
@@ -44,7 +44,7 @@ SIGNED: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Stat:
+class FileStat:
     """What a folder's entry says of a file: bytes, nanoseconds since 1970, a number."""
 
     size: int
@@ -53,7 +53,7 @@ class Stat:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class ReadFile:
     """A file that was read: its row, its sections where it has any, whether it had secrets."""
 
     file: FileRow
@@ -61,36 +61,36 @@ class Looked:
     redacted: bool = False
 
 
-def stat_of(place: Path | str) -> Stat | None:
+def stat_of(place: Path | str) -> FileStat | None:
     """The present state of a file, None where it is not to be had."""
     try:
         found = os.lstat(place)
     except (OSError, ValueError):
         return None
-    return Stat(found.st_size, found.st_mtime_ns, found.st_ino & SIGNED)
+    return FileStat(found.st_size, found.st_mtime_ns, found.st_ino & SIGNED)
 
 
-def unchanged(file: FileRow, stat: Stat) -> bool:
+def unchanged(file: FileRow, stat: FileStat) -> bool:
     """Whether a file is surely the one that was read. One that was read too soon never is."""
     same = (file.size, file.mtime_ns, file.inode) == (stat.size, stat.mtime_ns, stat.inode)
     return same and file.parser == PARSER
 
 
-def settled(stat: Stat, now_ns: int) -> Stat:
+def settled(stat: FileStat, now_ns: int) -> FileStat:
     """The state to remember: with a negative time where it may change unseen."""
     if stat.mtime_ns > now_ns - _GRAIN_NS:
         return replace(stat, mtime_ns=-stat.mtime_ns)
     return stat
 
 
-def looked_at(
-    found: Found,
+def read_file(
+    found: FoundFile,
     project: str,
     known: FileRow | None,
     committed: Mapping[str, datetime],
     *,
     now_ns: Callable[[], int],
-) -> Looked | Skipped:
+) -> ReadFile | Skipped:
     """Read a file and cut it, unless its bytes are those that were known.
 
     `committed` says when paths were committed last. A file whose bytes are known comes back with
@@ -118,13 +118,13 @@ def looked_at(
         changed_at=committed.get(found.path) or _time(abs(stat.mtime_ns)),
     )
     if isinstance(text, Skipped):
-        return Looked(row)
+        return ReadFile(row)
     if known is not None and known.parser == PARSER and known.content_hash == text.sha:
-        return Looked(in_state(known, row))
-    return cut_up(row, text.text)
+        return ReadFile(with_state(known, row))
+    return cut_file(row, text.text)
 
 
-def cut_up(row: FileRow, text: str) -> Looked:
+def cut_file(row: FileRow, text: str) -> ReadFile:
     """A file of this text in sections, without its secrets: every line keeps its number."""
     clean = redact(text, keep_lines=True)
     parsed = parse(row.path, clean.text)
@@ -136,10 +136,10 @@ def cut_up(row: FileRow, text: str) -> Looked:
         facts=facts_of(row.path, role, parsed, clean.text),
     )
     sections = tuple(_section(row, one) for one in parsed.sections)
-    return Looked(row, sections, redacted=bool(clean.kinds))
+    return ReadFile(row, sections, redacted=bool(clean.kinds))
 
 
-def in_state(known: FileRow, seen: FileRow) -> FileRow:
+def with_state(known: FileRow, seen: FileRow) -> FileRow:
     """A file that is known, in the state in which it was seen now."""
     return replace(known, size=seen.size, mtime_ns=seen.mtime_ns, inode=seen.inode)
 
@@ -184,7 +184,7 @@ def _time(nanoseconds: int) -> datetime:
         return datetime.fromtimestamp(0, UTC)
 
 
-State: TypeAlias = tuple[str, str, int, int, int]
+FileState: TypeAlias = tuple[str, str, int, int, int]
 """A file as it was read: path, place on the disk, modification time (ns), bytes, inode."""
 
 
@@ -216,7 +216,7 @@ def is_under(path: str, folders: Iterable[str]) -> bool:
     return any(one in {".", path} or path.startswith(one + "/") for one in folders)
 
 
-def known_states(root: Path, known: Mapping[str, FileRow]) -> list[State]:
+def known_states(root: Path, known: Mapping[str, FileRow]) -> list[FileState]:
     """What `changed_files` compares with, made once for many looks.
 
     A file that another version has cut is in no state that it could still be in.
@@ -228,9 +228,9 @@ def known_states(root: Path, known: Mapping[str, FileRow]) -> list[State]:
     ]
 
 
-def changed_files(root: Path, known: Iterable[State]) -> tuple[list[Found], list[str]]:
+def changed_files(root: Path, known: Iterable[FileState]) -> tuple[list[FoundFile], list[str]]:
     """The known files whose state is another one now, and the paths of those that are gone."""
-    todo: list[Found] = []
+    todo: list[FoundFile] = []
     missing: list[str] = []
     look = os.lstat
     # Before each recall this is asked of every file of a project: a call for each would show.
@@ -242,7 +242,7 @@ def changed_files(root: Path, known: Iterable[State]) -> tuple[list[Found], list
                 missing.append(path)
             continue
         if seen.st_mtime_ns != mtime_ns or seen.st_size != size or seen.st_ino & SIGNED != inode:
-            todo.append(Found(path, root / path, seen.st_size, seen.st_mtime_ns))
+            todo.append(FoundFile(path, root / path, seen.st_size, seen.st_mtime_ns))
     return todo, missing
 
 
@@ -298,7 +298,7 @@ _BATCH_CHARS: Final = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class SyncServices:
     """What a pass works with: truth, the present (aware), new ids, nanoseconds since 1970."""
 
     projects: Projects
@@ -308,7 +308,7 @@ class Tools:
 
 
 @dataclass(slots=True)
-class Pass:
+class FileSync:
     """One pass, and what it has done so far.
 
     `committed` says when paths were committed last; `pasts` collects what moved; `missing` are
@@ -317,12 +317,12 @@ class Pass:
     has words.
     """
 
-    tools: Tools
+    tools: SyncServices
     project: ProjectRow
     root: Path
     known: dict[str, FileRow]
     committed: Mapping[str, datetime] = field(default_factory=dict)
-    pasts: list[Past] = field(default_factory=list)
+    pasts: list[PastPath] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     missing: dict[str, FileRow] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
@@ -334,9 +334,9 @@ class Pass:
     unchanged: int = 0
     reshaped: bool = False
 
-    def sort(self, only: list[str] | None) -> list[Found]:
+    def sort(self, only: list[str] | None) -> list[FoundFile]:
         """Which files are to be read; notes those that are missing, unchanged and skipped."""
-        todo: list[Found] = []
+        todo: list[FoundFile] = []
         seen: set[str] = set()
         kept: list[str] = []
         for one in walk(self.root, only=only):
@@ -365,14 +365,14 @@ class Pass:
         }
         return todo
 
-    def take(self, todo: list[Found], tell: Progress) -> None:
+    def take(self, todo: list[FoundFile], tell: Progress) -> None:
         """Read files and write them in batches; then remove what is missing."""
-        batch: list[Looked] = []
+        batch: list[ReadFile] = []
         chars = done = 0
         for found in todo:
             done += 1
             known = self.known.get(found.path)
-            look = looked_at(found, self.project.id, known, self.committed, now_ns=self.tools.wall)
+            look = read_file(found, self.project.id, known, self.committed, now_ns=self.tools.wall)
             if isinstance(look, Skipped):
                 self.skipped.append(look)
                 if look.reason == "gone" and known is not None:
@@ -392,7 +392,7 @@ class Pass:
         tell("files", len(todo), len(todo))
         self._drop()
 
-    def _write(self, batch: list[Looked]) -> None:
+    def _write(self, batch: list[ReadFile]) -> None:
         """One transaction: what another run has written meanwhile is not written again."""
         fresh = [look for look in batch if self._differs(look)]
         self.unchanged += len(batch) - len(fresh)
@@ -404,20 +404,20 @@ class Pass:
             for look in fresh:
                 self._put(work, look, known.get(look.file.path))
 
-    def _differs(self, look: Looked) -> bool:
+    def _differs(self, look: ReadFile) -> bool:
         """Whether there is anything to write of a file that was read."""
         known = self.known.get(look.file.path)
         return known is None or bool(look.sections) or replace(look.file, facts={}) != known
 
-    def _put(self, work: ProjectTransaction, look: Looked, known: FileRow | None) -> None:
+    def _put(self, work: ProjectTransaction, look: ReadFile, known: FileRow | None) -> None:
         new = look.file
         if known is not None and _same_bytes(known, new):
-            work.put_file(in_state(known, new), known=True)
+            work.put_file(with_state(known, new), known=True)
             self.unchanged += 1
             return
         before = None if known is not None else self._moved_from(work, new)
         if before is not None:
-            self.pasts.append(Past(before.path, new.path, self.tools.clock()))
+            self.pasts.append(PastPath(before.path, new.path, self.tools.clock()))
             self.renamed += 1
         old = known or before
         row = replace(new, id=old.id if old else self.tools.ids())

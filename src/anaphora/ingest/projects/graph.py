@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.ingest.projects.import_targets import Layout, Target, resolve
-from anaphora.ingest.projects.sections.base import Import, Parsed
+from anaphora.ingest.projects.import_targets import ImportTarget, ProjectLayout, resolve
+from anaphora.ingest.projects.sections.base import Import, ParsedFile
 from anaphora.rank.context.modules import documents
 from anaphora.store.projects.graph_rows import (
     HISTORY_SOURCE,
@@ -41,7 +41,7 @@ _COVERS_BOTH, _COVERS_NAME, _COVERS_IMPORT = 1.0, 0.8, 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class PastPath:
     """A path that became another at a time."""
 
     old: str
@@ -49,7 +49,7 @@ class Past:
     at: datetime
 
 
-def facts_of(path: str, role: SourceRole, parsed: Parsed, text: str) -> dict[str, Any]:
+def facts_of(path: str, role: SourceRole, parsed: ParsedFile, text: str) -> dict[str, Any]:
     """What the graph needs to know of a file, as JSON keeps it."""
     facts: dict[str, Any] = {
         "symbols": [
@@ -95,7 +95,7 @@ def drafts(
 
 def past_drafts(
     project: str,
-    renames: Iterable[Past],
+    renames: Iterable[PastPath],
     present: frozenset[str],
     known: frozenset[str] = frozenset(),
 ) -> tuple[list[EntityDraft], list[RelationDraft]]:
@@ -144,7 +144,7 @@ class _Drafting:
         }
         # The innermost module of a Go project comes first.
         ordered = dict(sorted(modules.items(), key=lambda item: -len(item[1])))
-        self.layout = Layout(frozenset(self.by_path), ordered)
+        self.layout = ProjectLayout(frozenset(self.by_path), ordered)
         self.code_named = _named_code(files)
 
     def file(self, file: FileRow) -> None:
@@ -192,7 +192,7 @@ class _Drafting:
         if file.role == "test":
             self._covers(file, own, targets)
 
-    def _covers(self, file: FileRow, own: str, targets: Iterable[Target]) -> None:
+    def _covers(self, file: FileRow, own: str, targets: Iterable[ImportTarget]) -> None:
         imported = {
             one.name
             for one in targets
@@ -308,7 +308,7 @@ def _dotted(path: str, roots: Iterable[str]) -> list[tuple[str, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Graphing:
+class GraphSync:
     """Makes the graphs of one namespace. `clock` gives the present, aware; `ids` new ids."""
 
     projects: Projects
@@ -317,11 +317,11 @@ class Graphing:
     clock: Callable[[], datetime]
     ids: Callable[[], str]
 
-    def bring(
+    def sync(
         self,
         project: ProjectRow,
         only: frozenset[str] | None = None,
-        pasts: Sequence[Past] = (),
+        pasts: Sequence[PastPath] = (),
         known: frozenset[str] = frozenset(),
     ) -> None:
         """Bring the graph of a project in line with its files; with `only`, with those (ids).

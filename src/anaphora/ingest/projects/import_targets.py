@@ -31,7 +31,7 @@ _OWN_OF_PLATFORM: Final = ("java.", "javax.", "jdk.", "sun.", "android.", "kotli
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ImportTarget:
     """What an import means: a "file" or a "module" (a folder) by path, or a "package" by name."""
 
     kind: Literal["file", "module", "package"]
@@ -39,7 +39,7 @@ class Target:
 
 
 @dataclass(slots=True)
-class Layout:
+class ProjectLayout:
     """The paths of a project, ready to be asked. `go_modules` maps a folder to its module path."""
 
     files: frozenset[str]
@@ -82,8 +82,8 @@ class Layout:
 
 
 def resolve(
-    path: str, language: str | None, imports: Iterable[Import], layout: Layout
-) -> tuple[Target, ...]:
+    path: str, language: str | None, imports: Iterable[Import], layout: ProjectLayout
+) -> tuple[ImportTarget, ...]:
     """What the imports of the file at `path` mean, each target once, the file itself left out."""
     read = _RESOLVERS.get(language or "")
     if read is None:
@@ -94,7 +94,7 @@ def resolve(
     return tuple(found)
 
 
-def _python(path: str, one: Import, layout: Layout) -> Iterator[Target]:
+def _python(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     parts = [part for part in one.module.split(".") if part]
     if one.level:
         base = posixpath.dirname(path)
@@ -110,12 +110,12 @@ def _python(path: str, one: Import, layout: Layout) -> Iterator[Target]:
             yield from found
             return
     if parts[0] not in sys.stdlib_module_names:
-        yield Target("package", parts[0])
+        yield ImportTarget("package", parts[0])
 
 
 def _python_at(
-    root: str, parts: list[str], names: tuple[str, ...], layout: Layout
-) -> Iterator[Target]:
+    root: str, parts: list[str], names: tuple[str, ...], layout: ProjectLayout
+) -> Iterator[ImportTarget]:
     """`names` that are modules of their own are meant, and else the module that has them."""
     base = posixpath.join(root, *parts)
     inner = [found for name in names if (found := _python_file(posixpath.join(base, name), layout))]
@@ -123,22 +123,22 @@ def _python_at(
     # A package of which only submodules are taken is not what the file works with.
     whole = own if own is not None and len(inner) < max(1, len(names)) else None
     for found in [*([whole] if whole else []), *inner]:
-        yield Target("file", found)
+        yield ImportTarget("file", found)
     if own is None and not inner and len(parts) > 1:
         # `import a.b.name`: the last part may be something that a module has.
         outer = _python_file(posixpath.join(root, *parts[:-1]), layout)
         if outer is not None:
-            yield Target("file", outer)
+            yield ImportTarget("file", outer)
 
 
-def _python_file(base: str, layout: Layout) -> str | None:
+def _python_file(base: str, layout: ProjectLayout) -> str | None:
     for path in (f"{base}.py", f"{base}/__init__.py", f"{base}.pyi", f"{base}/__init__.pyi"):
         if path.lstrip("/") in layout.files:
             return path.lstrip("/")
     return None
 
 
-def _javascript(path: str, one: Import, layout: Layout) -> Iterator[Target]:
+def _javascript(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     name = one.module.partition("?")[0]
     if name.startswith((".", "/")):
         base = _joined(posixpath.dirname(path), name.lstrip("/") if name[0] == "/" else name)
@@ -150,13 +150,13 @@ def _javascript(path: str, one: Import, layout: Layout) -> Iterator[Target]:
         parts = name.split("/")
         package = "/".join(parts[: 2 if name.startswith("@") else 1])
         if package and not package.startswith("node:") and package not in _NODE:
-            yield Target("package", package)
+            yield ImportTarget("package", package)
         return
     if found is not None:
-        yield Target("file", found)
+        yield ImportTarget("file", found)
 
 
-def _javascript_file(base: str, layout: Layout) -> str | None:
+def _javascript_file(base: str, layout: ProjectLayout) -> str | None:
     stem, ending = posixpath.splitext(base)
     bases = [base, stem] if ending in {".js", ".jsx", ".mjs", ".cjs"} else [base]
     for one in bases:
@@ -169,25 +169,25 @@ def _javascript_file(base: str, layout: Layout) -> str | None:
     return None
 
 
-def _go(path: str, one: Import, layout: Layout) -> Iterator[Target]:
+def _go(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     for folder, module in layout.go_modules.items():
         if one.module == module or one.module.startswith(module + "/"):
             inner = posixpath.join(folder, one.module[len(module) :].lstrip("/")).rstrip("/")
             if inner in layout.folders:
-                yield Target("module", inner)
+                yield ImportTarget("module", inner)
             return
     first, *rest = one.module.split("/")
     if first.startswith("."):
         folder = _joined(posixpath.dirname(path), one.module)
         if folder in layout.folders:
-            yield Target("module", folder)
+            yield ImportTarget("module", folder)
     elif "." in first:
         # What is hosted at these is named by owner and repository.
         hosted = first in {"github.com", "gitlab.com", "bitbucket.org"}
-        yield Target("package", "/".join([first, *rest[: 2 if hosted else 1]]))
+        yield ImportTarget("package", "/".join([first, *rest[: 2 if hosted else 1]]))
 
 
-def _rust(path: str, one: Import, layout: Layout) -> Iterator[Target]:
+def _rust(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     first, *rest = [part for part in one.module.split("::") if part] or [""]
     names = [name.split("::")[0] for name in one.names if name not in {"*", "self"}]
     own = _rust_folder(path)
@@ -203,7 +203,7 @@ def _rust(path: str, one: Import, layout: Layout) -> Iterator[Target]:
         base, rest = own, [first, *rest]
         if inside is None:
             if first and first not in {"std", "core", "alloc", "proc_macro", "test"}:
-                yield Target("package", first)
+                yield ImportTarget("package", first)
             return
     for parts in [[*rest, name] for name in names] or [rest]:
         # The last names may be of what a module holds.
@@ -212,7 +212,7 @@ def _rust(path: str, one: Import, layout: Layout) -> Iterator[Target]:
         )
         found = next((one for one in tried if one is not None), None)
         if found is not None:
-            yield Target("file", found)
+            yield ImportTarget("file", found)
 
 
 def _rust_folder(path: str) -> str:
@@ -223,67 +223,67 @@ def _rust_folder(path: str) -> str:
     return posixpath.join(folder, name.removesuffix(".rs"))
 
 
-def _rust_root(path: str, layout: Layout) -> str:
+def _rust_root(path: str, layout: ProjectLayout) -> str:
     folder = posixpath.dirname(path)
     while folder and not {f"{folder}/lib.rs", f"{folder}/main.rs"} & layout.files:
         folder = posixpath.dirname(folder)
     return folder
 
 
-def _rust_file(base: str, layout: Layout) -> str | None:
+def _rust_file(base: str, layout: ProjectLayout) -> str | None:
     for path in (f"{base}.rs", f"{base}/mod.rs"):
         if path in layout.files:
             return path
     return None
 
 
-def _java(path: str, one: Import, layout: Layout) -> Iterator[Target]:
+def _java(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     parts = one.module.split(".")
     if one.names:
         folder = layout.folder_ending_in("/".join(parts))
         if folder is not None:
-            yield Target("module", folder)
+            yield ImportTarget("module", folder)
             return
     # A static import, or a class within a class, names more than the file.
     for end in range(len(parts), max(1, len(parts) - 2), -1):
         found = layout.ending_in("/".join(parts[:end]) + ".java")
         if found is not None:
-            yield Target("file", found)
+            yield ImportTarget("file", found)
             return
     if not one.module.startswith(_OWN_OF_PLATFORM):
         lower = [part for part in parts if part[:1].islower()]
-        yield Target("package", ".".join(lower[:3]) or one.module)
+        yield ImportTarget("package", ".".join(lower[:3]) or one.module)
 
 
-def _c(path: str, one: Import, layout: Layout) -> Iterator[Target]:
+def _c(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     near = _joined(posixpath.dirname(path), one.module)
     found = near if near in layout.files else layout.ending_in(one.module.lstrip("./"))
     if found is not None:
-        yield Target("file", found)
+        yield ImportTarget("file", found)
     elif "/" in one.module and not one.module.startswith((".", "sys/", "bits/")):
-        yield Target("package", one.module.split("/")[0])
+        yield ImportTarget("package", one.module.split("/")[0])
 
 
-def _ruby(path: str, one: Import, layout: Layout) -> Iterator[Target]:
+def _ruby(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     name = one.module.removesuffix(".rb")
     if name.startswith("."):
         found = _joined(posixpath.dirname(path), name) + ".rb"
         if found in layout.files:
-            yield Target("file", found)
+            yield ImportTarget("file", found)
         return
     within = layout.ending_in(f"lib/{name}.rb")
     if within is not None:
-        yield Target("file", within)
+        yield ImportTarget("file", within)
     else:
-        yield Target("package", name.split("/")[0])
+        yield ImportTarget("package", name.split("/")[0])
 
 
-def _php(path: str, one: Import, layout: Layout) -> Iterator[Target]:
+def _php(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     if one.module.endswith((".php", ".inc")) or "/" in one.module:
         near = _joined(posixpath.dirname(path), one.module.lstrip("/"))
         found = near if near in layout.files else layout.ending_in(one.module.lstrip("./"))
         if found is not None:
-            yield Target("file", found)
+            yield ImportTarget("file", found)
         return
     for name in one.names or ("",):
         parts = [part for part in (*one.module.split("\\"), name) if part]
@@ -291,12 +291,12 @@ def _php(path: str, one: Import, layout: Layout) -> Iterator[Target]:
         tails = ("/".join(parts[start:]) + ".php" for start in range(max(1, len(parts) - 1)))
         fit = next((hit for tail in tails if (hit := layout.ending_in(tail))), None)
         if fit is not None:
-            yield Target("file", fit)
+            yield ImportTarget("file", fit)
         elif len(parts) > 1:
-            yield Target("package", "/".join(parts[:2]).lower())
+            yield ImportTarget("package", "/".join(parts[:2]).lower())
 
 
-def _c_sharp(path: str, one: Import, layout: Layout) -> Iterator[Target]:
+def _c_sharp(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     parts = one.module.split(".")
     if parts[0] in {"System", "Microsoft"} and len(parts) < 3:
         return
@@ -304,18 +304,18 @@ def _c_sharp(path: str, one: Import, layout: Layout) -> Iterator[Target]:
     folders = [one.module, *tails]
     found = next((hit for tail in folders if (hit := layout.folder_ending_in(tail))), None)
     if found is not None:
-        yield Target("module", found)
+        yield ImportTarget("module", found)
     elif parts[0] != "System":
-        yield Target("package", ".".join(parts[:2]))
+        yield ImportTarget("package", ".".join(parts[:2]))
 
 
-def _bash(path: str, one: Import, layout: Layout) -> Iterator[Target]:
+def _bash(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     # "$(dirname "$0")/x.sh" and the like: what follows the last variable is beside the file.
     name = re.sub(r"^.*[})\"]/|^\$\w+/", "", one.module)
     near = _joined(posixpath.dirname(path), name)
     found = near if near in layout.files else layout.ending_in(name.lstrip("./"))
     if found is not None:
-        yield Target("file", found)
+        yield ImportTarget("file", found)
 
 
 def _joined(folder: str, name: str) -> str:
@@ -327,7 +327,7 @@ def _nearest(path: str) -> tuple[int, str]:
     return path.count("/"), path
 
 
-_RESOLVERS: Final[Mapping[str, Callable[[str, Import, Layout], Iterator[Target]]]] = {
+_RESOLVERS: Final[Mapping[str, Callable[[str, Import, ProjectLayout], Iterator[ImportTarget]]]] = {
     "python": _python,
     "javascript": _javascript,
     "typescript": _javascript,

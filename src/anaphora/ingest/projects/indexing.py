@@ -20,10 +20,10 @@ from anaphora.errors import EmbeddingError, InvalidInput, NotFound
 from anaphora.ingest.notes import NoteLinker
 from anaphora.ingest.projects.cleaning import clean
 from anaphora.ingest.projects.file_sync import (
-    Pass,
+    FileState,
+    FileSync,
     Progress,
-    State,
-    Tools,
+    SyncServices,
     changed_files,
     embedded_text,
     folder_times,
@@ -33,7 +33,7 @@ from anaphora.ingest.projects.file_sync import (
     project_folder,
 )
 from anaphora.ingest.projects.git_history import GitHistory, read_history
-from anaphora.ingest.projects.graph import Graphing, Past
+from anaphora.ingest.projects.graph import GraphSync, PastPath
 from anaphora.store.projects.rows import FileRow, HistoryRow, ProjectRow, SectionVector
 from anaphora.values.conversations import Degraded
 from anaphora.values.projects import IndexReport
@@ -51,7 +51,7 @@ _REFRESHED: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Refreshed:
+class RefreshReport:
     """What a refresh took in. `left` are changes that a whole pass has to take in.
 
     `missing` says that the folder of the project is not there (any more): nothing was changed.
@@ -65,7 +65,7 @@ class Refreshed:
 
 
 @dataclass(slots=True)
-class _Watched:
+class _KnownFiles:
     """What is known of a project's files, as long as truth has the same."""
 
     version: int
@@ -73,10 +73,10 @@ class _Watched:
     root: Path
     stamp: tuple[int, int]
     files: dict[str, FileRow]
-    states: list[State]
+    states: list[FileState]
 
 
-class IndexProject:
+class ProjectIndexer:
     """Indexes the projects of one namespace. Safe to share between threads.
 
     `clock` gives the present, aware; `ids` new ids; `wall` and `timer` nanoseconds since 1970 and
@@ -99,13 +99,13 @@ class IndexProject:
         self._graph = graph
         self._embedder = embedder
         linker = NoteLinker(graph, notes, clock=clock, ids=ids)
-        self._graphing = Graphing(projects, graph, linker, clock, ids)
-        self._tools = Tools(projects, clock, ids, wall)
+        self._graph_sync = GraphSync(projects, graph, linker, clock, ids)
+        self._tools = SyncServices(projects, clock, ids, wall)
         self._clock = clock
         self._ids = ids
         self._wall = wall
         self._timer = timer
-        self._watched: dict[str, _Watched] = {}
+        self._known_files: dict[str, _KnownFiles] = {}
         self._failed: set[str] = set()
         self._lock = threading.Lock()
 
@@ -132,7 +132,7 @@ class IndexProject:
         project = self._registered(place, name)
         history = read_history(place, project.head)
         known = self._projects.files(project.id)
-        run = Pass(self._tools, project, place, known, _committed(history))
+        run = FileSync(self._tools, project, place, known, _committed(history))
         started = self._wall()
         run.take(run.sort(wanted), tell)
         commits = self._remember(run, history)
@@ -141,7 +141,7 @@ class IndexProject:
         degraded = self._vectors_of(project.id, tell) if embed else ()
         return self._report(run, commits, degraded, self._timer() - began)
 
-    def refresh(self, project: str) -> Refreshed:
+    def refresh(self, project: str) -> RefreshReport:
         """Take in files that changed, came or went since they were read, by their state alone.
 
         Quick where nothing did. Makes no vectors. NotFound when there is no such project.
@@ -152,28 +152,28 @@ class IndexProject:
             walked = folders_changed(known.row.folders, root)
             todo, gone = ([], []) if walked else changed_files(root, known.states)
             if not (walked or todo or gone):
-                return Refreshed()
+                return RefreshReport()
             if not root.is_dir():
-                return Refreshed(missing=True)
+                return RefreshReport(missing=True)
             files = dict(known.files)
-            run = Pass(self._tools, known.row, root, files)
+            run = FileSync(self._tools, known.row, root, files)
             if walked:
                 todo = run.sort(None)
             else:
                 run.missing = {path: files[path] for path in gone}
             if len(todo) + len(run.missing) > _REFRESHED:
-                return Refreshed(left=len(todo) + len(run.missing))
+                return RefreshReport(left=len(todo) + len(run.missing))
             run.take(todo, _nobody)
             moved = bool(run.added or run.removed or run.renamed or run.reshaped)
             if moved or run.touched:
                 self._graph_of(run, _nobody, whole=moved)
             if moved or walked:
                 self._finish(run, None, started, whole=True)
-            return Refreshed(run.added + run.renamed, run.changed, run.removed)
+            return RefreshReport(run.added + run.renamed, run.changed, run.removed)
 
     def clean(self) -> bool:
         """Take secrets out of what an older version has kept; whether there were any."""
-        return clean(self._projects, self._graphing)
+        return clean(self._projects, self._graph_sync)
 
     def fill_vectors(
         self,
@@ -236,7 +236,7 @@ class IndexProject:
                 work.change_project(row)
             return row
 
-    def _remember(self, run: Pass, history: GitHistory | None) -> int:
+    def _remember(self, run: FileSync, history: GitHistory | None) -> int:
         """Commits and renames into history; how many commits are new."""
         if history is None or not (history.commits or history.renames):
             return 0
@@ -264,17 +264,17 @@ class IndexProject:
             new += self._add_history(run, items[start : start + 1_000])
         self._add_history(run, renames)
         # The oldest first: what a path became last is what holds.
-        run.pasts[:0] = [Past(one.old, one.new, one.at) for one in reversed(history.renames)]
+        run.pasts[:0] = [PastPath(one.old, one.new, one.at) for one in reversed(history.renames)]
         return new
 
-    def _add_history(self, run: Pass, rows: list[HistoryRow]) -> int:
+    def _add_history(self, run: FileSync, rows: list[HistoryRow]) -> int:
         if not rows:
             return 0
         with self._projects.change() as work:
             work.mark_stale(run.project.id)
             return work.add_history(rows)
 
-    def _graph_of(self, run: Pass, tell: Progress, *, whole: bool) -> None:
+    def _graph_of(self, run: FileSync, tell: Progress, *, whole: bool) -> None:
         """Bring the graph in line with the files, where they or their names have changed."""
         project = self._projects.row(run.project.id)
         if not (project.stale or run.pasts):
@@ -282,10 +282,12 @@ class IndexProject:
         # A run that did not end left more behind it than this one has touched.
         only = None if whole or run.project.stale else frozenset(run.touched)
         tell("graph", 0, 1)
-        self._graphing.bring(project, only, run.pasts, frozenset(run.known))
+        self._graph_sync.sync(project, only, run.pasts, frozenset(run.known))
         tell("graph", 1, 1)
 
-    def _finish(self, run: Pass, history: GitHistory | None, started: int, *, whole: bool) -> None:
+    def _finish(
+        self, run: FileSync, history: GitHistory | None, started: int, *, whole: bool
+    ) -> None:
         """Note how far the pass came, where that is something new."""
         known = self._projects.row(run.project.id)
         row = replace(
@@ -311,7 +313,7 @@ class IndexProject:
         return ()
 
     def _report(
-        self, run: Pass, commits: int, degraded: tuple[Degraded, ...], seconds: float
+        self, run: FileSync, commits: int, degraded: tuple[Degraded, ...], seconds: float
     ) -> IndexReport:
         project = run.project
         counted = next((one for one in self._projects.list() if one.id == project.id), None)
@@ -340,10 +342,10 @@ class IndexProject:
             degraded=degraded,
         )
 
-    def _known(self, project: str) -> _Watched:
+    def _known(self, project: str) -> _KnownFiles:
         """What truth has of a project and its files, read again where truth has changed."""
         version = self._projects.version()
-        known = self._watched.get(project)
+        known = self._known_files.get(project)
         if known is not None and known.version == version:
             return known
         row, stamp = self._projects.row(project), self._projects.last_file(project)
@@ -352,8 +354,8 @@ class IndexProject:
             known = replace(known, version=version, row=row)
         else:
             files = self._projects.files(project)
-            known = _Watched(version, row, root, stamp, files, known_states(root, files))
-        self._watched[project] = known
+            known = _KnownFiles(version, row, root, stamp, files, known_states(root, files))
+        self._known_files[project] = known
         return known
 
 

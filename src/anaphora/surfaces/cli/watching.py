@@ -11,7 +11,7 @@ import typer
 
 from anaphora.api.memory import Memory
 from anaphora.core.config import client_folders, load_settings
-from anaphora.ingest.watch import IDLE, Looked, TranscriptWatch
+from anaphora.ingest.watch import IDLE, TranscriptWatch, WatchReport
 from anaphora.surfaces.cli.output import console, emit, shown
 from anaphora.surfaces.cli.where import Where, opened, place
 from anaphora.surfaces.wire import counted
@@ -68,7 +68,7 @@ def _watch(
     )
 
 
-def _tell(looked: Looked, as_json: bool, *, always: bool) -> None:
+def _tell(looked: WatchReport, as_json: bool, *, always: bool) -> None:
     if not (always or looked.files or looked.ended):
         return
     if as_json:

@@ -87,7 +87,7 @@ MAX_BYTES: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFile:
     """A file that may be indexed. `path` is relative to the project's root, with forward slashes.
 
     `size` is in bytes, `mtime_ns` in nanoseconds since 1970, as they were when it was found.
@@ -100,7 +100,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class FileText:
     """The text of a file. Lines end in line feeds, whatever the file has; no byte order mark.
 
     `encoding` is what the bytes were read as; `sha` is the SHA-256 of the bytes, in hexadecimal.
@@ -162,7 +162,7 @@ class _Rules:
 
 def walk(
     root: Path, *, max_bytes: int = MAX_BYTES, only: Iterable[str] | None = None
-) -> Iterator[Found | Skipped]:
+) -> Iterator[FoundFile | Skipped]:
     """The files under `root`, in order of their paths, and those skipped with the reason.
 
     `only` are paths relative to `root`: nothing but those files, and what is under those folders.
@@ -194,7 +194,7 @@ class _Walk:
 
     def folder(
         self, place: Path, base: str, above: tuple[_Rules, ...], depth: int
-    ) -> Iterator[Found | Skipped]:
+    ) -> Iterator[FoundFile | Skipped]:
         """What is in a folder; `base` is its path with a slash at the end, "" for the root."""
         if depth > _MOST_FOLDERS:
             yield Skipped(base.rstrip("/"), "too_deep")
@@ -212,7 +212,7 @@ class _Walk:
 
     def _entry(
         self, entry: os.DirEntry[str], path: str, rules: tuple[_Rules, ...], depth: int
-    ) -> Iterator[Found | Skipped]:
+    ) -> Iterator[FoundFile | Skipped]:
         if entry.name in ALWAYS_IGNORED or not self._is_wanted(path):
             return
         try:
@@ -234,7 +234,7 @@ class _Walk:
         except OSError as error:
             yield Skipped(path, _reason(error))
 
-    def _file(self, entry: os.DirEntry[str], path: str) -> Found | Skipped:
+    def _file(self, entry: os.DirEntry[str], path: str) -> FoundFile | Skipped:
         facts = entry.stat(follow_symlinks=False)
         if not stat.S_ISREG(facts.st_mode):
             return Skipped(path, "not_a_file")
@@ -245,7 +245,7 @@ class _Walk:
             return Skipped(path, "binary")
         if facts.st_size > self.max_bytes:
             return Skipped(path, "too_large")
-        return Found(path, Path(entry.path), facts.st_size, facts.st_mtime_ns)
+        return FoundFile(path, Path(entry.path), facts.st_size, facts.st_mtime_ns)
 
     def _link(self, link: Path) -> str:
         try:

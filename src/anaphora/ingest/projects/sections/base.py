@@ -70,7 +70,7 @@ class Import:
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedFile:
     """All that one file says. Each of its lines is in exactly one section, in order.
 
     A file of nothing but white space has no sections. `commands` are as a user types them
@@ -105,7 +105,7 @@ _NO_TITLE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class SectionStart:
     """A section begins at line `start` (from 1) and goes on to the next mark."""
 
     start: int
@@ -116,7 +116,7 @@ class Mark:
     symbol_kind: str | None = None
 
 
-def cut(lines: Sequence[str], marks: Iterable[Mark]) -> tuple[Section, ...]:
+def cut(lines: Sequence[str], marks: Iterable[SectionStart]) -> tuple[Section, ...]:
     """The sections of a file that has at least one line and one mark.
 
     The first mark is moved up to line 1. Of marks on one line the first is kept, of marks that
@@ -156,8 +156,8 @@ def named(names: Sequence[str]) -> str:
     return ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
 
 
-def _in_order(lines: Sequence[str], marks: Iterable[Mark]) -> list[Mark]:
-    kept: list[Mark] = []
+def _in_order(lines: Sequence[str], marks: Iterable[SectionStart]) -> list[SectionStart]:
+    kept: list[SectionStart] = []
     for mark in sorted(marks, key=lambda mark: mark.start):
         if kept and mark.start == kept[-1].start:
             continue
@@ -165,13 +165,15 @@ def _in_order(lines: Sequence[str], marks: Iterable[Mark]) -> list[Mark]:
             kept.append(mark)
     if kept and kept[0].start > 1:
         first = kept[0]
-        kept[0] = Mark(1, first.kind, first.title, first.heading, first.symbol, first.symbol_kind)
+        kept[0] = SectionStart(
+            1, first.kind, first.title, first.heading, first.symbol, first.symbol_kind
+        )
     while len(kept) > 1 and not any(line.strip() for line in lines[kept[-1].start - 1 :]):
         kept.pop()
     return kept
 
 
-def _parts(lines: Sequence[str], mark: Mark, end: int) -> list[Section]:
+def _parts(lines: Sequence[str], mark: SectionStart, end: int) -> list[Section]:
     spans = list(_spans(lines, mark.start, end))
     return [
         Section(
@@ -226,6 +228,6 @@ def _good_end(lines: Sequence[str], start: int, stop: int) -> int:
     return best
 
 
-def line_marks(lines: Sequence[str], title: str) -> list[Mark]:
+def line_starts(lines: Sequence[str], title: str) -> list[SectionStart]:
     """One mark for all lines: the file's own section if it fits, else lines in parts."""
-    return [Mark(1, "file" if fits(lines, 1, len(lines)) else "lines", title)]
+    return [SectionStart(1, "file" if fits(lines, 1, len(lines)) else "lines", title)]

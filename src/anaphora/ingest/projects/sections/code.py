@@ -16,7 +16,7 @@ from anaphora.ingest.projects.sections.base import (
     MAX_CHARS,
     MAX_LINES,
     Import,
-    Mark,
+    SectionStart,
     Symbol,
     first_words,
     fits,
@@ -45,7 +45,7 @@ _STATEMENTS |= {"assignment_expression", "field_definition", "public_field_defin
 
 
 @dataclass(slots=True)
-class Item:
+class OutlineItem:
     """A symbol: its lines from 1, and what is in it. A minor one is a name without a section."""
 
     name: str
@@ -55,15 +55,15 @@ class Item:
     minor: bool = False
     label: str = ""
     """What it is called as a title, where that is more than its name."""
-    children: list[Item] = field(default_factory=list)
+    children: list[OutlineItem] = field(default_factory=list)
 
 
-def outline(root: Node, grammar: Grammar) -> list[Item]:
+def outline(root: Node, grammar: Grammar) -> list[OutlineItem]:
     """The symbols of a file in the order of their lines."""
     return list(_items(root, grammar, None, 0))
 
 
-def symbols_of(items: Iterable[Item], above: str = "") -> Iterator[Symbol]:
+def symbols_of(items: Iterable[OutlineItem], above: str = "") -> Iterator[Symbol]:
     """All symbols of an outline, with their qualified names; those in a function are left out."""
     for item in items:
         qualified = f"{above}.{item.name}" if above else item.name
@@ -74,12 +74,12 @@ def symbols_of(items: Iterable[Item], above: str = "") -> Iterator[Symbol]:
             yield from symbols_of(item.children, qualified)
 
 
-def _items(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[Item]:
+def _items(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[OutlineItem]:
     for child in node.named_children:
         yield from _of(child, grammar, holder, depth)
 
 
-def _of(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[Item]:
+def _of(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[OutlineItem]:
     if depth > MAX_DEPTH or (node.type == "if_statement" and _is_main(node)):
         return
     if node.type in grammar.symbols:
@@ -96,7 +96,7 @@ def _of(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterato
     elif node.type in grammar.minor and holder not in {*_TYPES, "function"}:
         start, end = _rows(node)
         for name, kind in constants_of(node):
-            yield Item(name, kind or grammar.minor[node.type], start, end, minor=True)
+            yield OutlineItem(name, kind or grammar.minor[node.type], start, end, minor=True)
     elif node.type == "call_expression" and _is_long(node):
         yield from _within_call(node, grammar, depth)
 
@@ -106,7 +106,7 @@ def _is_main(node: Node) -> bool:
     return text_of(node.child_by_field_name("condition")).startswith("__name__")
 
 
-def _symbol(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Item | None:
+def _symbol(node: Node, grammar: Grammar, holder: str | None, depth: int) -> OutlineItem | None:
     name = name_of(node)
     if not name or _is_only_named(node):
         return None
@@ -116,7 +116,7 @@ def _symbol(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Ite
     elif kind == "method" and holder is None and "." not in name:
         kind = "function"
     start, end = _rows(node)
-    item = Item(name, kind, start, end, minor=kind == "type" and start == end)
+    item = OutlineItem(name, kind, start, end, minor=kind == "type" and start == end)
     if kind == "impl":
         item.label = " ".join(text_of(node).partition("{")[0].split())
     if node.type in grammar.holders or _is_long(node):
@@ -132,12 +132,12 @@ def _is_only_named(node: Node) -> bool:
     return node.child_by_field_name("body") is None
 
 
-def _body_items(node: Node, grammar: Grammar, held: str, depth: int) -> list[Item]:
+def _body_items(node: Node, grammar: Grammar, held: str, depth: int) -> list[OutlineItem]:
     body = node.child_by_field_name("body")
     return list(_items(body if body is not None else node, grammar, held, depth + 1))
 
 
-def _statement(node: Node, grammar: Grammar, depth: int) -> Item | None:
+def _statement(node: Node, grammar: Grammar, depth: int) -> OutlineItem | None:
     """A JavaScript statement that names a function. Other languages have no such nodes."""
     found = function_value(node)
     if found is None:
@@ -146,13 +146,13 @@ def _statement(node: Node, grammar: Grammar, depth: int) -> Item | None:
     start, end = _rows(node)
     if kind == "function" and ("definition" in node.type or "." in name):
         kind = "method"
-    item = Item(name, kind, start, end)
+    item = OutlineItem(name, kind, start, end)
     if kind in {"class", "test"} or _is_long(node):
         item.children = _body_items(held, grammar, "class" if kind == "class" else "", depth)
     return item
 
 
-def _within_call(node: Node, grammar: Grammar, depth: int) -> Iterator[Item]:
+def _within_call(node: Node, grammar: Grammar, depth: int) -> Iterator[OutlineItem]:
     """A long call of a function on the spot, or with one: its symbols are the file's own."""
     called, arguments = (node.child_by_field_name(name) for name in ("function", "arguments"))
     for held in [called, *(arguments.named_children if arguments is not None else [])]:
@@ -166,7 +166,7 @@ def _is_bracketed(node: Node) -> bool:
     return node.type == "parenthesized_expression" and bool(node.named_children)
 
 
-def _wrapped(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[Item]:
+def _wrapped(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[OutlineItem]:
     """What is in a decorator or an `export`; a single symbol gets the lines of the whole."""
     items = list(_items(node, grammar, holder, depth + 1))
     if len(items) == 1:
@@ -202,9 +202,9 @@ _CONDITION = re.compile(r"\s*#\s*(?:if|ifdef|ifndef|elif|else|endif)\b")
 _QUOTES = ('"""', "'''", '"', "'", 'r"""')
 
 
-def code_marks(
+def code_starts(
     name: str, title: str, lines: Sequence[str]
-) -> tuple[list[Mark], tuple[Symbol, ...], tuple[Import, ...]]:
+) -> tuple[list[SectionStart], tuple[Symbol, ...], tuple[Import, ...]]:
     """The marks, symbols and imports of code in the language `name`, one of `GRAMMARS`.
 
     `title` is what lines without any words are called. There are no marks without symbols, nor for
@@ -220,7 +220,7 @@ def code_marks(
     root = Parser(language(name)).parse(source).root_node
     found = QueryCursor(query(name)).captures(root)
     items = outline(root, GRAMMARS[name])
-    marker = _Marker(lines, title, _rows_alone(lines, found.get("comment", [])))
+    marker = _Starts(lines, title, _rows_alone(lines, found.get("comment", [])))
     marker.mark(items, (), "", 1, len(lines))
     return (
         marker.marks if any(not item.minor for item in items) else [],
@@ -264,23 +264,28 @@ def _says(line: str) -> bool:
 
 
 @dataclass(slots=True)
-class _Marker:
+class _Starts:
     """Collects the marks of one file."""
 
     lines: Sequence[str]
     title: str
     comments: frozenset[int]
-    marks: list[Mark] = field(default_factory=list)
+    marks: list[SectionStart] = field(default_factory=list)
 
     def mark(
-        self, items: Sequence[Item], heading: tuple[str, ...], above: str, start: int, end: int
+        self,
+        items: Sequence[OutlineItem],
+        heading: tuple[str, ...],
+        above: str,
+        start: int,
+        end: int,
     ) -> None:
         """Mark the items between lines `start` and `end`, and the gaps between them.
 
         Within another symbol (`above`) what is before the first item is its head, no gap.
         """
         at = start
-        waiting: list[Item] = []
+        waiting: list[OutlineItem] = []
         for item in items:
             if item.minor:
                 waiting.append(item)
@@ -293,14 +298,14 @@ class _Marker:
             at = max(at, item.end + 1)
         self._gap(at, end, waiting, heading)
 
-    def _symbol(self, item: Item, first: int, heading: tuple[str, ...], above: str) -> None:
+    def _symbol(self, item: OutlineItem, first: int, heading: tuple[str, ...], above: str) -> None:
         qualified = f"{above}.{item.name}" if above else item.name
         *outer, name = [item.name] if item.kind == "test" else item.name.split(".")
         within = (*heading, *outer)
         title = item.label or qualified
         parts = [child for child in item.children if not child.minor]
         if not parts or self._is_whole(first, item):
-            self.marks.append(Mark(first, "symbol", title, within, qualified, item.kind))
+            self.marks.append(SectionStart(first, "symbol", title, within, qualified, item.kind))
             return
         head = range(first, self._with_comments(parts[0].start, first))
         inner, start = len(self.marks), first
@@ -310,12 +315,12 @@ class _Marker:
             start = head.stop
         else:
             # Up to the first part it is the type itself: its head, its fields.
-            self.marks.append(Mark(first, "symbol", title, within, qualified, item.kind))
+            self.marks.append(SectionStart(first, "symbol", title, within, qualified, item.kind))
         self.mark(item.children, (*within, name), qualified, start, item.end)
         if start > first and len(self.marks) > inner:
             self.marks[inner] = replace(self.marks[inner], start=first)
 
-    def _is_whole(self, first: int, item: Item) -> bool:
+    def _is_whole(self, first: int, item: OutlineItem) -> bool:
         return item.end - first < WHOLE_LINES and fits(self.lines, first, item.end)
 
     def _with_comments(self, start: int, floor: int) -> int:
@@ -324,15 +329,17 @@ class _Marker:
             start -= 1
         return start
 
-    def _gap(self, start: int, end: int, minor: Sequence[Item], heading: tuple[str, ...]) -> None:
+    def _gap(
+        self, start: int, end: int, minor: Sequence[OutlineItem], heading: tuple[str, ...]
+    ) -> None:
         wordy = [number for number in range(start, end + 1) if _says(self.lines[number - 1])]
         if not wordy or (not minor and len(wordy) < GAP_LINES):
             return
         begins = next(number for number in range(start, end + 1) if self.lines[number - 1].strip())
         title = self._gap_title(start, end, wordy[0], minor)
-        self.marks.append(Mark(begins, "lines", title, heading))
+        self.marks.append(SectionStart(begins, "lines", title, heading))
 
-    def _gap_title(self, start: int, end: int, first: int, minor: Sequence[Item]) -> str:
+    def _gap_title(self, start: int, end: int, first: int, minor: Sequence[OutlineItem]) -> str:
         """What the file says of itself at its top, else the names in the gap, else its words."""
         words = first_words(self.lines[start - 1 : end])
         if start == 1:

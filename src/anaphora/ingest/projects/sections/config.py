@@ -15,7 +15,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from anaphora.ingest.projects.sections.base import Mark, Symbol, first_words, lines_of, named
+from anaphora.ingest.projects.sections.base import (
+    SectionStart,
+    Symbol,
+    first_words,
+    lines_of,
+    named,
+)
 
 SMALL_LINES = 4
 """A key of no more lines shares its section with small neighbours …"""
@@ -45,7 +51,9 @@ class _Key:
     """Whether other keys may follow that belong to it: a table, a section, a target."""
 
 
-def config_marks(language: str, lines: Sequence[str]) -> tuple[list[Mark], tuple[Symbol, ...]]:
+def config_starts(
+    language: str, lines: Sequence[str]
+) -> tuple[list[SectionStart], tuple[Symbol, ...]]:
     """The marks and keys of settings in one of the formats above; nothing for another language."""
     find = _FINDERS.get(language)
     keys = [key for key in find(lines) if key.name.strip()] if find is not None else []
@@ -70,12 +78,14 @@ def target_names(lines: Sequence[str]) -> Iterator[tuple[str, int]]:
                     yield name, number
 
 
-def _grouped(lines: Sequence[str], keys: Sequence[_Key], starts: Sequence[int]) -> Iterator[Mark]:
+def _grouped(
+    lines: Sequence[str], keys: Sequence[_Key], starts: Sequence[int]
+) -> Iterator[SectionStart]:
     if any(line.strip() for line in lines[: starts[0] - 1]):
         before = first_words(lines[: starts[0] - 1])
         # Brackets and a licence line alone go with the first key.
         if before and starts[0] > SMALL_LINES:
-            yield Mark(1, "lines", before)
+            yield SectionStart(1, "lines", before)
     ends = [start - 1 for start in starts[1:]] + [len(lines)]
     group: list[int] = []
     for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
@@ -93,9 +103,9 @@ def _grouped(lines: Sequence[str], keys: Sequence[_Key], starts: Sequence[int]) 
         yield _mark(keys, starts, group)
 
 
-def _mark(keys: Sequence[_Key], starts: Sequence[int], group: Sequence[int]) -> Mark:
+def _mark(keys: Sequence[_Key], starts: Sequence[int], group: Sequence[int]) -> SectionStart:
     names = list(dict.fromkeys(keys[number].name for number in group))
-    return Mark(starts[group[0]], "key", named(names))
+    return SectionStart(starts[group[0]], "key", named(names))
 
 
 def _with_comments(lines: Sequence[str], keys: Sequence[_Key]) -> list[int]:

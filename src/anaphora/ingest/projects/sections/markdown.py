@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from anaphora.ingest.projects.sections.base import Mark, first_words
+from anaphora.ingest.projects.sections.base import SectionStart, first_words
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*\r?$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
@@ -34,23 +34,23 @@ class _Heading:
     """The first line after the heading."""
 
 
-def markdown_marks(lines: Sequence[str], name: str) -> list[Mark]:
+def markdown_starts(lines: Sequence[str], name: str) -> list[SectionStart]:
     """The marks of a Markdown file; `name` is the title of what stands before any heading."""
     return _marks(lines, list(_markdown_headings(lines)), name)
 
 
-def rst_marks(lines: Sequence[str], name: str) -> list[Mark]:
+def rst_starts(lines: Sequence[str], name: str) -> list[SectionStart]:
     """The marks of a reStructuredText file. Levels are in the order in which styles appear."""
     return _marks(lines, list(_rst_headings(lines)), name)
 
 
-def _marks(lines: Sequence[str], headings: list[_Heading], name: str) -> list[Mark]:
-    marks: list[Mark] = []
+def _marks(lines: Sequence[str], headings: list[_Heading], name: str) -> list[SectionStart]:
+    marks: list[SectionStart] = []
     if not headings:
         return marks
     before = [line for line in lines[: headings[0].line - 1] if not _LABEL.match(line)]
     if any(line.strip() for line in before):
-        marks.append(Mark(1, "lines", _front_title(lines) or first_words(before) or name))
+        marks.append(SectionStart(1, "lines", _front_title(lines) or first_words(before) or name))
     above: list[_Heading] = []
     waiting: int | None = None
     for number, heading in enumerate(headings):
@@ -63,7 +63,7 @@ def _marks(lines: Sequence[str], headings: list[_Heading], name: str) -> list[Ma
         else:
             waiting = None
             path = tuple(each.title for each in above)
-            marks.append(Mark(start, "heading", heading.title or name, path))
+            marks.append(SectionStart(start, "heading", heading.title or name, path))
         above.append(heading)
     return marks
 

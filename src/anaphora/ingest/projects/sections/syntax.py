@@ -257,7 +257,7 @@ _RUST_USE = re.compile(r"\buse\s+(.*?);?\s*$", re.DOTALL)
 _RUST_AS = re.compile(r"\s+as\s+\w+")
 _PHP_USE = re.compile(r"^use\s+(?:function\s+|const\s+)?(.*?);?\s*$", re.DOTALL)
 
-Found = tuple[str, tuple[str, ...]]
+ImportNames = tuple[str, tuple[str, ...]]
 
 
 def imports_of(language: str, nodes: Sequence[Node]) -> tuple[Import, ...]:
@@ -302,7 +302,7 @@ def _python_name(node: Node) -> str:
     return _words(named) if named is not None else ""
 
 
-def _javascript(node: Node) -> Iterator[Found]:
+def _javascript(node: Node) -> Iterator[ImportNames]:
     source = node.child_by_field_name("source")
     if source is None and node.type == "call_expression":
         source = node.child_by_field_name("arguments")
@@ -334,13 +334,13 @@ def _javascript_names(node: Node) -> Iterator[str]:
             yield from _javascript_names(child)
 
 
-def _go(node: Node) -> Iterator[Found]:
+def _go(node: Node) -> Iterator[ImportNames]:
     path = node.child_by_field_name("path")
     if path is not None:
         yield _words(path).strip('"`'), ()
 
 
-def _rust(node: Node) -> Iterator[Found]:
+def _rust(node: Node) -> Iterator[ImportNames]:
     words = _words(node)
     if node.type == "mod_item":
         declared = _RUST_MOD.search(words)
@@ -357,7 +357,7 @@ def _rust(node: Node) -> Iterator[Found]:
         yield from _grouped(_RUST_AS.sub("", used[1]), "::")
 
 
-def _grouped(written: str, separator: str) -> Iterator[Found]:
+def _grouped(written: str, separator: str) -> Iterator[ImportNames]:
     """`a::b`, `a::*` and `a::{b, c::d}`; groups within groups keep their text as one name."""
     compact = "".join(written.split())
     base, opened, group = compact.partition("{")
@@ -383,19 +383,19 @@ def _top_level(group: str) -> Iterator[str]:
     yield group[start:]
 
 
-def _java(node: Node) -> Iterator[Found]:
+def _java(node: Node) -> Iterator[ImportNames]:
     found = _JAVA.search(_words(node))
     if found is not None:
         yield found[1], ("*",) if found[2] else ()
 
 
-def _c(node: Node) -> Iterator[Found]:
+def _c(node: Node) -> Iterator[ImportNames]:
     found = _INCLUDED.search(_words(node))
     if found is not None:
         yield found[1], ()
 
 
-def _ruby(node: Node) -> Iterator[Found]:
+def _ruby(node: Node) -> Iterator[ImportNames]:
     words = _words(node)
     found = _QUOTED.search(words)
     if found is not None and "#{" not in found[1]:
@@ -403,7 +403,7 @@ def _ruby(node: Node) -> Iterator[Found]:
         yield ("./" if relative else "") + found[1], ()
 
 
-def _php(node: Node) -> Iterator[Found]:
+def _php(node: Node) -> Iterator[ImportNames]:
     words = _words(node)
     used = _PHP_USE.match(words)
     if used is None:
@@ -417,19 +417,19 @@ def _php(node: Node) -> Iterator[Found]:
         yield from _grouped(part.strip().lstrip("\\"), "\\")
 
 
-def _c_sharp(node: Node) -> Iterator[Found]:
+def _c_sharp(node: Node) -> Iterator[ImportNames]:
     found = _C_SHARP.match(_words(node))
     if found is not None:
         yield found[2], (found[1],) if found[1] else ()
 
 
-def _bash(node: Node) -> Iterator[Found]:
+def _bash(node: Node) -> Iterator[ImportNames]:
     found = _SOURCED.match(_words(node))
     if found is not None:
         yield found[1].strip("\"'"), ()
 
 
-_READERS: Final[Mapping[str, Callable[[Node], Iterator[Found]]]] = {
+_READERS: Final[Mapping[str, Callable[[Node], Iterator[ImportNames]]]] = {
     "javascript": _javascript,
     "typescript": _javascript,
     "tsx": _javascript,
