@@ -49,7 +49,7 @@ def write(path: Path, session: str, turns: int, torn: str = "") -> None:
 
 def watch(memory: Memory, folder: Path, clock: Clock) -> TranscriptWatch:
     marks = folder.parent / "marks.json"
-    return TranscriptWatch([folder], memory.import_, clock=clock, marks=marks)
+    return TranscriptWatch([folder], memory.import_, clock=clock, stamps=marks)
 
 
 @pytest.mark.promise("watch.follows")

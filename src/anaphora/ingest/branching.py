@@ -1,9 +1,8 @@
-"""Where the messages of one imported conversation go: a pure plan, nothing is written.
+"""Which thread each message of an imported conversation belongs to: a plan, nothing is written.
 
-In: a conversation (a tree of messages), what is known of its messages here, and the threads as
-they are. Out: the turns to add to each thread. A message that answers the last turn of a thread
-goes on there; one that answers an earlier turn starts a branch, a thread of its own that holds
-only what differs. So every message is kept once, and each thread is a path of the tree.
+A conversation is a tree of messages. One that answers the last turn of a thread goes on there; one
+that answers an earlier turn starts a branch, a thread of its own that holds only what differs. So
+every message is kept once, and each thread is a path of the tree.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def plan_threads(
     """
     planner = _Planner(conversation, known, get, notes_of, again)
     for turn in conversation.turns:
-        planner.take(turn)
+        planner.place(turn)
     return planner.plan
 
 
@@ -86,18 +85,18 @@ class _Planner:
         self._taken: set[Place] = set()
         self._branches = 0
 
-    def take(self, turn: ImportedTurn) -> None:
+    def place(self, turn: ImportedTurn) -> None:
         """Give one message its place; its parent was taken before."""
         content = turn_hash(turn.role, turn.text)
         note = self._known.get(turn.key)
         if note is not None and self._is_other_text(note, content):
             # The source changed the words under the same id: both versions are kept.
-            self._take(replace(turn, key=f"{turn.key}~{content[:12]}"), content)
+            self._place_turn(replace(turn, key=f"{turn.key}~{content[:12]}"), content)
             self._places[turn.key] = self._places[f"{turn.key}~{content[:12]}"]
         else:
-            self._take(turn, content)
+            self._place_turn(turn, content)
 
-    def _take(self, turn: ImportedTurn, content: str) -> None:
+    def _place_turn(self, turn: ImportedTurn, content: str) -> None:
         note = self._known.get(turn.key)
         if note is not None and note.forgotten and not self._again:
             self.plan.forgotten += 1

@@ -1,9 +1,8 @@
 """Imported conversations into threads: every message once, nothing twice, however often.
 
-In: paths or conversations, the store and its sidecar. Out: an `ImportReport`. A message is known
-by its identity in its source; the store writes identities before the thread file, and they are
-believed only where the turn has the hash they carry, so a crash between the two loses nothing.
-Two imports of one chat at a time wait for each other. It never changes a turn that is there.
+A message is known by its identity in its source. The store writes identities before the thread
+file, and they are believed only where the turn has the hash they carry, so a crash between the two
+loses nothing. Two imports of one chat wait for each other. A turn that is there never changes.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def import_conversations(
     run = _Import(store, sidecar, again)
     for part in chain.from_iterable(_parts(sources, format, bounds)):
         for item in part.items:
-            run.take(item)
+            run.add(item)
             if progress is not None and isinstance(item, ImportedConversation):
                 progress(part.label, *part.progress())
         if progress is not None:
@@ -110,10 +109,10 @@ class _Import:
         self._chats: set[tuple[str, str]] = set()
         self._threads: dict[str, None] = {}
 
-    def take(self, item: ImportItem) -> None:
+    def add(self, item: ImportItem) -> None:
         """Keep a conversation, or note a problem."""
         if isinstance(item, ImportProblem):
-            self._problems.take(item)
+            self._problems.add(item)
             return
         self._left_out.update(item.left_out)
         if not item.turns:
@@ -124,7 +123,7 @@ class _Import:
                 self._keep(item)
         except (CorruptThread, InvalidInput) as error:
             # This conversation's own trouble; what the disk refuses would meet the next one too.
-            self._problems.take(
+            self._problems.add(
                 ImportProblem(
                     shortened(f"{item.source} {item.key}"), item.conversation_id, str(error)
                 )
@@ -199,7 +198,7 @@ class _Import:
             self._counts["added"] += len(written)
             if len(written) < len(turns):
                 lost = len(turns) - len(written)
-                self._problems.take(
+                self._problems.add(
                     ImportProblem(
                         shortened(f"{item.source} {item.key}"),
                         thread_id,

@@ -1,9 +1,8 @@
 """Which memories are close to one another, and which of those say the same.
 
-In: memories with their vectors. Out: links in truth, beside the vectors that they come from.
 Closeness only links: two memories are never merged, however close. A pair is linked once, ever;
 where `same_fact` agrees and type, path and payload do, the older of the two is reinforced by the
-younger, once. It never waits for an embedder.
+younger, once. Links are written in the same transaction as the vectors they come from.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""How memories come in: checked, without secrets, durable first, close ones linked.
+"""How memories come in and go: checked, without secrets, durable first; forgotten with a count.
 
-In: `NewMemory` values, or changes to a memory. Out: `Remembered`. The words are kept as they came;
-Unicode forms count only when two are compared. Where the embedder is loaded and the text is short,
-record, vector and links are one transaction; otherwise the record is, and its vector comes later,
-by this call or by `fill_vectors`. A write never waits for a model, and never fails with one. It
-never merges two memories because they are close.
+The words are kept as they came; Unicode forms count only when two are compared. Where the embedder
+is loaded and the text is short, record, vector and links are one transaction; otherwise the record
+is, and its vector comes later, by the same call or by `fill_vectors`. A write never waits for a
+model, never fails with one, and never merges two memories because they are close. What was
+forgotten for good is in no file of a SQLite database any more, unless another process keeps its
+log.
 """
 
 from __future__ import annotations
@@ -124,10 +125,10 @@ class MemoryWriter:
         self._refuse_unknown(new for new, _ in prepared)
         puts: list[Put] = []
         waiting: list[Owner] = []
-        with _EmbedAhead(self._vectored, self._link_made) as ahead:
+        with _EmbedAhead(self._embedded, self._link_made) as ahead:
             for start in range(0, len(prepared), BATCH):
                 some = [new for new, _ in prepared[start : start + BATCH]]
-                waiting += self._put(some, puts)
+                waiting += self._write_batch(some, puts)
                 if len(waiting) >= _GROUP:
                     self._begin(ahead, waiting)
                     waiting = []
@@ -208,7 +209,7 @@ class MemoryWriter:
         if record.path is None and draft.same_key and self._records.by_identity(record):
             return None
         try:
-            found = self._vectored([Owner(record.id, record.text)])
+            found = self._embedded([Owner(record.id, record.text)])
             near = self._linker.near([one.vectors for one in found]) if draft.same_key else [()]
         except AnaphoraError as error:
             # An index or a model that fails must not keep the memory from being kept.
@@ -220,11 +221,17 @@ class MemoryWriter:
         """Vectors of a memory that is durable already, unless they would take long."""
         from anaphora.store.records.vectors import Owner
 
-        if len(text) <= _INLINE and self._attach_if_ready([Owner(record_id, text)]):
-            return _others(record_id, self._records.links([record_id]))
-        return ()
+        if len(text) > _INLINE or not self._embedder.ready(0):
+            return ()
+        try:
+            self._attach([Owner(record_id, text)])
+        except AnaphoraError as error:
+            # The memory is kept; `fill_vectors` will meet the same trouble and raise it.
+            self._failure = error
+            return ()
+        return _others(record_id, self._records.links([record_id]))
 
-    def _put(self, some: Sequence[NewMemory], puts: list[Put]) -> list[Owner]:
+    def _write_batch(self, some: Sequence[NewMemory], puts: list[Put]) -> list[Owner]:
         """Write one batch; add what became of it to `puts`, and return what is new."""
         from anaphora.store.records.rules import drafted, put_all
         from anaphora.store.records.vectors import Owner
@@ -237,23 +244,13 @@ class MemoryWriter:
         texts = {draft.record.id: draft.record.text for draft in drafts}
         return [Owner(one, texts[one]) for one in dict.fromkeys(p.id for p in done) if one in texts]
 
-    def _attach_if_ready(self, owners: Sequence[Owner]) -> int:
-        if not owners or not self._embedder.ready(0):
-            return 0
-        try:
-            return self._attach(owners)
-        except AnaphoraError as error:
-            # The memories are kept; `fill_vectors` will meet the same trouble and raise it.
-            self._failure = error
-            return 0
-
     def _attach(self, owners: Sequence[Owner]) -> int:
         """Embed memories and link them; return how many got their vectors."""
-        return self._link(self._vectored(owners))
+        return self._link(self._embedded(owners))
 
     def _begin(self, ahead: _EmbedAhead, owners: Sequence[Owner]) -> None:
         if owners and self._embedder.ready(0):
-            ahead.take(owners)
+            ahead.embed(owners)
 
     def _link_made(self, made: Future[list[EmbeddedMemory]]) -> None:
         """Keep and link what was embedded meanwhile; what could not be is left for later."""
@@ -271,7 +268,7 @@ class MemoryWriter:
                 self._linker.keep(work, self._linker.among(found))
         return len(group)
 
-    def _vectored(self, owners: Sequence[Owner]) -> list[EmbeddedMemory]:
+    def _embedded(self, owners: Sequence[Owner]) -> list[EmbeddedMemory]:
         """The texts that can be embedded, with their vectors; the others are noted as failed."""
         if not owners:
             return []
@@ -320,7 +317,7 @@ class _EmbedAhead:
         finally:
             self._pool.shutdown(cancel_futures=True)
 
-    def take(self, owners: Sequence[Owner]) -> None:
+    def embed(self, owners: Sequence[Owner]) -> None:
         """Begin to embed a group; link the one before as soon as it is there."""
         before, self._made = self._made, self._begun(owners)
         if before is not None:

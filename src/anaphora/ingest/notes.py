@@ -1,8 +1,9 @@
 """How notes come in and go: observations of a project, diary entries of a session.
 
-In: the words of a note, what it is about. Out: `Observation` and `DiaryEntry`. A note is durable
-first, then linked to what it names, then embedded where the model is at hand; secrets are taken out
-before anything is stored. Said again it is not kept twice. It never waits for a model.
+A note is durable first, then linked to what it names, then embedded where the model is at hand;
+secrets are taken out before anything is stored. Said again it is not kept twice. What a note names
+counts by where it stands: its source 1.0, its tags and subject 0.8, back-ticked and path-like words
+of its text 0.7 (the strengths of the seed's own graph). A name that many things have says nothing.
 """
 
 from __future__ import annotations

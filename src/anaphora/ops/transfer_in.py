@@ -332,7 +332,7 @@ class _Run:
         return self._places[namespace]
 
     def _problem(self, number: int, reason: str) -> None:
-        self._problems.take(ImportProblem(str(self._path), f"line {number}", shortened(reason)))
+        self._problems.add(ImportProblem(str(self._path), f"line {number}", shortened(reason)))
 
 
 _KINDS: Mapping[str, Callable[[_Run, dict[str, Any]], None]] = {

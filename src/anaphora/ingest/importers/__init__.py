@@ -1,7 +1,7 @@
 """One module a format: other programs' exports in, `ImportedConversation` values out.
 
-In: a path (file, directory or zip file) and, if the caller knows it, a format. Out: conversations
-and, for what cannot be read, `ImportProblem`s with their place. Nothing is written here.
+A path is a file, a directory or a zip file; its format is recognised unless the caller names it.
+What cannot be read is an `ImportProblem` with its place. Nothing is written here.
 """
 
 from __future__ import annotations
@@ -133,9 +133,9 @@ def _part(found: ImportFile | ImportProblem, format: str | None) -> FileImport: 
 def _items(file: ImportFile, form: Format | None) -> Iterator[ImportItem]:
     problems = Problems(file.bounds.problems)
     for item in _read(file, form):
-        if not isinstance(item, ImportProblem) or problems.take(item):
+        if not isinstance(item, ImportProblem) or problems.add(item):
             yield item
-    yield from problems.rest()
+    yield from problems.summary()
 
 
 def _read(file: ImportFile, form: Format | None) -> Iterator[ImportItem]:

@@ -62,7 +62,7 @@ class Problems:
     _more: int = 0
     _last: str = ""
 
-    def take(self, problem: ImportProblem) -> bool:
+    def add(self, problem: ImportProblem) -> bool:
         """Keep a problem, or count it; whether it was kept."""
         if len(self.kept) < self.most:
             self.kept.append(problem)
@@ -71,14 +71,14 @@ class Problems:
         self._last = problem.path
         return False
 
-    def rest(self) -> Iterator[ImportProblem]:
+    def summary(self) -> Iterator[ImportProblem]:
         """What says how many were only counted, if any were."""
         if self._more:
             yield ImportProblem(self._last, "further on", f"{self._more} more problems like these")
 
     def all(self) -> tuple[ImportProblem, ...]:
         """Those that were kept, and how many more there were."""
-        return (*self.kept, *self.rest())
+        return (*self.kept, *self.summary())
 
 
 def shortened(text: str) -> str:

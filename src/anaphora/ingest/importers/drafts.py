@@ -206,7 +206,7 @@ class Draft:
 
     def problem(self, place: str, reason: str) -> None:
         """Report something that cannot be read."""
-        self._problems.take(self.file.problem(place, reason))
+        self._problems.add(self.file.problem(place, reason))
 
     def skip(self, kind: str, key: str | None = None, parent: str | None = AFTER_LAST) -> None:
         """Leave a message out and count it; with a key, what answers it finds what it answered."""

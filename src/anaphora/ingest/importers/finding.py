@@ -1,10 +1,9 @@
 """Files to import out of what a user names: a file, a directory (walked, sorted), or a zip file.
 
-In: a path. Out: `ImportFile`s and, for what cannot be opened, `ImportProblem`s. In a directory or
-zip file only names that end in .json, .jsonl, .ndjson or .zip are looked at; hidden ones, and what
-exports are known to put beside their conversations, are passed over. A zip file is opened once, for
-as long as its members are given; what it would become is bounded before anything of it is unpacked.
-It reads no contents.
+In a directory or zip file only names that end in .json, .jsonl, .ndjson or .zip are looked at;
+hidden ones, and what exports are known to put beside their conversations, are passed over. A zip
+file is opened once, for as long as its members are given; what it would become is bounded before
+anything of it is unpacked. What cannot be opened is an `ImportProblem`.
 """
 
 from __future__ import annotations

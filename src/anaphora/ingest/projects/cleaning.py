@@ -1,9 +1,7 @@
-"""Takes secrets out of projects that a version indexed which kept them.
+"""Takes secrets out of projects that an older version indexed, which kept them.
 
-In: truth as it is. Out: the same files without the known secret ones, without secrets in their
-sections, in the graph and in the history. It works on what is in truth, so that a project whose
-folder is not on this machine is cleaned too, and reads no disk. What was cleaned is not looked at
-again; killed in between, the next time goes on from there.
+It works on what is stored, so that a project whose folder is not on this machine is cleaned too.
+What was cleaned is not looked at again; killed in between, the next run goes on from there.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""One pass over the files of a project: which to read, and what to write of them.
+"""The files of a project brought in line with its folder: what changed is read, cut and written.
 
-In: a project and the files that were known of it. Out: rows in truth, in transactions of a few
-files, and counts of what was done. A file that another run has written meanwhile is not written
-again, and a missing file whose bytes turn up elsewhere has moved there. It makes no graph and no
-vectors.
+Whether a file changed is told by its size, modification time and inode, and by the hash of its
+bytes where these do not say enough; new files are noticed by the modification times of their
+folders. Rows are written in transactions of a few files. A file that another run has written
+meanwhile is not written again, and a missing file whose bytes turn up elsewhere has moved there.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ from anaphora.store.records.vectors import text_hash
 from anaphora.values.projects import Skipped
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from anaphora.store.projects.store import Projects
     from anaphora.store.projects.work import ProjectTransaction
 
@@ -37,19 +35,20 @@ From 2 on secrets are taken out of them."""
 
 # A file that was changed this shortly before it was read may change again within one tick of the
 # clock of its disk, and look the same (2 s is the grain of the coarsest, FAT).
-_GRAIN_NS = 2_000_000_000
-_HEAD = 4_000
-SIGNED: Final = 2**63 - 1
-"""SQL knows signed numbers of 64 bits; an inode may have one bit more."""
+_GRAIN_NS: Final = 2_000_000_000
+# SQL knows signed numbers of 64 bits; an inode may have one bit more.
+_SIGNED: Final = 2**63 - 1
+_HEAD: Final = 4_000
+# Why a file was skipped, where that holds as long as the bytes do.
+_LASTING: Final = frozenset({"binary", "too_large", "minified"})
+# Files of one transaction: enough that its fsync does not count, few enough that others get their
+# turn, and that little is done again after a crash.
+_FILES: Final = 64
+_BATCH_CHARS: Final = 2_000_000
 
-
-@dataclass(frozen=True, slots=True)
-class FileStat:
-    """What a folder's entry says of a file: bytes, nanoseconds since 1970, a number."""
-
-    size: int
-    mtime_ns: int
-    inode: int
+Progress: TypeAlias = Callable[[str, int, int], None]
+FileState: TypeAlias = tuple[str, str, int, int, int]
+"""A file as it was read: path, place on the disk, modification time (ns), bytes, inode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +60,25 @@ class ReadFile:
     redacted: bool = False
 
 
-def stat_of(place: Path | str) -> FileStat | None:
+def _stat_of(place: Path | str) -> os.stat_result | None:
     """The present state of a file, None where it is not to be had."""
     try:
-        found = os.lstat(place)
+        return os.lstat(place)
     except (OSError, ValueError):
         return None
-    return FileStat(found.st_size, found.st_mtime_ns, found.st_ino & SIGNED)
 
 
-def unchanged(file: FileRow, stat: FileStat) -> bool:
+def _is_unchanged(file: FileRow, stat: os.stat_result) -> bool:
     """Whether a file is surely the one that was read. One that was read too soon never is."""
-    same = (file.size, file.mtime_ns, file.inode) == (stat.size, stat.mtime_ns, stat.inode)
+    same = (file.size, file.mtime_ns, file.inode) == (
+        stat.st_size, stat.st_mtime_ns, stat.st_ino & _SIGNED,
+    )  # fmt: skip
     return same and file.parser == PARSER
 
 
-def settled(stat: FileStat, now_ns: int) -> FileStat:
-    """The state to remember: with a negative time where it may change unseen."""
-    if stat.mtime_ns > now_ns - _GRAIN_NS:
-        return replace(stat, mtime_ns=-stat.mtime_ns)
-    return stat
+def _settled(mtime_ns: int, now_ns: int) -> int:
+    """The modification time to remember: negative where the file may change unseen."""
+    return -mtime_ns if mtime_ns > now_ns - _GRAIN_NS else mtime_ns
 
 
 def read_file(
@@ -96,10 +94,10 @@ def read_file(
     `committed` says when paths were committed last. A file whose bytes are known comes back with
     its row alone, its state renewed; `Skipped` is one that cannot be read now.
     """
-    stat = stat_of(found.absolute)
+    stat = _stat_of(found.absolute)
     if stat is None:
         return Skipped(found.path, "gone")
-    stat = settled(stat, now_ns())
+    mtime_ns = _settled(stat.st_mtime_ns, now_ns())
     text = read(found)
     if isinstance(text, Skipped) and text.reason not in _LASTING:
         return text
@@ -112,10 +110,10 @@ def read_file(
         content_hash="" if isinstance(text, Skipped) else text.sha,
         skipped=text.reason if isinstance(text, Skipped) else None,
         parser=PARSER,
-        size=stat.size,
-        mtime_ns=stat.mtime_ns,
-        inode=stat.inode,
-        changed_at=committed.get(found.path) or _time(abs(stat.mtime_ns)),
+        size=stat.st_size,
+        mtime_ns=mtime_ns,
+        inode=stat.st_ino & _SIGNED,
+        changed_at=committed.get(found.path) or _time(abs(mtime_ns)),
     )
     if isinstance(text, Skipped):
         return ReadFile(row)
@@ -142,10 +140,6 @@ def cut_file(row: FileRow, text: str) -> ReadFile:
 def with_state(known: FileRow, seen: FileRow) -> FileRow:
     """A file that is known, in the state in which it was seen now."""
     return replace(known, size=seen.size, mtime_ns=seen.mtime_ns, inode=seen.inode)
-
-
-# Reasons that hold as long as the bytes do.
-_LASTING: Final = frozenset({"binary", "too_large", "minified"})
 
 
 def embedded_text(title: str, heading: tuple[str, ...], text: str) -> str:
@@ -182,10 +176,6 @@ def _time(nanoseconds: int) -> datetime:
     except (OverflowError, ValueError, OSError):
         # A disk may hold any number.
         return datetime.fromtimestamp(0, UTC)
-
-
-FileState: TypeAlias = tuple[str, str, int, int, int]
-"""A file as it was read: path, place on the disk, modification time (ns), bytes, inode."""
 
 
 def project_folder(root: str | Path) -> Path:
@@ -241,7 +231,7 @@ def changed_files(root: Path, known: Iterable[FileState]) -> tuple[list[FoundFil
             if _is_gone(place):
                 missing.append(path)
             continue
-        if seen.st_mtime_ns != mtime_ns or seen.st_size != size or seen.st_ino & SIGNED != inode:
+        if seen.st_mtime_ns != mtime_ns or seen.st_size != size or seen.st_ino & _SIGNED != inode:
             todo.append(FoundFile(path, root / path, seen.st_size, seen.st_mtime_ns))
     return todo, missing
 
@@ -259,8 +249,8 @@ def folder_times(root: Path, files: Iterable[str], started: int) -> dict[str, in
             folder = folder.rpartition("/")[0]
     found: dict[str, int] = {}
     for folder in sorted(folders):
-        stat = stat_of(root / folder)
-        found[folder] = 0 if stat is None else max(0, settled(stat, started).mtime_ns)
+        stat = _stat_of(root / folder)
+        found[folder] = 0 if stat is None else max(0, _settled(stat.st_mtime_ns, started))
     return found
 
 
@@ -289,17 +279,9 @@ def _is_gone(place: str) -> bool:
     return False
 
 
-Progress = Callable[[str, int, int], None]
-
-# Files of one transaction: enough that its fsync does not count, few enough that others get their
-# turn, and that little is done again after a crash.
-_FILES: Final = 64
-_BATCH_CHARS: Final = 2_000_000
-
-
 @dataclass(frozen=True, slots=True)
 class SyncServices:
-    """What a pass works with: truth, the present (aware), new ids, nanoseconds since 1970."""
+    """What a sync works with: truth, the present (aware), new ids, nanoseconds since 1970."""
 
     projects: Projects
     clock: Callable[[], datetime]
@@ -309,7 +291,7 @@ class SyncServices:
 
 @dataclass(slots=True)
 class FileSync:
-    """One pass, and what it has done so far.
+    """One pass over a project's files, and what it has done so far.
 
     `committed` says when paths were committed last; `pasts` collects what moved; `missing` are
     known files that are not there, `redacted` the paths of files that had secrets, `touched` the
@@ -317,7 +299,7 @@ class FileSync:
     has words.
     """
 
-    tools: SyncServices
+    services: SyncServices
     project: ProjectRow
     root: Path
     known: dict[str, FileRow]
@@ -334,7 +316,7 @@ class FileSync:
     unchanged: int = 0
     reshaped: bool = False
 
-    def sort(self, only: list[str] | None) -> list[FoundFile]:
+    def find_changes(self, only: list[str] | None) -> list[FoundFile]:
         """Which files are to be read; notes those that are missing, unchanged and skipped."""
         todo: list[FoundFile] = []
         seen: set[str] = set()
@@ -347,8 +329,8 @@ class FileSync:
                     kept.append(one.path)
                 continue
             seen.add(one.path)
-            known, stat = self.known.get(one.path), stat_of(one.absolute)
-            if known is not None and stat is not None and unchanged(known, stat):
+            known, stat = self.known.get(one.path), _stat_of(one.absolute)
+            if known is not None and stat is not None and _is_unchanged(known, stat):
                 self.unchanged += 1
                 if known.skipped is not None:
                     self.skipped.append(Skipped(one.path, known.skipped))
@@ -365,14 +347,16 @@ class FileSync:
         }
         return todo
 
-    def take(self, todo: list[FoundFile], tell: Progress) -> None:
+    def write_changes(self, todo: list[FoundFile], tell: Progress) -> None:
         """Read files and write them in batches; then remove what is missing."""
         batch: list[ReadFile] = []
         chars = done = 0
         for found in todo:
             done += 1
             known = self.known.get(found.path)
-            look = read_file(found, self.project.id, known, self.committed, now_ns=self.tools.wall)
+            look = read_file(
+                found, self.project.id, known, self.committed, now_ns=self.services.wall
+            )
             if isinstance(look, Skipped):
                 self.skipped.append(look)
                 if look.reason == "gone" and known is not None:
@@ -385,31 +369,31 @@ class FileSync:
             batch.append(look)
             chars += sum(len(section.text) for section in look.sections)
             if len(batch) >= _FILES or chars >= _BATCH_CHARS:
-                self._write(batch)
+                self._write_batch(batch)
                 batch, chars = [], 0
                 tell("files", done, len(todo))
-        self._write(batch)
+        self._write_batch(batch)
         tell("files", len(todo), len(todo))
-        self._drop()
+        self._remove_missing()
 
-    def _write(self, batch: list[ReadFile]) -> None:
+    def _write_batch(self, batch: list[ReadFile]) -> None:
         """One transaction: what another run has written meanwhile is not written again."""
         fresh = [look for look in batch if self._differs(look)]
         self.unchanged += len(batch) - len(fresh)
         if not fresh:
             return
-        with self.tools.projects.change() as work:
+        with self.services.projects.change() as work:
             work.mark_stale(self.project.id)
             known = work.known(self.project.id, [look.file.path for look in fresh])
             for look in fresh:
-                self._put(work, look, known.get(look.file.path))
+                self._write_file(work, look, known.get(look.file.path))
 
     def _differs(self, look: ReadFile) -> bool:
         """Whether there is anything to write of a file that was read."""
         known = self.known.get(look.file.path)
         return known is None or bool(look.sections) or replace(look.file, facts={}) != known
 
-    def _put(self, work: ProjectTransaction, look: ReadFile, known: FileRow | None) -> None:
+    def _write_file(self, work: ProjectTransaction, look: ReadFile, known: FileRow | None) -> None:
         new = look.file
         if known is not None and _same_bytes(known, new):
             work.put_file(with_state(known, new), known=True)
@@ -417,15 +401,15 @@ class FileSync:
             return
         before = None if known is not None else self._moved_from(work, new)
         if before is not None:
-            self.pasts.append(PastPath(before.path, new.path, self.tools.clock()))
+            self.pasts.append(PastPath(before.path, new.path, self.services.clock()))
             self.renamed += 1
         old = known or before
-        row = replace(new, id=old.id if old else self.tools.ids())
+        row = replace(new, id=old.id if old else self.services.ids())
         if before is not None:
             # The words are as old as they were.
             row = replace(row, changed_at=before.changed_at)
         work.put_file(row, known=old is not None)
-        work.put_sections(row, look.sections, self.tools.ids, known=old is not None)
+        work.put_sections(row, look.sections, self.services.ids, known=old is not None)
         if before is not None:
             work.flush()
             work.moved(row.id)
@@ -450,11 +434,11 @@ class FileSync:
                 return found
         return None
 
-    def _drop(self) -> None:
+    def _remove_missing(self) -> None:
         gone = list(self.missing.values())
         for start in range(0, len(gone), _FILES):
             some = gone[start : start + _FILES]
-            with self.tools.projects.change() as work:
+            with self.services.projects.change() as work:
                 work.mark_stale(self.project.id)
                 known = work.known(self.project.id, [row.path for row in some])
                 # A file that is another one now was written by another self.

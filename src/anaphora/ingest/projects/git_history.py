@@ -1,9 +1,8 @@
 """What git knows about a project: its commits, and what was renamed.
 
-In: the project's folder. Out: a `GitHistory`, or None where there is no git or no checkout. Secrets
-in messages are taken out, and paths that give one away are left out. It asks the git program and
-changes nothing. A checkout may come from anywhere, so nothing that it configures is run: no hook,
-pager, signature check, file monitor, text converter or transport.
+Secrets in messages are taken out, and paths that give one away are left out. A checkout may come
+from anywhere, so nothing that it configures is run: no hook, pager, signature check, file monitor,
+text converter or transport. The git program is asked and changes nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The entities and relations of a project, made of what its files say.
+"""The graph of a project: entities and relations made of what its files say, and kept in line.
 
-In: files with their facts. Out: drafts of a graph. A module is a folder with its document; a file
-is a "doc", a "config" or a "file" by its role. It is pure: the same files always give the same
-drafts, so that a graph can be made again, or for some files alone.
+A module is a folder with its document; a file is a "doc", a "config" or a "file" by its role.
+Drafts are pure: the same files always give the same ones, so that a graph can be made again, or for
+some files alone. `GraphSync` writes them in one transaction that no other write enters, and links
+the notes to what is new.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Which files, folders or packages the imports of a file mean, within one project.
 
-In: imports as they are written, and the paths of the project. Out: targets. It reads nothing, and
-where a language does not say enough (search paths, aliases of a bundler) it resolves only what can
-be no other: what is left is a package, or nothing.
+Where a language does not say enough (search paths, aliases of a bundler), only what can be no other
+is resolved: the rest is a package, or nothing. It knows paths and reads no file.
 """
 
 from __future__ import annotations

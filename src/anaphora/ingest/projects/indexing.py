@@ -1,9 +1,9 @@
-"""A project into truth: files in sections, the graph, the history; each time only what changed.
+"""Indexes a project: files in sections, the graph, the history; each time only what changed.
 
-In: the folder of a project. Out: an `IndexReport`. Files are written in transactions of a few: what
-is written stays, however a run ends, and the next one goes on from there. Two runs at one time
-write nothing twice. Vectors come after the rows, so that words are found at once. It never changes
-a file of the project, and a project that is removed meanwhile stays removed.
+Files are written in transactions of a few: what is written stays, however a run ends, and the next
+one goes on from there. Two runs at one time write nothing twice. Vectors come after the rows, so
+that words are found at once. No file of the project is ever changed, and a project that is removed
+meanwhile stays removed.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class ProjectIndexer:
         self._embedder = embedder
         linker = NoteLinker(graph, notes, clock=clock, ids=ids)
         self._graph_sync = GraphSync(projects, graph, linker, clock, ids)
-        self._tools = SyncServices(projects, clock, ids, wall)
+        self._services = SyncServices(projects, clock, ids, wall)
         self._clock = clock
         self._ids = ids
         self._wall = wall
@@ -132,9 +132,9 @@ class ProjectIndexer:
         project = self._registered(place, name)
         history = read_history(place, project.head)
         known = self._projects.files(project.id)
-        run = FileSync(self._tools, project, place, known, _committed(history))
+        run = FileSync(self._services, project, place, known, _committed(history))
         started = self._wall()
-        run.take(run.sort(wanted), tell)
+        run.write_changes(run.find_changes(wanted), tell)
         commits = self._remember(run, history)
         self._graph_of(run, tell, whole=True)
         self._finish(run, history, started, whole=wanted is None)
@@ -156,14 +156,14 @@ class ProjectIndexer:
             if not root.is_dir():
                 return RefreshReport(missing=True)
             files = dict(known.files)
-            run = FileSync(self._tools, known.row, root, files)
+            run = FileSync(self._services, known.row, root, files)
             if walked:
-                todo = run.sort(None)
+                todo = run.find_changes(None)
             else:
                 run.missing = {path: files[path] for path in gone}
             if len(todo) + len(run.missing) > _REFRESHED:
                 return RefreshReport(left=len(todo) + len(run.missing))
-            run.take(todo, _nobody)
+            run.write_changes(todo, _nobody)
             moved = bool(run.added or run.removed or run.renamed or run.reshaped)
             if moved or run.touched:
                 self._graph_of(run, _nobody, whole=moved)

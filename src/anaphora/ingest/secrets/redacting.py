@@ -1,10 +1,7 @@
 """Takes secrets out of what is to be remembered, before anything touches a disk.
 
-In: a text, or a JSON-like value. Out: the same with each secret replaced by a mark that says what
-it was, `[redacted:aws-access-key]`, and the kinds that were found. Rules are patterns, checksums
-and structure, never a measure of randomness: ordinary hashes, ids and images pass untouched.
-Linear in the length of the text, and doing it twice changes nothing. Never keeps, logs or raises
-with the secret itself.
+Each becomes a mark that says what it was, `[redacted:aws-access-key]`. Linear in the length of the
+text; doing it twice changes nothing. Never keeps, logs or raises with the secret itself.
 """
 
 from __future__ import annotations
@@ -31,6 +28,7 @@ __all__ = [
     "RedactedValue",
     "SecretKind",
     "redact",
+    "redact_path",
     "redact_value",
     "secrets_in",
 ]
@@ -76,6 +74,20 @@ def redact(text: str, *, keep_lines: bool = False) -> RedactedText:
         text = once.text
         kinds.extend(once.kinds)
     return RedactedText(text, tuple(kinds))
+
+
+_JOINTS = re.compile(r"([./:#])")
+
+
+def redact_path(path: str) -> RedactedText:
+    """Replace the secrets in a path, also those that are one part of it.
+
+    Such a part has a dot or a slash where words have a space.
+    """
+    whole = redact(path)
+    parts = [redact(part) for part in _JOINTS.split(whole.text)]
+    kinds = (*whole.kinds, *(kind for part in parts for kind in part.kinds))
+    return RedactedText("".join(part.text for part in parts), kinds)
 
 
 def secrets_in(text: str) -> dict[str, SecretKind]:

@@ -63,7 +63,7 @@ def _watch(
         folders or [known.claude / "projects", known.codex / "sessions"],
         memory.import_,
         clock=lambda: datetime.now(UTC),
-        marks=settings.home / "index" / f"watched-{where.namespace}.json",
+        stamps=settings.home / "index" / f"watched-{where.namespace}.json",
         idle=timedelta(minutes=idle),
     )
 

@@ -1,8 +1,4 @@
-"""The files of a project: which there are, their text, their part in the project.
-
-In: a folder. Out: what can be indexed, and what was skipped with its reason. It never follows a
-link, never writes, and never runs anything.
-"""
+"""The files of a project: which there are, their text, their role. Links are never followed."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The bytes of a file into text.
-
-In: a `FoundFile`. Out: its text with the encoding and the hash of the bytes, or why it has none. It
-follows no link, waits for no pipe, and reads no more than it was told to.
-"""
+"""The bytes of a file into text. It follows no link and waits for no pipe."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The files of a project, ignored ones left out.
+"""The files of a project: those that may be indexed, and those that were skipped with the reason.
 
-In: a folder. Out: the files that may be indexed, and those that were skipped with the reason. The
-rules are git's: `.gitignore` of each folder, of the folders above up to the checkout's, and
-`.git/info/exclude`. A file that is ignored is left out without a word. No link is followed: what
-one points to within the project is found where it is, and what lies outside is not of the project.
+The rules are git's: `.gitignore` of each folder, of the folders above up to the checkout's, and
+`.git/info/exclude`. An ignored file is left out without a word, a file of keys or passwords (told
+by its name) is skipped. No link is followed: what one points to within the project is found where
+it is, and what lies outside is not of the project.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from anaphora.ingest.projects.files.roles import words
-from anaphora.ingest.secrets.redacting import redact
+from anaphora.ingest.secrets.redacting import redact_path
 from anaphora.values.projects import Skipped
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ _TEMPLATE: Final = re.compile(
     r"(?:^|[._-])(?:examples?|samples?|templates?|tmpl|tpl|dist|defaults?|schema|skeleton)"
     r"(?:$|[._-])"
 )
-_JOINTS: Final = re.compile(r"([./:#])")
 
 
 def is_secret_file(path: str) -> bool:
@@ -77,9 +76,7 @@ def without_secret_names(path: str) -> str:
     digits = sum(character.isdigit() for character in path)
     if digits <= _FEW_DIGITS and _SHORT_PARTS.fullmatch(path):
         return path
-    whole = redact(path).text
-    # A secret that is a part of a path has a dot or a slash where words have a space.
-    return "".join(redact(part).text for part in _JOINTS.split(whole))
+    return redact_path(path).text
 
 
 MAX_BYTES: Final = 1_000_000

@@ -1,7 +1,6 @@
 """A file's text into its sections, by what kind of file it is.
 
-In: the path (for its name and ending only) and the text. Out: a `ParsedFile`. It reads no disk,
-knows no project, and never raises, however odd the text.
+The path is only looked at for its name, and no text, however odd, raises an error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""What a file is made of: its sections, its symbols, what it imports and declares.
+"""What a file is made of (sections, symbols, imports), and how starts of sections become sections.
 
-In: nothing; these are the frozen values that every reader of a kind of file gives back. Lines count
-from 1 and end at a line feed; a carriage return before it stays in the text of its line.
+Where a section starts the one before it ends, so every line is in exactly one; what is too long is
+cut into parts. Lines count from 1 and end at a line feed; a carriage return before it stays in the
+text of its line.
 """
 
 from __future__ import annotations

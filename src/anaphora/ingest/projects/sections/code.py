@@ -1,8 +1,7 @@
-"""Code by symbol: each function, method and type is a section with what is written right above it.
+"""Code by symbol: each function, method and type is a section with the comments right above it.
 
-In: lines, a language that has a grammar. Out: marks, symbols and imports. What stands between the
-symbols (imports, constants, statements) becomes sections of its own where it is long enough to
-say something, and otherwise belongs to the symbol before it.
+What stands between the symbols (imports, constants, statements) becomes sections of its own where
+it is long enough to say something, and otherwise belongs to the symbol before it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Settings by their top-level keys: JSON, TOML, YAML, INI, Makefiles, .env files, go.mod.
+"""Settings by their top-level keys, and the commands and packages that manifests declare.
 
-In: lines. Out: marks, and one symbol a key. Small neighbours share a section, so that a file of
-one-line settings does not fall into crumbs. Nothing is parsed strictly: comments, trailing commas
-and half a file are all read as far as they go.
+JSON, TOML, YAML, INI, Makefiles, .env files, go.mod. Small neighbours share a section, so that a
+file of one-line settings does not fall into crumbs. Keys are read as far as a text goes: with
+comments, trailing commas, or cut in half. A manifest that does not parse declares nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Prose by heading: Markdown (`#`, underlined) and reStructuredText.
 
-In: lines. Out: marks, one a heading, with the titles above it. What stands in a code fence, in
-front matter or in an HTML comment is no heading. A heading with nothing of its own under it goes
-into the section of the next deeper one.
+What stands in a code fence, in front matter or in an HTML comment is no heading. A heading with
+nothing of its own under it goes into the section of the next deeper one.
 """
 
 from __future__ import annotations

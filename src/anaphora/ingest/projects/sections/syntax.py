@@ -1,7 +1,6 @@
-"""What the symbol of a syntax node is called, where the grammar has no plain `name` for it.
+"""What a node of a syntax tree is called, and what it imports, in each of the languages.
 
-In: a node of tree-sitter. Out: names, or the symbols of a statement that defines several. It reads
-the node and nothing around it.
+Imports are as they are written: which file or package is meant is `import_targets`' to say.
 """
 
 from __future__ import annotations
