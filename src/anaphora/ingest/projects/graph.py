@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.ingest.projects.import_targets import ImportTarget, ProjectLayout, resolve
 from anaphora.ingest.projects.sections.base import Import, ParsedFile
+from anaphora.ingest.projects.sections.imports import ImportTarget, ProjectLayout, resolve
 from anaphora.rank.context.modules import documents
 from anaphora.store.projects.graph_rows import (
     HISTORY_SOURCE,

@@ -42,12 +42,12 @@ def parse(path: str, text: str) -> ParsedFile:
     symbols: tuple[Symbol, ...] = ()
     imports: tuple[Import, ...] = ()
     if language in GRAMMARS:
-        marks, symbols, imports = code_starts(language, name, lines)
+        starts, symbols, imports = code_starts(language, name, lines)
     else:
-        marks, symbols = _plain_starts(language, name, lines)
+        starts, symbols = _plain_starts(language, name, lines)
     return ParsedFile(
         language=language,
-        sections=cut(lines, marks or line_starts(lines, name)),
+        sections=cut(lines, starts or line_starts(lines, name)),
         symbols=symbols,
         imports=imports,
         commands=commands_of(name, text),

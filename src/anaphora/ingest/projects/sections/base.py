@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 SectionKind = Literal["heading", "symbol", "key", "lines", "file"]
@@ -107,7 +107,7 @@ _NO_TITLE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SectionStart:
-    """A section begins at line `start` (from 1) and goes on to the next mark."""
+    """A section begins at line `start` (from 1) and goes on to the next start."""
 
     start: int
     kind: SectionKind
@@ -117,17 +117,17 @@ class SectionStart:
     symbol_kind: str | None = None
 
 
-def cut(lines: Sequence[str], marks: Iterable[SectionStart]) -> tuple[Section, ...]:
-    """The sections of a file that has at least one line and one mark.
+def cut(lines: Sequence[str], starts: Iterable[SectionStart]) -> tuple[Section, ...]:
+    """The sections of a file that has at least one line and one start.
 
-    The first mark is moved up to line 1. Of marks on one line the first is kept, of marks that
+    The first one is moved up to line 1. Of those on one line the first is kept, of those that
     only white space follows none.
     """
-    kept = _in_order(lines, marks)
-    ends = [mark.start - 1 for mark in kept[1:]] + [len(lines)]
+    kept = _in_order(lines, starts)
+    ends = [section.start - 1 for section in kept[1:]] + [len(lines)]
     sections: list[Section] = []
-    for mark, end in zip(kept, ends, strict=True):
-        sections.extend(_parts(lines, mark, end))
+    for section, end in zip(kept, ends, strict=True):
+        sections.extend(_parts(lines, section, end))
     return tuple(sections)
 
 
@@ -157,35 +157,34 @@ def named(names: Sequence[str]) -> str:
     return ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
 
 
-def _in_order(lines: Sequence[str], marks: Iterable[SectionStart]) -> list[SectionStart]:
+def _in_order(lines: Sequence[str], starts: Iterable[SectionStart]) -> list[SectionStart]:
     kept: list[SectionStart] = []
-    for mark in sorted(marks, key=lambda mark: mark.start):
-        if kept and mark.start == kept[-1].start:
+    for section in sorted(starts, key=lambda section: section.start):
+        if kept and section.start == kept[-1].start:
             continue
-        if 1 <= mark.start <= len(lines):
-            kept.append(mark)
+        if 1 <= section.start <= len(lines):
+            kept.append(section)
     if kept and kept[0].start > 1:
-        first = kept[0]
-        kept[0] = SectionStart(
-            1, first.kind, first.title, first.heading, first.symbol, first.symbol_kind
-        )
+        kept[0] = replace(kept[0], start=1)
     while len(kept) > 1 and not any(line.strip() for line in lines[kept[-1].start - 1 :]):
         kept.pop()
     return kept
 
 
-def _parts(lines: Sequence[str], mark: SectionStart, end: int) -> list[Section]:
-    spans = list(_spans(lines, mark.start, end))
+def _parts(lines: Sequence[str], section: SectionStart, end: int) -> list[Section]:
+    spans = list(_spans(lines, section.start, end))
     return [
         Section(
-            kind=mark.kind,
-            title=mark.title if len(spans) == 1 else f"{mark.title} ({number} of {len(spans)})",
+            kind=section.kind,
+            title=section.title
+            if len(spans) == 1
+            else f"{section.title} ({number} of {len(spans)})",
             text="\n".join(lines[start - 1 : stop]),
             start_line=start,
             end_line=stop,
-            heading=mark.heading,
-            symbol=mark.symbol,
-            symbol_kind=mark.symbol_kind,
+            heading=section.heading,
+            symbol=section.symbol,
+            symbol_kind=section.symbol_kind,
         )
         for number, (start, stop) in enumerate(spans, start=1)
     ]
@@ -230,5 +229,5 @@ def _good_end(lines: Sequence[str], start: int, stop: int) -> int:
 
 
 def line_starts(lines: Sequence[str], title: str) -> list[SectionStart]:
-    """One mark for all lines: the file's own section if it fits, else lines in parts."""
+    """One start for all lines: the file's own section if it fits, else lines in parts."""
     return [SectionStart(1, "file" if fits(lines, 1, len(lines)) else "lines", title)]

@@ -12,8 +12,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from anaphora.ingest.projects.sections.base import (
     SectionStart,
@@ -43,18 +42,18 @@ _GO_MOD = re.compile(r"(module|go|toolchain|require|replace|exclude|retract|tool
 _JSON_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*|[\[\]{}]')
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
+class _Key(NamedTuple):
     line: int
     name: str
-    is_head: bool = False
-    """Whether other keys may follow that belong to it: a table, a section, a target."""
+
+
+_Finder = Callable[[Sequence[str]], Iterator[_Key]]
 
 
 def config_starts(
     language: str, lines: Sequence[str]
 ) -> tuple[list[SectionStart], tuple[Symbol, ...]]:
-    """The marks and keys of settings in one of the formats above; nothing for another language."""
+    """The starts and keys of settings in one of the formats above; nothing for another language."""
     find = _FINDERS.get(language)
     keys = [key for key in find(lines) if key.name.strip()] if find is not None else []
     if not keys:
@@ -93,17 +92,17 @@ def _grouped(
         together = end - starts[group[0]] + 1 if group else 0
         if size > SMALL_LINES or together > SHARED_LINES:
             if group:
-                yield _mark(keys, starts, group)
+                yield _start(keys, starts, group)
             group = []
         if size > SMALL_LINES:
-            yield _mark(keys, starts, [number])
+            yield _start(keys, starts, [number])
         else:
             group.append(number)
     if group:
-        yield _mark(keys, starts, group)
+        yield _start(keys, starts, group)
 
 
-def _mark(keys: Sequence[_Key], starts: Sequence[int], group: Sequence[int]) -> SectionStart:
+def _start(keys: Sequence[_Key], starts: Sequence[int], group: Sequence[int]) -> SectionStart:
     names = list(dict.fromkeys(keys[number].name for number in group))
     return SectionStart(starts[group[0]], "key", named(names))
 
@@ -166,7 +165,7 @@ def _toml(lines: Sequence[str]) -> Iterator[_Key]:
         head = _TOML_TABLE.match(line)
         if head is not None and "," not in head[1]:
             table = True
-            yield _Key(number, head[1].strip(), True)
+            yield _Key(number, head[1].strip())
         elif not table and (key := _TOML_KEY.match(line)):
             yield _Key(number, key[1].strip("\"'"))
 
@@ -184,42 +183,36 @@ def _ini(lines: Sequence[str]) -> Iterator[_Key]:
         head = _INI_SECTION.match(line)
         if head is not None:
             section = True
-            yield _Key(number, head[1].strip(), True)
+            yield _Key(number, head[1].strip())
         elif not section and (key := _INI_KEY.match(line)):
             yield _Key(number, key[1])
 
 
-def _env(lines: Sequence[str]) -> Iterator[_Key]:
-    for number, line in enumerate(lines, start=1):
-        key = _ENV.match(line)
-        if key is not None:
-            yield _Key(number, key[1])
+def _matching(pattern: re.Pattern[str]) -> _Finder:
+    """The lines that begin with a key, the first group of `pattern`."""
+
+    def find(lines: Sequence[str]) -> Iterator[_Key]:
+        for number, line in enumerate(lines, start=1):
+            if key := pattern.match(line):
+                yield _Key(number, key[1])
+
+    return find
 
 
 def _makefile(lines: Sequence[str]) -> Iterator[_Key]:
     for number, line in enumerate(lines, start=1):
-        variable, target = _MAKE_VARIABLE.match(line), _TARGET.match(line)
-        if variable is not None:
-            yield _Key(number, variable[1])
-        elif target is not None:
-            yield _Key(number, target[1], True)
+        if key := _MAKE_VARIABLE.match(line) or _TARGET.match(line):
+            yield _Key(number, key[1])
 
 
-def _go_mod(lines: Sequence[str]) -> Iterator[_Key]:
-    for number, line in enumerate(lines, start=1):
-        word = _GO_MOD.match(line)
-        if word is not None:
-            yield _Key(number, word[1])
-
-
-_FINDERS: Final[Mapping[str, Callable[[Sequence[str]], Iterator[_Key]]]] = {
+_FINDERS: Final[Mapping[str, _Finder]] = {
     "json": _json,
     "toml": _toml,
     "yaml": _yaml,
     "ini": _ini,
-    "env": _env,
+    "env": _matching(_ENV),
     "makefile": _makefile,
-    "gomod": _go_mod,
+    "gomod": _matching(_GO_MOD),
 }
 
 

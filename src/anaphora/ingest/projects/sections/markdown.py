@@ -34,22 +34,22 @@ class _Heading:
 
 
 def markdown_starts(lines: Sequence[str], name: str) -> list[SectionStart]:
-    """The marks of a Markdown file; `name` is the title of what stands before any heading."""
-    return _marks(lines, list(_markdown_headings(lines)), name)
+    """The sections of a Markdown file; `name` is the title of what stands before any heading."""
+    return _starts(lines, list(_markdown_headings(lines)), name)
 
 
 def rst_starts(lines: Sequence[str], name: str) -> list[SectionStart]:
-    """The marks of a reStructuredText file. Levels are in the order in which styles appear."""
-    return _marks(lines, list(_rst_headings(lines)), name)
+    """The sections of a reStructuredText file. Levels are in the order in which styles appear."""
+    return _starts(lines, list(_rst_headings(lines)), name)
 
 
-def _marks(lines: Sequence[str], headings: list[_Heading], name: str) -> list[SectionStart]:
-    marks: list[SectionStart] = []
+def _starts(lines: Sequence[str], headings: list[_Heading], name: str) -> list[SectionStart]:
+    starts: list[SectionStart] = []
     if not headings:
-        return marks
+        return starts
     before = [line for line in lines[: headings[0].line - 1] if not _LABEL.match(line)]
     if any(line.strip() for line in before):
-        marks.append(SectionStart(1, "lines", _front_title(lines) or first_words(before) or name))
+        starts.append(SectionStart(1, "lines", _front_title(lines) or first_words(before) or name))
     above: list[_Heading] = []
     waiting: int | None = None
     for number, heading in enumerate(headings):
@@ -62,9 +62,9 @@ def _marks(lines: Sequence[str], headings: list[_Heading], name: str) -> list[Se
         else:
             waiting = None
             path = tuple(each.title for each in above)
-            marks.append(SectionStart(start, "heading", heading.title or name, path))
+            starts.append(SectionStart(start, "heading", heading.title or name, path))
         above.append(heading)
-    return marks
+    return starts
 
 
 def _is_bare(lines: Sequence[str], heading: _Heading, following: _Heading | None) -> bool:

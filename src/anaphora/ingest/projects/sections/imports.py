@@ -1,7 +1,8 @@
-"""Which files, folders or packages the imports of a file mean, within one project.
+"""What a file imports, as it is written and as it is meant: files, folders or packages.
 
-Where a language does not say enough (search paths, aliases of a bundler), only what can be no other
-is resolved: the rest is a package, or nothing. It knows paths and reads no file.
+`imports_of` reads the nodes of a syntax tree, `resolve` knows the paths of a project and reads no
+file. Where a language does not say enough (search paths, aliases of a bundler), only what can be no
+other is resolved: the rest is a package, or nothing.
 """
 
 from __future__ import annotations
@@ -9,11 +10,215 @@ from __future__ import annotations
 import posixpath
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from anaphora.ingest.projects.sections.base import Import
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_LONGEST = 20_000
+"""Bytes of a statement that are read; nobody writes longer ones."""
+_QUOTED = re.compile(r"[\"'`]([^\"'`\n]+)[\"'`]")
+_INCLUDED = re.compile(r"#\s*include\s*[<\"]([^>\"\n]+)[>\"]")
+_JAVA = re.compile(r"import\s+(?:static\s+)?([\w.]+?)(\.\*)?\s*;")
+_C_SHARP = re.compile(r"(?:global\s+)?using\s+(?:static\s+|unsafe\s+)*(?:(\w+)\s*=\s*)?([\w.:]+)")
+_SOURCED = re.compile(r"(?:source|\.)\s+(\S+)")
+_RUST_MOD = re.compile(r"\bmod\s+(?:r#)?(\w+)\s*;")
+_RUST_CRATE = re.compile(r"extern\s+crate\s+(\w+)")
+_RUST_USE = re.compile(r"\buse\s+(.*?);?\s*$", re.DOTALL)
+_RUST_AS = re.compile(r"\s+as\s+\w+")
+_PHP_USE = re.compile(r"^use\s+(?:function\s+|const\s+)?(.*?);?\s*$", re.DOTALL)
+
+ImportNames = tuple[str, tuple[str, ...]]
+
+
+def imports_of(language: str, nodes: Sequence[Node]) -> tuple[Import, ...]:
+    """The imports of a file in the order of their lines, each once.
+
+    What is written in a few ways means one thing: `mod a;` of Rust is "self::a", and Ruby's
+    `require_relative "a"` is "./a".
+    """
+    if language == "python":
+        found = [each for node in nodes for each in _python_imports(node)]
+    else:
+        read = _READERS[language]
+        found = [
+            Import(module, names, 0, node.start_point.row + 1)
+            for node in nodes
+            for module, names in read(node)
+            if module
+        ]
+    return tuple(dict.fromkeys(sorted(found, key=lambda each: each.line)))
+
+
+def _text_of(node: Node) -> str:
+    return (node.text or b"")[:_LONGEST].decode("utf-8", "replace")
+
+
+def _python_imports(node: Node) -> Iterator[Import]:
+    line = node.start_point.row + 1
+    names = tuple(_python_name(each) for each in node.children_by_field_name("name"))
+    if node.type == "import_statement":
+        yield from (Import(name, (), 0, line) for name in names)
+        return
+    if any(child.type == "wildcard_import" for child in node.named_children):
+        names = ("*",)
+    module = node.child_by_field_name("module_name")
+    written = _text_of(module) if module is not None else "__future__"
+    bare = written.lstrip(". \t")
+    yield Import(bare, names, written[: len(written) - len(bare)].count("."), line)
+
+
+def _python_name(node: Node) -> str:
+    named = node.child_by_field_name("name") if node.type == "aliased_import" else node
+    return _text_of(named) if named is not None else ""
+
+
+def _read_javascript(node: Node) -> Iterator[ImportNames]:
+    source = node.child_by_field_name("source")
+    if source is None and node.type == "call_expression":
+        source = node.child_by_field_name("arguments")
+    quoted = _QUOTED.search(_text_of(source if source is not None else node))
+    if quoted is None:
+        return
+    names: list[str] = []
+    for child in node.named_children:
+        if child.type in {"import_clause", "export_clause"}:
+            names.extend(_javascript_names(child))
+        elif child.type == "namespace_export":
+            names.append("*")
+    if node.type == "export_statement" and not names:
+        names.append("*")
+    yield quoted[1], tuple(names)
+
+
+def _javascript_names(node: Node) -> Iterator[str]:
+    for child in node.named_children:
+        if child.type in {"import_specifier", "export_specifier"}:
+            name = child.child_by_field_name("name")
+            if name is not None:
+                yield _text_of(name)
+        elif child.type == "identifier":
+            yield "default"
+        elif child.type == "namespace_import":
+            yield "*"
+        else:
+            yield from _javascript_names(child)
+
+
+def _read_go(node: Node) -> Iterator[ImportNames]:
+    path = node.child_by_field_name("path")
+    if path is not None:
+        yield _text_of(path).strip('"`'), ()
+
+
+def _read_rust(node: Node) -> Iterator[ImportNames]:
+    words = _text_of(node)
+    if node.type == "mod_item":
+        declared = _RUST_MOD.search(words)
+        if declared is not None:
+            yield f"self::{declared[1]}", ()
+        return
+    if node.type == "extern_crate_declaration":
+        crate = _RUST_CRATE.search(words)
+        if crate is not None:
+            yield crate[1], ()
+        return
+    used = _RUST_USE.search(words)
+    if used is not None:
+        yield from _grouped(_RUST_AS.sub("", used[1]), "::")
+
+
+def _grouped(written: str, separator: str) -> Iterator[ImportNames]:
+    """`a::b`, `a::*` and `a::{b, c::d}`; groups within groups keep their text as one name."""
+    compact = "".join(written.split())
+    base, opened, group = compact.partition("{")
+    if opened:
+        names = tuple(name for name in _top_level(group.removesuffix("}")) if name)
+        yield base.removesuffix(separator) or separator, names
+    elif compact.endswith(separator + "*"):
+        yield compact.removesuffix(separator + "*"), ("*",)
+    else:
+        yield compact, ()
+
+
+def _top_level(group: str) -> Iterator[str]:
+    depth, start = 0, 0
+    for at, character in enumerate(group):
+        if character == "{":
+            depth += 1
+        elif character == "}":
+            depth -= 1
+        elif character == "," and depth == 0:
+            yield group[start:at]
+            start = at + 1
+    yield group[start:]
+
+
+def _read_java(node: Node) -> Iterator[ImportNames]:
+    found = _JAVA.search(_text_of(node))
+    if found is not None:
+        yield found[1], ("*",) if found[2] else ()
+
+
+def _read_c(node: Node) -> Iterator[ImportNames]:
+    found = _INCLUDED.search(_text_of(node))
+    if found is not None:
+        yield found[1], ()
+
+
+def _read_ruby(node: Node) -> Iterator[ImportNames]:
+    words = _text_of(node)
+    found = _QUOTED.search(words)
+    if found is not None and "#{" not in found[1]:
+        relative = words.startswith("require_relative") and not found[1].startswith(".")
+        yield ("./" if relative else "") + found[1], ()
+
+
+def _read_php(node: Node) -> Iterator[ImportNames]:
+    words = _text_of(node)
+    used = _PHP_USE.match(words)
+    if used is None:
+        quoted = _QUOTED.search(words)
+        if quoted is not None:
+            yield ("." if "__DIR__" in words else "") + quoted[1], ()
+        return
+    plain = re.sub(r"\s+as\s+\w+", "", used[1])
+    parts = [plain] if "{" in plain else plain.split(",")
+    for part in parts:
+        yield from _grouped(part.strip().lstrip("\\"), "\\")
+
+
+def _read_c_sharp(node: Node) -> Iterator[ImportNames]:
+    found = _C_SHARP.match(_text_of(node))
+    if found is not None:
+        yield found[2], (found[1],) if found[1] else ()
+
+
+def _read_bash(node: Node) -> Iterator[ImportNames]:
+    found = _SOURCED.match(_text_of(node))
+    if found is not None:
+        yield found[1].strip("\"'"), ()
+
+
+_READERS: Final[Mapping[str, Callable[[Node], Iterator[ImportNames]]]] = {
+    "javascript": _read_javascript,
+    "typescript": _read_javascript,
+    "tsx": _read_javascript,
+    "go": _read_go,
+    "rust": _read_rust,
+    "java": _read_java,
+    "c": _read_c,
+    "cpp": _read_c,
+    "ruby": _read_ruby,
+    "php": _read_php,
+    "csharp": _read_c_sharp,
+    "bash": _read_bash,
+}
+
 
 _JS_ENDINGS: Final = (
     ".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".json", ".vue",
@@ -84,16 +289,16 @@ def resolve(
     path: str, language: str | None, imports: Iterable[Import], layout: ProjectLayout
 ) -> tuple[ImportTarget, ...]:
     """What the imports of the file at `path` mean, each target once, the file itself left out."""
-    read = _RESOLVERS.get(language or "")
-    if read is None:
+    resolver = _RESOLVERS.get(language or "")
+    if resolver is None:
         return ()
     found = dict.fromkeys(
-        target for one in imports for target in read(path, one, layout) if target.name != path
+        target for one in imports for target in resolver(path, one, layout) if target.name != path
     )
     return tuple(found)
 
 
-def _python(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+def _resolve_python(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     parts = [part for part in one.module.split(".") if part]
     if one.level:
         base = posixpath.dirname(path)
@@ -137,7 +342,7 @@ def _python_file(base: str, layout: ProjectLayout) -> str | None:
     return None
 
 
-def _javascript(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+def _resolve_javascript(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     name = one.module.partition("?")[0]
     if name.startswith((".", "/")):
         base = _joined(posixpath.dirname(path), name.lstrip("/") if name[0] == "/" else name)
@@ -168,7 +373,7 @@ def _javascript_file(base: str, layout: ProjectLayout) -> str | None:
     return None
 
 
-def _go(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+def _resolve_go(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     for folder, module in layout.go_modules.items():
         if one.module == module or one.module.startswith(module + "/"):
             inner = posixpath.join(folder, one.module[len(module) :].lstrip("/")).rstrip("/")
@@ -186,7 +391,7 @@ def _go(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]
         yield ImportTarget("package", "/".join([first, *rest[: 2 if hosted else 1]]))
 
 
-def _rust(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+def _resolve_rust(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     first, *rest = [part for part in one.module.split("::") if part] or [""]
     names = [name.split("::")[0] for name in one.names if name not in {"*", "self"}]
     own = _rust_folder(path)
@@ -236,7 +441,7 @@ def _rust_file(base: str, layout: ProjectLayout) -> str | None:
     return None
 
 
-def _java(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+def _resolve_java(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     parts = one.module.split(".")
     if one.names:
         folder = layout.folder_ending_in("/".join(parts))
@@ -254,7 +459,7 @@ def _java(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarge
         yield ImportTarget("package", ".".join(lower[:3]) or one.module)
 
 
-def _c(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+def _resolve_c(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     near = _joined(posixpath.dirname(path), one.module)
     found = near if near in layout.files else layout.ending_in(one.module.lstrip("./"))
     if found is not None:
@@ -263,7 +468,7 @@ def _c(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
         yield ImportTarget("package", one.module.split("/")[0])
 
 
-def _ruby(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+def _resolve_ruby(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     name = one.module.removesuffix(".rb")
     if name.startswith("."):
         found = _joined(posixpath.dirname(path), name) + ".rb"
@@ -277,7 +482,7 @@ def _ruby(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarge
         yield ImportTarget("package", name.split("/")[0])
 
 
-def _php(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+def _resolve_php(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     if one.module.endswith((".php", ".inc")) or "/" in one.module:
         near = _joined(posixpath.dirname(path), one.module.lstrip("/"))
         found = near if near in layout.files else layout.ending_in(one.module.lstrip("./"))
@@ -295,7 +500,7 @@ def _php(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget
             yield ImportTarget("package", "/".join(parts[:2]).lower())
 
 
-def _c_sharp(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+def _resolve_c_sharp(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     parts = one.module.split(".")
     if parts[0] in {"System", "Microsoft"} and len(parts) < 3:
         return
@@ -308,7 +513,7 @@ def _c_sharp(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTa
         yield ImportTarget("package", ".".join(parts[:2]))
 
 
-def _bash(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+def _resolve_bash(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     # "$(dirname "$0")/x.sh" and the like: what follows the last variable is beside the file.
     name = re.sub(r"^.*[})\"]/|^\$\w+/", "", one.module)
     near = _joined(posixpath.dirname(path), name)
@@ -327,17 +532,17 @@ def _nearest(path: str) -> tuple[int, str]:
 
 
 _RESOLVERS: Final[Mapping[str, Callable[[str, Import, ProjectLayout], Iterator[ImportTarget]]]] = {
-    "python": _python,
-    "javascript": _javascript,
-    "typescript": _javascript,
-    "tsx": _javascript,
-    "go": _go,
-    "rust": _rust,
-    "java": _java,
-    "c": _c,
-    "cpp": _c,
-    "ruby": _ruby,
-    "php": _php,
-    "csharp": _c_sharp,
-    "bash": _bash,
+    "python": _resolve_python,
+    "javascript": _resolve_javascript,
+    "typescript": _resolve_javascript,
+    "tsx": _resolve_javascript,
+    "go": _resolve_go,
+    "rust": _resolve_rust,
+    "java": _resolve_java,
+    "c": _resolve_c,
+    "cpp": _resolve_c,
+    "ruby": _resolve_ruby,
+    "php": _resolve_php,
+    "csharp": _resolve_c_sharp,
+    "bash": _resolve_bash,
 }
