@@ -206,7 +206,8 @@ def test_letters_that_grow_in_lower_case_end(pieces: list[str]) -> None:
     """A text with a letter of two characters in lower case is read to its end, and cleaned."""
     text = "\u0130\n" + "".join(pieces) + "\npassword = 'correcthorse9'"
     once = redact(text)
-    assert "correcthorse9" not in once.text
+    # A piece may be the same word, free of any name.
+    assert "correcthorse9" not in once.text.rpartition("\n")[2]
     assert redact(once.text).text == once.text
 
 
