@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from anaphora.errors import CorruptThread, InvalidInput
 from anaphora.ingest.branching import ThreadPlan, plan_threads
-from anaphora.ingest.importers import FileImport, parts
+from anaphora.ingest.importers import FileImport, file_imports
 from anaphora.ingest.importers.base import BOUNDS, Bounds, ImportItem, Problems, shortened
 from anaphora.store.disk import translate
 from anaphora.store.threads.conversations import Conversations
@@ -53,18 +53,18 @@ def import_conversations(
     written until then stays, and importing again goes on from there.
     """
     run = _Import(store, sidecar, again)
-    for part in chain.from_iterable(_parts(sources, format, bounds)):
-        for item in part.items:
+    for file in chain.from_iterable(_imports(sources, format, bounds)):
+        for item in file.items:
             run.add(item)
             if progress is not None and isinstance(item, ImportedConversation):
-                progress(part.label, *part.progress())
+                progress(file.label, *file.progress())
         if progress is not None:
-            _, size = part.progress()
-            progress(part.label, size, size)
+            _, size = file.progress()
+            progress(file.label, size, size)
     return run.report()
 
 
-def _parts(
+def _imports(
     sources: Iterable[Source],
     format: str | None,  # noqa: A002 - as above
     bounds: Bounds,
@@ -76,7 +76,7 @@ def _parts(
         if isinstance(source, ImportedConversation):
             given.append(source)
         else:
-            result.append(parts(Path(source), format, bounds))
+            result.append(file_imports(Path(source), format, bounds))
     if given:
         result.append(iter([_given(given)]))
     return result

@@ -8,7 +8,7 @@ younger, once. Links are written in the same transaction as the vectors they com
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from anaphora.rank.sameness.judging import same_fact
@@ -27,6 +27,10 @@ CLOSE: Final = 0.80
 """The cosine from which on two memories are linked."""
 MOST_LINKS: Final = 8
 """Links that one memory makes when it comes: the closest ones."""
+NEWEST: Final = 5_000
+"""Changes of the namespace that `Relinker` looks at: a dream comes more often than so many."""
+
+_BATCH: Final = 256
 
 Near: TypeAlias = tuple[str, float]
 """(record id, cosine) of a memory near to a vector."""
@@ -52,26 +56,24 @@ class Linker:
         vectors: RecordVectors,
         embedder: str,
         neighbours: Neighbours,
-        close: float = CLOSE,
     ) -> None:
         self._vectors = vectors
         self._embedder = embedder
         self._neighbours = neighbours
-        self._close = close
 
-    def near(self, groups: Sequence[Vectors]) -> list[tuple[Near, ...]]:
-        """For each text's vectors, the known memories close to any of them."""
-        if not groups:
+    def with_near(self, group: Sequence[EmbeddedMemory]) -> list[EmbeddedMemory]:
+        """The same memories, each with the known ones close to any of its vectors."""
+        if not group:
             return []
         import numpy as np
 
-        rows = iter(self._neighbours(np.concatenate(groups)))
+        rows = iter(self._neighbours(np.concatenate([one.vectors for one in group])))
         return [
-            _closest(near for _ in group for near in next(rows) if near[1] >= self._close)
-            for group in groups
+            replace(one, near=_closest(n for _ in one.vectors for n in next(rows) if n[1] >= CLOSE))
+            for one in group
         ]
 
-    def among(self, group: Sequence[EmbeddedMemory]) -> list[EmbeddedMemory]:
+    def with_each_other(self, group: Sequence[EmbeddedMemory]) -> list[EmbeddedMemory]:
         """The same memories, with those of them that are close to one another among the near."""
         import numpy as np
 
@@ -79,13 +81,13 @@ class Linker:
         owner = np.repeat(np.arange(len(group)), [len(one.vectors) for one in group])
         cosines = np.triu(rows @ rows.T, 1)
         found: list[list[Near]] = [[] for _ in group]
-        for a, b in np.argwhere(cosines >= self._close).tolist():
+        for a, b in np.argwhere(cosines >= CLOSE).tolist():
             # The later one makes the link, as when they come one by one.
             if owner[a] != owner[b]:
                 first = group[owner[a]]
                 found[owner[b]].append((first.record_id, float(cosines[a, b])))
         return [
-            EmbeddedMemory(one.record_id, one.text, one.vectors, _closest((*one.near, *more)))
+            replace(one, near=_closest((*one.near, *more)))
             for one, more in zip(group, found, strict=True)
         ]
 
@@ -178,14 +180,8 @@ def _closest(found: Iterable[Near]) -> tuple[Near, ...]:
     return tuple(sorted(best.values(), key=lambda near: (-near[1], near[0]))[:MOST_LINKS])
 
 
-NEWEST: Final = 5_000
-"""Changes of the namespace that are looked back over: a dream comes more often than so many."""
-
-_BATCH: Final = 256
-
-
 class Relinker:
-    """Links in one namespace. `neighbours` gives the known memories nearest to unit vectors."""
+    """Links the newest memories of a namespace that no `remember` has brought together yet."""
 
     def __init__(
         self, records: Records, vectors: RecordVectors, embedder: str, neighbours: Neighbours
@@ -213,11 +209,7 @@ class Relinker:
         return tuple(made)
 
     def _link(self, group: list[EmbeddedMemory]) -> list[RecordLink]:
-        near = self._linker.near([one.vectors for one in group])
-        found = [
-            EmbeddedMemory(one.record_id, one.text, one.vectors, more)
-            for one, more in zip(group, near, strict=True)
-        ]
+        found = self._linker.with_near(group)
         ids = [one.record_id for one in found]
         with self._records.change() as work:
             work.load(ids=ids)

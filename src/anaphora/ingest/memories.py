@@ -210,12 +210,13 @@ class MemoryWriter:
             return None
         try:
             found = self._embedded([Owner(record.id, record.text)])
-            near = self._linker.near([one.vectors for one in found]) if draft.same_key else [()]
+            if draft.same_key:
+                found = self._linker.with_near(found)
         except AnaphoraError as error:
             # An index or a model that fails must not keep the memory from being kept.
             self._failure = error
             return None
-        return replace(found[0], near=near[0]) if found else None
+        return found[0] if found else None
 
     def _inline(self, record_id: str, text: str) -> tuple[str, ...]:
         """Vectors of a memory that is durable already, unless they would take long."""
@@ -261,11 +262,9 @@ class MemoryWriter:
 
     def _link(self, group: Sequence[EmbeddedMemory]) -> int:
         for start in range(0, len(group), BATCH):
-            some = group[start : start + BATCH]
-            near = self._linker.near([one.vectors for one in some])
-            found = [replace(one, near=more) for one, more in zip(some, near, strict=True)]
+            some = self._linker.with_near(group[start : start + BATCH])
             with self._records.change() as work:
-                self._linker.keep(work, self._linker.among(found))
+                self._linker.keep(work, self._linker.with_each_other(some))
         return len(group)
 
     def _embedded(self, owners: Sequence[Owner]) -> list[EmbeddedMemory]:

@@ -34,7 +34,7 @@ from anaphora.ingest.importers.finding import UNREADABLE, find, is_zip, why
 from anaphora.ingest.importers.json_reader import sample
 from anaphora.values.conversations import ImportProblem
 
-__all__ = ["FORMATS", "RECOGNISED", "UNKNOWN", "Part", "detect", "parts", "read"]
+__all__ = ["FORMATS", "RECOGNISED", "UNKNOWN", "FileImport", "detect", "file_imports", "read"]
 
 UNKNOWN = "no importer recognises this file"
 """How the problem of a file begins that is none of `RECOGNISED`."""
@@ -103,11 +103,11 @@ def read(
     recognises or a format that does not exist, InvalidInput for a path that does not exist.
     Files in a directory or zip file that are not recognised become problems.
     """
-    given = parts(path, format, bounds)
-    return (item for part in given for item in part.items)
+    given = file_imports(path, format, bounds)
+    return (item for one in given for item in one.items)
 
 
-def parts(
+def file_imports(
     path: Path | str,
     format: str | None = None,  # noqa: A002 - as above
     bounds: Bounds = BOUNDS,
@@ -120,10 +120,10 @@ def parts(
         )
     if format is None and not place.is_dir() and not is_zip(place):
         detect(place)
-    return (_part(found, format) for found in find(place, bounds))
+    return (_file_import(found, format) for found in find(place, bounds))
 
 
-def _part(found: ImportFile | ImportProblem, format: str | None) -> FileImport:  # noqa: A002 - as above
+def _file_import(found: ImportFile | ImportProblem, format: str | None) -> FileImport:  # noqa: A002 - as above
     if isinstance(found, ImportProblem):
         return FileImport(found.path, iter([found]), lambda: (0, 0))
     form = FORMATS[format] if format is not None else None

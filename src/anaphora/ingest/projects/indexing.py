@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 # Texts embedded between two writes.
 _TEXTS: Final = 128
+# Commits of one transaction.
+_COMMITS: Final = 1_000
 # What a refresh takes in; more is left for a whole pass, because a question waits for it.
 _REFRESHED: Final = 200
 
@@ -132,14 +134,19 @@ class ProjectIndexer:
         project = self._registered(place, name)
         history = read_history(place, project.head)
         known = self._projects.files(project.id)
-        run = FileSync(self._services, project, place, known, _committed(history))
+        sync = FileSync(self._services, project, place, known, _committed(history))
         started = self._wall()
-        run.write_changes(run.find_changes(wanted), tell)
-        commits = self._remember(run, history)
-        self._graph_of(run, tell, whole=True)
-        self._finish(run, history, started, whole=wanted is None)
-        degraded = self._vectors_of(project.id, tell) if embed else ()
-        return self._report(run, commits, degraded, self._timer() - began)
+        sync.write_changes(sync.find_changes(wanted), tell)
+        commits = self._write_history(sync, history)
+        self._graph_of(sync, tell, whole=True)
+        self._finish(sync, history, started, whole=wanted is None)
+        degraded: tuple[Degraded, ...] = ()
+        try:
+            if embed:
+                self.fill_vectors(project.id, progress=tell)
+        except EmbeddingError as error:
+            degraded = (Degraded("vectors", str(error)),)
+        return self._report(sync, commits, degraded, self._timer() - began)
 
     def refresh(self, project: str) -> RefreshReport:
         """Take in files that changed, came or went since they were read, by their state alone.
@@ -156,20 +163,20 @@ class ProjectIndexer:
             if not root.is_dir():
                 return RefreshReport(missing=True)
             files = dict(known.files)
-            run = FileSync(self._services, known.row, root, files)
+            sync = FileSync(self._services, known.row, root, files)
             if walked:
-                todo = run.find_changes(None)
+                todo = sync.find_changes(None)
             else:
-                run.missing = {path: files[path] for path in gone}
-            if len(todo) + len(run.missing) > _REFRESHED:
-                return RefreshReport(left=len(todo) + len(run.missing))
-            run.write_changes(todo, _nobody)
-            moved = bool(run.added or run.removed or run.renamed or run.reshaped)
-            if moved or run.touched:
-                self._graph_of(run, _nobody, whole=moved)
+                sync.missing = {path: files[path] for path in gone}
+            if len(todo) + len(sync.missing) > _REFRESHED:
+                return RefreshReport(left=len(todo) + len(sync.missing))
+            sync.write_changes(todo, _nobody)
+            moved = bool(sync.added or sync.removed or sync.renamed or sync.reshaped)
+            if moved or sync.touched:
+                self._graph_of(sync, _nobody, whole=moved)
             if moved or walked:
-                self._finish(run, None, started, whole=True)
-            return RefreshReport(run.added + run.renamed, run.changed, run.removed)
+                self._finish(sync, None, started, whole=True)
+            return RefreshReport(sync.added + sync.renamed, sync.changed, sync.removed)
 
     def clean(self) -> bool:
         """Take secrets out of what an older version has kept; whether there were any."""
@@ -236,21 +243,20 @@ class ProjectIndexer:
                 work.change_project(row)
             return row
 
-    def _remember(self, run: FileSync, history: GitHistory | None) -> int:
-        """Commits and renames into history; how many commits are new."""
-        if history is None or not (history.commits or history.renames):
+    def _write_history(self, sync: FileSync, history: GitHistory | None) -> int:
+        """Write commits and renames into history; how many commits are new."""
+        if history is None:
             return 0
+        project, new = sync.project.id, 0
         subjects = {one.id: one.subject for one in history.commits}
-        items = [
-            HistoryRow(
-                self._ids(), run.project.id, "commit", one.at, one.subject, one.id, one.files
-            )
+        commits = [
+            HistoryRow(self._ids(), project, "commit", one.at, one.subject, one.id, one.files)
             for one in history.commits
         ]
         renames = [
             HistoryRow(
                 self._ids(),
-                run.project.id,
+                project,
                 "rename",
                 one.at,
                 subjects.get(one.commit, ""),
@@ -259,45 +265,41 @@ class ProjectIndexer:
             )
             for one in history.renames
         ]
-        new = 0
-        for start in range(0, len(items), 1_000):
-            new += self._add_history(run, items[start : start + 1_000])
-        self._add_history(run, renames)
+        batches = [commits[at : at + _COMMITS] for at in range(0, len(commits), _COMMITS)]
+        for rows in (*batches, renames):
+            if rows:
+                with self._projects.change() as work:
+                    work.mark_stale(project)
+                    added = work.add_history(rows)
+                new += 0 if rows is renames else added
         # The oldest first: what a path became last is what holds.
-        run.pasts[:0] = [PastPath(one.old, one.new, one.at) for one in reversed(history.renames)]
+        sync.pasts[:0] = [PastPath(one.old, one.new, one.at) for one in reversed(history.renames)]
         return new
 
-    def _add_history(self, run: FileSync, rows: list[HistoryRow]) -> int:
-        if not rows:
-            return 0
-        with self._projects.change() as work:
-            work.mark_stale(run.project.id)
-            return work.add_history(rows)
-
-    def _graph_of(self, run: FileSync, tell: Progress, *, whole: bool) -> None:
+    def _graph_of(self, sync: FileSync, tell: Progress, *, whole: bool) -> None:
         """Bring the graph in line with the files, where they or their names have changed."""
-        project = self._projects.row(run.project.id)
-        if not (project.stale or run.pasts):
+        project = self._projects.row(sync.project.id)
+        if not (project.stale or sync.pasts):
             return
         # A run that did not end left more behind it than this one has touched.
-        only = None if whole or run.project.stale else frozenset(run.touched)
+        only = None if whole or sync.project.stale else frozenset(sync.touched)
         tell("graph", 0, 1)
-        self._graph_sync.sync(project, only, run.pasts, frozenset(run.known))
+        self._graph_sync.sync(project, only, sync.pasts, frozenset(sync.known))
         tell("graph", 1, 1)
 
     def _finish(
-        self, run: FileSync, history: GitHistory | None, started: int, *, whole: bool
+        self, sync: FileSync, history: GitHistory | None, started: int, *, whole: bool
     ) -> None:
         """Note how far the pass came, where that is something new."""
-        known = self._projects.row(run.project.id)
+        known = self._projects.row(sync.project.id)
         row = replace(
             known,
             head=history.head if history is not None and history.head else known.head,
-            folders=folder_times(run.root, self._projects.files(known.id), started)
+            folders=folder_times(sync.root, self._projects.files(known.id), started)
             if whole
             else known.folders,
         )
-        if row == known and known.indexed_at is not None and not run.touched:
+        if row == known and known.indexed_at is not None and not sync.touched:
             return
         with self._projects.change() as work:
             now = work.project(row.id)
@@ -305,17 +307,10 @@ class ProjectIndexer:
                 replace(now, head=row.head, folders=row.folders, indexed_at=self._clock())
             )
 
-    def _vectors_of(self, project: str, tell: Progress) -> tuple[Degraded, ...]:
-        try:
-            self.fill_vectors(project, progress=tell)
-        except EmbeddingError as error:
-            return (Degraded("vectors", str(error)),)
-        return ()
-
     def _report(
-        self, run: FileSync, commits: int, degraded: tuple[Degraded, ...], seconds: float
+        self, sync: FileSync, commits: int, degraded: tuple[Degraded, ...], seconds: float
     ) -> IndexReport:
-        project = run.project
+        project = sync.project
         counted = next((one for one in self._projects.list() if one.id == project.id), None)
         if counted is None:
             raise NotFound("project", project.name)
@@ -329,16 +324,16 @@ class ProjectIndexer:
             sections=counted.sections,
             entities=entities,
             relations=relations,
-            added=run.added,
-            changed=run.changed,
-            renamed=run.renamed,
-            removed=run.removed,
-            unchanged=run.unchanged,
+            added=sync.added,
+            changed=sync.changed,
+            renamed=sync.renamed,
+            removed=sync.removed,
+            unchanged=sync.unchanged,
             commits=commits,
             pending=pending,
             seconds=seconds,
-            skipped=tuple(run.skipped),
-            redacted=tuple(run.redacted),
+            skipped=tuple(sync.skipped),
+            redacted=tuple(sync.redacted),
             degraded=degraded,
         )
 
