@@ -17,6 +17,8 @@ from anaphora.values.memories import MemoryRecord, NewMemory
 
 from .project_desk import FILES, ProjectDesk, git, write
 
+pytestmark = pytest.mark.internal
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:

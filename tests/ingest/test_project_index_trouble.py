@@ -24,6 +24,8 @@ from anaphora.store.db.health import check_truth
 
 from .project_desk import FILES, ProjectDesk, git, write
 
+pytestmark = pytest.mark.internal
+
 DESK = Path(__file__).with_name("project_desk.py")
 # Each finds nothing in a truth of which every write was kept whole or not at all.
 HALF_WRITTEN = {

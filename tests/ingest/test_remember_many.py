@@ -18,6 +18,8 @@ from anaphora.values.memories import NewMemory
 
 from .memory_desk import Desk
 
+pytestmark = pytest.mark.internal
+
 # Says each thing that it acknowledged on its output, so that who kills it knows what must be there.
 WRITER = """
 import sys

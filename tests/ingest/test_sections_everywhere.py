@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from anaphora.ingest.projects.sections import ParsedFile, parse
 from anaphora.ingest.projects.sections.base import MAX_CHARS, MAX_LINES, lines_of
 
+pytestmark = pytest.mark.internal
+
 SAMPLES = sorted((Path(__file__).parent / "fixtures_sections").glob("*.txt"))
 NAMES = (
     "a.py a.js a.ts a.tsx a.go a.rs a.java a.c a.h a.cpp a.rb a.php a.cs a.sh a.md a.rst a.json "
