@@ -117,7 +117,7 @@ class _Planner:
         return note.index < len(hashes) and hashes[note.index] == note.turn_hash
 
     def _place_of_forgotten(self, note: TurnNote, parent: str | None) -> Place | None:
-        """Its slot, if it was redacted and stands there still; else the place of its parent."""
+        """Its own place, if its turn was redacted and is still there; else its parent's."""
         if note.index in self._state(note.conversation_id).redacted:
             return (note.conversation_id, note.index)
         return self._place(parent)
@@ -159,7 +159,7 @@ class _Planner:
         self.plan.threads[place[0]] = None
 
     def _adopt(self, turn: ImportedTurn, content: str, place: Place) -> bool:
-        """Take a turn that stands there already, with the same words and nobody's, for this one.
+        """Take a turn that is there already, with the same words and no identity, for this one.
 
         So it is when Neo's threads are imported where they lie, or the sidecar was lost.
         """

@@ -143,7 +143,7 @@ class _Import:
 
     @contextmanager
     def _lock(self, item: ImportedConversation) -> Iterator[None]:
-        """Wait for whoever else imports this chat now."""
+        """Wait until no other import of this chat runs."""
         name = f"import of {item.source}: {item.key}"
         with ExitStack() as held:
             if self._server is not None:

@@ -104,7 +104,7 @@ class Linker:
     def link(
         self, work: RecordTransaction, group: Sequence[EmbeddedMemory]
     ) -> dict[str, tuple[str, ...]]:
-        """Only the links of `keep`, for memories whose vectors are kept already."""
+        """Only the links of `keep`, for memories whose vectors are stored already."""
         work.load(ids=[one.record_id for one in group] + [n[0] for one in group for n in one.near])
         older = [one.record_id for one in group if one.record_id not in work.added]
         pairs = set(map(_pair, work.linked(older)))
@@ -137,7 +137,7 @@ class Linker:
 
 
 def _linkable(work: RecordTransaction, record_id: str) -> MemoryRecord | None:
-    """The memory, if it stands: not past, not forgotten, not one that stands for itself."""
+    """The memory, if it may be linked: current, not forgotten, not kept apart by `dedupe=False`."""
     record = work.find(record_id)
     if record is None or record.forgotten or record.valid_to is not None:
         return None

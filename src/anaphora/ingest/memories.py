@@ -233,7 +233,7 @@ class MemoryWriter:
         return _others(record_id, self._records.links([record_id]))
 
     def _write_batch(self, some: Sequence[NewMemory], puts: list[Put]) -> list[Owner]:
-        """Write one batch; add what became of it to `puts`, and return what is new."""
+        """Write one batch; append its results to `puts`, and return the new memories."""
         from anaphora.store.records.rules import drafted, put_all
         from anaphora.store.records.vectors import Owner
 
@@ -376,14 +376,14 @@ def _others(record_id: str, links: Iterable[Any]) -> tuple[str, ...]:
 
 
 Survivors = Callable[[Sequence[str]], Iterable[SurvivingSource]]
-"""What in this namespace still holds these words, or what tells who they were about."""
+"""What in this namespace still holds these words or refers to them."""
 HasTurn = Callable[[str, int], bool]
 """Whether a conversation still has its turn at an index."""
 
 Derived = Callable[["RecordTransaction", Sequence[str]], Iterable[str]]
-"""The memories that were taken from these, in the change under way: they go too."""
+"""The memories derived from these, read within the transaction: they go too."""
 OnGone = Callable[["RecordTransaction", "Gone", bool], None]
-"""Told in the change under way what is gone, and whether softly."""
+"""Called within the transaction with what is gone, and whether softly."""
 
 _PAGE = 512
 _NAMED = 100

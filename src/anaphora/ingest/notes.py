@@ -140,7 +140,7 @@ class NoteWriter:
         return gone
 
     def link_imported(self, note_ids: Iterable[str]) -> None:
-        """Link notes that came from another home; what was past there is past in the graph too."""
+        """Link imported notes; what was superseded or forgotten is closed in the graph too."""
         rows = sorted(self._notes.many(note_ids).values(), key=lambda row: row.record.id)
         for start in range(0, len(rows), _GROUP):
             some = rows[start : start + _GROUP]

@@ -30,7 +30,7 @@ from anaphora.ingest.importers.base import (
     Problems,
     Sample,
 )
-from anaphora.ingest.importers.finding import UNREADABLE, find, is_zip, why
+from anaphora.ingest.importers.finding import UNREADABLE, find, is_zip, reason_of
 from anaphora.ingest.importers.json_reader import sample
 from anaphora.values.conversations import ImportProblem
 
@@ -45,7 +45,7 @@ RECOGNISED = (
     '{"role": "user", "text": "Which port is staging on?", "ts": "2026-03-02T09:00:00Z"}\n'
     '{"role": "assistant", "text": "5433.", "ts": "2026-03-02T09:00:05Z"}'
 )
-"""What can be imported, for people whose file is none of it."""
+"""What can be imported, as the error says it whose file is not recognised."""
 
 
 # In the order in which they are tried: the plainest last, it would take others' lines for its own.
@@ -112,7 +112,7 @@ def file_imports(
     format: str | None = None,  # noqa: A002 - as above
     bounds: Bounds = BOUNDS,
 ) -> Iterator[FileImport]:
-    """The same, file by file: each is to be read before the next is asked for. Raises as `read`."""
+    """The same, file by file; read each before you take the next. Raises as `read`."""
     place = _existing(path)
     if format is not None and format not in FORMATS:
         raise UnknownFormat(
@@ -148,7 +148,7 @@ def _read(file: ImportFile, form: Format | None) -> Iterator[ImportItem]:
             return
         yield from form.read(file)
     except UNREADABLE as error:
-        yield file.problem("file", why(error))
+        yield file.problem("file", reason_of(error))
 
 
 def _recognise(file: ImportFile) -> tuple[Format | None, str]:
@@ -156,9 +156,9 @@ def _recognise(file: ImportFile) -> tuple[Format | None, str]:
     try:
         beginning = sample(file)
     except UNREADABLE as error:
-        return None, why(error)
+        return None, reason_of(error)
     for form in _ALL:
-        if form.detect(_for(form, beginning)):
+        if form.detect(_sample_for(form, beginning)):
             return form, ""
     reason = UNKNOWN
     if beginning.problem is not None:
@@ -166,7 +166,7 @@ def _recognise(file: ImportFile) -> tuple[Format | None, str]:
     return None, reason
 
 
-def _for(form: Format, beginning: Sample) -> Sample:
+def _sample_for(form: Format, beginning: Sample) -> Sample:
     """The sample as this format would read it, where damage at the start makes a difference."""
     if beginning.problem is None or beginning.shape == "lines":
         return beginning

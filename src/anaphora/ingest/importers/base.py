@@ -34,7 +34,7 @@ class Bounds:
     the turns that are held at once; `parts` how many values lie within one. A zip file may become
     `times` its own size in bytes when it is unpacked, and `unpacked` in any case. `messages` and
     `conversations` are those whose identities are held while a file is read, `problems` those
-    that a file is told of one by one.
+    that are listed one by one.
     """
 
     characters: int = 64 << 20

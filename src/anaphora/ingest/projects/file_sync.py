@@ -143,7 +143,7 @@ def with_state(known: FileRow, seen: FileRow) -> FileRow:
 
 
 def embedded_text(title: str, heading: tuple[str, ...], text: str) -> str:
-    """The words of a section that become its vector: what it stands under, then its text.
+    """The words of a section that become its vector: its headings and title, then its text.
 
     The path is not among them, so that a file that is moved keeps its vectors.
     """
@@ -219,7 +219,7 @@ def known_states(root: Path, known: Mapping[str, FileRow]) -> list[FileState]:
 
 
 def changed_files(root: Path, known: Iterable[FileState]) -> tuple[list[FoundFile], list[str]]:
-    """The known files whose state is another one now, and the paths of those that are gone."""
+    """The known files whose state has changed, and the paths of those that are gone."""
     todo: list[FoundFile] = []
     missing: list[str] = []
     look = os.lstat
@@ -255,7 +255,7 @@ def folder_times(root: Path, files: Iterable[str], started: int) -> dict[str, in
 
 
 def folders_changed(times: Mapping[str, int], root: Path) -> bool:
-    """Whether anything came to one of these folders, or left it; so where none is known."""
+    """Whether an entry was added to one of these folders or removed; True where none is known."""
     if not times:
         return True
     base = str(root)
@@ -441,7 +441,7 @@ class FileSync:
             with self.services.projects.change() as work:
                 work.mark_stale(self.project.id)
                 known = work.known(self.project.id, [row.path for row in some])
-                # A file that is another one now was written by another self.
+                # A path that has another id now was written by another run.
                 ids = {row.id for row in known.values()} & {row.id for row in some}
                 self.removed += work.remove_files(ids)
 

@@ -25,7 +25,7 @@ MAX_FILES: Final = 200
 """Paths that are kept of a commit; one that touches more says little about any of them."""
 _SECONDS: Final = 30.0
 _MOST_BYTES: Final = 64 * 1024 * 1024
-_SUBJECT: Final = 500
+_SUBJECT_CHARS: Final = 500
 _LOOKED_AT: Final = 4_000
 _TIMED_OUT: Final = "timed out"
 _TOO_MUCH: Final = "too much history"
@@ -152,7 +152,7 @@ def _history(git: _Git, head: str, since: str | None, limit: int) -> GitHistory:
 
 
 def _is_before(git: _Git, since: str, head: str) -> bool:
-    """Whether `since` is the id of a commit that `head` goes on from."""
+    """Whether `since` is the id of an ancestor of `head`."""
     if not _ID.fullmatch(since):
         return False
     return git.ask("merge-base", "--is-ancestor", since, head).problem is None
@@ -217,7 +217,7 @@ def _commit(header: str, tokens: Sequence[str]) -> tuple[Commit, list[Rename]] |
         if old is not None:
             renames.append(Rename(old, new, found[1], at))
     shown = tuple(path for path in files[:MAX_FILES] if _is_shown(path))
-    commit = Commit(found[1], at, _said(found[3].strip()), shown)
+    commit = Commit(found[1], at, _subject(found[3].strip()), shown)
     return commit, [one for one in renames[:MAX_FILES] if _is_shown(one.old) and _is_shown(one.new)]
 
 
@@ -225,9 +225,9 @@ def _is_shown(path: str) -> bool:
     return without_secret_names(path) == path
 
 
-def _said(subject: str) -> str:
-    """What a commit says of itself, without secrets: they go before anything is cut off."""
-    return redact(subject[:_LOOKED_AT]).text[:_SUBJECT]
+def _subject(subject: str) -> str:
+    """A commit's subject, without secrets: they are taken out before it is cut."""
+    return redact(subject[:_LOOKED_AT]).text[:_SUBJECT_CHARS]
 
 
 def _changes(tokens: Sequence[str]) -> Iterator[tuple[str | None, str]]:
@@ -275,10 +275,10 @@ class _Git:
             )
         except OSError as error:
             return _Answer("", f"git could not be started: {error.strerror}")
-        return _listen(running, self.seconds)
+        return _read_limited(running, self.seconds)
 
 
-def _listen(running: subprocess.Popen[bytes], seconds: float) -> _Answer:
+def _read_limited(running: subprocess.Popen[bytes], seconds: float) -> _Answer:
     out, err = bytearray(), bytearray()
     limits: list[str] = []
 

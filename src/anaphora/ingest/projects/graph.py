@@ -43,7 +43,7 @@ _COVERS_BOTH, _COVERS_NAME, _COVERS_IMPORT = 1.0, 0.8, 0.6
 
 @dataclass(frozen=True, slots=True)
 class PastPath:
-    """A path that became another at a time."""
+    """A rename: path `old` became `new` at a time."""
 
     old: str
     new: str
@@ -71,11 +71,11 @@ def facts_of(path: str, role: SourceRole, parsed: ParsedFile, text: str) -> dict
 
 
 def _is_formal(name: str) -> bool:
-    """Whether every second file has this name, so that it tells none from another: `__all__`."""
+    """Whether the name is too common to identify anything: `__all__`."""
     return name.startswith("__") and name.endswith("__") and name != "__main__"
 
 
-def drafts(
+def graph_drafts(
     project: str,
     name: str,
     files: Sequence[FileRow],
@@ -85,7 +85,7 @@ def drafts(
 
     `files` are all of the project, with their facts where they are not left out by `only`.
     """
-    made = _Drafting(project, name, [one for one in files if one.skipped is None])
+    made = _GraphDraft(project, name, [one for one in files if one.skipped is None])
     for file in made.files:
         if only is None or file.id in only:
             made.file(file)
@@ -94,7 +94,7 @@ def drafts(
     return list(made.entities.values()), list(made.relations.values())
 
 
-def past_drafts(
+def rename_drafts(
     project: str,
     renames: Iterable[PastPath],
     present: frozenset[str],
@@ -127,7 +127,7 @@ def past_drafts(
     return list(entities.values()), relations
 
 
-class _Drafting:
+class _GraphDraft:
     """A graph in the making."""
 
     def __init__(self, project: str, name: str, files: Sequence[FileRow]) -> None:
@@ -259,7 +259,7 @@ def _documents(files: Iterable[FileRow]) -> Mapping[str, FileRow]:
 
 
 def _named_code(files: Iterable[FileRow]) -> Mapping[str, list[str]]:
-    """Code files by the stem of their name, where few enough share it to be told apart."""
+    """Code files by the stem of their name, where at most three share it."""
     found: dict[str, list[str]] = {}
     for file in files:
         if file.role == "code":
@@ -333,9 +333,9 @@ class GraphSync:
 
         with self.graph.change() as work:
             files = list(self.projects.files(project.id, facts=True).values())
-            entities, relations = drafts(project.id, project.name, files, only)
+            entities, relations = graph_drafts(project.id, project.name, files, only)
             present = frozenset(one.path for one in files if one.skipped is None)
-            old, past = past_drafts(project.id, pasts, present, known)
+            old, past = rename_drafts(project.id, pasts, present, known)
             came = work.sync(
                 project.id,
                 [*old, *entities],

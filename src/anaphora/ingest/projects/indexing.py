@@ -290,7 +290,7 @@ class ProjectIndexer:
     def _finish(
         self, sync: FileSync, history: GitHistory | None, started: int, *, whole: bool
     ) -> None:
-        """Note how far the pass came, where that is something new."""
+        """Record how far the sync came, if that is new."""
         known = self._projects.row(sync.project.id)
         row = replace(
             known,

@@ -533,7 +533,7 @@ def _value_span(text: str, match: re.Match[str]) -> tuple[int, int] | None:
 
 
 def _without_quotes(text: str, match: re.Match[str]) -> tuple[int, int, bool]:
-    """Start and end of the value itself, and whether it stood in quotes."""
+    """Start and end of the value itself, and whether it was in quotes."""
     start, end = match.span("value")
     if end - start > 1 and text[start] in "\"'`@" and text[end - 1] in "\"'`":
         return start + (2 if text[start] == "@" else 1), end - 1, True
@@ -555,7 +555,7 @@ def _names_a_secret(match: re.Match[str]) -> bool:
 
 
 def _is_redaction(text: str, start: int) -> bool:
-    """Whether the name stands in one of our own marks: `[redacted:aws-secret-key]`."""
+    """Whether the name is in one of our own marks: `[redacted:aws-secret-key]`."""
     before = text[max(0, start - 40) : start]
     return "]" not in before[before.rfind("[redacted:") :] if "[redacted:" in before else False
 

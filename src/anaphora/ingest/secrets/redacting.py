@@ -91,7 +91,7 @@ def redact_path(path: str) -> RedactedText:
 
 
 def secrets_in(text: str) -> dict[str, SecretKind]:
-    """The secrets that `redact` takes out of `text`, for whoever must find them elsewhere too.
+    """The secrets that `redact` takes out of `text`, for callers that must find them elsewhere.
 
     They are in the caller's hands then: nothing of them is to be kept.
     """

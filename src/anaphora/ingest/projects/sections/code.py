@@ -323,7 +323,7 @@ def _of(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterato
 
 
 def _is_main(node: Node) -> bool:
-    """Python's `if __name__ == "__main__":`, whose names are nobody else's."""
+    """Python's `if __name__ == "__main__":`, whose names cannot be imported."""
     return text_of(node.child_by_field_name("condition")).startswith("__name__")
 
 
@@ -468,7 +468,7 @@ def _is_hopeless(lines: Sequence[str]) -> bool:
 
 
 def _rows_alone(lines: Sequence[str], nodes: Sequence[Node]) -> frozenset[int]:
-    """The lines (from 1) on which nothing stands before a comment or an attribute."""
+    """The lines (from 1) that hold a comment or an attribute and nothing before it."""
     rows: set[int] = set()
     for node in nodes:
         first, column = node.start_point.row, node.start_point.column

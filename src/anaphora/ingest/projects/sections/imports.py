@@ -244,7 +244,7 @@ class ImportTarget:
 
 @dataclass(slots=True)
 class ProjectLayout:
-    """The paths of a project, ready to be asked. `go_modules` maps a folder to its module path."""
+    """The paths of a project, indexed. `go_modules` maps a folder to its module path."""
 
     files: frozenset[str]
     go_modules: Mapping[str, str] = field(default_factory=dict)

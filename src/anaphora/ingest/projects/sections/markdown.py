@@ -34,7 +34,7 @@ class _Heading:
 
 
 def markdown_starts(lines: Sequence[str], name: str) -> list[SectionStart]:
-    """The sections of a Markdown file; `name` is the title of what stands before any heading."""
+    """The sections of a Markdown file; `name` is the title of what is before any heading."""
     return _starts(lines, list(_markdown_headings(lines)), name)
 
 
