@@ -88,17 +88,12 @@ class Rename:
 class GitHistory:
     """What was read, newest first. `head` is the commit to go on from next time.
 
-    `complete` is False where older commits were left out by the limit. `restarted` says that
-    `since` is no longer part of the history, so that everything was read. `problem` says in a few
-    words why git gave nothing or only a part: "timed out", "too much history", or git's own words.
+    Where git took too long or wrote too much, the oldest commits are missing.
     """
 
     head: str
-    commits: tuple[Commit, ...]
-    renames: tuple[Rename, ...]
-    complete: bool = True
-    restarted: bool = False
-    problem: str | None = None
+    commits: tuple[Commit, ...] = ()
+    renames: tuple[Rename, ...] = ()
 
 
 def read_history(
@@ -106,9 +101,10 @@ def read_history(
 ) -> GitHistory | None:
     """The commits of the checkout at `root`, at most `limit`, only those after commit `since`.
 
-    Merges are left out, and so are paths outside `root`. None where the git program is not
-    installed, `root` is in no checkout, or nothing was committed yet. git is given `seconds`
-    (wall time) for each of its steps. Never raises.
+    All of them where `since` is no longer part of the history. Merges are left out, and so are
+    paths outside `root`. None where the git program is not installed, `root` is in no checkout, or
+    nothing was committed yet. git is given `seconds` (wall time) for each of its steps. Never
+    raises.
     """
     program = shutil.which("git")
     if program is None or not root.is_dir():
@@ -116,38 +112,22 @@ def read_history(
     git = _Git(program, root, seconds)
     inside = git.ask("rev-parse", "--is-inside-work-tree")
     if inside.problem is not None:
-        refused = "dubious ownership" in inside.problem
-        return GitHistory("", (), (), problem=inside.problem) if refused else None
+        return None
     head = git.ask("rev-parse", "--verify", "--quiet", "HEAD^{commit}").words.strip()
     if inside.words.strip() != "true" or not _ID.fullmatch(head):
         return None
-    return _history(git, head, since, max(limit, 0))
-
-
-def _history(git: _Git, head: str, since: str | None, limit: int) -> GitHistory:
-    known = since is not None and _is_before(git, since, head)
-    restarted = since is not None and not known
-    if since == head or limit == 0:
-        return GitHistory(head, (), (), complete=since == head, restarted=restarted)
-    span = f"{since}..{head}" if known else head
+    if since == head:
+        return GitHistory(head)
+    span = f"{since}..{head}" if since is not None and _is_before(git, since, head) else head
     answer = _log(git, span, limit, renames=True)
     if answer.problem not in {None, _TIMED_OUT, _TOO_MUCH}:
         # Without all file contents there is no telling a rename from a new file.
         answer = _log(git, span, limit, renames=False)
-    commits: list[Commit] = []
-    renames: list[Rename] = []
-    for commit, renamed in _read(answer.words, whole=answer.problem is None):
-        commits.append(commit)
-        renames.extend(renamed)
-    left_out = len(commits) > limit
-    last = frozenset(commit.id for commit in commits[limit:])
+    read = list(_read(answer.words, whole=answer.problem is None))
     return GitHistory(
-        head=head,
-        commits=tuple(commits[:limit]),
-        renames=tuple(rename for rename in renames if rename.commit not in last),
-        complete=not left_out and answer.problem is None,
-        restarted=restarted,
-        problem=answer.problem,
+        head,
+        tuple(commit for commit, _ in read),
+        tuple(rename for _, renames in read for rename in renames),
     )
 
 
@@ -162,7 +142,7 @@ def _log(git: _Git, span: str, limit: int, *, renames: bool) -> _Answer:
     return git.ask(
         "log",
         "--no-merges",
-        f"--max-count={limit + 1}",
+        f"--max-count={limit}",
         "--format=%x01%H%x02%ct%x02%s",
         "-z",
         "--name-status",
