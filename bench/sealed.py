@@ -22,8 +22,9 @@ from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
 from anaphora.recall.memories import MemoryRecall
-from anaphora.store.crypto.home import Home, Sealing, open_home
 from anaphora.store.db.engine import Database, open_database
+from anaphora.store.home.opening import open_home
+from anaphora.store.home.sealing import Home, Sealing
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
 from bench.conversations import run_benchmark

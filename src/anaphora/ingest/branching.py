@@ -11,8 +11,8 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from anaphora.store.hashing import turn_hash
-from anaphora.store.threads.folder import REDACTED
+from anaphora.store.hashing import stored_turn_hash
+from anaphora.store.threads.files import REDACTED
 from anaphora.store.threads.ids import MAX_ID_CHARACTERS
 from anaphora.store.threads.sidecar import ConversationNote, TurnNote
 from anaphora.values.conversations import ImportedConversation, ImportedTurn, Thread
@@ -87,7 +87,7 @@ class _Planner:
 
     def place(self, turn: ImportedTurn) -> None:
         """Give one message its place; its parent was taken before."""
-        content = turn_hash(turn.role, turn.text)
+        content = stored_turn_hash(turn.role, turn.text)
         note = self._known.get(turn.key)
         if note is not None and self._is_other_text(note, content):
             # The source changed the words under the same id: both versions are kept.
@@ -208,7 +208,7 @@ class _Planner:
             thread = self._get(thread_id)
             turns = thread.turns if thread else ()
             state = _ThreadState(
-                [turn_hash(turn.role, turn.text) for turn in turns],
+                [stored_turn_hash(turn.role, turn.text) for turn in turns],
                 frozenset(i for i, turn in enumerate(turns) if turn.text == REDACTED),
             )
             self._states[thread_id] = state

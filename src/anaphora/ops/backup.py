@@ -20,23 +20,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anaphora.core.progress import Progress
 from anaphora.errors import DamagedBackup, InvalidInput, SealChanged, StoreError
 from anaphora.ops import packing, staging
 from anaphora.store.crypto import marker as markers
 from anaphora.store.disk import identity_of, temporary_key, translate
-from anaphora.store.threads.folder import CORRUPT
+from anaphora.store.threads.files import CORRUPT
 
 if TYPE_CHECKING:
-    from anaphora.store.crypto.home import Home
     from anaphora.store.crypto.marker import Marker
     from anaphora.store.db.engine import Database
+    from anaphora.store.home.sealing import Home
 
 DATABASE = "anaphora.db"
 """The member, and the file of a home, that holds truth."""
 
 # A program that writes in place instead of replacing is caught in the act at most so often.
 _ATTEMPTS = 5
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)

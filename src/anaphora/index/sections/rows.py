@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.sections.source import FileRow, ShortSection
+from anaphora.rank.budget import token_cost
 from anaphora.rank.context.table import DocumentKind, SectionTable, TableRow, build_table
-from anaphora.rank.select import token_cost
 from anaphora.values.memories import MemoryRecord
 from anaphora.values.projects import SourceRole
 

@@ -30,7 +30,7 @@ from anaphora.ingest.importers.drafts import (
     text_at,
 )
 from anaphora.ingest.importers.json_reader import conversations
-from anaphora.store.projects.rows import digest
+from anaphora.store.hashing import digest
 
 _SOURCE = "chatgpt"
 # What an assistant's or a tool's message is when it is not said to the user.

@@ -29,7 +29,7 @@ from anaphora.ingest.importers.drafts import (
     text_at,
 )
 from anaphora.ingest.importers.json_reader import conversations
-from anaphora.store.projects.rows import digest
+from anaphora.store.hashing import digest
 
 _SOURCE = "claude_ai"
 _ROLES = {"human": "user", "user": "user", "assistant": "assistant"}

@@ -33,7 +33,7 @@ from anaphora.ingest.importers.drafts import (
     text_at,
 )
 from anaphora.ingest.importers.json_reader import Record, records
-from anaphora.store.projects.rows import digest
+from anaphora.store.hashing import digest
 
 _SOURCE = "codex"
 _ROLES = {"user": "user", "assistant": "assistant"}

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from anaphora.ingest.importers.base import ImportFile, ImportItem, Malformed, Problems, as_object
-from anaphora.store.projects.rows import digest
+from anaphora.store.hashing import digest
 from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
 # What is left out, by kind; the words are what people read in the report.

@@ -15,13 +15,14 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from anaphora.core.progress import Progress
 from anaphora.errors import InvalidInput
 from anaphora.ingest.projects.files import FoundFile, language_of, read, role_of, walk
 from anaphora.ingest.projects.graph import PastPath, facts_of
 from anaphora.ingest.projects.sections import Section, parse
 from anaphora.ingest.secrets.redacting import redact
+from anaphora.store.hashing import embedded_text_hash
 from anaphora.store.projects.rows import FileRow, ProjectRow, SectionRow
-from anaphora.store.records.vectors import text_hash
 from anaphora.values.projects import Skipped
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ _LASTING: Final = frozenset({"binary", "too_large", "minified"})
 _FILES: Final = 64
 _BATCH_CHARS: Final = 2_000_000
 
-Progress: TypeAlias = Callable[[str, int, int], None]
 FileState: TypeAlias = tuple[str, str, int, int, int]
 """A file as it was read: path, place on the disk, modification time (ns), bytes, inode."""
 
@@ -166,7 +166,7 @@ def _section(file: FileRow, one: Section) -> SectionRow:
         start_line=one.start_line,
         end_line=one.end_line,
         changed_at=file.changed_at,
-        text_hash=text_hash(embedded_text(one.title, one.heading, one.text)),
+        text_hash=embedded_text_hash(embedded_text(one.title, one.heading, one.text)),
     )
 
 

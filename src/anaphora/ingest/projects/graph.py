@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.ingest.projects.sections.base import Import, ParsedFile
 from anaphora.ingest.projects.sections.imports import ImportTarget, ProjectLayout, resolve
-from anaphora.rank.context.modules import documents
+from anaphora.rank.context.names import documents
 from anaphora.store.projects.graph_rows import (
     HISTORY_SOURCE,
     EntityDraft,

@@ -1,0 +1,325 @@
+"""Ranks the sections of a project and its notes for a focus: six signals, one score, an order.
+
+In: columns of R candidates, what the focus asks for, the time. Out: scores, order and the six
+signals of each row. Never: a text, a clock, a disk, a model.
+
+    relevance = words + MEANING · closeness      (closeness only where a word matched)
+    score     = relevance · confidence · recency · size · role fit
+
+The last four are factors near 1, so that none of them can make an unrelated section pass for an
+answer. `context_weights` says why each weight is what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.rank.context.table import ROLES, SectionTable
+from anaphora.rank.context.weights import DEFAULT_WEIGHTS, Weights
+from anaphora.values.projects import Intent, Quality
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+SIGNALS: Final = ("words", "meaning", "confidence", "recency", "size", "role_fit")
+
+SMALL_TOKENS: Final = 120.0
+LARGE_TOKENS: Final = 2_000.0
+"""Between an excerpt and a whole budget the cost of size rises by the logarithm of the tokens."""
+
+UNJUDGED: Final = 4
+"""A section counts as a note of importance 4: it is the project itself, and a note of importance 5
+says that it matters more."""
+
+HOLDABLE: Final = 24
+"""The best section for a bug report of a page holds a tenth of its words: measured by all of them
+words would count for little beside meaning and names. A focus of so many terms or fewer is not
+touched. From 8 to 32 the order of the 13 issues hardly changes (docs/decisions/0021)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What is known of R candidate rows, each (R,).
+
+    `path`, `title`, `body`: BM25 of each field and `held` the share of the terms' mass, as
+    `SectionWords.scores` gives them; `mass` is the sum of the terms' weights, and `most` what of it
+    one section can be expected to hold. `cosine` is NaN for a row without a vector, None where the
+    query has none. `evidence` is the strength (0 … 1) of
+    the link by which a row was found otherwise than by its own words: 1 for its own words.
+    """
+
+    rows: Ints
+    path: Floats
+    title: Floats
+    body: Floats
+    held: Floats
+    mass: float
+    cosine: Floats | None = None
+    evidence: Floats | None = None
+    most: float = np.inf
+
+    @property
+    def whole(self) -> float:
+        """What counts as a full match of words; infinite where there is nothing to match."""
+        return min(self.mass, self.most) if self.mass > 0.0 else np.inf
+
+    @property
+    def share(self) -> float:
+        """How much of the whole focus that is, 0 … 1."""
+        return self.whole / self.mass if self.mass > 0.0 else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What the focus asks for: intents, the time (seconds since the epoch), files it names.
+
+    `named` gives file codes and how surely the focus names them (0 … 1), as `PathNames.named`
+    does; `log` is True where the focus asks for a change log.
+    """
+
+    intents: tuple[Intent, ...] = ()
+    now: float = 0.0
+    named: Mapping[int, float] = field(default_factory=dict)
+    log: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RowScores:
+    """Scores of R candidates, each (R,); `order`: their places, best first.
+
+    `signals` has the six of the score by name (`SIGNALS`). `grounded` is False for a row that has
+    no word in common with the focus: it comes behind all that have, and its score is 0.
+    `match` is what its own body and name matched: files are ranked by it.
+    """
+
+    rows: Ints
+    score: Floats
+    order: NDArray[np.intp]
+    grounded: NDArray[np.bool_]
+    match: Floats
+    signals: Mapping[str, Floats]
+
+    def explain(self, place: int) -> dict[str, float]:
+        """The six signals of one candidate."""
+        return {name: round(float(values[place]), 4) for name, values in self.signals.items()}
+
+
+def rank_rows(
+    table: SectionTable, signals: Signals, ask: Ask, weights: Weights = DEFAULT_WEIGHTS
+) -> RowScores:
+    """Score R candidates and order them; ties by row number. An empty focus scores nothing."""
+    s, at, w = signals, signals.rows, weights
+    mass = s.whole
+    match = (s.body + w.title * s.title) / mass
+    file = table.file[at]
+    named = np.array([ask.named.get(code, 0.0) for code in file.tolist()], np.float64)
+    grounded = (s.held > 0.0) & np.isfinite(mass)
+    meaning = np.zeros(len(at)) if s.cosine is None else np.nan_to_num(s.cosine).clip(0.0, 1.0)
+    found = {
+        "words": match + w.row_path * s.path / mass + w.row_named * named,
+        "meaning": meaning,
+        "confidence": confidence(table, signals, w),
+        "recency": recency((ask.now - table.changed_at[at]) / 86_400.0, w),
+        "size": size(table.tokens[at]),
+        "role_fit": role_fit(table.role[at], _is_log(table, file), ask, w),
+    }
+    relevance = found["words"] + w.meaning * found["meaning"]
+    factors = found["confidence"] * found["role_fit"]
+    factors = factors * (1.0 + w.recent * found["recency"]) * (1.0 - w.size * found["size"])
+    # Six digits: what differs behind them is the order of additions, and would decide ties.
+    score = np.where(grounded, np.round(relevance * factors, 6), 0.0)
+    order = np.lexsort((at, -score, ~grounded))
+    return RowScores(at, score, order, grounded, match, found)
+
+
+def holdable(weights: Iterable[float]) -> float:
+    """What one section can be expected to hold of terms with these weights: the 24 greatest."""
+    return sum(sorted(weights, reverse=True)[:HOLDABLE])
+
+
+def confidence(table: SectionTable, signals: Signals, weights: Weights = DEFAULT_WEIGHTS) -> Floats:
+    """Link evidence × trust in the source's role × importance, each 0 … 1; shape (R,)."""
+    at = signals.rows
+    evidence = np.ones(len(at)) if signals.evidence is None else signals.evidence.clip(0.0, 1.0)
+    judged = np.where(table.importance[at] > 0, table.importance[at], UNJUDGED).clip(1, 5)
+    trust = np.array([weights.trust.get(role, 1.0) for role in ROLES], np.float64)
+    trusted = np.where(table.file[at] >= 0, trust[table.role[at]], 1.0)
+    sure: Floats = evidence * trusted * (1.0 - weights.importance * (5 - judged))
+    return sure
+
+
+def recency(days: Floats, weights: Weights = DEFAULT_WEIGHTS) -> Floats:
+    """1 for today and for what lies ahead, 0 at `recent_days` and where it is not known."""
+    fresh: Floats = np.nan_to_num(1.0 - days / weights.recent_days, nan=0.0).clip(0.0, 1.0)
+    return fresh
+
+
+def size(tokens: NDArray[np.int32]) -> Floats:
+    """0 up to 120 tokens, rising to 1 at 2,000, by their logarithm."""
+    span = np.log(LARGE_TOKENS / SMALL_TOKENS)
+    cost: Floats = np.log(np.maximum(tokens, 1) / SMALL_TOKENS) / span
+    return cost.clip(0.0, 1.0)
+
+
+def role_fit(
+    roles: NDArray[np.int8],
+    logs: NDArray[np.bool_],
+    ask: Ask,
+    weights: Weights = DEFAULT_WEIGHTS,
+) -> Floats:
+    """How well roles (codes into `ROLES`) fit the intents: a factor, 1 for no opinion.
+
+    `logs` tells change logs, which give way unless the focus asks for one.
+    """
+    deltas = np.array([_delta(weights.roles.get(role, {}), ask.intents) for role in ROLES])
+    log = np.where(logs, 0.0 if ask.log else weights.log, 0.0)
+    found: Floats = np.exp(deltas[roles] + log)
+    return found
+
+
+def _delta(known: Mapping[Intent | None, float], intents: tuple[Intent, ...]) -> float:
+    return known.get(None, 0.0) + sum(known.get(intent, 0.0) for intent in intents)
+
+
+def _is_log(table: SectionTable, file: NDArray[np.int32]) -> NDArray[np.bool_]:
+    if not len(table.files):
+        return np.zeros(len(file), np.bool_)
+    found: NDArray[np.bool_] = np.where(file >= 0, table.files.log[file], False)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class TargetScores:
+    """T targets, best first, each (T,).
+
+    `files`: codes into the table's files, -1 for a note. `best`: the place, among the rows that
+    were ranked, of the best section (of a note, its own). `held`: the greatest share of the terms'
+    mass in one section; `named`: how surely the focus names the file; `grounded`: the score
+    without meaning, recency and role, of the whole focus: what words and names alone say.
+    """
+
+    files: Ints
+    best: Ints
+    score: Floats
+    held: Floats
+    named: Floats
+    grounded: Floats
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+
+def rank_targets(
+    table: SectionTable,
+    signals: Signals,
+    ask: Ask,
+    rows: RowScores,
+    weights: Weights = DEFAULT_WEIGHTS,
+) -> TargetScores:
+    """Files and notes with a word in common with the focus, best first; ties by row number."""
+    w = weights
+    file = table.file[rows.rows].astype(np.int64)
+    places = np.flatnonzero(rows.grounded)
+    # Each note is a target of its own.
+    owner = np.where(file >= 0, file, len(table.files) + rows.rows)[places]
+    owners, where = np.unique(owner, return_inverse=True)
+    mass = signals.whole
+    of = _Owned(len(owners), where, places)
+    score: Floats = of.best(rows.match) + w.others * of.others(rows.match, w.decay)
+    score += w.path * of.best(signals.path / mass) + w.file_title * of.best(signals.title / mass)
+    named = np.array([ask.named.get(int(one), 0.0) for one in owners.tolist()], np.float64)
+    of_notes = of.best(rows.signals["words"])
+    # How far to trust a package is about all that was asked, not about what one section can hold.
+    grounded = np.where(owners < len(table.files), score, of_notes) * signals.share
+    grounded = (grounded + w.named * named).round(6)
+    score += w.named * named
+    score += w.file_meaning * of.best(rows.signals["meaning"])
+    score *= of.best(rows.signals["role_fit"]) * of.best(rows.signals["confidence"])
+    score *= 1.0 + w.recent * of.best(rows.signals["recency"])
+    is_file = owners < len(table.files)
+    score = np.where(is_file, score, of.best(rows.score)).round(6)
+    first = of.first(rows)
+    order = np.lexsort((rows.rows[first], -score))
+    return TargetScores(
+        files=np.where(is_file, owners, -1)[order],
+        best=first[order],
+        score=score[order],
+        held=of.best(signals.held)[order],
+        named=named[order],
+        grounded=grounded[order],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Owned:
+    """Rows that belong to T targets: `where` (G,) says to which, `places` (G,) which rows."""
+
+    count: int
+    where: NDArray[np.intp]
+    places: NDArray[np.intp]
+
+    def best(self, values: Floats) -> Floats:
+        """The greatest value of each target's rows."""
+        found = np.zeros(self.count)
+        np.maximum.at(found, self.where, values[self.places])
+        return found
+
+    def first(self, rows: RowScores) -> Ints:
+        """The place of each target's best row."""
+        rank = np.empty(len(rows.order), np.int64)
+        rank[rows.order] = np.arange(len(rows.order))
+        found = np.full(self.count, len(rows.order), np.int64)
+        np.minimum.at(found, self.where, rank[self.places])
+        return rows.order[found].astype(np.int64)
+
+    def others(self, values: Floats, decay: float) -> Floats:
+        """The sum of each target's n-th best values times decay ** n, n from 1 (not the best)."""
+        mine = values[self.places]
+        order = np.lexsort((-mine, self.where))
+        owner, ranked = self.where[order], mine[order]
+        nth = np.arange(len(owner)) - np.searchsorted(owner, np.arange(self.count))[owner]
+        parts = np.where(nth > 0, decay ** nth.astype(np.float64) * ranked, 0.0)
+        found: Floats = np.bincount(owner, parts, self.count).astype(np.float64)
+        return found
+
+
+STRONG: Final = 6.5
+PARTIAL: Final = 2.4
+
+SECOND: Final = 0.4
+"""The grounded score of a second target that makes strong evidence more than one target."""
+
+DISTINCT: Final = 4.0
+"""So many times the score of the places after them is as distinct as need be."""
+
+TERMS: Final = 16
+"""More terms than this are no more evidence."""
+
+_FIRST: Final = 3
+_AFTER: Final = 7
+_NOTHING: Final = 0.05
+
+
+def support_of(targets: TargetScores, terms: int) -> float:
+    """The support of the best targets: 0 where there is none, 4 · 4 times a full match at most."""
+    if not len(targets):
+        return 0.0
+    # Targets are in the order of their whole scores; this is about words and names alone.
+    grounded = sorted(targets.grounded.tolist(), reverse=True)
+    first = sum(grounded[:_FIRST]) / _FIRST
+    after = sum(grounded[_FIRST : _FIRST + _AFTER]) / _AFTER
+    distinct = min(DISTINCT, first / (after + _NOTHING))
+    return float(grounded[0] * distinct * min(TERMS, terms) ** 0.5)
+
+
+def quality_of(targets: TargetScores, terms: int) -> Quality:
+    """The label of a focus of so many terms whose targets are these."""
+    support = support_of(targets, terms)
+    if support >= STRONG and (targets.grounded >= SECOND).sum() > 1:
+        return "strong"
+    return "partial" if support >= PARTIAL else "weak"

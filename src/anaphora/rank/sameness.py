@@ -1,0 +1,567 @@
+"""Says whether two texts state one fact, or two that only look alike.
+
+In: two short texts whose vectors are close. Out: why they differ, or nothing when they do not.
+Closeness says nothing here: "allergic to peanuts" and "not allergic to peanuts" lie closer to each
+other than most paraphrases. So two texts are the same only if, after differences that never carry
+meaning are taken away, the same words stand in the same order. Calling one fact two costs a line on
+a screen; calling two facts one hides the truth, so whatever is in doubt is a difference.
+
+Taken away: letter case and punctuation (where they carry nothing), formatting, contractions,
+articles on one side only, fillers, spelling variants and a few plain synonyms, number words,
+ways of writing dates, times and units, "likes to hike" against "likes hiking", a clause moved to
+the front. All else stays: negation, tense, person, quantity, modality, order, names, symbols.
+
+Never sees a vector, a clock, a disk or a language model.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+
+from anaphora.core.text import analyse
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of `text` as a set."""
+    return frozenset(text.split())
+
+
+def _pairs(text: str) -> dict[str, str]:
+    return dict(pair.split("=", 1) for pair in text.split())
+
+
+def _phrase_table(text: str) -> dict[tuple[str, ...], tuple[str, ...]]:
+    lines = (line.split("=") for line in text.strip().splitlines())
+    return {tuple(old.split()): tuple(new.split()) for old, new in lines}
+
+
+NEGATIONS = words(
+    "not no never none nobody nothing nowhere neither nor without hardly barely rarely seldom "
+    "cannot isnt stopped stop quit longer instead avoid avoids refuse refuses except unless"
+)
+QUANTITIES = words(
+    "all some any every most many much few afew little alittle several both half only always often "
+    "sometimes usually once least more less almost about around over under exactly each"
+)
+MODALS = words("must may might can could should would shall ought need needs wants maybe")
+TENSES = words("is are was were be been being will has have had did does do used going")
+WEEKDAYS = words("monday tuesday wednesday thursday friday saturday sunday")
+TIME_WORDS = WEEKDAYS | words(
+    "before after during since until ago today tomorrow yesterday now morning evening night"
+)
+
+_SMALL = """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+    sixteen seventeen eighteen nineteen
+"""
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+NUMBERS = {word: value for value, word in enumerate(_SMALL.split())} | {
+    word: value * 10 for value, word in enumerate(_TENS.split(), start=2)
+}
+SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
+ORDINALS = _pairs(
+    "first=1st second=2nd third=3rd fourth=4th fifth=5th sixth=6th seventh=7th eighth=8th "
+    "ninth=9th tenth=10th eleventh=11th twelfth=12th"
+)
+MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january jan", "february feb", "march mar", "april apr", "may", "june jun",
+            "july jul", "august aug", "september sept sep", "october oct", "november nov",
+            "december dec",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}  # fmt: skip
+
+CONTRACTIONS = _pairs("can't=can_not cannot=can_not won't=will_not shan't=shall_not let's=let_us")
+# Only forms that mean one thing as a unit after a number: "m", "lb" and "pounds" do not.
+UNITS = _pairs(
+    """
+    km=kilometre kms=kilometre kilometer=kilometre kilometers=kilometre kilometres=kilometre
+    kg=kilogram kgs=kilogram kilograms=kilogram cm=centimetre centimeter=centimetre
+    centimeters=centimetre centimetres=centimetre mm=millimetre millimeters=millimetre
+    millimetres=millimetre mg=milligram milligrams=milligram ml=millilitre milliliters=millilitre
+    millilitres=millilitre GB=gigabyte gigabytes=gigabyte MB=megabyte megabytes=megabyte
+    ms=millisecond milliseconds=millisecond min=minute mins=minute minutes=minute hr=hour hrs=hour
+    hours=hour secs=2nd seconds=2nd second=2nd sec=2nd days=day weeks=week months=month years=year
+    yrs=year miles=mile dollars=dollar euros=euro percent=%
+    """
+)
+
+SAME = _pairs(
+    """
+    favorite=favourite favorites=favourites color=colour colors=colours flavor=flavour
+    neighbor=neighbour neighbors=neighbours behavior=behaviour center=centre theater=theatre
+    organize=organise organized=organised organizes=organises analyze=analyse gray=grey
+    traveling=travelling traveled=travelled canceled=cancelled jewelry=jewellery
+    okay=ok tv=television telephone=phone mom=mother mum=mother dad=father kid=child kids=children
+    bicycle=bike bicycles=bikes refrigerator=fridge photograph=photo photographs=photos
+    purchases=buys perhaps=maybe till=until js=javascript ts=typescript postgres=postgresql
+    k8s=kubernetes repo=repository repos=repositories config=configuration configs=configurations
+    db=database dbs=databases automobile=car automobiles=cars begins=starts begin=start
+    began=started daily=every_day weekly=every_week monthly=every_month yearly=every_year
+    annually=every_year anyone=anybody everyone=everybody someone=somebody u.s=usa
+    noon=t12h00 midnight=t00h00
+    """
+)
+
+PHRASES = _phrase_table(
+    """
+    in order to=to
+    due to=because of
+    a few=afew
+    a little=alittle
+    a lot of=lots of
+    is able to=can
+    are able to=can
+    has got a=has
+    have got a=have
+    has got an=has
+    have got an=have
+    e mail=email
+    e mails=emails
+    united states of america=usa
+    united states=usa
+    new york city=nyc
+    each day=every day
+    at the moment=
+    right now=
+    by the way=
+    please note that=
+    note that=
+    remember that=
+    keep in mind that=
+    """
+)
+FILLERS = words("please also actually currently")
+
+LIKING = words("like likes liked love loves loved hate hates hated prefer prefers preferred")
+"""Verbs after which "to hike" and "hiking" say the same."""
+
+AMBIGUOUS_CASE = words(
+    """
+    us it may march apple polish china turkey who aids will mark bill rose jack art grace hope faith
+    amber dawn eve frank gene grant guy jade joy june lance may miles olive page penny pierce ray
+    rich rob robin ruby sandy sue summer august violet wade ward go swift rust python shell windows
+    meta alphabet amazon oracle target gap ford smart word access excel teams zoom slack notion
+    spring flask express react node ant make chat square stripe visa cat dog chip
+    brown black white green young long king knight fox wolf bird stone wood field park bush
+    reading bath nice cork orange mobile phoenix troy lima bell cook baker smith mason hunter
+    """
+)
+"""Words that mean something else with a capital letter: us and US, polish and Polish."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word as it is compared.
+
+    `article` is the one before it ("a", "the" or none); `case` is "upper" or "lower" for the words
+    that mean something else with a capital, where it is not the sentence that capitalises them;
+    `name` says that it is written like a name.
+    """
+
+    text: str
+    article: str = ""
+    case: str = ""
+    name: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """`commas` are the numbers of words before each comma or other break inside a sentence."""
+
+    words: tuple[Word, ...]
+    question: bool
+    commas: tuple[int, ...]
+    moved: Reading | None = None
+
+
+_CLOCK = (
+    re.compile(r"\b(\d{1,2})(?::(\d\d))?(?::00)?\s?([ap])\.?m\b\.?", re.IGNORECASE),
+    re.compile(r"(?<![\d:.])([01]\d|2[0-3]):([0-5]\d)(?![\d:])"),
+)
+_ISO_DATE = re.compile(r"(?<![\d-])(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?![\d-])")
+# "may" and "march" are months only with a capital.
+_MONTH = "|".join(
+    name.title() if name in ("may", "march", "mar") else f"(?i:{name})"
+    for name in sorted(MONTHS, key=len, reverse=True)
+)
+_MONTH_DAY = re.compile(
+    rf"\b({_MONTH})\.? (?:the )?(\d{{1,2}})(?:st|nd|rd|th)?(?!\d|[:.,]\d|%)(?:,? (\d{{4}})\b)?"
+)
+_DAY_MONTH = re.compile(
+    rf"\b(?:the )?(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH})\b\.?(?:,? (\d{{4}})\b)?"
+)
+_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
+_MONEY = re.compile(r"(?<!\w)([$€])(\d+(?:\.\d+)?)(?!\w|\.\d)")
+_MARKUP = re.compile(r"\*\*|__(?=\S)|(?<=\S)__|`+|^\s{0,3}(?:[-*•]|#{1,6})\s+", re.MULTILINE)
+_LABEL = re.compile(r"^(?:note|reminder|fyi|remember|btw)[:,]\s+", re.IGNORECASE)
+_PIECE = re.compile(
+    r"""
+      (?P<raw>(?:\w+://\S+|(?=[\w.@~/\\+-]{0,200}[\w~.][@/\\_])[\w.@~/\\+:-]+)(?<![.,;:!?]))
+    | (?P<ordinal>\d+(?:st|nd|rd|th)\b)
+    | (?P<number>(?:(?<![\w)\]])[-+])?(?:(?<!\w)\.)?\d+(?:[.,:]\d+)*)
+    | (?P<face>[:;=]-?[()DP](?!\w))
+    | (?P<word>[^\W\d_]\w*(?:['.]\w+)*(?:[+\#]+(?!\w))?(?:'(?!\w))?)
+    | (?P<stop>[.!?]+(?=["')\]]*(?:\s|$)))
+    | (?P<comma>,|;|\s[-\u2013\u2014]+\s|\u2014|:(?=\s)|[()]|\n)
+    | (?P<hyphen>(?<=\w)[-\u2010\u2011](?=[^\W\d_]|\d))
+    | (?P<mark>[^\s"'\[\]{}\u201c\u201d,;:.*\ufe0f]|[*:](?=\S)|(?<!\S)\.(?=\w)|(?<=\d)')
+    """,
+    re.VERBOSE,
+)
+_PRONOUNS = words("i you he she it we they that there this what who where here")
+_SHORT = {"'re": "are", "'m": "am", "'ve": "have", "'ll": "will"}
+_SAYING = words("said says say thinks think thought believes believe knows know told")
+_FRONTED = WEEKDAYS | words(
+    "in on at since for during after before until if when whenever while because every today"
+    " tomorrow yesterday"
+)
+
+
+@dataclass(slots=True)
+class _Token:
+    text: str
+    article: str = ""
+    case: str = ""
+    name: bool = False
+    kind: str = "word"
+
+
+@lru_cache(maxsize=1024)
+def read(text: str) -> Reading:
+    """Read one text. A new memory is read against each of its neighbours: once is enough."""
+    plain = unicodedata.normalize("NFC", text).replace("\u2019", "'").replace("\u2018", "'")
+    plain = _LABEL.sub("", _MARKUP.sub("", plain).strip())
+    plain = _colon(_dates(_clock(plain)))
+    plain = _THOUSANDS.sub(lambda m: m[0].replace(",", ""), plain)
+    plain = _MONEY.sub(lambda m: f"{m[2]} {_CURRENCY[m[1]]}", plain)
+    tokens = _tokens(plain)
+    question = any(token.kind == "stop" and "?" in token.text for token in tokens)
+    tokens = _rewritten(tokens)
+    whole = _reading(tokens, question)
+    moved = _moved(tokens)
+    return (
+        whole
+        if moved is None
+        else Reading(whole.words, question, whole.commas, _reading(moved, question))
+    )
+
+
+_LARGE = 10**12
+_CURRENCY = {"$": "dollar", "€": "euro"}
+
+
+def _clock(text: str) -> str:
+    def twelve(match: re.Match[str]) -> str:
+        hour, minute = int(match[1]), match[2] or "00"
+        if not 1 <= hour <= 12:
+            return match[0]
+        hour = hour % 12 + (12 if match[3].lower() == "p" else 0)
+        end = "." if match[0].endswith(".") and not text[match.end() :].strip() else ""
+        return f"t{hour:02d}h{minute}{end}"
+
+    text = _CLOCK[0].sub(twelve, text)
+    # 10:30 without am or pm can be either; 09:30 and 15:30 cannot.
+    return _CLOCK[1].sub(lambda m: m[0] if m[1] in ("10", "11", "12") else f"t{m[1]}h{m[2]}", text)
+
+
+def _dates(text: str) -> str:
+    text = _ISO_DATE.sub(lambda m: f"d{m[1]}x{m[2]}x{m[3]}", text)
+    text = _MONTH_DAY.sub(lambda m: _date(m[0], m[3], m[1], m[2]), text)
+    return _DAY_MONTH.sub(lambda m: _date(m[0], m[3], m[2], m[1]), text)
+
+
+def _date(whole: str, year: str | None, month: str, day: str) -> str:
+    if not 1 <= int(day) <= 31:
+        return whole
+    return f"d{year or '-'}x{MONTHS[month.lower()]:02d}x{int(day):02d}".replace("-", "0000")
+
+
+def _colon(text: str) -> str:
+    """ "Favourite colour: blue" says "is"; only where one colon divides one sentence."""
+    before, colon, after = text.partition(": ")
+    single = colon and ":" not in after and not re.search(r"[.?!,;]\s", text)
+    return f"{before} is {after}" if single and before.strip() and after.strip() else text
+
+
+def _tokens(text: str) -> list[_Token]:
+    tokens: list[_Token] = []
+    for match in _PIECE.finditer(text):
+        kind = match.lastgroup or "word"
+        piece = match.group().strip()
+        if kind == "hyphen":
+            if match.string[match.end()].isdigit() and tokens and tokens[-1].kind == "number":
+                tokens.append(_Token("-", kind="mark"))
+            continue
+        if kind == "word":
+            tokens.extend(_word(piece, tokens))
+        elif kind == "mark" and piece in "\u2013\u2014\u2010\u2011":
+            tokens.append(_Token("-", kind="mark"))
+        else:
+            tokens.append(_Token(piece, kind=kind))
+    while tokens and tokens[-1].kind in ("stop", "comma") and "?" not in tokens[-1].text:
+        tokens.pop()
+    return tokens
+
+
+def _word(piece: str, before: list[_Token]) -> list[_Token]:
+    """A word with its contraction opened; its case kept only where it can mean something."""
+    first = not before or before[-1].kind == "stop"
+    low = piece.lower()
+    name = piece[0].isupper() and not first
+    case = "" if first or low not in AMBIGUOUS_CASE else "upper" if piece[0].isupper() else "lower"
+    if before and before[-1].kind == "number" and piece != low:
+        # MB and Mb, 5 M and 5 m are not the same unit.
+        return [_Token(piece)]
+    if low in CONTRACTIONS:
+        return [_Token(part) for part in CONTRACTIONS[low].split("_")]
+    if low.endswith("n't") and len(low) > 4:
+        return [_Token(low[:-3]), _Token("not")]
+    stem, quote, ending = low.rpartition("'")
+    if not quote:
+        # A letter that names something is no article: plan A, vitamin A.
+        letter = low == "a" and piece == "A" and not first
+        return [_Token("A" if letter else low, "", case, name)]
+    short = _SHORT.get("'" + ending)
+    if short:
+        return [_Token(stem), _Token(short)]
+    if ending == "s" and stem in _PRONOUNS:
+        return [_Token(stem), _Token("is")]
+    return [_Token(stem, "", case, name), _Token("'" + ending)] if stem else [_Token(low)]
+
+
+def _rewritten(tokens: list[_Token]) -> list[_Token]:
+    tokens = _phrases(tokens)
+    tokens = _numbers(tokens)
+    tokens = _exchanged(tokens)
+    return _gerunds(_articles(tokens))
+
+
+def _phrases(tokens: list[_Token]) -> list[_Token]:
+    out: list[_Token] = []
+    at = 0
+    while at < len(tokens):
+        for size in (4, 3, 2):
+            words = tuple(token.text for token in tokens[at : at + size])
+            if len(words) == size and words in PHRASES:
+                out.extend(_Token(word) for word in PHRASES[words])
+                at += size
+                break
+        else:
+            out.append(tokens[at])
+            at += 1
+    return out
+
+
+def _numbers(tokens: list[_Token]) -> list[_Token]:
+    """Number words as digits: "twenty three" is 23, "three hundred" is 300."""
+    out: list[_Token] = []
+    at = 0
+    while at < len(tokens):
+        word = tokens[at].text
+        value = NUMBERS.get(word) if tokens[at].kind == "word" else None
+        if value is None:
+            out.append(_Token(ORDINALS[word]) if word in ORDINALS else tokens[at])
+            at += 1
+            continue
+        at += 1
+        if value >= 20 and at < len(tokens) and 1 <= NUMBERS.get(tokens[at].text, 0) <= 9:
+            value += NUMBERS[tokens[at].text]
+            at += 1
+        while at < len(tokens) and tokens[at].text in SCALES and value < _LARGE:
+            value *= SCALES[tokens[at].text]
+            at += 1
+        out.append(_Token(str(value), kind="number"))
+    return out
+
+
+def _exchanged(tokens: list[_Token]) -> list[_Token]:
+    """Units after numbers, spelling variants and synonyms; fillers go."""
+    out: list[_Token] = []
+    for at, token in enumerate(tokens):
+        last = out[-1] if out else None
+        if last is not None and last.kind == "number" and token.text in (*UNITS, "%"):
+            out.append(_Token(UNITS.get(token.text, "%")))
+        elif token.kind == "word" and token.text in SAME:
+            new = (
+                SAME[token.text].split("_") if "every_" in SAME[token.text] else [SAME[token.text]]
+            )
+            out.extend(_Token(word, token.article, token.case, token.name) for word in new)
+        elif token.kind == "word" and _is_filler(token, tokens, at):
+            continue
+        else:
+            out.append(token)
+    return out
+
+
+def _is_filler(token: _Token, tokens: list[_Token], at: int) -> bool:
+    if token.text in FILLERS:
+        return True
+    after = tokens[at + 1] if at + 1 < len(tokens) else None
+    if token.text == "on":
+        return after is not None and after.text in WEEKDAYS
+    # "She said that he left", but not "he said that".
+    return token.text == "that" and at > 0 and tokens[at - 1].text in _SAYING and after is not None
+
+
+def _articles(tokens: list[_Token]) -> list[_Token]:
+    """Articles become a mark on the word after them; a last one is a word of its own."""
+    letters = any(len(t.text) == 1 and t.name and t.text not in "ai" for t in tokens)
+    out: list[_Token] = []
+    article = ""
+    for at, token in enumerate(tokens):
+        follows = at + 1 < len(tokens) and tokens[at + 1].kind not in ("stop", "comma", "mark")
+        is_name = token.name or (token.text == "a" and letters)
+        if token.text in ("a", "an", "the") and follows and not is_name:
+            article = "the" if token.text == "the" else "a"
+            continue
+        out.append(_Token(token.text, article or token.article, token.case, token.name, token.kind))
+        article = ""
+    return out
+
+
+def _gerunds(tokens: list[_Token]) -> list[_Token]:
+    out: list[_Token] = []
+    at = 0
+    while at < len(tokens):
+        out.append(tokens[at])
+        at += 1
+        # "Would like to swim" is a wish, "would like swimming" a guess.
+        wish = len(out) > 1 and out[-2].text in ("would", "'d")
+        if out[-1].text not in LIKING or at >= len(tokens) or wish:
+            continue
+        here = tokens[at]
+        if here.text == "to" and at + 1 < len(tokens) and tokens[at + 1].kind == "word":
+            out.append(_Token("-ing " + _stem(tokens[at + 1].text)))
+            at += 2
+        elif here.kind == "word" and not here.article and _is_gerund(here.text):
+            out.append(_Token("-ing " + _stem(here.text)))
+            at += 1
+    return out
+
+
+def _is_gerund(word: str) -> bool:
+    return re.fullmatch(r"[a-z]{2,}ing", word) is not None and _stem(word) != word
+
+
+def _stem(word: str) -> str:
+    return (analyse(word) or [word])[-1]
+
+
+def _moved(tokens: list[_Token]) -> list[_Token] | None:
+    """ "On Fridays, she cooks" as "she cooks on Fridays"; None where nothing can be moved."""
+    breaks = [at for at, token in enumerate(tokens) if token.kind in ("comma", "stop")]
+    if len(breaks) != 1 or tokens[breaks[0]].text != ",":
+        return None
+    at = breaks[0]
+    if at == 0 or at + 1 >= len(tokens) or tokens[0].text not in _FRONTED:
+        return None
+    return tokens[at + 1 :] + tokens[:at]
+
+
+def _reading(tokens: list[_Token], question: bool) -> Reading:
+    words: list[Word] = []
+    commas: list[int] = []
+    for token in tokens:
+        if token.kind == "comma":
+            commas.append(len(words))
+        else:
+            text = "." if token.kind == "stop" and "?" not in token.text else token.text
+            words.append(Word(text, token.article, token.case, token.name))
+    return Reading(tuple(words), question, tuple(commas))
+
+
+# Words after which a comma decides what is meant: "no, tests are needed", "no tests are needed".
+_COMMA_MATTERS = NEGATIONS | {"only", "but", "except", "unless", "yes", "if", "just", "let"}
+
+
+def same_fact(a: str, b: str) -> bool:
+    """Whether `a` and `b` state the same fact. Symmetric; every text is the same as itself."""
+    return not differences(a, b)
+
+
+def differences(a: str, b: str) -> tuple[str, ...]:
+    """Why `a` and `b` are not the same fact, sorted; empty when they are.
+
+    Among: articles, case, names, negation, numbers, order, punctuation, quantity, question,
+    modality, symbols, tense, time, words.
+    """
+    if a == b:
+        return ()
+    one, other = read(a), read(b)
+    if not one.words or not other.words:
+        return ("words",)
+    if [word.text for word in one.words] == [word.text for word in other.words]:
+        return _fine_differences(one, other)
+    if one.moved or other.moved:
+        for left, right in ((one.moved, other), (one, other.moved)):
+            if left is not None and right is not None and not differences_of(left, right):
+                return ()
+    return _coarse_differences(one, other)
+
+
+def differences_of(one: Reading, other: Reading) -> tuple[str, ...]:
+    """The same for two readings, without looking for a clause that was moved."""
+    if [word.text for word in one.words] == [word.text for word in other.words]:
+        return _fine_differences(one, other)
+    return _coarse_differences(one, other)
+
+
+def _fine_differences(one: Reading, other: Reading) -> tuple[str, ...]:
+    """What can still differ between texts of the same words in the same order."""
+    found: set[str] = set()
+    if one.question != other.question:
+        found.add("question")
+    for left, right in zip(one.words, other.words, strict=True):
+        if left.article and right.article and left.article != right.article:
+            found.add("articles")
+        if left.case and right.case and left.case != right.case:
+            found.add("case")
+    commas = one.commas != other.commas
+    if commas and any(word.text in _COMMA_MATTERS for word in one.words):
+        found.add("punctuation")
+    return tuple(sorted(found))
+
+
+def _coarse_differences(one: Reading, other: Reading) -> tuple[str, ...]:
+    left, right = (Counter(word.text for word in side.words) for side in (one, other))
+    changed = (left - right) + (right - left)
+    found = {_kind(word) for word in chain(one.words, other.words) if word.text in changed}
+    if one.question != other.question:
+        found.add("question")
+    return tuple(sorted(found)) or ("order",)
+
+
+def _kind(word: Word) -> str:
+    text = word.text
+    for kind, words in _KINDS:
+        if text in words:
+            return kind
+    if _IS_TIME.match(text):
+        return "time"
+    if any(character.isdigit() for character in text):
+        return "numbers"
+    if not any(character.isalnum() for character in text):
+        return "punctuation" if text in ".?" else "symbols"
+    return "names" if word.name else "words"
+
+
+# As `sameness_reading` writes times and dates.
+_IS_TIME = re.compile(r"t\d\dh\d\d|d\d{4}x\d\dx\d\d")
+_KINDS = (
+    ("negation", NEGATIONS),
+    ("quantity", QUANTITIES),
+    ("modality", MODALS),
+    ("tense", TENSES),
+    ("time", TIME_WORDS),
+)

@@ -1,0 +1,267 @@
+"""Cuts a text down to the lines around the words that were asked for.
+
+In: terms with their weights; a text and the number of its first line. Out: lines of that text in
+one piece, never reworded, with their numbers. A line that is too long by itself is cut within,
+marked with "…". It reads nothing and knows nothing of scores or packages.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+from anaphora.core.text import analyse
+from anaphora.rank.budget import token_cost
+
+CUT: Final = "…"
+
+_MOST_MATCHES: Final = 400
+_MOST_STARTS: Final = 60
+_AGAIN: Final = 0.05
+"""What a word that is there once more adds, as a share of its weight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Some lines of a text: their words, and the numbers of the first and the last one."""
+
+    text: str
+    start_line: int
+    end_line: int
+
+
+class Excerpts:
+    """Cuts texts for one question. `weights` are its terms, folded or stemmed, with their worth."""
+
+    def __init__(self, weights: Mapping[str, float]) -> None:
+        self._weights = {term: worth for term, worth in weights.items() if term}
+        longest = sorted(self._weights, key=lambda term: (-len(term), term))
+        # What stands in a text tells the term: a pattern with groups takes four times as long.
+        self._terms: dict[str, str] = {}
+        for term in longest:
+            for form in (term, f"{term[:-1]}y") if term.endswith("i") else (term,):
+                self._terms.setdefault(form, term)
+        self._pattern = re.compile("|".join(map(_pattern, longest))) if longest else None
+
+    def of(self, text: str, first_line: int, limit: int) -> Excerpt:
+        """The lines of `text` that hold most of what was asked, at most `limit` tokens of them.
+
+        `first_line` is the number of the text's first line. Without a match, the text's beginning.
+        """
+        lines = text.split("\n")
+        first, last = _without_blank_ends(lines)
+        last = self._before_imports(lines, first, last)
+        whole = "\n".join(lines[first : last + 1])
+        if token_cost(whole) <= limit:
+            return Excerpt(whole, first_line + first, first_line + last)
+        matches = self._matches(lines)
+        fits = _Fits(lines, last, limit)
+        start = self._best_start(lines, first, matches, fits)
+        end = fits.end(start)
+        if end < start:
+            cut = self._within(lines[start], limit)
+            return Excerpt(cut, first_line + start, first_line + start)
+        while end > start and not lines[end].strip():
+            end -= 1
+        return Excerpt("\n".join(lines[start : end + 1]), first_line + start, first_line + end)
+
+    def held(self, text: str) -> set[str]:
+        """The terms that a text holds."""
+        if self._pattern is None:
+            return set()
+        return {self._terms[form] for form in set(self._pattern.findall(text.lower()))}
+
+    def _before_imports(self, lines: list[str], first: int, last: int) -> int:
+        """The last line to show: imports and what follows them say little of a file's beginning.
+
+        They stay where a term is for the first time in them, or after them.
+        """
+        at = next((n for n in range(first, last + 1) if _IMPORT.match(lines[n])), None)
+        if at is None or at == first:
+            return last
+        new: dict[str, int] = {}
+        for line, term in self._matches(lines):
+            new.setdefault(term, line)
+        if not new or max(new.values()) >= at:
+            return last
+        return _without_blank_ends(lines[:at])[1]
+
+    def _matches(self, lines: list[str]) -> list[tuple[int, str]]:
+        """(line, term) of each place where a term stands, in order."""
+        if self._pattern is None:
+            return []
+        folded = [line.lower() for line in lines]
+        # A letter can become two when it is lowered: lines are found by what was searched.
+        starts = [0, *accumulate(len(line) + 1 for line in folded)]
+        found = []
+        for match in self._pattern.finditer("\n".join(folded)):
+            line = bisect_right(starts, match.start()) - 1
+            found.append((line, self._terms[match.group()]))
+            if len(found) == _MOST_MATCHES:
+                break
+        return found
+
+    def _best_start(
+        self, lines: list[str], first: int, matches: list[tuple[int, str]], fits: _Fits
+    ) -> int:
+        """The line from which the lines that fit hold most; the first of several such."""
+        best, best_worth = first, 0.0
+        imports = _imports(lines)
+        matches = [one for one in matches if one[0] not in imports] or matches
+        starts = [first, *(line for line, _ in matches)]
+        # A line before what matched says where one is, if there is one.
+        starts += [line - 1 for line, _ in matches if line > first and lines[line - 1].strip()]
+        for start in sorted({s for s in starts if first <= s <= fits.last})[:_MOST_STARTS]:
+            end = max(start, fits.end(start))
+            worth = self._worth(matches, start, end)
+            if worth > best_worth:
+                best, best_worth = start, worth
+            if end == fits.last:
+                break
+        return best
+
+    def _worth(self, matches: list[tuple[int, str]], start: int, end: int) -> float:
+        seen: set[str] = set()
+        worth = 0.0
+        for line, term in matches[bisect_left(matches, (start,)) :]:
+            if line > end:
+                break
+            worth += self._weights[term] * (_AGAIN if term in seen else 1.0)
+            seen.add(term)
+        return worth
+
+    def _within(self, line: str, limit: int) -> str:
+        """A piece of one long line around its first match."""
+        match = self._pattern.search(line.lower()) if self._pattern else None
+        room = max(1, 4 * limit - 2 * len(CUT.encode()))
+        at = match.start() if match else 0
+        start = max(0, at - room // 4)
+        if start:
+            start = line.find(" ", start, at) + 1 or start
+        piece = _cut_to(line[start:], room)
+        end = start + len(piece)
+        return (CUT if start else "") + piece + (CUT if end < len(line) else "")
+
+
+def _imports(lines: list[str]) -> set[int]:
+    """The lines that only bring names in, to the end of their brackets."""
+    found: set[int] = set()
+    closing = ""
+    for number, line in enumerate(lines):
+        if closing:
+            found.add(number)
+            closing = "" if closing in line else closing
+        elif _IMPORT.match(line):
+            found.add(number)
+            opened = max(line.rfind("("), line.rfind("{"))
+            close = {"(": ")", "{": "}"}.get(line[opened : opened + 1], "")
+            closing = close if opened >= 0 and close not in line[opened:] else ""
+    return found
+
+
+_IMPORT: Final = re.compile(
+    r"(import|from|use|using|require|require_relative|extern crate|#include|package)\b.*"
+    r"|(const|let|var) .*\brequire\("
+)
+"""The first words of a line, at its beginning, that brings in what other files define."""
+
+
+def _pattern(term: str) -> str:
+    """A term in running text. Stems end where their words go on; short ones begin a word."""
+    found = re.escape(term)
+    if term.endswith("i"):
+        found = f"{found[:-1]}[iy]"
+    if len(term) >= 4 or not term.isascii():
+        return found
+    # A pattern that begins with a letter is tried only where that letter stands.
+    first = re.escape(term[0])
+    return rf"{first}(?<![^\W_]{first}){found[len(first) :]}" if len(term) > 1 else _lone(found)
+
+
+def _lone(found: str) -> str:
+    return rf"(?<![^\W_]){found}"
+
+
+def _without_blank_ends(lines: list[str]) -> tuple[int, int]:
+    first, last = 0, len(lines) - 1
+    while first < last and not lines[first].strip():
+        first += 1
+    while last > first and not lines[last].strip():
+        last -= 1
+    return first, last
+
+
+class _Fits:
+    """How many of some lines, up to `last`, fit into `limit` tokens."""
+
+    def __init__(self, lines: list[str], last: int, limit: int) -> None:
+        sizes = (len(line.encode("utf-8", "surrogatepass")) + 1 for line in lines[: last + 1])
+        self._ends = [0, *accumulate(sizes)]
+        self._room = 4 * limit + 1
+        self.last = last
+
+    def end(self, start: int) -> int:
+        """The last line that still fits when one begins at `start`; before it where none does."""
+        return bisect_right(self._ends, self._ends[start] + self._room, start) - 2
+
+
+def _cut_to(text: str, size: int) -> str:
+    """The beginning of a text that takes at most `size` bytes."""
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) <= size:
+        return text
+    while size and data[size] & 0xC0 == 0x80:
+        size -= 1
+    return data[:size].decode("utf-8", "surrogatepass")
+
+
+_WRITTEN: Final = re.compile(r"[^\s,;:!?()\[\]{}<>\"'`|]+")
+_JOINT: Final = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
+_LONGEST: Final = 60
+
+
+class FocusWords:
+    """The terms of one focus. `weights` has each term's worth."""
+
+    def __init__(self, statements: Iterable[str], weights: Mapping[str, float]) -> None:
+        self._weights = weights
+        self._written: dict[str, str] = {}
+        for match in _WRITTEN.finditer(" ".join(statements)):
+            word = match.group().strip(".-/\\*#=_")
+            if not word or len(word) > _LONGEST:
+                continue
+            for piece in (word, *_JOINT.split(word)):
+                tokens = analyse(piece)
+                # A part is shown as itself, not as the long name that it is a part of.
+                if tokens and tokens[0] in weights:
+                    self._written.setdefault(tokens[0], piece)
+
+    def within(self, text: str, most: int = 3) -> list[str]:
+        """The worthiest words that a short text (a path, a title) holds, as written."""
+        return self.shown(set(analyse(text)) & self._weights.keys(), most)
+
+    def worth(self, text: str) -> float:
+        """What share of the focus' worth a text holds, 0 to 1."""
+        total = sum(self._weights.values())
+        held = set(analyse(text)) & self._weights.keys()
+        return sum(self._weights[term] for term in held) / total if total else 0.0
+
+    def shown(self, held: Iterable[str], most: int = 3) -> list[str]:
+        """The worthiest of these terms, as they were written."""
+        order = sorted(held, key=lambda term: (-self._weights[term], term))
+        shown: list[str] = []
+        for term in order:
+            word = self._written.get(term, term)
+            # "sessions" says nothing beside "sessions.py".
+            if not any(word.lower() in other.lower() for other in shown):
+                shown.append(word)
+        return shown[:most]
+
+
+def listed(words: Iterable[str]) -> str:
+    """Words in back-ticks, with commas between them."""
+    return ", ".join(f"`{word}`" for word in words)

@@ -1,0 +1,130 @@
+"""What still holds the words of something that was forgotten, or what tells who it was about.
+
+In: the words, and the indexes of a namespace. Out: the places of turns, memories, notes and
+sections that hold nearly all of the words, or a number, code, address or full name of theirs,
+however it is written there. An index finds where to look, the texts in truth decide. It changes
+nothing: a thread is the user's own record, and only the user takes words out of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from anaphora.core.text import analyse, query_terms
+from anaphora.index.sections.state import SectionsWanted
+from anaphora.recall.identifiers import Mark, marks_of
+from anaphora.values.memories import SurvivingSource
+
+if TYPE_CHECKING:
+    from anaphora.index.memories.index import MemoryIndex
+    from anaphora.index.sections.index import SectionIndex
+    from anaphora.index.turns.index import TurnIndex
+    from anaphora.index.turns.view import TurnView
+    from anaphora.store.projects.notes import Notes
+    from anaphora.store.records.store import Records
+
+# Candidates by their words: a turn that holds the words of a sentence is among the best for them.
+_LOOK_AT: Final = 50
+# Of a mark: where as many hold it as were looked at, more are looked at.
+_STEPS: Final = (50, 500, 5_000)
+_MOST_OF_IT: Final = 0.75
+"""The share of a text's words, each by its rarity, that says the same again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survivors:
+    """Looks through one namespace.
+
+    `sections` gives the index of sections and the notes, None where there are none; `others` looks
+    where no index reaches.
+    """
+
+    turns: TurnIndex
+    memories: MemoryIndex
+    records: Records
+    sections: Callable[[], tuple[SectionIndex, Notes] | None]
+    others: Callable[[Sequence[Mark]], Iterator[SurvivingSource]]
+    clock: Callable[[], datetime]
+
+    def of(self, texts: Sequence[str]) -> Iterator[SurvivingSource]:
+        """What holds the words of `texts`, those first that hold nearly all of one."""
+        _, view = self.turns.followed(embed="none")
+        for text in texts:
+            yield from self._saying(view, text)
+        marks = marks_of(texts)
+        if not marks:
+            return
+        sections = self.sections()
+        for mark in marks:
+            yield from self._turns(view, mark)
+            yield from self._memories(mark)
+            if sections is not None:
+                yield from self._sections(mark, *sections)
+        yield from self._payloads(marks)
+        yield from self.others(marks)
+
+    def _saying(self, view: TurnView, text: str) -> Iterator[SurvivingSource]:
+        """Turns that hold nearly all words of a text."""
+        terms = query_terms(text)
+        if not terms:
+            return
+        found = np.flatnonzero(view.words(terms, limit=_LOOK_AT))
+        worth = dict(zip(terms, view.idf(terms).tolist(), strict=True))
+        # What no turn holds counts as much as what is rarest here.
+        rarest = max(worth.values()) or 1.0
+        worth = {term: value or rarest for term, value in worth.items()}
+        enough = _MOST_OF_IT * sum(worth.values())
+        for row, said in zip(found.tolist(), self.turns.texts_of(view, found), strict=True):
+            words = set(analyse(said))
+            if sum(value for term, value in worth.items() if term in words) >= enough:
+                yield _turn(view, row)
+
+    def _turns(self, view: TurnView, mark: Mark) -> Iterator[SurvivingSource]:
+        for most in _STEPS:
+            rows = np.flatnonzero(view.words(mark.terms, limit=most))
+            texts = self.turns.texts_of(view, rows)
+            held = [
+                row for row, text in zip(rows.tolist(), texts, strict=True) if mark.held_by(text)
+            ]
+            if len(held) < most // 2:
+                break
+        yield from (_turn(view, row) for row in held)
+
+    def _memories(self, mark: Mark) -> Iterator[SurvivingSource]:
+        for most in _STEPS:
+            records = self.records.many(self.memories.matching(mark.terms, most)).values()
+            held = [record.id for record in records if mark.held_by(record.text)]
+            if len(held) < most // 2:
+                break
+        yield from (SurvivingSource("memory", one) for one in held)
+
+    def _sections(self, mark: Mark, index: SectionIndex, notes: Notes) -> Iterator[SurvivingSource]:
+        """Sections of files, and notes: past ones too."""
+        now = round(self.clock().timestamp() * 1e6)
+        for past in (False, True):
+            weights = dict.fromkeys(mark.terms, 1.0)
+            wanted = SectionsWanted(weights, _STEPS[1], now, terms=len(weights), past=past)
+            found = index.candidates(wanted)
+            ids = [found.table.ids[row] for row in found.rows.tolist()]
+            for one, section in index.texts(ids).items():
+                if mark.held_by(section.text):
+                    yield SurvivingSource("section", one)
+            for one, note in notes.many(ids).items():
+                if mark.held_by(note.record.text):
+                    yield SurvivingSource(note.kind, one)
+
+    def _payloads(self, marks: Sequence[Mark]) -> Iterator[SurvivingSource]:
+        """Memories whose payload holds one: no index has its words."""
+        for record_id, payload in self.records.payloads():
+            if any(mark.held_by(payload) for mark in marks):
+                yield SurvivingSource("memory", record_id)
+
+
+def _turn(view: TurnView, row: int) -> SurvivingSource:
+    code = int(view.table.conversation[row])
+    return SurvivingSource("turn", view.table.conversations[code], int(view.table.position[row]))
