@@ -30,7 +30,7 @@ from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.sections.index import SectionIndex
 from anaphora.index.sections.source import SectionSource
-from anaphora.ingest.projects.indexing import IndexProject, Refreshed
+from anaphora.ingest.projects.indexing import ProjectIndexer, RefreshReport
 from anaphora.recall.context.lane import ContextRecall
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.projects.graph import Graph
@@ -99,9 +99,9 @@ class Lane:
         source = SectionSource(self.truth, "default")
         return SectionIndex(self.folder / "index", source, (RandomEmbedder.name, DIMENSIONS))
 
-    def indexing(self) -> IndexProject:
+    def indexing(self) -> ProjectIndexer:
         """What takes in projects, and looks whether their files changed."""
-        return IndexProject(
+        return ProjectIndexer(
             self.projects, self.graph, self.notes, self.service,
             clock=lambda: NOW, ids=RecordIds(lambda: NOW),
         )  # fmt: skip
@@ -112,7 +112,7 @@ class Lane:
 
         def refresh(project: str) -> tuple[Degraded, ...]:
             done = indexing.refresh(project)
-            assert done == Refreshed(), "nothing changes while it is measured"
+            assert done == RefreshReport(), "nothing changes while it is measured"
             return ()
 
         return ContextRecall(

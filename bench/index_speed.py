@@ -23,7 +23,7 @@ from pathlib import Path
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.sections.index import SectionIndex
 from anaphora.index.sections.source import SectionSource
-from anaphora.ingest.projects.indexing import IndexProject
+from anaphora.ingest.projects.indexing import ProjectIndexer
 from anaphora.store.db.engine import open_database
 from anaphora.store.projects.graph import Graph
 from anaphora.store.projects.notes import Notes
@@ -119,7 +119,7 @@ def taken_in(root: Path, home: Path, texts: int) -> Taken:
     def now() -> datetime:
         return datetime.now(UTC)
 
-    indexing = IndexProject(
+    indexing = ProjectIndexer(
         projects, graph, Notes(truth, "default"), service, clock=now, ids=RecordIds(now)
     )
     index = SectionIndex(
@@ -161,7 +161,7 @@ def taken_in(root: Path, home: Path, texts: int) -> Taken:
     )
 
 
-def _again(indexing: IndexProject, root: Path) -> tuple[float, float]:
+def _again(indexing: ProjectIndexer, root: Path) -> tuple[float, float]:
     """Seconds by the clock and of the processor of a pass over what is known."""
     began, used = time.perf_counter(), time.process_time()
     indexing.index(root, embed=False)

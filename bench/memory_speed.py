@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
-from anaphora.ingest.memories import Remember
+from anaphora.ingest.memories import MemoryWriter
 from anaphora.recall.memories import MemoryRecall
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.records.ids import RecordIds
@@ -157,7 +157,7 @@ class _Home:
 
     def remembering(self, texts: Sequence[str]) -> list[Figure]:
         """Single memories with their embedding taken off, then many at once."""
-        remember = Remember(
+        remember = MemoryWriter(
             self.records,
             self.vectors,
             self.service,

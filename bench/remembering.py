@@ -18,7 +18,7 @@ import numpy as np
 from anaphora.embed.base import Vectors
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.ingest.linking import Near
-from anaphora.ingest.memories import Remember
+from anaphora.ingest.memories import MemoryWriter
 from anaphora.store.db.engine import open_database
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.store import Records
@@ -69,11 +69,11 @@ def _texts(data: Path | None) -> list[str]:
     """Turns of real conversations, each once; sentences of numbers where there are none."""
     found: dict[str, None] = {}
     if data is not None:
-        from anaphora.ingest.importers import parts
+        from anaphora.ingest.importers import file_imports
         from anaphora.values.conversations import ImportedConversation
 
         for file in sorted((data / "conversations" / "realtalk").rglob("*.json")):
-            for part in parts(file, "realtalk"):
+            for part in file_imports(file, "realtalk"):
                 for item in part.items:
                     if isinstance(item, ImportedConversation):
                         found.update((turn.text, None) for turn in item.turns if turn.text.strip())
@@ -83,9 +83,9 @@ def _texts(data: Path | None) -> list[str]:
     return [*found, *made][: SINGLE + MANY]
 
 
-def _remember(place: Path, service: EmbedderService, near: Callable[..., object]) -> Remember:
+def _remember(place: Path, service: EmbedderService, near: Callable[..., object]) -> MemoryWriter:
     truth = open_database(place / "truth.db")
-    return Remember(
+    return MemoryWriter(
         Records(truth, "default"),
         RecordVectors(truth, "default"),
         service,

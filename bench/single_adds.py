@@ -41,11 +41,11 @@ def _texts(data: Path | None, count: int) -> list[str]:
     """Turns of real conversations, each once, then sentences of numbers."""
     found: dict[str, None] = {}
     if data is not None:
-        from anaphora.ingest.importers import parts
+        from anaphora.ingest.importers import file_imports
         from anaphora.values.conversations import ImportedConversation
 
         for file in sorted((data / "conversations" / "realtalk").rglob("*.json")):
-            for part in parts(file, "realtalk"):
+            for part in file_imports(file, "realtalk"):
                 for item in part.items:
                     if isinstance(item, ImportedConversation):
                         found.update((turn.text, None) for turn in item.turns if turn.text.strip())

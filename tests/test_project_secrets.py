@@ -16,7 +16,7 @@ from anaphora import Memory
 from anaphora.ingest.projects import file_sync, git_history
 from anaphora.ingest.projects.files import walking
 from anaphora.ingest.projects.files.walking import is_secret_file
-from anaphora.ingest.secrets.redacting import Redacted
+from anaphora.ingest.secrets.redacting import RedactedText
 from anaphora.recall.context.package import render_package
 from anaphora.recall.context.warm_up import render_warm_up
 from anaphora.values.projects import IndexReport, RecallPackage
@@ -158,7 +158,7 @@ def indexed_by_an_older_version(
     """A home as a version that took nothing out has left it."""
     with monkeypatch.context() as patched:
         for module in (file_sync, git_history):
-            patched.setattr(module, "redact", lambda text, keep_lines=False: Redacted(text))
+            patched.setattr(module, "redact", lambda text, keep_lines=False: RedactedText(text))
         patched.setattr(git_history, "without_secret_names", lambda path: path)
         patched.setattr(walking, "without_secret_names", lambda path: path)
         patched.setattr(walking, "is_secret_file", lambda path: False)

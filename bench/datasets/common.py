@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from anaphora.ingest.importers.base import Bounds, ImportFile
-from anaphora.ingest.importers.finding import UNREADABLE, why
+from anaphora.ingest.importers.finding import UNREADABLE, reason_of
 from anaphora.ingest.importers.json_reader import Record, records
 from anaphora.values.conversations import ImportedConversation, ImportedTurn, ImportProblem
 
@@ -112,7 +112,7 @@ def json_values(path: Path, bounds: Bounds) -> Iterator[object | ImportProblem]:
         for record in records(file):
             yield record.value if isinstance(record, Record) else record
     except UNREADABLE as error:
-        yield ImportProblem(str(path), "file", why(error))
+        yield ImportProblem(str(path), "file", reason_of(error))
 
 
 _TIMES = (

@@ -12,7 +12,7 @@ import numpy as np
 from anaphora.embed.base import Embedder, Vectors
 from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
 from anaphora.ingest.linking import Near
-from anaphora.ingest.memories import Forget, Remember
+from anaphora.ingest.memories import MemoryEraser, MemoryWriter
 from anaphora.store.db.engine import Database
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import RecordLink
@@ -37,7 +37,7 @@ class Desk:
         given = self.embedder
         spec = given if isinstance(given, EmbedderSpec) else spec_for(given)
         self.service = EmbedderService(spec)
-        self.remembering = Remember(
+        self.remembering = MemoryWriter(
             self.records,
             self.vectors,
             self.service,
@@ -45,7 +45,7 @@ class Desk:
             clock=self.clock,
             ids=RecordIds(self.clock),
         )
-        self.forgetting = Forget(
+        self.forgetting = MemoryEraser(
             self.records,
             clock=self.clock,
             survivors=lambda texts: [

@@ -18,7 +18,7 @@ from typing import Any
 
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.ingest.notes import NoteLinker
-from anaphora.ingest.projects.indexing import IndexProject
+from anaphora.ingest.projects.indexing import ProjectIndexer
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.projects.graph import Graph
@@ -76,7 +76,7 @@ class ProjectDesk:
         self.notes = Notes(truth, namespace, sealer)
         self.embedder = EmbedderService(spec_for("hashing"))
         self.linker = NoteLinker(self.graph, self.notes, clock=self.clock, ids=self.ids)
-        self.indexer = IndexProject(
+        self.indexer = ProjectIndexer(
             self.projects,
             self.graph,
             self.notes,

@@ -16,6 +16,8 @@ from anaphora.values.memories import NewMemory, SurvivingSource
 
 from .memory_desk import Desk
 
+pytestmark = pytest.mark.internal
+
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 TABLES = ("record", "record_event", "link", "vector")
 

@@ -22,6 +22,8 @@ from anaphora.ingest.importers.base import Bounds
 from anaphora.ops.backup.archive import MANIFEST, opened
 from anaphora.values.conversations import ImportedConversation, ImportProblem
 
+pytestmark = pytest.mark.internal
+
 SMALL = Bounds(
     characters=1_000, parts=200, unpacked=1 << 20, messages=50, conversations=20, problems=10
 )

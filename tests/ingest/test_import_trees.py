@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
+pytestmark = pytest.mark.internal
+
 
 @st.composite
 def growing_trees(draw: st.DrawFn) -> tuple[list[int | None], int, list[int], list[int]]:

@@ -18,6 +18,8 @@ from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.sidecar import TurnNote
 from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
+pytestmark = pytest.mark.internal
+
 
 def line(*names: str, key: str = "k", title: str = "") -> ImportedConversation:
     """A conversation without branches: each message answers the one before."""

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.ingest.projects.files import Found, Text, language_of, read, role_of, walk
+from anaphora.ingest.projects.files import FileText, FoundFile, language_of, read, role_of, walk
 from anaphora.values.projects import Skipped, SourceRole
+
+pytestmark = pytest.mark.internal
 
 
 def make(root: Path, files: Mapping[str, str | bytes]) -> Path:
@@ -24,16 +26,16 @@ def make(root: Path, files: Mapping[str, str | bytes]) -> Path:
 
 
 def paths(root: Path, **options: object) -> list[str]:
-    return [each.path for each in walk(root, **options) if isinstance(each, Found)]  # type: ignore[arg-type]
+    return [each.path for each in walk(root, **options) if isinstance(each, FoundFile)]  # type: ignore[arg-type]
 
 
 def skipped(root: Path) -> dict[str, str]:
     return {each.path: each.reason for each in walk(root) if isinstance(each, Skipped)}
 
 
-def text_of(root: Path, content: bytes, name: str = "a.txt") -> Text | Skipped:
+def text_of(root: Path, content: bytes, name: str = "a.txt") -> FileText | Skipped:
     make(root, {name: content})
-    return read(next(each for each in walk(root, only=[name]) if isinstance(each, Found)))
+    return read(next(each for each in walk(root, only=[name]) if isinstance(each, FoundFile)))
 
 
 RULES: dict[str, str | bytes] = {
@@ -172,7 +174,7 @@ def test_a_root_that_is_not_there(tmp_path: Path) -> None:
 def test_encodings(tmp_path: Path, content: bytes, encoding: str, text: str) -> None:
     """Text is read in the encoding that its bytes show, with plain line ends."""
     found = text_of(tmp_path, content)
-    assert isinstance(found, Text)
+    assert isinstance(found, FileText)
     assert (found.encoding, found.text) == (encoding, text)
 
 
@@ -194,7 +196,7 @@ def test_no_text(tmp_path: Path, content: bytes, reason: str) -> None:
 def test_files_that_change_under_way(tmp_path: Path) -> None:
     """A file that grows, goes or becomes something else after it was found says so."""
     make(tmp_path, {"a": "x", "b": "x", "c": "x", "d": "x"})
-    found = {each.path: each for each in walk(tmp_path) if isinstance(each, Found)}
+    found = {each.path: each for each in walk(tmp_path) if isinstance(each, FoundFile)}
     (tmp_path / "a").write_bytes(b"x" * 1_000_001)
     (tmp_path / "b").unlink()
     (tmp_path / "c").unlink()

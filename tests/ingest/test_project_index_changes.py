@@ -15,6 +15,8 @@ from anaphora.store.db.engine import Database, open_database
 
 from .project_desk import FILES, ProjectDesk, git, write
 
+pytestmark = pytest.mark.internal
+
 WORDS = st.text(st.characters(codec="utf-8"), max_size=40)
 NAMES = st.sampled_from(["a.py", "b.md", "c.txt", "sub/d.py", "sub/deep/e.md", "x.toml"])
 

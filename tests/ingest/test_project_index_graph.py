@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 
 from anaphora.ingest.notes import mentioned
-from anaphora.ingest.projects.import_targets import Layout, Target, resolve
 from anaphora.ingest.projects.sections import Import, parse
+from anaphora.ingest.projects.sections.imports import ImportTarget, ProjectLayout, resolve
 from anaphora.store.db.engine import Database
 from anaphora.store.projects.graph_rows import alias_of
 from anaphora.store.projects.notes import NoteRecordKind, payload_of
 from anaphora.values.memories import MemoryRecord, NewMemory
 
 from .project_desk import FILES, ProjectDesk, git, write
+
+pytestmark = pytest.mark.internal
 
 
 @pytest.fixture
@@ -291,7 +293,7 @@ def test_mentions_in_a_text() -> None:
 @pytest.mark.promise("project.graph")
 def test_imports_are_resolved(path: str, text: str, files: str, expected: str) -> None:
     """What a language lets one know of an import is the file or folder meant, else the package."""
-    layout = Layout(frozenset([path, *files.split()]), {"": "ex.org/m"})
+    layout = ProjectLayout(frozenset([path, *files.split()]), {"": "ex.org/m"})
     parsed = parse(path, text)
     assert parsed.imports
     found = resolve(path, parsed.language, parsed.imports, layout)
@@ -300,9 +302,9 @@ def test_imports_are_resolved(path: str, text: str, files: str, expected: str) -
 
 def test_an_odd_import_resolves_to_nothing() -> None:
     """Imports without a name, or far outside of the project, are no target and no error."""
-    layout = Layout(frozenset(["a.py", "b.js", "c.rs"]))
+    layout = ProjectLayout(frozenset(["a.py", "b.js", "c.rs"]))
     odd = [Import(""), Import("", ("x",), 9), Import("../../../x"), Import("::"), Import("a" * 500)]
     for path, language in (("a.py", "python"), ("b.js", "javascript"), ("c.rs", "rust")):
         found = resolve(path, language, odd, layout)
-        assert all(one == Target("package", one.name) for one in found)
+        assert all(one == ImportTarget("package", one.name) for one in found)
     assert resolve("x.unknown", "unknown", odd, layout) == ()

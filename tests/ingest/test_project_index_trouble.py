@@ -14,7 +14,7 @@ from anaphora.embed.base import Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.errors import EmbeddingError
-from anaphora.ingest.projects.indexing import IndexProject
+from anaphora.ingest.projects.indexing import ProjectIndexer
 from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.columns import Sealed
 from anaphora.store.db.engine import Database, open_database
@@ -24,6 +24,8 @@ from anaphora.store.home.opening import open_home
 from anaphora.store.home.sealing import Home
 
 from .project_desk import FILES, ProjectDesk, git, write
+
+pytestmark = pytest.mark.internal
 
 DESK = Path(__file__).with_name("project_desk.py")
 # Each finds nothing in a truth of which every write was kept whole or not at all.
@@ -117,8 +119,8 @@ class Fussy(WordHashingEmbedder):
         return super().embed(texts)
 
 
-def indexer(desk: ProjectDesk, embedder: EmbedderService) -> IndexProject:
-    return IndexProject(
+def indexer(desk: ProjectDesk, embedder: EmbedderService) -> ProjectIndexer:
+    return ProjectIndexer(
         desk.projects, desk.graph, desk.notes, embedder, clock=desk.clock, ids=desk.ids
     )
 

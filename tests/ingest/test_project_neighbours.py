@@ -11,6 +11,8 @@ from anaphora.store.projects.graph_rows import RelationRow
 
 from .project_desk import ProjectDesk, write
 
+pytestmark = pytest.mark.internal
+
 # What says most comes first, as the graph has it.
 ORDER = (
     "applies_to", "concerns", "supersedes", "covers", "imports", "contains", "uses_package",

@@ -13,6 +13,8 @@ from anaphora.values.memories import NewMemory
 
 from .memory_desk import Desk
 
+pytestmark = pytest.mark.internal
+
 NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001 - what must be refused
 DEEP: dict[str, Any] = {}
 for _ in range(150):

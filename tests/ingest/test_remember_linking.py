@@ -20,6 +20,8 @@ from anaphora.values.memories import NewMemory
 from ..rank.sameness_pairs import ONE_FACT, TWO_FACTS  # noqa: TID252 - the same pairs decide here
 from .memory_desk import Desk
 
+pytestmark = pytest.mark.internal
+
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
 

@@ -18,12 +18,14 @@ from anaphora.values.memories import NewMemory
 
 from .memory_desk import Desk
 
+pytestmark = pytest.mark.internal
+
 # Says each thing that it acknowledged on its output, so that who kills it knows what must be there.
 WRITER = """
 import sys
 from datetime import UTC, datetime
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.ingest.memories import Remember
+from anaphora.ingest.memories import MemoryWriter
 from anaphora.values.memories import NewMemory
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.store import Records
@@ -35,7 +37,7 @@ clock = lambda: datetime.now(UTC)
 truth = open_database(place)
 service = EmbedderService(spec_for("hashing"))
 service.ready()
-remember = Remember(
+remember = MemoryWriter(
     Records(truth, "default"), RecordVectors(truth, "default"), service,
     lambda rows: [[] for _ in rows], clock=clock, ids=RecordIds(clock),
 )

@@ -17,6 +17,8 @@ from anaphora.values.memories import MemoryRecord, NewMemory
 
 from .memory_desk import Desk
 
+pytestmark = pytest.mark.internal
+
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
 

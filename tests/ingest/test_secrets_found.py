@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from anaphora.errors import InvalidInput
 from anaphora.ingest.secrets.redacting import MAX_DEPTH, SecretKind, redact, redact_value
 
+pytestmark = pytest.mark.internal
+
 HEX = "0123456789abcdef"
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 MIXED = "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2Yz3Ab4Cd5Ef6Gh7Ij8Kl9Mn0Op1Qr2St3Uv4Wx5Yz6Ab7Cd8Ef9"
@@ -206,7 +208,8 @@ def test_letters_that_grow_in_lower_case_end(pieces: list[str]) -> None:
     """A text with a letter of two characters in lower case is read to its end, and cleaned."""
     text = "\u0130\n" + "".join(pieces) + "\npassword = 'correcthorse9'"
     once = redact(text)
-    assert "correcthorse9" not in once.text
+    # A piece may be the same word, free of any name.
+    assert "correcthorse9" not in once.text.rpartition("\n")[2]
     assert redact(once.text).text == once.text
 
 

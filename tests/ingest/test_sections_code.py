@@ -6,16 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.ingest.projects.sections import Parsed, parse
+from anaphora.ingest.projects.sections import ParsedFile, parse
+
+pytestmark = pytest.mark.internal
 
 SAMPLES = Path(__file__).parent / "fixtures_sections"
 
 
-def sample(name: str) -> Parsed:
+def sample(name: str) -> ParsedFile:
     return parse(name, (SAMPLES / f"{name}.txt").read_text(encoding="utf-8"))
 
 
-def section_of(parsed: Parsed, symbol: str) -> str:
+def section_of(parsed: ParsedFile, symbol: str) -> str:
     return next(each.text for each in parsed.sections if each.symbol == symbol)
 
 

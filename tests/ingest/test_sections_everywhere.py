@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anaphora.ingest.projects.sections import Parsed, parse
+from anaphora.ingest.projects.sections import ParsedFile, parse
 from anaphora.ingest.projects.sections.base import MAX_CHARS, MAX_LINES, lines_of
+
+pytestmark = pytest.mark.internal
 
 SAMPLES = sorted((Path(__file__).parent / "fixtures_sections").glob("*.txt"))
 NAMES = (
@@ -21,7 +23,7 @@ NAMES = (
 )
 
 
-def hold(text: str, parsed: Parsed) -> None:
+def hold(text: str, parsed: ParsedFile) -> None:
     """Assert the law, and that sections are no longer than they may be."""
     lines = lines_of(text)
     following = 1

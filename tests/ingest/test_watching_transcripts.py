@@ -13,6 +13,8 @@ import pytest
 from anaphora import Memory
 from anaphora.ingest.watch import IDLE, TranscriptWatch
 
+pytestmark = pytest.mark.internal
+
 
 class Clock:
     def __init__(self) -> None:
@@ -49,7 +51,7 @@ def write(path: Path, session: str, turns: int, torn: str = "") -> None:
 
 def watch(memory: Memory, folder: Path, clock: Clock) -> TranscriptWatch:
     marks = folder.parent / "marks.json"
-    return TranscriptWatch([folder], memory.import_, clock=clock, marks=marks)
+    return TranscriptWatch([folder], memory.import_, clock=clock, stamps=marks)
 
 
 @pytest.mark.promise("watch.follows")

@@ -14,7 +14,7 @@ from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
 from anaphora.index.sections.index import SectionIndex
 from anaphora.index.sections.source import SectionSource
 from anaphora.ingest.notes import NoteLinker
-from anaphora.ingest.projects.indexing import IndexProject
+from anaphora.ingest.projects.indexing import ProjectIndexer
 from anaphora.recall.context.lane import ContextRecall
 from anaphora.recall.context.warm_up import WarmUpRecall
 from anaphora.store.crypto.columns import CLEAR, Sealer
@@ -51,7 +51,7 @@ class ContextDesk:
             given if isinstance(given, EmbedderSpec) else spec_for(given)
         )
         self.ids = RecordIds(self.clock)
-        self.indexing = IndexProject(
+        self.indexing = ProjectIndexer(
             self.projects, self.graph, self.notes, self.service, clock=self.clock, ids=self.ids
         )
         self.linker = NoteLinker(self.graph, self.notes, clock=self.clock, ids=self.ids)

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.index.sections.index import SectionIndex
     from anaphora.index.turns.index import TurnIndex
-    from anaphora.ingest.memories import Forget, Remember
-    from anaphora.ingest.notes import NoteTaking
-    from anaphora.ingest.projects.indexing import IndexProject
+    from anaphora.ingest.memories import MemoryEraser, MemoryWriter
+    from anaphora.ingest.notes import NoteWriter
+    from anaphora.ingest.projects.indexing import ProjectIndexer
     from anaphora.ingest.projects.upkeep import ProjectUpkeep
     from anaphora.recall.context.lane import ContextRecall
     from anaphora.recall.context.warm_up import WarmUpRecall
@@ -251,11 +251,11 @@ class NamespaceServices:
     # How things come in, and go.
 
     @service
-    def remember(self) -> Remember:
+    def remember(self) -> MemoryWriter:
         """Keeps memories."""
-        from anaphora.ingest.memories import Remember
+        from anaphora.ingest.memories import MemoryWriter
 
-        return Remember(
+        return MemoryWriter(
             self.records,
             self.vectors,
             self.embedder,
@@ -265,21 +265,21 @@ class NamespaceServices:
         )
 
     @service
-    def indexing(self) -> IndexProject:
+    def indexing(self) -> ProjectIndexer:
         """Brings projects in line with their files."""
-        from anaphora.ingest.projects.indexing import IndexProject
+        from anaphora.ingest.projects.indexing import ProjectIndexer
 
-        return IndexProject(
+        return ProjectIndexer(
             self.projects, self.graph, self.notes, self.embedder, clock=self.clock, ids=self.ids
         )
 
     @service
-    def note_taking(self) -> NoteTaking:
+    def note_taking(self) -> NoteWriter:
         """Keeps notes about projects."""
-        from anaphora.ingest.notes import NoteLinker, NoteTaking
+        from anaphora.ingest.notes import NoteLinker, NoteWriter
 
         linker = NoteLinker(self.graph, self.notes, clock=self.clock, ids=self.ids)
-        return NoteTaking(
+        return NoteWriter(
             self.notes,
             self.graph,
             self.projects,
@@ -338,11 +338,11 @@ class NamespaceServices:
         self.memories.settle()
 
     @service
-    def forget(self) -> Forget:
+    def forget(self) -> MemoryEraser:
         """Forgets memories."""
-        from anaphora.ingest.memories import Forget
+        from anaphora.ingest.memories import MemoryEraser
 
-        return Forget(
+        return MemoryEraser(
             self.records,
             clock=self.clock,
             survivors=self.survivors.of,
@@ -464,9 +464,9 @@ class NamespaceServices:
         """Queued extractions, then a dream."""
         from anaphora.deep.dreaming.dream import Dreamer
         from anaphora.deep.dreaming.jobs import DreamCycle
-        from anaphora.ingest.linking import Relink
+        from anaphora.ingest.linking import Relinker
 
-        relink = Relink(
+        relink = Relinker(
             self.records, self.vectors, self.container.embedder.name, self.memories.neighbours
         )
         dream = Dreamer(

@@ -1,1 +1,1 @@
-"""How things come in: importers and what they feed."""
+"""How things come in: memories, notes, conversations and projects, without their secrets."""

@@ -1,9 +1,8 @@
-"""Where the messages of one imported conversation go: a pure plan, nothing is written.
+"""Which thread each message of an imported conversation belongs to: a plan, nothing is written.
 
-In: a conversation (a tree of messages), what is known of its messages here, and the threads as
-they are. Out: the turns to add to each thread. A message that answers the last turn of a thread
-goes on there; one that answers an earlier turn starts a branch, a thread of its own that holds
-only what differs. So every message is kept once, and each thread is a path of the tree.
+A conversation is a tree of messages. One that answers the last turn of a thread goes on there; one
+that answers an earlier turn starts a branch, a thread of its own that holds only what differs. So
+every message is kept once, and each thread is a path of the tree.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ Place = tuple[str, int]
 
 
 @dataclass(slots=True)
-class Plan:
+class ThreadPlan:
     """What an import will do: `appends` by thread, oldest first, parents' threads first.
 
     `started` has a note for each thread that begins here; `adopted` are notes for turns that are
@@ -39,14 +38,14 @@ class Plan:
     forgotten: int = 0
 
 
-def plan(
+def plan_threads(
     conversation: ImportedConversation,
     known: Mapping[str, TurnNote],
     get: Callable[[str], Thread | None],
     notes_of: Callable[[str], Mapping[int, TurnNote]],
     *,
     again: bool = False,
-) -> Plan:
+) -> ThreadPlan:
     """Find the place of every turn. `known` is by message key, `notes_of` by index of a thread.
 
     A known message is believed only if the turn at its place has the hash that was noted. With
@@ -54,12 +53,12 @@ def plan(
     """
     planner = _Planner(conversation, known, get, notes_of, again)
     for turn in conversation.turns:
-        planner.take(turn)
+        planner.place(turn)
     return planner.plan
 
 
 @dataclass(slots=True)
-class _Strand:
+class _ThreadState:
     """A thread as it is and will be: a hash for each turn, and which turns were redacted."""
 
     hashes: list[str]
@@ -75,29 +74,29 @@ class _Planner:
         notes_of: Callable[[str], Mapping[int, TurnNote]],
         again: bool,
     ) -> None:
-        self.plan = Plan()
+        self.plan = ThreadPlan()
         self._conversation = conversation
         self._known = known
         self._get = get
         self._notes_of = notes_of
         self._again = again
-        self._strands: dict[str, _Strand] = {}
+        self._states: dict[str, _ThreadState] = {}
         self._places: dict[str, Place | None] = {}
         self._taken: set[Place] = set()
         self._branches = 0
 
-    def take(self, turn: ImportedTurn) -> None:
+    def place(self, turn: ImportedTurn) -> None:
         """Give one message its place; its parent was taken before."""
         content = stored_turn_hash(turn.role, turn.text)
         note = self._known.get(turn.key)
         if note is not None and self._is_other_text(note, content):
             # The source changed the words under the same id: both versions are kept.
-            self._take(replace(turn, key=f"{turn.key}~{content[:12]}"), content)
+            self._place_turn(replace(turn, key=f"{turn.key}~{content[:12]}"), content)
             self._places[turn.key] = self._places[f"{turn.key}~{content[:12]}"]
         else:
-            self._take(turn, content)
+            self._place_turn(turn, content)
 
-    def _take(self, turn: ImportedTurn, content: str) -> None:
+    def _place_turn(self, turn: ImportedTurn, content: str) -> None:
         note = self._known.get(turn.key)
         if note is not None and note.forgotten and not self._again:
             self.plan.forgotten += 1
@@ -114,12 +113,12 @@ class _Planner:
     def _lives(self, note: TurnNote) -> bool:
         if note.forgotten:
             return False
-        hashes = self._strand(note.conversation_id).hashes
+        hashes = self._state(note.conversation_id).hashes
         return note.index < len(hashes) and hashes[note.index] == note.turn_hash
 
     def _place_of_forgotten(self, note: TurnNote, parent: str | None) -> Place | None:
-        """Its slot, if it was redacted and stands there still; else the place of its parent."""
-        if note.index in self._strand(note.conversation_id).redacted:
+        """Its own place, if its turn was redacted and is still there; else its parent's."""
+        if note.index in self._state(note.conversation_id).redacted:
             return (note.conversation_id, note.index)
         return self._place(parent)
 
@@ -135,24 +134,24 @@ class _Planner:
     def _add(self, turn: ImportedTurn, content: str) -> None:
         before = self._place(turn.parent)
         thread_id, index = before or (self._conversation.conversation_id, -1)
-        strand = self._strand(thread_id)
+        state = self._state(thread_id)
         following = index + 1
-        if following < len(strand.hashes) and self._adopt(turn, content, (thread_id, following)):
+        if following < len(state.hashes) and self._adopt(turn, content, (thread_id, following)):
             return
-        if following < len(strand.hashes):
+        if following < len(state.hashes):
             adopted = self._branch(turn, content, before)
             if adopted:
                 return
             thread_id = next(reversed(self.plan.started))
-        elif not strand.hashes:
+        elif not state.hashes:
             self._start(thread_id, None)
         self._append(thread_id, turn, content)
 
     def _append(self, thread_id: str, turn: ImportedTurn, content: str) -> None:
-        strand = self._strand(thread_id)
-        strand.hashes.append(content)
+        state = self._state(thread_id)
+        state.hashes.append(content)
         self.plan.appends.setdefault(thread_id, []).append(turn)
-        self._settle(turn.key, (thread_id, len(strand.hashes) - 1))
+        self._settle(turn.key, (thread_id, len(state.hashes) - 1))
 
     def _settle(self, key: str, place: Place) -> None:
         self._places[key] = place
@@ -160,12 +159,12 @@ class _Planner:
         self.plan.threads[place[0]] = None
 
     def _adopt(self, turn: ImportedTurn, content: str, place: Place) -> bool:
-        """Take a turn that stands there already, with the same words and nobody's, for this one.
+        """Take a turn that is there already, with the same words and no identity, for this one.
 
         So it is when Neo's threads are imported where they lie, or the sidecar was lost.
         """
         thread_id, index = place
-        if self._strand(thread_id).hashes[index] != content or place in self._taken:
+        if self._state(thread_id).hashes[index] != content or place in self._taken:
             return False
         note = self._notes_of(thread_id).get(index)
         if note is not None and (note.forgotten or (note.source and note.turn_hash == content)):
@@ -186,7 +185,7 @@ class _Planner:
         while True:
             self._branches += 1
             thread_id = f"{base}~{self._branches}"
-            if not self._strand(thread_id).hashes:
+            if not self._state(thread_id).hashes:
                 self._start(thread_id, at)
                 return False
             if thread_id not in self.plan.started and self._adopt(turn, content, (thread_id, 0)):
@@ -203,14 +202,14 @@ class _Planner:
             at[1] if at else None,
         )
 
-    def _strand(self, thread_id: str) -> _Strand:
-        strand = self._strands.get(thread_id)
-        if strand is None:
+    def _state(self, thread_id: str) -> _ThreadState:
+        state = self._states.get(thread_id)
+        if state is None:
             thread = self._get(thread_id)
             turns = thread.turns if thread else ()
-            strand = _Strand(
+            state = _ThreadState(
                 [stored_turn_hash(turn.role, turn.text) for turn in turns],
                 frozenset(i for i, turn in enumerate(turns) if turn.text == REDACTED),
             )
-            self._strands[thread_id] = strand
-        return strand
+            self._states[thread_id] = state
+        return state

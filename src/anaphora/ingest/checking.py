@@ -1,20 +1,18 @@
-"""What may be remembered: checks a memory, and takes the secrets out of it.
+"""Checks what is to be remembered, and takes the secrets out of it.
 
-In: what the caller passed. Out: a `NewMemory` that truth can hold, and the kinds of secrets that
-were removed. `InvalidInput` names the field. It never shortens, trims or normalises words.
+`InvalidInput` names the field. Words are never shortened, trimmed or normalised.
 """
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any, Final, get_args
 
 from anaphora.core.arguments import MOST, checked_moment
 from anaphora.errors import InvalidInput
-from anaphora.ingest.secrets.redacting import redact, redact_value
+from anaphora.ingest.secrets.redacting import RedactedText, redact, redact_path, redact_value
 from anaphora.values.memories import MemoryType, NewMemory
 
 MAX_PATH: Final = 1_024
@@ -24,13 +22,12 @@ MAX_DEPTH: Final = 100
 CHANGEABLE: Final = ("text", "payload", "path", "type", "tags", "category", "expires_at")
 """What `update` can change."""
 
-Given = NewMemory | str | Mapping[str, Any]
+MemoryInput = NewMemory | str | Mapping[str, Any]
 """What many memories may be given as."""
 
 _FIELDS = tuple(field.name for field in fields(NewMemory))
 _KNOWN = ", ".join(_FIELDS)
 _TYPES = get_args(MemoryType)
-_SEPARATORS = re.compile(r"([./:#])")
 
 
 def as_new(item: object) -> NewMemory:
@@ -59,10 +56,12 @@ def checked(new: NewMemory) -> NewMemory:
     """
     _text("text", new.text)
     for name in ("category", "source", "conversation_id", "parent", "supersedes"):
-        _optional_text(name, getattr(new, name))
+        if (text := getattr(new, name)) is not None:
+            _text(name, text)
     for name in ("expires_at", "created_at"):
-        _time(name, getattr(new, name))
-    _turn(new.turn_index)
+        if (moment := getattr(new, name)) is not None:
+            checked_moment(name, moment)
+    _check_turn(new.turn_index)
     for name in ("dedupe", "redact"):
         if not isinstance(getattr(new, name), bool):
             raise InvalidInput(name, getattr(new, name), "expected True or False")
@@ -93,15 +92,14 @@ def without_secrets(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
     """The memory without its secrets, and the kinds of them, each once, in order."""
     kinds: list[str] = []
 
-    def clean(text: str | None) -> str | None:
+    def clean(text: str | None, how: Callable[[str], RedactedText] = redact) -> str | None:
         if text is None:
             return None
-        found = redact(text)
+        found = how(text)
         kinds.extend(kind.value for kind in found.kinds)
         return found.text
 
-    payload = new.payload
-    text = clean(new.text) or ""
+    text, payload = clean(new.text) or "", new.payload
     if payload is not None:
         found = redact_value(payload)
         kinds.extend(kind.value for kind in found.kinds)
@@ -111,10 +109,7 @@ def without_secrets(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
         text=text,
         payload=payload,
         tags=tuple(clean(tag) or tag for tag in new.tags),
-        # A secret that is a part of a path has a dot or a slash where words have a space.
-        path=None
-        if new.path is None
-        else "".join(clean(part) or "" for part in _SEPARATORS.split(clean(new.path) or "")),
+        path=clean(new.path, redact_path),
         category=clean(new.category),
         source=clean(new.source),
         conversation_id=clean(new.conversation_id),
@@ -147,11 +142,6 @@ def _text(name: str, value: object) -> str:
     return value
 
 
-def _optional_text(name: str, value: object) -> None:
-    if value is not None:
-        _text(name, value)
-
-
 def _type(value: object) -> MemoryType:
     for known in _TYPES:
         if value == known:
@@ -178,12 +168,7 @@ def _tags(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_text("tags", tag) for tag in value))
 
 
-def _time(name: str, value: object) -> None:
-    if value is not None:
-        checked_moment(name, value)
-
-
-def _turn(value: object) -> None:
+def _check_turn(value: object) -> None:
     if value is None:
         return
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST:

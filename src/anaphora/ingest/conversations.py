@@ -1,9 +1,8 @@
 """Imported conversations into threads: every message once, nothing twice, however often.
 
-In: paths or conversations, the store and its sidecar. Out: an `ImportReport`. A message is known
-by its identity in its source; the store writes identities before the thread file, and they are
-believed only where the turn has the hash they carry, so a crash between the two loses nothing.
-Two imports of one chat at a time wait for each other. It never changes a turn that is there.
+A message is known by its identity in its source. The store writes identities before the thread
+file, and they are believed only where the turn has the hash they carry, so a crash between the two
+loses nothing. Two imports of one chat wait for each other. A turn that is there never changes.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from typing import TypeAlias
 
 from anaphora.core.progress import Progress
 from anaphora.errors import CorruptThread, InvalidInput
-from anaphora.ingest.branching import Plan, plan
-from anaphora.ingest.importers import Part, parts
-from anaphora.ingest.importers.base import BOUNDS, Bounds, Imported, Problems, shortened
+from anaphora.ingest.branching import ThreadPlan, plan_threads
+from anaphora.ingest.importers import FileImport, file_imports
+from anaphora.ingest.importers.base import BOUNDS, Bounds, ImportItem, Problems, shortened
 from anaphora.store.disk import translate
 from anaphora.store.threads.conversations import Conversations
 from anaphora.store.threads.files import ThreadLocks, lock_key
@@ -54,44 +53,44 @@ def import_conversations(
     written until then stays, and importing again goes on from there.
     """
     run = _Import(store, sidecar, again)
-    for part in chain.from_iterable(_parts(sources, format, bounds)):
-        for item in part.items:
-            run.take(item)
+    for file in chain.from_iterable(_imports(sources, format, bounds)):
+        for item in file.items:
+            run.add(item)
             if progress is not None and isinstance(item, ImportedConversation):
-                progress(part.label, *part.progress())
+                progress(file.label, *file.progress())
         if progress is not None:
-            _, size = part.progress()
-            progress(part.label, size, size)
+            _, size = file.progress()
+            progress(file.label, size, size)
     return run.report()
 
 
-def _parts(
+def _imports(
     sources: Iterable[Source],
     format: str | None,  # noqa: A002 - as above
     bounds: Bounds,
-) -> list[Iterator[Part]]:
+) -> list[Iterator[FileImport]]:
     """Every named path is looked at before the first is imported."""
-    result: list[Iterator[Part]] = []
+    result: list[Iterator[FileImport]] = []
     given: list[ImportedConversation] = []
     for source in sources:
         if isinstance(source, ImportedConversation):
             given.append(source)
         else:
-            result.append(parts(Path(source), format, bounds))
+            result.append(file_imports(Path(source), format, bounds))
     if given:
         result.append(iter([_given(given)]))
     return result
 
 
-def _given(conversations: list[ImportedConversation]) -> Part:
+def _given(conversations: list[ImportedConversation]) -> FileImport:
     done = 0
 
-    def items() -> Iterator[Imported]:
+    def items() -> Iterator[ImportItem]:
         nonlocal done
         for done, conversation in enumerate(conversations, start=1):  # noqa: B007 - shown below
             yield conversation
 
-    return Part("conversations", items(), lambda: (done, len(conversations)))
+    return FileImport("conversations", items(), lambda: (done, len(conversations)))
 
 
 class _Import:
@@ -110,10 +109,10 @@ class _Import:
         self._chats: set[tuple[str, str]] = set()
         self._threads: dict[str, None] = {}
 
-    def take(self, item: Imported) -> None:
+    def add(self, item: ImportItem) -> None:
         """Keep a conversation, or note a problem."""
         if isinstance(item, ImportProblem):
-            self._problems.take(item)
+            self._problems.add(item)
             return
         self._left_out.update(item.left_out)
         if not item.turns:
@@ -124,7 +123,7 @@ class _Import:
                 self._keep(item)
         except (CorruptThread, InvalidInput) as error:
             # This conversation's own trouble; what the disk refuses would meet the next one too.
-            self._problems.take(
+            self._problems.add(
                 ImportProblem(
                     shortened(f"{item.source} {item.key}"), item.conversation_id, str(error)
                 )
@@ -144,7 +143,7 @@ class _Import:
 
     @contextmanager
     def _lock(self, item: ImportedConversation) -> Iterator[None]:
-        """Wait for whoever else imports this chat now."""
+        """Wait until no other import of this chat runs."""
         name = f"import of {item.source}: {item.key}"
         with ExitStack() as held:
             if self._server is not None:
@@ -158,7 +157,7 @@ class _Import:
             yield
 
     def _keep(self, item: ImportedConversation) -> None:
-        found = plan(
+        found = plan_threads(
             item,
             self._sidecar.known(item.source, item.key),
             self._store.get,
@@ -171,7 +170,7 @@ class _Import:
         self._write(item, found)
         self._threads.update(found.threads)
 
-    def _write(self, item: ImportedConversation, found: Plan) -> None:
+    def _write(self, item: ImportedConversation, found: ThreadPlan) -> None:
         for thread_id, turns in found.appends.items():
             note = found.started.get(thread_id)
             if note is not None:
@@ -199,7 +198,7 @@ class _Import:
             self._counts["added"] += len(written)
             if len(written) < len(turns):
                 lost = len(turns) - len(written)
-                self._problems.take(
+                self._problems.add(
                     ImportProblem(
                         shortened(f"{item.source} {item.key}"),
                         thread_id,

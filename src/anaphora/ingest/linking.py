@@ -1,15 +1,14 @@
 """Which memories are close to one another, and which of those say the same.
 
-In: memories with their vectors. Out: links in truth, beside the vectors that they come from.
 Closeness only links: two memories are never merged, however close. A pair is linked once, ever;
 where `same_fact` agrees and type, path and payload do, the older of the two is reinforced by the
-younger, once. It never waits for an embedder.
+younger, once. Links are written in the same transaction as the vectors they come from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from anaphora.rank.sameness import same_fact
@@ -28,6 +27,10 @@ CLOSE: Final = 0.80
 """The cosine from which on two memories are linked."""
 MOST_LINKS: Final = 8
 """Links that one memory makes when it comes: the closest ones."""
+NEWEST: Final = 5_000
+"""Changes of the namespace that `Relinker` looks at: a dream comes more often than so many."""
+
+_BATCH: Final = 256
 
 Near: TypeAlias = tuple[str, float]
 """(record id, cosine) of a memory near to a vector."""
@@ -36,7 +39,7 @@ Neighbours: TypeAlias = Callable[["Vectors"], Sequence[Sequence[Near]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Vectored:
+class EmbeddedMemory:
     """A memory, its vectors, and what is near to them."""
 
     record_id: str
@@ -53,26 +56,24 @@ class Linker:
         vectors: RecordVectors,
         embedder: str,
         neighbours: Neighbours,
-        close: float = CLOSE,
     ) -> None:
         self._vectors = vectors
         self._embedder = embedder
         self._neighbours = neighbours
-        self._close = close
 
-    def near(self, groups: Sequence[Vectors]) -> list[tuple[Near, ...]]:
-        """For each text's vectors, the known memories close to any of them."""
-        if not groups:
+    def with_near(self, group: Sequence[EmbeddedMemory]) -> list[EmbeddedMemory]:
+        """The same memories, each with the known ones close to any of its vectors."""
+        if not group:
             return []
         import numpy as np
 
-        rows = iter(self._neighbours(np.concatenate(groups)))
+        rows = iter(self._neighbours(np.concatenate([one.vectors for one in group])))
         return [
-            _closest(near for _ in group for near in next(rows) if near[1] >= self._close)
-            for group in groups
+            replace(one, near=_closest(n for _ in one.vectors for n in next(rows) if n[1] >= CLOSE))
+            for one in group
         ]
 
-    def among(self, group: Sequence[Vectored]) -> list[Vectored]:
+    def with_each_other(self, group: Sequence[EmbeddedMemory]) -> list[EmbeddedMemory]:
         """The same memories, with those of them that are close to one another among the near."""
         import numpy as np
 
@@ -80,18 +81,18 @@ class Linker:
         owner = np.repeat(np.arange(len(group)), [len(one.vectors) for one in group])
         cosines = np.triu(rows @ rows.T, 1)
         found: list[list[Near]] = [[] for _ in group]
-        for a, b in np.argwhere(cosines >= self._close).tolist():
+        for a, b in np.argwhere(cosines >= CLOSE).tolist():
             # The later one makes the link, as when they come one by one.
             if owner[a] != owner[b]:
                 first = group[owner[a]]
                 found[owner[b]].append((first.record_id, float(cosines[a, b])))
         return [
-            Vectored(one.record_id, one.text, one.vectors, _closest((*one.near, *more)))
+            replace(one, near=_closest((*one.near, *more)))
             for one, more in zip(group, found, strict=True)
         ]
 
     def keep(
-        self, work: RecordTransaction, group: Sequence[Vectored]
+        self, work: RecordTransaction, group: Sequence[EmbeddedMemory]
     ) -> dict[str, tuple[str, ...]]:
         """Write vectors and links in the change under way; return what each was linked to."""
         work.flush()
@@ -101,9 +102,9 @@ class Linker:
         return self.link(work, group)
 
     def link(
-        self, work: RecordTransaction, group: Sequence[Vectored]
+        self, work: RecordTransaction, group: Sequence[EmbeddedMemory]
     ) -> dict[str, tuple[str, ...]]:
-        """Only the links of `keep`, for memories whose vectors are kept already."""
+        """Only the links of `keep`, for memories whose vectors are stored already."""
         work.load(ids=[one.record_id for one in group] + [n[0] for one in group for n in one.near])
         older = [one.record_id for one in group if one.record_id not in work.added]
         pairs = set(map(_pair, work.linked(older)))
@@ -122,7 +123,7 @@ class Linker:
         work.join(links)
         return made
 
-    def _links(self, work: RecordTransaction, one: Vectored) -> list[RecordLink]:
+    def _links(self, work: RecordTransaction, one: EmbeddedMemory) -> list[RecordLink]:
         mine = _linkable(work, one.record_id)
         links = []
         for other_id, cosine in one.near if mine else ():
@@ -136,7 +137,7 @@ class Linker:
 
 
 def _linkable(work: RecordTransaction, record_id: str) -> MemoryRecord | None:
-    """The memory, if it stands: not past, not forgotten, not one that stands for itself."""
+    """The memory, if it may be linked: current, not forgotten, not kept apart by `dedupe=False`."""
     record = work.find(record_id)
     if record is None or record.forgotten or record.valid_to is not None:
         return None
@@ -179,14 +180,8 @@ def _closest(found: Iterable[Near]) -> tuple[Near, ...]:
     return tuple(sorted(best.values(), key=lambda near: (-near[1], near[0]))[:MOST_LINKS])
 
 
-NEWEST: Final = 5_000
-"""Changes of the namespace that are looked back over: a dream comes more often than so many."""
-
-_BATCH: Final = 256
-
-
-class Relink:
-    """Links in one namespace. `neighbours` gives the known memories nearest to unit vectors."""
+class Relinker:
+    """Links the newest memories of a namespace that no `remember` has brought together yet."""
 
     def __init__(
         self, records: Records, vectors: RecordVectors, embedder: str, neighbours: Neighbours
@@ -207,16 +202,14 @@ class Relink:
             places: dict[str, list[int]] = {}
             for place, record_id in enumerate(batch.record_ids):
                 places.setdefault(record_id, []).append(place)
-            group = [Vectored(one, "", rows[at].astype(np.float32)) for one, at in places.items()]
+            group = [
+                EmbeddedMemory(one, "", rows[at].astype(np.float32)) for one, at in places.items()
+            ]
             made += self._link(group)
         return tuple(made)
 
-    def _link(self, group: list[Vectored]) -> list[RecordLink]:
-        near = self._linker.near([one.vectors for one in group])
-        found = [
-            Vectored(one.record_id, one.text, one.vectors, more)
-            for one, more in zip(group, near, strict=True)
-        ]
+    def _link(self, group: list[EmbeddedMemory]) -> list[RecordLink]:
+        found = self._linker.with_near(group)
         ids = [one.record_id for one in found]
         with self._records.change() as work:
             work.load(ids=ids)

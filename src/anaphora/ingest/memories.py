@@ -1,10 +1,11 @@
-"""How memories come in: checked, without secrets, durable first, close ones linked.
+"""How memories come in and go: checked, without secrets, durable first; forgotten with a count.
 
-In: `NewMemory` values, or changes to a memory. Out: `Remembered`. The words are kept as they came;
-Unicode forms count only when two are compared. Where the embedder is loaded and the text is short,
-record, vector and links are one transaction; otherwise the record is, and its vector comes later,
-by this call or by `fill_vectors`. A write never waits for a model, and never fails with one. It
-never merges two memories because they are close.
+The words are kept as they came; Unicode forms count only when two are compared. Where the embedder
+is loaded and the text is short, record, vector and links are one transaction; otherwise the record
+is, and its vector comes later, by the same call or by `fill_vectors`. A write never waits for a
+model, never fails with one, and never merges two memories because they are close. What was
+forgotten for good is in no file of a SQLite database any more, unless another process keeps its
+log.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.progress import ProgressCount
 from anaphora.errors import AnaphoraError, EmbeddingError, InvalidInput, NotFound
-from anaphora.ingest.checking import Given, as_new, checked, checked_changes, without_secrets
-from anaphora.ingest.linking import Linker, Neighbours, Vectored
+from anaphora.ingest.checking import MemoryInput, as_new, checked, checked_changes, without_secrets
+from anaphora.ingest.linking import EmbeddedMemory, Linker, Neighbours
 from anaphora.store.filters import Filter, parse
 from anaphora.store.records.rows import as_mapping
 from anaphora.values.memories import Forgotten, MemoryRecord, NewMemory, Remembered, SurvivingSource
@@ -52,7 +53,7 @@ class Filled:
     failed: int = 0
 
 
-class Remember:
+class MemoryWriter:
     """Remembers in one namespace.
 
     `neighbours` gives the known memories nearest to each row of a matrix of unit vectors; `clock`
@@ -109,7 +110,7 @@ class Remember:
         return Remembered(done.id, done.action, related, redacted)
 
     def remember_many(
-        self, items: Iterable[Given], progress: ProgressCount | None = None
+        self, items: Iterable[MemoryInput], progress: ProgressCount | None = None
     ) -> list[Remembered]:
         """Keep many, as if one after the other, in transactions of `BATCH`; results in their order.
 
@@ -123,10 +124,10 @@ class Remember:
         self._refuse_unknown(new for new, _ in prepared)
         puts: list[Put] = []
         waiting: list[Owner] = []
-        with _Ahead(self._vectored, self._link_made) as ahead:
+        with _EmbedAhead(self._embedded, self._link_made) as ahead:
             for start in range(0, len(prepared), BATCH):
                 some = [new for new, _ in prepared[start : start + BATCH]]
-                waiting += self._put(some, puts)
+                waiting += self._write_batch(some, puts)
                 if len(waiting) >= _GROUP:
                     self._begin(ahead, waiting)
                     waiting = []
@@ -199,7 +200,7 @@ class Remember:
                 progress(embedded, embedded + failed)
         return Filled(embedded, failed)
 
-    def _early(self, draft: Drafted) -> Vectored | None:
+    def _early(self, draft: Drafted) -> EmbeddedMemory | None:
         """The vectors of a short text and what is near to them, where they can be had at once."""
         from anaphora.store.records.vectors import Owner
 
@@ -209,24 +210,31 @@ class Remember:
         if record.path is None and draft.same_key and self._records.by_identity(record):
             return None
         try:
-            found = self._vectored([Owner(record.id, record.text)])
-            near = self._linker.near([one.vectors for one in found]) if draft.same_key else [()]
+            found = self._embedded([Owner(record.id, record.text)])
+            if draft.same_key:
+                found = self._linker.with_near(found)
         except AnaphoraError as error:
             # An index or a model that fails must not keep the memory from being kept.
             self._failure = error
             return None
-        return replace(found[0], near=near[0]) if found else None
+        return found[0] if found else None
 
     def _inline(self, record_id: str, text: str) -> tuple[str, ...]:
         """Vectors of a memory that is durable already, unless they would take long."""
         from anaphora.store.records.vectors import Owner
 
-        if len(text) <= _INLINE and self._attach_if_ready([Owner(record_id, text)]):
-            return _others(record_id, self._records.links([record_id]))
-        return ()
+        if len(text) > _INLINE or not self._embedder.ready(0):
+            return ()
+        try:
+            self._attach([Owner(record_id, text)])
+        except AnaphoraError as error:
+            # The memory is kept; `fill_vectors` will meet the same trouble and raise it.
+            self._failure = error
+            return ()
+        return _others(record_id, self._records.links([record_id]))
 
-    def _put(self, some: Sequence[NewMemory], puts: list[Put]) -> list[Owner]:
-        """Write one batch; add what became of it to `puts`, and return what is new."""
+    def _write_batch(self, some: Sequence[NewMemory], puts: list[Put]) -> list[Owner]:
+        """Write one batch; append its results to `puts`, and return the new memories."""
         from anaphora.store.records.rules import drafted, put_all
         from anaphora.store.records.vectors import Owner
 
@@ -238,41 +246,29 @@ class Remember:
         texts = {draft.record.id: draft.record.text for draft in drafts}
         return [Owner(one, texts[one]) for one in dict.fromkeys(p.id for p in done) if one in texts]
 
-    def _attach_if_ready(self, owners: Sequence[Owner]) -> int:
-        if not owners or not self._embedder.ready(0):
-            return 0
-        try:
-            return self._attach(owners)
-        except AnaphoraError as error:
-            # The memories are kept; `fill_vectors` will meet the same trouble and raise it.
-            self._failure = error
-            return 0
-
     def _attach(self, owners: Sequence[Owner]) -> int:
         """Embed memories and link them; return how many got their vectors."""
-        return self._link(self._vectored(owners))
+        return self._link(self._embedded(owners))
 
-    def _begin(self, ahead: _Ahead, owners: Sequence[Owner]) -> None:
+    def _begin(self, ahead: _EmbedAhead, owners: Sequence[Owner]) -> None:
         if owners and self._embedder.ready(0):
-            ahead.take(owners)
+            ahead.embed(owners)
 
-    def _link_made(self, made: Future[list[Vectored]]) -> None:
+    def _link_made(self, made: Future[list[EmbeddedMemory]]) -> None:
         """Keep and link what was embedded meanwhile; what could not be is left for later."""
         try:
             self._link(made.result())
         except AnaphoraError as error:
             self._failure = error
 
-    def _link(self, group: Sequence[Vectored]) -> int:
+    def _link(self, group: Sequence[EmbeddedMemory]) -> int:
         for start in range(0, len(group), BATCH):
-            some = group[start : start + BATCH]
-            near = self._linker.near([one.vectors for one in some])
-            found = [replace(one, near=more) for one, more in zip(some, near, strict=True)]
+            some = self._linker.with_near(group[start : start + BATCH])
             with self._records.change() as work:
-                self._linker.keep(work, self._linker.among(found))
+                self._linker.keep(work, self._linker.with_each_other(some))
         return len(group)
 
-    def _vectored(self, owners: Sequence[Owner]) -> list[Vectored]:
+    def _embedded(self, owners: Sequence[Owner]) -> list[EmbeddedMemory]:
         """The texts that can be embedded, with their vectors; the others are noted as failed."""
         if not owners:
             return []
@@ -283,7 +279,7 @@ class Remember:
                 self._failed.add(owner.record_id)
                 self._failure = vectors
             else:
-                group.append(Vectored(owner.record_id, owner.text, vectors))
+                group.append(EmbeddedMemory(owner.record_id, owner.text, vectors))
         return group
 
     def _refuse_unknown(self, items: Iterable[NewMemory]) -> None:
@@ -293,7 +289,7 @@ class Remember:
             _refuse_unknown(record_id, known.get(record_id))
 
 
-class _Ahead:
+class _EmbedAhead:
     """Embeds one group in a thread of its own, while the one before is linked and the next written.
 
     The model's library computes outside the interpreter's lock. Groups are linked in their order,
@@ -302,15 +298,15 @@ class _Ahead:
 
     def __init__(
         self,
-        embed: Callable[[Sequence[Owner]], list[Vectored]],
-        link: Callable[[Future[list[Vectored]]], None],
+        embed: Callable[[Sequence[Owner]], list[EmbeddedMemory]],
+        link: Callable[[Future[list[EmbeddedMemory]]], None],
     ) -> None:
         self._embed = embed
         self._link = link
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="anaphora-ahead")
-        self._made: Future[list[Vectored]] | None = None
+        self._made: Future[list[EmbeddedMemory]] | None = None
 
-    def __enter__(self) -> _Ahead:
+    def __enter__(self) -> _EmbedAhead:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -321,18 +317,18 @@ class _Ahead:
         finally:
             self._pool.shutdown(cancel_futures=True)
 
-    def take(self, owners: Sequence[Owner]) -> None:
+    def embed(self, owners: Sequence[Owner]) -> None:
         """Begin to embed a group; link the one before as soon as it is there."""
         before, self._made = self._made, self._begun(owners)
         if before is not None:
             self._link(before)
 
-    def _begun(self, owners: Sequence[Owner]) -> Future[list[Vectored]]:
+    def _begun(self, owners: Sequence[Owner]) -> Future[list[EmbeddedMemory]]:
         try:
             return self._pool.submit(self._embed, owners)
         except RuntimeError:
             # The program's main thread has ended, and Python's pools with it: this one goes on.
-            made: Future[list[Vectored]] = Future()
+            made: Future[list[EmbeddedMemory]] = Future()
             try:
                 made.set_result(self._embed(owners))
             except AnaphoraError as error:
@@ -353,7 +349,7 @@ def _prepared(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
     return without_secrets(new) if new.redact else (new, ())
 
 
-def _prepared_item(item: Given, place: int) -> tuple[NewMemory, tuple[str, ...]]:
+def _prepared_item(item: MemoryInput, place: int) -> tuple[NewMemory, tuple[str, ...]]:
     try:
         return _prepared(as_new(item))
     except InvalidInput as error:
@@ -381,20 +377,20 @@ def _others(record_id: str, links: Iterable[Any]) -> tuple[str, ...]:
 
 
 Survivors = Callable[[Sequence[str]], Iterable[SurvivingSource]]
-"""What in this namespace still holds these words, or what tells who they were about."""
+"""What in this namespace still holds these words or refers to them."""
 HasTurn = Callable[[str, int], bool]
 """Whether a conversation still has its turn at an index."""
 
 Derived = Callable[["RecordTransaction", Sequence[str]], Iterable[str]]
-"""The memories that were taken from these, in the change under way: they go too."""
+"""The memories derived from these, read within the transaction: they go too."""
 OnGone = Callable[["RecordTransaction", "Gone", bool], None]
-"""Told in the change under way what is gone, and whether softly."""
+"""Called within the transaction with what is gone, and whether softly."""
 
 _PAGE = 512
 _NAMED = 100
 
 
-class Forget:
+class MemoryEraser:
     """Forgets in one namespace."""
 
     def __init__(

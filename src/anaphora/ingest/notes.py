@@ -1,8 +1,9 @@
 """How notes come in and go: observations of a project, diary entries of a session.
 
-In: the words of a note, what it is about. Out: `Observation` and `DiaryEntry`. A note is durable
-first, then linked to what it names, then embedded where the model is at hand; secrets are taken out
-before anything is stored. Said again it is not kept twice. It never waits for a model.
+A note is durable first, then linked to what it names, then embedded where the model is at hand;
+secrets are taken out before anything is stored. Said again it is not kept twice. What a note names
+counts by where it stands: its source 1.0, its tags and subject 0.8, back-ticked and path-like words
+of its text 0.7 (the strengths of the seed's own graph). A name that many things have says nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _INLINE = 4_000
 _GROUP = 128
 
 
-class NoteTaking:
+class NoteWriter:
     """Takes notes in one namespace. Safe to share between threads.
 
     `clock` gives the present, aware; `ids` new record ids that rise.
@@ -90,9 +91,8 @@ class NoteTaking:
         """
         if kind not in NOTE_KINDS:
             raise InvalidInput("kind", kind, f"expected one of {', '.join(NOTE_KINDS)}")
-        if isinstance(importance, bool) or not isinstance(importance, int):
-            raise InvalidInput("importance", importance, "expected a whole number from 1 to 5")
-        if not 1 <= importance <= 5:
+        number = not isinstance(importance, bool) and isinstance(importance, int)
+        if not number or not 1 <= importance <= 5:
             raise InvalidInput("importance", importance, "expected a whole number from 1 to 5")
         payload = payload_of(importance=importance, project=self._project(project))
         new = NewMemory(
@@ -139,12 +139,12 @@ class NoteTaking:
             scrub(self._notes.truth)
         return gone
 
-    def came_in(self, note_ids: Iterable[str]) -> None:
-        """Link notes that came from another home; what was past there is past in the graph too."""
+    def link_imported(self, note_ids: Iterable[str]) -> None:
+        """Link imported notes; what was superseded or forgotten is closed in the graph too."""
         rows = sorted(self._notes.many(note_ids).values(), key=lambda row: row.record.id)
         for start in range(0, len(rows), _GROUP):
             some = rows[start : start + _GROUP]
-            self._linker.link_many(some)
+            self._linker.link(*some)
             with self._graph.change() as graph:
                 for record in (row.record for row in some):
                     if record.forgotten:
@@ -282,13 +282,23 @@ class NoteLinker:
         self._clock = clock
         self._ids = ids
 
-    def link(self, note: NoteRow) -> int:
-        """Link one note; what it named and names no longer is closed. Returns how many links."""
-        return self._write([(note, self._links(note))])
+    def link(self, *notes: NoteRow) -> int:
+        """Link notes in one change; what they named and name no longer is closed.
 
-    def link_many(self, notes: Iterable[NoteRow]) -> int:
-        """Link these notes in one change. Returns how many links."""
-        return self._write([(note, self._links(note)) for note in notes])
+        Returns how many links.
+        """
+        linked = [(note, self._links(note)) for note in notes]
+        known = self._graph.entities_of_notes(note.record.id for note in notes)
+        # A note that names nothing and never did has no place in the graph.
+        wanted = [(note, links) for note, links in linked if links or note.record.id in known]
+        if not wanted:
+            return 0
+        with self._graph.change() as work:
+            for note, links in wanted:
+                kind: EntityType = "diary" if note.kind == "diary" else "memory"
+                own = (note.record.id, kind, _title(note.record.text))
+                work.link_note(own, links, now=self._clock(), ids=self._ids)
+        return sum(len(links) for _, links in wanted)
 
     def link_all(self, project: str | None = None) -> int:
         """Link every current note about this project, or about all of them, anew."""
@@ -302,21 +312,8 @@ class NoteLinker:
                 and not note.record.forgotten
                 and (project is None or note.project in (None, project))
             ]
-            total += self._write([(note, self._links(note)) for note in current])
+            total += self.link(*current)
         return total
-
-    def _write(self, linked: list[tuple[NoteRow, list[NoteLink]]]) -> int:
-        known = self._graph.entities_of_notes(note.record.id for note, _ in linked)
-        # A note that names nothing and never did has no place in the graph.
-        wanted = [(note, links) for note, links in linked if links or note.record.id in known]
-        if not wanted:
-            return 0
-        with self._graph.change() as work:
-            for note, links in wanted:
-                kind: EntityType = "diary" if note.kind == "diary" else "memory"
-                own = (note.record.id, kind, _title(note.record.text))
-                work.link_note(own, links, now=self._clock(), ids=self._ids)
-        return sum(len(links) for _, links in wanted)
 
     def _links(self, note: NoteRow) -> list[NoteLink]:
         record = note.record

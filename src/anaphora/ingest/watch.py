@@ -1,9 +1,8 @@
-"""Transcripts that grow: which files of some folders are new or changed, brought in one by one.
+"""Transcripts that grow: which files of some folders are new or changed, imported one by one.
 
-In: folders, a way to import one file, and a clock. Out: for each look, what came in and which
-conversations have ended (their file was left alone for a while). What was brought in is remembered
-in a small file that may be lost: importing a transcript again adds nothing. Only files that changed
-are read. It never writes into the folders it watches.
+What was imported is noted in a small file that may be lost: importing a transcript again adds
+nothing. A conversation has ended when its file was left alone for a while. Nothing is written into
+the folders that are watched.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ IDLE: Final = timedelta(minutes=30)
 """A transcript that was left alone this long is taken for a session that has ended."""
 
 _SUFFIX: Final = ".jsonl"
-Mark = tuple[int, int]
+_Stamp = tuple[int, int]
 ImportFile = Callable[[Path], ImportReport]
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class WatchReport:
     """One look at the folders: files that were read, what came in, conversations that ended."""
 
     files: int = 0
@@ -49,7 +48,7 @@ class _Live:
 
 
 class TranscriptWatch:
-    """Follows transcript folders. `marks` is where it notes what it has read, None for nowhere.
+    """Follows transcript folders. `stamps` is where it notes what it has read, None for nowhere.
 
     `import_file` must add nothing for what it imported before. Not safe to share between threads;
     two processes that watch the same folders do no harm to each other.
@@ -61,26 +60,26 @@ class TranscriptWatch:
         import_file: ImportFile,
         *,
         clock: Callable[[], datetime],
-        marks: Path | None = None,
+        stamps: Path | None = None,
         idle: timedelta = IDLE,
     ) -> None:
         self._folders = tuple(folders)
         self._import = import_file
         self._clock = clock
-        self._place = marks
+        self._place = stamps
         self._idle = idle
-        self._marks = _read(marks)
+        self._stamps = _read(stamps)
         self._live: dict[str, _Live] = {}
 
-    def look(self) -> Looked:
+    def look(self) -> WatchReport:
         """Bring in what changed since the last look. StoreError when it cannot be kept."""
         now = self._clock()
         files = added = 0
         problems: list[ImportProblem] = []
-        for path, mark in self._changed():
-            report = self._brought_in(path, problems)
+        for path, stamp in self._changed():
+            report = self._imported(path, problems)
             files += 1
-            self._marks[_key(path)] = mark
+            self._stamps[_key(path)] = stamp
             if report is None:
                 continue
             added += report.added
@@ -89,9 +88,9 @@ class TranscriptWatch:
             live.conversations.update(dict.fromkeys(report.conversation_ids))
         if files:
             self._keep()
-        return Looked(files, added, tuple(self._ended(now)), tuple(problems))
+        return WatchReport(files, added, tuple(self._ended(now)), tuple(problems))
 
-    def _brought_in(self, path: Path, problems: list[ImportProblem]) -> ImportReport | None:
+    def _imported(self, path: Path, problems: list[ImportProblem]) -> ImportReport | None:
         try:
             report = self._import(path)
         except UnknownFormat:
@@ -103,24 +102,24 @@ class TranscriptWatch:
         problems.extend(report.problems)
         return report
 
-    def _changed(self) -> Iterator[tuple[Path, Mark]]:
+    def _changed(self) -> Iterator[tuple[Path, _Stamp]]:
         """Files whose size or time differs from what was read, those of the oldest change first.
 
         The mark is taken before the file is read: what is written meanwhile is found next time.
         """
-        found: list[tuple[int, Path, Mark]] = []
+        found: list[tuple[int, Path, _Stamp]] = []
         seen: set[str] = set()
         for path in self._transcripts():
             with suppress(OSError):
                 status = path.stat()
-                mark = (status.st_size, status.st_mtime_ns)
+                stamp = (status.st_size, status.st_mtime_ns)
                 seen.add(_key(path))
-                if self._marks.get(_key(path)) != mark:
-                    found.append((status.st_mtime_ns, path, mark))
-        for gone in self._marks.keys() - seen:
-            del self._marks[gone]
-        for _, path, mark in sorted(found):
-            yield path, mark
+                if self._stamps.get(_key(path)) != stamp:
+                    found.append((status.st_mtime_ns, path, stamp))
+        for gone in self._stamps.keys() - seen:
+            del self._stamps[gone]
+        for _, path, stamp in sorted(found):
+            yield path, stamp
 
     def _transcripts(self) -> Iterator[Path]:
         for folder in self._folders:
@@ -143,7 +142,7 @@ class TranscriptWatch:
         fresh = self._place.with_suffix(f".{os.getpid()}.new")
         try:
             make_directory(self._place.parent)
-            fresh.write_text(json.dumps(self._marks), "utf-8")
+            fresh.write_text(json.dumps(self._stamps), "utf-8")
             fresh.replace(self._place)
         except OSError as error:
             raise StoreError("write", self._place, str(error)) from error
@@ -154,7 +153,7 @@ def _key(path: Path) -> str:
     return hashlib.blake2b(os.fsencode(path), digest_size=16).hexdigest()
 
 
-def _read(place: Path | None) -> dict[str, Mark]:
+def _read(place: Path | None) -> dict[str, _Stamp]:
     if place is None:
         return {}
     try:

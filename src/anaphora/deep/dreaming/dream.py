@@ -43,8 +43,8 @@ from anaphora.values.deep import (
 from anaphora.values.memories import NewMemory
 
 if TYPE_CHECKING:
-    from anaphora.ingest.linking import Relink
-    from anaphora.ingest.memories import Remember
+    from anaphora.ingest.linking import Relinker
+    from anaphora.ingest.memories import MemoryWriter
 
 BUDGET: Final = Budget(iterations=5, sub_calls=60, tokens=400_000, seconds=600.0, dollars=0.5)
 """For a whole cycle, but `iterations`, which is for each gap."""
@@ -74,8 +74,8 @@ class Dreamer:
 
     recall: DeepRecall
     gaps: GapStore
-    remember: Remember
-    relink: Relink
+    remember: MemoryWriter
+    relink: Relinker
     fill_vectors: Callable[[], object]
     timer: Callable[[], float] = time.monotonic
 

@@ -31,7 +31,7 @@ from anaphora.values.deep import Budget, DeepSource, Extracted
 from anaphora.values.memories import MemoryType, NewMemory
 
 if TYPE_CHECKING:
-    from anaphora.ingest.memories import Remember
+    from anaphora.ingest.memories import MemoryWriter
     from anaphora.store.deep_rows import DeepRows
     from anaphora.store.threads.conversations import Conversations
     from anaphora.values.conversations import Turn
@@ -166,7 +166,7 @@ class FactExtractor:
     """Extracts in one namespace. `timer` gives seconds, monotonic; `clock` aware times."""
 
     conversations: Conversations
-    remember: Remember
+    remember: MemoryWriter
     rows: DeepRows
     clock: Callable[[], datetime]
     timer: Callable[[], float] = time.monotonic

@@ -1,7 +1,7 @@
 """One module a format: other programs' exports in, `ImportedConversation` values out.
 
-In: a path (file, directory or zip file) and, if the caller knows it, a format. Out: conversations
-and, for what cannot be read, `ImportProblem`s with their place. Nothing is written here.
+A path is a file, a directory or a zip file; its format is recognised unless the caller names it.
+What cannot be read is an `ImportProblem` with its place. Nothing is written here.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from anaphora.ingest.importers.base import (
     BOUNDS,
     Bounds,
     Format,
-    Imported,
     ImportFile,
+    ImportItem,
     Problems,
     Sample,
 )
-from anaphora.ingest.importers.finding import UNREADABLE, find, is_zip, why
+from anaphora.ingest.importers.finding import UNREADABLE, find, is_zip, reason_of
 from anaphora.ingest.importers.json_reader import sample
 from anaphora.values.conversations import ImportProblem
 
-__all__ = ["FORMATS", "RECOGNISED", "UNKNOWN", "Part", "detect", "parts", "read"]
+__all__ = ["FORMATS", "RECOGNISED", "UNKNOWN", "FileImport", "detect", "file_imports", "read"]
 
 UNKNOWN = "no importer recognises this file"
 """How the problem of a file begins that is none of `RECOGNISED`."""
@@ -45,7 +45,7 @@ RECOGNISED = (
     '{"role": "user", "text": "Which port is staging on?", "ts": "2026-03-02T09:00:00Z"}\n'
     '{"role": "assistant", "text": "5433.", "ts": "2026-03-02T09:00:05Z"}'
 )
-"""What can be imported, for people whose file is none of it."""
+"""What can be imported, as the error says it whose file is not recognised."""
 
 
 # In the order in which they are tried: the plainest last, it would take others' lines for its own.
@@ -62,14 +62,14 @@ FORMATS: Mapping[str, Format] = {form.name: form for form in _ALL}
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FileImport:
     """One file of an import: its `label`, what it gives, and how much of it was read so far.
 
     `progress()` is (bytes read, bytes in all).
     """
 
     label: str
-    items: Iterator[Imported]
+    items: Iterator[ImportItem]
     progress: Callable[[], tuple[int, int]]
 
 
@@ -96,23 +96,23 @@ def read(
     path: Path | str,
     format: str | None = None,  # noqa: A002 - the word that users know
     bounds: Bounds = BOUNDS,
-) -> Iterator[Imported]:
+) -> Iterator[ImportItem]:
     """Every conversation under a path, and what could not be read, in the order of the files.
 
     Raises at once, before anything is read: UnknownFormat for a named file that no importer
     recognises or a format that does not exist, InvalidInput for a path that does not exist.
     Files in a directory or zip file that are not recognised become problems.
     """
-    given = parts(path, format, bounds)
-    return (item for part in given for item in part.items)
+    given = file_imports(path, format, bounds)
+    return (item for one in given for item in one.items)
 
 
-def parts(
+def file_imports(
     path: Path | str,
     format: str | None = None,  # noqa: A002 - as above
     bounds: Bounds = BOUNDS,
-) -> Iterator[Part]:
-    """The same, file by file: each is to be read before the next is asked for. Raises as `read`."""
+) -> Iterator[FileImport]:
+    """The same, file by file; read each before you take the next. Raises as `read`."""
     place = _existing(path)
     if format is not None and format not in FORMATS:
         raise UnknownFormat(
@@ -120,25 +120,25 @@ def parts(
         )
     if format is None and not place.is_dir() and not is_zip(place):
         detect(place)
-    return (_part(found, format) for found in find(place, bounds))
+    return (_file_import(found, format) for found in find(place, bounds))
 
 
-def _part(found: ImportFile | ImportProblem, format: str | None) -> Part:  # noqa: A002 - as above
+def _file_import(found: ImportFile | ImportProblem, format: str | None) -> FileImport:  # noqa: A002 - as above
     if isinstance(found, ImportProblem):
-        return Part(found.path, iter([found]), lambda: (0, 0))
+        return FileImport(found.path, iter([found]), lambda: (0, 0))
     form = FORMATS[format] if format is not None else None
-    return Part(found.name, _items(found, form), lambda: (found.consumed, found.size))
+    return FileImport(found.name, _items(found, form), lambda: (found.consumed, found.size))
 
 
-def _items(file: ImportFile, form: Format | None) -> Iterator[Imported]:
+def _items(file: ImportFile, form: Format | None) -> Iterator[ImportItem]:
     problems = Problems(file.bounds.problems)
     for item in _read(file, form):
-        if not isinstance(item, ImportProblem) or problems.take(item):
+        if not isinstance(item, ImportProblem) or problems.add(item):
             yield item
-    yield from problems.rest()
+    yield from problems.summary()
 
 
-def _read(file: ImportFile, form: Format | None) -> Iterator[Imported]:
+def _read(file: ImportFile, form: Format | None) -> Iterator[ImportItem]:
     try:
         reason = ""
         if form is None:
@@ -148,7 +148,7 @@ def _read(file: ImportFile, form: Format | None) -> Iterator[Imported]:
             return
         yield from form.read(file)
     except UNREADABLE as error:
-        yield file.problem("file", why(error))
+        yield file.problem("file", reason_of(error))
 
 
 def _recognise(file: ImportFile) -> tuple[Format | None, str]:
@@ -156,9 +156,9 @@ def _recognise(file: ImportFile) -> tuple[Format | None, str]:
     try:
         beginning = sample(file)
     except UNREADABLE as error:
-        return None, why(error)
+        return None, reason_of(error)
     for form in _ALL:
-        if form.detect(_for(form, beginning)):
+        if form.detect(_sample_for(form, beginning)):
             return form, ""
     reason = UNKNOWN
     if beginning.problem is not None:
@@ -166,7 +166,7 @@ def _recognise(file: ImportFile) -> tuple[Format | None, str]:
     return None, reason
 
 
-def _for(form: Format, beginning: Sample) -> Sample:
+def _sample_for(form: Format, beginning: Sample) -> Sample:
     """The sample as this format would read it, where damage at the start makes a difference."""
     if beginning.problem is None or beginning.shape == "lines":
         return beginning

@@ -1,7 +1,8 @@
-"""What every importer module is made of: a file, the beginning of it, a format.
+"""What every importer is made of: a file with its bounds, the beginning of it, a format.
 
-In: paths on disk or members of a zip file. Out: values that a format's `detect` and `read` take.
-Nothing here is written to, and no file is read before it is asked for.
+A file is a path on the disk or a member of a zip file; it is not read before it is asked for.
+What is beyond its bounds is left out and reported with its place. The bounds are far above what
+anybody's export has, and keep what a few bytes can become within what a machine has.
 """
 
 from __future__ import annotations
@@ -18,7 +19,11 @@ from typing import BinaryIO, Final, Literal, TypeAlias, cast
 from anaphora.store.disk import open_regular, refuse_irregular
 from anaphora.values.conversations import ImportedConversation, ImportProblem
 
-_MOST_WORDS: Final = 300
+ImportItem: TypeAlias = ImportedConversation | ImportProblem
+Shape = Literal["elements", "lines"]
+
+_LONGEST: Final = 300
+_ZIP_EPOCH_YEAR: Final = 1980
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +34,7 @@ class Bounds:
     the turns that are held at once; `parts` how many values lie within one. A zip file may become
     `times` its own size in bytes when it is unpacked, and `unpacked` in any case. `messages` and
     `conversations` are those whose identities are held while a file is read, `problems` those
-    that a file is told of one by one.
+    that are listed one by one.
     """
 
     characters: int = 64 << 20
@@ -57,7 +62,7 @@ class Problems:
     _more: int = 0
     _last: str = ""
 
-    def take(self, problem: ImportProblem) -> bool:
+    def add(self, problem: ImportProblem) -> bool:
         """Keep a problem, or count it; whether it was kept."""
         if len(self.kept) < self.most:
             self.kept.append(problem)
@@ -66,25 +71,19 @@ class Problems:
         self._last = problem.path
         return False
 
-    def rest(self) -> Iterator[ImportProblem]:
+    def summary(self) -> Iterator[ImportProblem]:
         """What says how many were only counted, if any were."""
         if self._more:
             yield ImportProblem(self._last, "further on", f"{self._more} more problems like these")
 
     def all(self) -> tuple[ImportProblem, ...]:
         """Those that were kept, and how many more there were."""
-        return (*self.kept, *self.rest())
+        return (*self.kept, *self.summary())
 
 
 def shortened(text: str) -> str:
     """The beginning of a text out of a file, which may be of any length, for a problem."""
-    return text if len(text) <= _MOST_WORDS else text[: _MOST_WORDS - 1] + "…"
-
-
-Imported: TypeAlias = ImportedConversation | ImportProblem
-Shape = Literal["elements", "lines"]
-
-_ZIP_EPOCH_YEAR = 1980
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 class Malformed(ValueError):
@@ -92,6 +91,13 @@ class Malformed(ValueError):
 
     It never leaves the importers: it becomes an ImportProblem.
     """
+
+
+def as_object(value: object, what: str) -> dict[str, object]:
+    """The value, which must be a JSON object; raises Malformed about `what` if it is not one."""
+    if isinstance(value, dict):
+        return value
+    raise Malformed(f"{what} that is a {type(value).__name__}, not an object")
 
 
 class ImportFile:
@@ -200,4 +206,4 @@ class Format:
 
     name: str
     detect: Callable[[Sample], bool]
-    read: Callable[[ImportFile], Iterator[Imported]]
+    read: Callable[[ImportFile], Iterator[ImportItem]]

@@ -9,9 +9,15 @@ words of a voice conversation are kept. It follows no link to a file beside the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import cast
 
-from anaphora.ingest.importers.base import Format, Imported, ImportFile, Malformed, Sample
+from anaphora.ingest.importers.base import (
+    Format,
+    ImportFile,
+    ImportItem,
+    Malformed,
+    Sample,
+    as_object,
+)
 from anaphora.ingest.importers.drafts import (
     ATTACHMENT,
     HIDDEN,
@@ -20,11 +26,11 @@ from anaphora.ingest.importers.drafts import (
     TOOL_CALL,
     TOOL_OUTPUT,
     Draft,
-    digest,
     mapping_at,
     text_at,
 )
-from anaphora.ingest.importers.json_reader import Record, records
+from anaphora.ingest.importers.json_reader import conversations
+from anaphora.store.hashing import digest
 
 _SOURCE = "chatgpt"
 # What an assistant's or a tool's message is when it is not said to the user.
@@ -51,22 +57,17 @@ def detect(sample: Sample) -> bool:
     return any(map(_is_conversation, sample.values))
 
 
-def read(file: ImportFile) -> Iterator[Imported]:
+def read(file: ImportFile) -> Iterator[ImportItem]:
     """The file's conversations and what in them could not be read."""
-    for record in records(file, _is_conversation):
-        if not isinstance(record, Record):
-            yield record
-        elif not _is_conversation(record.value):
-            yield file.problem(record.place, "not a conversation: it has no mapping of messages")
-        else:
-            yield from _conversation(file, cast("dict[str, object]", record.value), record.place)
+    lacking = "not a conversation: it has no mapping of messages"
+    return conversations(file, _is_conversation, lacking, _conversation)
 
 
 def _is_conversation(value: object) -> bool:
     return isinstance(value, dict) and isinstance(value.get("mapping"), dict)
 
 
-def _conversation(file: ImportFile, value: dict[str, object], place: str) -> Iterator[Imported]:
+def _conversation(file: ImportFile, value: dict[str, object], place: str) -> Iterator[ImportItem]:
     mapping = mapping_at(value, "mapping")
     title = value.get("title")
     draft = Draft(file, _SOURCE, _key(value), title=title if isinstance(title, str) else "")
@@ -99,16 +100,12 @@ def _node(draft: Draft, node_id: str, node: object, place: str) -> None:
     parent = node.get("parent") if isinstance(node, dict) else None
     above = parent if isinstance(parent, str) else None
     try:
-        if not isinstance(node, dict):
-            raise Malformed(f"a node that is a {type(node).__name__}, not an object")
-        message = node.get("message")
+        message = as_object(node, "a node").get("message")
         if message is None:
             # The root of the tree.
             draft.pass_over(node_id, above)
             return
-        if not isinstance(message, dict):
-            raise Malformed(f"a message that is a {type(message).__name__}, not an object")
-        _message(draft, node_id, above, message, place)
+        _message(draft, node_id, above, as_object(message, "a message"), place)
     except Malformed as error:
         draft.problem(place, str(error))
         draft.pass_over(node_id, above)

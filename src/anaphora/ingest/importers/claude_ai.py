@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from anaphora.ingest.importers.base import Format, Imported, ImportFile, Malformed, Sample
+from anaphora.ingest.importers.base import (
+    Format,
+    ImportFile,
+    ImportItem,
+    Malformed,
+    Sample,
+    as_object,
+)
 from anaphora.ingest.importers.drafts import (
     AFTER_LAST,
     ATTACHMENT,
@@ -18,10 +25,11 @@ from anaphora.ingest.importers.drafts import (
     TOOL_CALL,
     TOOL_OUTPUT,
     Draft,
-    digest,
+    blocks_of,
     text_at,
 )
-from anaphora.ingest.importers.json_reader import Record, records
+from anaphora.ingest.importers.json_reader import conversations
+from anaphora.store.hashing import digest
 
 _SOURCE = "claude_ai"
 _ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
@@ -39,34 +47,23 @@ def detect(sample: Sample) -> bool:
     return any(map(_is_conversation, sample.values))
 
 
-def read(file: ImportFile) -> Iterator[Imported]:
+def read(file: ImportFile) -> Iterator[ImportItem]:
     """The file's conversations and what in them could not be read."""
-    for record in records(file, _is_conversation):
-        if not isinstance(record, Record):
-            yield record
-        elif not _is_conversation(record.value):
-            yield file.problem(record.place, "not a conversation: it has no chat_messages")
-        else:
-            yield from _conversation(file, cast("dict[str, object]", record.value), record.place)
+    lacking = "not a conversation: it has no chat_messages"
+    return conversations(file, _is_conversation, lacking, _conversation)
 
 
 def _is_conversation(value: object) -> bool:
     return isinstance(value, dict) and isinstance(value.get("chat_messages"), list)
 
 
-def _conversation(file: ImportFile, value: dict[str, object], place: str) -> Iterator[Imported]:
+def _conversation(file: ImportFile, value: dict[str, object], place: str) -> Iterator[ImportItem]:
     uuid, name = value.get("uuid"), value.get("name")
     messages = cast("list[object]", value["chat_messages"])
     key = uuid if isinstance(uuid, str) and uuid else _made_key(value, messages)
     draft = Draft(file, _SOURCE, key, title=name if isinstance(name, str) else "")
     draft.start(value.get("created_at"), place)
-    for number, message in enumerate(messages, start=1):
-        where = f"{place}, message {number}"
-        try:
-            _message(draft, message, where)
-        except Malformed as error:
-            draft.problem(where, str(error))
-            _keep_place(draft, message)
+    draft.add_all(messages, place, _message)
     leaf = value.get("current_leaf_message_uuid")
     yield from draft.results(leaf if isinstance(leaf, str) and leaf in draft else None)
 
@@ -77,23 +74,28 @@ def _made_key(value: Mapping[str, object], messages: list[object]) -> str:
     return digest(repr(value.get("created_at")), repr(said))[:16]
 
 
-def _keep_place(draft: Draft, message: object) -> None:
-    if isinstance(message, dict) and isinstance(message.get("uuid"), str):
-        draft.pass_over(message["uuid"], _parent(message))
-
-
 def _parent(message: Mapping[str, object]) -> str | None:
     """The message that this one answers; a log without parents goes on line by line."""
     parent = message.get("parent_message_uuid")
     return parent if isinstance(parent, str) and parent else AFTER_LAST
 
 
-def _message(draft: Draft, message: object, place: str) -> None:
-    if not isinstance(message, dict):
-        raise Malformed(f"a message that is a {type(message).__name__}, not an object")
-    role = _ROLES.get(text_at(message, "sender"))
+def _message(draft: Draft, value: object, place: str) -> None:
+    message = as_object(value, "a message")
+    uuid = message.get("uuid")
+    try:
+        _add(draft, message, uuid if isinstance(uuid, str) and uuid else None, place)
+    except Malformed:
+        if isinstance(uuid, str):
+            draft.pass_over(uuid, _parent(message))
+        raise
+
+
+def _add(draft: Draft, message: Mapping[str, object], key: str | None, place: str) -> None:
+    sender = text_at(message, "sender")
+    role = _ROLES.get(sender)
     if role is None:
-        raise Malformed(f"the sender {message['sender'][:40]!r} is not known")
+        raise Malformed(f"the sender {sender[:40]!r} is not known")
     text = _words(draft, message)
     others = sum(
         len(found)
@@ -102,8 +104,6 @@ def _message(draft: Draft, message: object, place: str) -> None:
     )
     if others:
         draft.left_out[ATTACHMENT] += others
-    uuid = message.get("uuid")
-    key = uuid if isinstance(uuid, str) and uuid else None
     if not text.strip() and key and (others or message.get("content")):
         # Nothing was said: a file was sent, or a tool was used, and that is counted.
         draft.pass_over(key, _parent(message))
@@ -120,15 +120,7 @@ def _words(draft: Draft, message: Mapping[str, object]) -> str:
     blocks = message.get("content")
     if not isinstance(blocks, list) or not blocks:
         return text_at(message, "text")
-    words: list[str] = []
-    for block in blocks:
-        if not isinstance(block, dict):
-            raise Malformed(f"a content block that is a {type(block).__name__}, not an object")
-        kind = block.get("type")
-        if kind == "text":
-            words.append(text_at(block, "text"))
-        else:
-            draft.left_out[_LEFT_OUT_BLOCKS.get(str(kind), ATTACHMENT)] += 1
+    words = list(blocks_of(draft, blocks, _LEFT_OUT_BLOCKS))
     return "\n\n".join(word for word in words if word.strip()) if len(words) > 1 else "".join(words)
 
 

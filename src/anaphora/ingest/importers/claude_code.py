@@ -15,9 +15,15 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from anaphora.ingest.importers.base import Format, Imported, ImportFile, Malformed, Sample
+from anaphora.ingest.importers.base import (
+    Format,
+    ImportFile,
+    ImportItem,
+    Malformed,
+    Sample,
+    as_object,
+)
 from anaphora.ingest.importers.drafts import (
-    ATTACHMENT,
     COMMAND,
     HIDDEN,
     INSTRUCTIONS,
@@ -28,9 +34,9 @@ from anaphora.ingest.importers.drafts import (
     TOOL_CALL,
     TOOL_OUTPUT,
     Draft,
+    blocks_of,
     check_room,
     mapping_at,
-    text_at,
 )
 from anaphora.ingest.importers.json_reader import Record, records
 
@@ -83,27 +89,25 @@ class _Session:
     last_record: str | None = None
 
 
-def read(file: ImportFile) -> Iterator[Imported]:
+def read(file: ImportFile) -> Iterator[ImportItem]:
     """The file's sessions and what in them could not be read."""
     sessions: dict[str, _Session] = {}
     titles: dict[str, str] = {}
     for record in records(file):
         if not isinstance(record, Record):
             yield record
-        elif not isinstance(record.value, dict):
-            kind = type(record.value).__name__
-            yield file.problem(record.place, f"a record that is a {kind}, not an object")
-        else:
-            try:
-                _record(file, sessions, titles, record.value, record.place)
-            except Malformed as error:
-                yield file.problem(record.place, str(error))
-            if file.held > file.bounds.characters:
-                yield from _results(sessions, titles)
+            continue
+        try:
+            value = as_object(record.value, "a record")
+            _record(file, sessions, titles, value, record.place)
+        except Malformed as error:
+            yield file.problem(record.place, str(error))
+        if file.held > file.bounds.characters:
+            yield from _results(sessions, titles)
     yield from _results(sessions, titles)
 
 
-def _results(sessions: Mapping[str, _Session], titles: Mapping[str, str]) -> Iterator[Imported]:
+def _results(sessions: Mapping[str, _Session], titles: Mapping[str, str]) -> Iterator[ImportItem]:
     """What the sessions hold; they may go on."""
     for key, session in sessions.items():
         named = (title for leaf, title in titles.items() if leaf == key or leaf in session.draft)
@@ -222,14 +226,7 @@ def _words(draft: Draft, content: object, *, typed: bool) -> list[str]:
         what = "missing" if content is None else f"a {type(content).__name__}"
         raise Malformed(f"the message's content is {what}, not text or blocks")
     words: list[str] = []
-    for block in content:
-        if not isinstance(block, dict):
-            raise Malformed(f"a content block that is a {type(block).__name__}, not an object")
-        kind = block.get("type")
-        if kind != "text":
-            draft.left_out[_LEFT_OUT_BLOCKS.get(str(kind), ATTACHMENT)] += 1
-            continue
-        text = text_at(block, "text")
+    for text in blocks_of(draft, content, _LEFT_OUT_BLOCKS):
         left_out = _wrapper(text) if typed else None
         if left_out:
             draft.left_out[left_out] += 1

@@ -12,9 +12,15 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from anaphora.ingest.importers.base import Format, Imported, ImportFile, Malformed, Sample
+from anaphora.ingest.importers.base import (
+    Format,
+    ImportFile,
+    ImportItem,
+    Malformed,
+    Sample,
+    as_object,
+)
 from anaphora.ingest.importers.drafts import (
-    ATTACHMENT,
     INSTRUCTIONS,
     RECORD,
     SUMMARY,
@@ -22,15 +28,17 @@ from anaphora.ingest.importers.drafts import (
     TOOL_CALL,
     TOOL_OUTPUT,
     Draft,
-    digest,
+    blocks_of,
     mapping_at,
     text_at,
 )
 from anaphora.ingest.importers.json_reader import Record, records
+from anaphora.store.hashing import digest
 
 _SOURCE = "codex"
 _ROLES = {"user": "user", "assistant": "assistant"}
 _EVENTS = {"user_message": "user", "agent_message": "assistant"}
+_TEXTS = frozenset({"input_text", "output_text", "text"})
 _ITEMS = {
     "reasoning": THINKING,
     "function_call": TOOL_CALL,
@@ -66,23 +74,20 @@ def detect(sample: Sample) -> bool:
     return old_head and "role" not in objects[0]
 
 
-def read(file: ImportFile) -> Iterator[Imported]:
+def read(file: ImportFile) -> Iterator[ImportItem]:
     """The file's one conversation and what in it could not be read."""
     rollout: _Rollout | None = None
     for record in records(file):
         if not isinstance(record, Record):
             yield record
             continue
-        if not isinstance(record.value, dict):
-            kind = type(record.value).__name__
-            yield file.problem(record.place, f"a record that is a {kind}, not an object")
-            continue
-        rollout = rollout or _Rollout(Draft(file, _SOURCE, _session_id(file, record.value)))
         try:
-            rollout.take(record.value, record.place)
+            value = as_object(record.value, "a record")
+            rollout = rollout or _Rollout(Draft(file, _SOURCE, _session_id(file, value)))
+            rollout.add(value, record.place)
         except Malformed as error:
             yield file.problem(record.place, str(error))
-        if file.held > file.bounds.characters:
+        if rollout and file.held > file.bounds.characters:
             yield from rollout.draft.results()
     if rollout:
         yield from rollout.draft.results()
@@ -110,7 +115,7 @@ class _Rollout:
         self.draft = draft
         self._twins: Counter[tuple[bool, str]] = Counter()
 
-    def take(self, record: dict[str, object], place: str) -> None:
+    def add(self, record: dict[str, object], place: str) -> None:
         kind = record.get("type")
         if "payload" not in record:
             # The first layout: the line is the item itself, or the head, or a state record.
@@ -151,13 +156,7 @@ class _Rollout:
         if not isinstance(content, list):
             raise Malformed(f"the message's content is a {type(content).__name__}, not blocks")
         words: list[str] = []
-        for block in content:
-            if not isinstance(block, dict):
-                raise Malformed(f"a content block that is a {type(block).__name__}, not an object")
-            if block.get("type") not in ("input_text", "output_text", "text"):
-                self.draft.left_out[ATTACHMENT] += 1
-                continue
-            text = text_at(block, "text")
+        for text in blocks_of(self.draft, content, texts=_TEXTS):
             if typed and _WRAPPER.match(text):
                 self.draft.left_out[INSTRUCTIONS] += 1
             elif text.strip():

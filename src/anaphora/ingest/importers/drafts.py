@@ -1,4 +1,4 @@
-"""Messages in, as a format's reader meets them; an `ImportedConversation` out, parents first.
+"""A conversation while it is read: messages in as a format's reader meets them, parents first out.
 
 A `Draft` gives every message its identity, its parent among the messages that are kept, and its
 time; it counts what is left out and collects what cannot be read. It changes no text.
@@ -6,16 +6,16 @@ time; it counts what is left out and collects what cannot be read. It changes no
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from anaphora.ingest.importers.base import Imported, ImportFile, Malformed, Problems
+from anaphora.ingest.importers.base import ImportFile, ImportItem, Malformed, Problems, as_object
+from anaphora.store.hashing import digest
 from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
 # What is left out, by kind; the words are what people read in the report.
@@ -41,16 +41,6 @@ _MAX_KEY = 1_000
 _A_TURN = 3_200
 # Above these a number of seconds would lie in the year 5000 or later: it counts finer units.
 _FINER_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
-
-
-def digest(*parts: str) -> str:
-    """32 hex digits of the parts, each preceded by its length; lone surrogates count."""
-    sha = hashlib.sha256()
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        sha.update(len(data).to_bytes(8, "big"))
-        sha.update(data)
-    return sha.hexdigest()[:32]
 
 
 def chained(previous: str, role: str, text: str) -> str:
@@ -113,6 +103,27 @@ def _time_of_text(text: str) -> datetime | None:
 def _within(time: datetime) -> datetime:
     time.astimezone(UTC)
     return time
+
+
+def blocks_of(
+    draft: Draft,
+    blocks: Iterable[object],
+    left_out: Mapping[str, str] | None = None,
+    *,
+    texts: frozenset[str] = frozenset({"text"}),
+) -> Iterator[str]:
+    """The texts of a message's content blocks; the others are counted by kind in `draft`.
+
+    Blocks of a type in `texts` have a text, `left_out` says what those of other types are, and
+    what is in neither is an attachment. Raises Malformed.
+    """
+    for item in blocks:
+        block = as_object(item, "a content block")
+        kind = str(block.get("type"))
+        if kind in texts:
+            yield text_at(block, "text")
+        else:
+            draft.left_out[(left_out or {}).get(kind, ATTACHMENT)] += 1
 
 
 def check_room(file: ImportFile, conversations: int) -> None:
@@ -195,7 +206,7 @@ class Draft:
 
     def problem(self, place: str, reason: str) -> None:
         """Report something that cannot be read."""
-        self._problems.take(self.file.problem(place, reason))
+        self._problems.add(self.file.problem(place, reason))
 
     def skip(self, kind: str, key: str | None = None, parent: str | None = AFTER_LAST) -> None:
         """Leave a message out and count it; with a key, what answers it finds what it answered."""
@@ -248,7 +259,22 @@ class Draft:
         self._place(key, parent, replace(turn, key=key), content)
         return key
 
-    def results(self, leaf: str | None = None) -> Iterator[Imported]:
+    def add_all(
+        self,
+        messages: Iterable[object],
+        place: str,
+        add: Callable[[Draft, object, str], None],
+        noun: str = "message",
+    ) -> None:
+        """Call `add` with each message and its place; one that is malformed is reported."""
+        for number, message in enumerate(messages, start=1):
+            where = f"{place}, {noun} {number}"
+            try:
+                add(self, message, where)
+            except Malformed as error:
+                self.problem(where, str(error))
+
+    def results(self, leaf: str | None = None) -> Iterator[ImportItem]:
         """Problems, then the conversation, its main line (the way to `leaf`) first.
 
         Without a leaf the main line leads to the last message. What was given is then forgotten,
@@ -363,7 +389,7 @@ class ChatKeys:
         self._stem = file.stem
         self._taken: Counter[str] = Counter()
 
-    def take(self, own: object, first: object) -> str:
+    def key_of(self, own: object, first: object) -> str:
         """The conversation's own id; without one the file's stem and a hash of its first message.
 
         The hash, not the place in the file: a conversation that a newer file has further down

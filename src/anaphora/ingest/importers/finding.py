@@ -1,10 +1,9 @@
 """Files to import out of what a user names: a file, a directory (walked, sorted), or a zip file.
 
-In: a path. Out: `ImportFile`s and, for what cannot be opened, `ImportProblem`s. In a directory or
-zip file only names that end in .json, .jsonl, .ndjson or .zip are looked at; hidden ones, and what
-exports are known to put beside their conversations, are passed over. A zip file is opened once, for
-as long as its members are given; what it would become is bounded before anything of it is unpacked.
-It reads no contents.
+In a directory or zip file only names that end in .json, .jsonl, .ndjson or .zip are looked at;
+hidden ones, and what exports are known to put beside their conversations, are passed over. A zip
+file is opened once, for as long as its members are given; what it would become is bounded before
+anything of it is unpacked. What cannot be opened is an `ImportProblem`.
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ def _walk(root: Path, bounds: Bounds) -> Iterator[ImportFile | ImportProblem]:
             else:
                 yield _opened(path, bounds)
         for error in refused:
-            yield ImportProblem(str(error.filename), "directory", why(error))
+            yield ImportProblem(str(error.filename), "directory", reason_of(error))
         refused.clear()
 
 
@@ -105,7 +104,7 @@ def _members(path: Path, bounds: Bounds) -> Iterator[ImportFile | ImportProblem]
     try:
         file = open_regular(path)
     except OSError as error:
-        yield ImportProblem(str(path), "file", why(error))
+        yield ImportProblem(str(path), "file", reason_of(error))
         return
     with file:
         try:
@@ -115,7 +114,7 @@ def _members(path: Path, bounds: Bounds) -> Iterator[ImportFile | ImportProblem]
             yield ImportProblem(str(path), "file", "the names in it are not valid UTF-8")
             return
         except UNREADABLE as error:
-            yield ImportProblem(str(path), "file", why(error))
+            yield ImportProblem(str(path), "file", reason_of(error))
             return
         for info in _in_order(archive):
             reason = _unwanted(info, room)
@@ -168,10 +167,10 @@ def _opened(
     try:
         return ImportFile(path, member, archive, bounds)
     except UNREADABLE as error:
-        return ImportProblem(str(path), "file", why(error))
+        return ImportProblem(str(path), "file", reason_of(error))
 
 
-def why(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """What was wrong, in words."""
     if isinstance(error, MemoryError):
         return "there is not memory enough for it"

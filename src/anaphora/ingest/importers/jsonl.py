@@ -10,7 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from anaphora.ingest.importers.base import Format, Imported, ImportFile, Malformed, Sample
+from anaphora.ingest.importers.base import (
+    Format,
+    ImportFile,
+    ImportItem,
+    Malformed,
+    Sample,
+    as_object,
+)
 from anaphora.ingest.importers.drafts import (
     AFTER_LAST,
     ATTACHMENT,
@@ -52,7 +59,7 @@ def detect(sample: Sample) -> bool:
     return any(_is_message(value) or _messages(value) is not None for value in sample.values)
 
 
-def read(file: ImportFile) -> Iterator[Imported]:
+def read(file: ImportFile) -> Iterator[ImportItem]:
     """The file's conversations and what in them could not be read."""
     keys = ChatKeys(file)
     drafts: dict[str, Draft] = {}
@@ -93,19 +100,14 @@ def _is_message(value: object) -> bool:
 
 def _conversation(
     file: ImportFile, record: Record, messages: Sequence[object], keys: ChatKeys
-) -> Iterator[Imported]:
+) -> Iterator[ImportItem]:
     value = record.value if isinstance(record.value, dict) else {}
     own = _first(value, (*_WHERE, *_ID))
-    draft = Draft(file, _SOURCE, keys.take(own, messages[0]))
+    draft = Draft(file, _SOURCE, keys.key_of(own, messages[0]))
     title = value.get("title")
     draft.title = title if isinstance(title, str) else ""
     draft.start(_first(value, _WHEN), record.place)
-    for number, message in enumerate(messages, start=1):
-        place = f"{record.place}, message {number}"
-        try:
-            _message(draft, message, place)
-        except Malformed as error:
-            draft.problem(place, str(error))
+    draft.add_all(messages, record.place, _message)
     yield from draft.results()
 
 
@@ -126,9 +128,8 @@ def _first(value: Mapping[str, object], names: Sequence[str]) -> object:
     return next((value[name] for name in names if value.get(name) not in (None, "")), None)
 
 
-def _message(draft: Draft, value: object, place: str) -> None:
-    if not isinstance(value, dict):
-        raise Malformed(f"a message that is a {type(value).__name__}, not an object")
+def _message(draft: Draft, message: object, place: str) -> None:
+    value = as_object(message, "a message")
     inner = value.get("message")
     if isinstance(inner, dict):
         value = {**value, **inner}

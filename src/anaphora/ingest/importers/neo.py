@@ -7,13 +7,20 @@ in. It reads leniently what the store itself would set aside as corrupt.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import cast
 
 from anaphora.errors import InvalidId
-from anaphora.ingest.importers.base import Format, Imported, ImportFile, Malformed, Sample
+from anaphora.ingest.importers.base import (
+    Format,
+    ImportFile,
+    ImportItem,
+    Malformed,
+    Sample,
+    as_object,
+)
 from anaphora.ingest.importers.drafts import Draft, text_at
-from anaphora.ingest.importers.json_reader import Record, records
+from anaphora.ingest.importers.json_reader import conversations
 from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import ImportedTurn
 
@@ -25,15 +32,10 @@ def detect(sample: Sample) -> bool:
     return any(_is_thread(value) for value in sample.values[:1])
 
 
-def read(file: ImportFile) -> Iterator[Imported]:
+def read(file: ImportFile) -> Iterator[ImportItem]:
     """The file's thread and what in it could not be read."""
-    for record in records(file, _is_thread):
-        if not isinstance(record, Record):
-            yield record
-        elif not _is_thread(record.value):
-            yield file.problem(record.place, "not a thread: it has no conversation_id and turns")
-        else:
-            yield from _thread(file, cast("dict[str, object]", record.value), record.place)
+    lacking = "not a thread: it has no conversation_id and turns"
+    return conversations(file, _is_thread, lacking, _thread)
 
 
 def _is_thread(value: object) -> bool:
@@ -45,7 +47,7 @@ def _is_thread(value: object) -> bool:
     )
 
 
-def _thread(file: ImportFile, value: dict[str, object], place: str) -> Iterator[Imported]:
+def _thread(file: ImportFile, value: dict[str, object], place: str) -> Iterator[ImportItem]:
     key = cast("str", value["conversation_id"])
     title = value.get("title")
     draft = Draft(file, _SOURCE, key, title=title if isinstance(title, str) else "")
@@ -53,18 +55,12 @@ def _thread(file: ImportFile, value: dict[str, object], place: str) -> Iterator[
         draft.conversation_id = check_id(key)
     except InvalidId as error:
         draft.problem(place, f"{error}; {draft.conversation_id} is used")
-    for number, turn in enumerate(cast("list[object]", value["turns"] or []), start=1):
-        where = f"{place}, turn {number}"
-        try:
-            _turn(draft, turn, where)
-        except Malformed as error:
-            draft.problem(where, str(error))
+    draft.add_all(cast("list[object]", value["turns"] or []), place, _turn, "turn")
     yield from draft.results()
 
 
-def _turn(draft: Draft, turn: object, place: str) -> None:
-    if not isinstance(turn, Mapping):
-        raise Malformed(f"a turn that is a {type(turn).__name__}, not an object")
+def _turn(draft: Draft, value: object, place: str) -> None:
+    turn = as_object(value, "a turn")
     role, text = text_at(turn, "role"), text_at(turn, "text")
     if not role.strip() or not role.isprintable():
         raise Malformed(f"the role {role[:40]!r} is none")

@@ -6,12 +6,20 @@ format has it among the messages. Function calls and what they gave back are lef
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from functools import partial
 from typing import cast
 
-from anaphora.ingest.importers.base import Format, Imported, ImportFile, Malformed, Sample
+from anaphora.ingest.importers.base import (
+    Format,
+    ImportFile,
+    ImportItem,
+    Malformed,
+    Sample,
+    as_object,
+)
 from anaphora.ingest.importers.drafts import TOOL_CALL, TOOL_OUTPUT, ChatKeys, Draft, text_at
-from anaphora.ingest.importers.json_reader import Record, records
+from anaphora.ingest.importers.json_reader import conversations
 
 _SOURCE = "sharegpt"
 _ROLES = {
@@ -37,17 +45,11 @@ def detect(sample: Sample) -> bool:
     return any(map(_is_conversation, sample.values))
 
 
-def read(file: ImportFile) -> Iterator[Imported]:
+def read(file: ImportFile) -> Iterator[ImportItem]:
     """The file's conversations and what in them could not be read."""
     keys = ChatKeys(file)
-    for record in records(file, _has_list):
-        if not isinstance(record, Record):
-            yield record
-        elif not _has_list(record.value):
-            yield file.problem(record.place, "not a conversation: it has no list of conversations")
-        else:
-            value = cast("dict[str, object]", record.value)
-            yield from _conversation(file, value, record.place, keys)
+    lacking = "not a conversation: it has no list of conversations"
+    return conversations(file, _has_list, lacking, partial(_conversation, keys))
 
 
 def _has_list(value: object) -> bool:
@@ -61,22 +63,16 @@ def _is_conversation(value: object) -> bool:
 
 
 def _conversation(
-    file: ImportFile, value: dict[str, object], place: str, keys: ChatKeys
-) -> Iterator[Imported]:
+    keys: ChatKeys, file: ImportFile, value: dict[str, object], place: str
+) -> Iterator[ImportItem]:
     messages = cast("list[object]", value["conversations"])
-    draft = Draft(file, _SOURCE, keys.take(value.get("id"), messages[0] if messages else None))
-    for number, message in enumerate(messages, start=1):
-        where = f"{place}, message {number}"
-        try:
-            _message(draft, message)
-        except Malformed as error:
-            draft.problem(where, str(error))
+    draft = Draft(file, _SOURCE, keys.key_of(value.get("id"), messages[0] if messages else None))
+    draft.add_all(messages, place, _message)
     yield from draft.results()
 
 
-def _message(draft: Draft, message: object) -> None:
-    if not isinstance(message, Mapping):
-        raise Malformed(f"a message that is a {type(message).__name__}, not an object")
+def _message(draft: Draft, value: object, _place: str) -> None:
+    message = as_object(value, "a message")
     sender = text_at(message, "from")
     kind = _LEFT_OUT.get(sender.lower())
     if kind:

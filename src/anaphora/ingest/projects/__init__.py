@@ -1,1 +1,1 @@
-"""A project comes in: its files, sections, entities and history, and what ties them."""
+"""A project comes in: its files in sections, the graph of what they say, and git's history."""

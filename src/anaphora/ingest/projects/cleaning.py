@@ -1,9 +1,7 @@
-"""Takes secrets out of projects that a version indexed which kept them.
+"""Takes secrets out of projects that an older version indexed, which kept them.
 
-In: truth as it is. Out: the same files without the known secret ones, without secrets in their
-sections, in the graph and in the history. It works on what is in truth, so that a project whose
-folder is not on this machine is cleaned too, and reads no disk. What was cleaned is not looked at
-again; killed in between, the next time goes on from there.
+It works on what is stored, so that a project whose folder is not on this machine is cleaned too.
+What was cleaned is not looked at again; killed in between, the next run goes on from there.
 """
 
 from __future__ import annotations
@@ -12,12 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from anaphora.ingest.projects.file_sync import PARSER, cut_up
+from anaphora.ingest.projects.file_sync import PARSER, cut_file
 from anaphora.ingest.projects.files.walking import is_secret_file, without_secret_names
 from anaphora.ingest.secrets.redacting import redact
 
 if TYPE_CHECKING:
-    from anaphora.ingest.projects.graph import Graphing
+    from anaphora.ingest.projects.graph import GraphSync
     from anaphora.store.projects.rows import FileRow, HistoryRow, ProjectRow
     from anaphora.store.projects.store import Projects
     from anaphora.store.projects.work import ProjectTransaction
@@ -26,25 +24,25 @@ _FILES: Final = 64
 _ITEMS: Final = 1_000
 
 
-def clean(projects: Projects, graphing: Graphing) -> bool:
+def clean(projects: Projects, graph_sync: GraphSync) -> bool:
     """Clean every project of a namespace that an older version has read; whether anything went.
 
     Raises StoreError and its kinds.
     """
     old = projects.read_by_older(PARSER)
-    return sum(_clean(projects, graphing, row) for row in old) > 0
+    return sum(_clean(projects, graph_sync, row) for row in old) > 0
 
 
-def _clean(projects: Projects, graphing: Graphing, project: ProjectRow) -> bool:
+def _clean(projects: Projects, graph_sync: GraphSync, project: ProjectRow) -> bool:
     # Files last: while any is of an older version, all is looked at again.
     found = _history(projects, project)
-    with graphing.graph.change() as work:
+    with graph_sync.graph.change() as work:
         found |= bool(work.erase(project.id, _gives_away))
     old = [row for row in projects.files(project.id).values() if row.parser < PARSER]
     for start in range(0, len(old), _FILES):
-        found |= _files(projects, graphing.ids, project.id, old[start : start + _FILES])
+        found |= _files(projects, graph_sync.ids, project.id, old[start : start + _FILES])
     if projects.row(project.id).stale:
-        graphing.bring(project)
+        graph_sync.sync(project)
     return found
 
 
@@ -70,7 +68,7 @@ def _files(
 
 def _put(work: ProjectTransaction, ids: Callable[[], str], row: FileRow, text: str) -> bool:
     """Write a file as this version would have read it; whether it had secrets."""
-    looked = cut_up(replace(row, parser=PARSER), text) if redact(text).kinds else None
+    looked = cut_file(replace(row, parser=PARSER), text) if redact(text).kinds else None
     if looked is None:
         work.put_file(replace(row, parser=PARSER), known=True)
         return False

@@ -1,9 +1,9 @@
-"""One pass over the files of a project: which to read, and what to write of them.
+"""The files of a project brought in line with its folder: what changed is read, cut and written.
 
-In: a project and the files that were known of it. Out: rows in truth, in transactions of a few
-files, and counts of what was done. A file that another run has written meanwhile is not written
-again, and a missing file whose bytes turn up elsewhere has moved there. It makes no graph and no
-vectors.
+Whether a file changed is told by its size, modification time and inode, and by the hash of its
+bytes where these do not say enough; new files are noticed by the modification times of their
+folders. Rows are written in transactions of a few files. A file that another run has written
+meanwhile is not written again, and a missing file whose bytes turn up elsewhere has moved there.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from anaphora.core.progress import Progress
 from anaphora.errors import InvalidInput
-from anaphora.ingest.projects.files import Found, language_of, read, role_of, walk
-from anaphora.ingest.projects.graph import Past, facts_of
+from anaphora.ingest.projects.files import FoundFile, language_of, read, role_of, walk
+from anaphora.ingest.projects.graph import PastPath, facts_of
 from anaphora.ingest.projects.sections import Section, parse
 from anaphora.ingest.secrets.redacting import redact
 from anaphora.store.hashing import embedded_text_hash
@@ -26,8 +26,6 @@ from anaphora.store.projects.rows import FileRow, ProjectRow, SectionRow
 from anaphora.values.projects import Skipped
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from anaphora.store.projects.store import Projects
     from anaphora.store.projects.work import ProjectTransaction
 
@@ -38,23 +36,23 @@ From 2 on secrets are taken out of them."""
 
 # A file that was changed this shortly before it was read may change again within one tick of the
 # clock of its disk, and look the same (2 s is the grain of the coarsest, FAT).
-_GRAIN_NS = 2_000_000_000
-_HEAD = 4_000
-SIGNED: Final = 2**63 - 1
-"""SQL knows signed numbers of 64 bits; an inode may have one bit more."""
+_GRAIN_NS: Final = 2_000_000_000
+# SQL knows signed numbers of 64 bits; an inode may have one bit more.
+_SIGNED: Final = 2**63 - 1
+_HEAD: Final = 4_000
+# Why a file was skipped, where that holds as long as the bytes do.
+_LASTING: Final = frozenset({"binary", "too_large", "minified"})
+# Files of one transaction: enough that its fsync does not count, few enough that others get their
+# turn, and that little is done again after a crash.
+_FILES: Final = 64
+_BATCH_CHARS: Final = 2_000_000
+
+FileState: TypeAlias = tuple[str, str, int, int, int]
+"""A file as it was read: path, place on the disk, modification time (ns), bytes, inode."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stat:
-    """What a folder's entry says of a file: bytes, nanoseconds since 1970, a number."""
-
-    size: int
-    mtime_ns: int
-    inode: int
-
-
-@dataclass(frozen=True, slots=True)
-class Looked:
+class ReadFile:
     """A file that was read: its row, its sections where it has any, whether it had secrets."""
 
     file: FileRow
@@ -62,45 +60,44 @@ class Looked:
     redacted: bool = False
 
 
-def stat_of(place: Path | str) -> Stat | None:
+def _stat_of(place: Path | str) -> os.stat_result | None:
     """The present state of a file, None where it is not to be had."""
     try:
-        found = os.lstat(place)
+        return os.lstat(place)
     except (OSError, ValueError):
         return None
-    return Stat(found.st_size, found.st_mtime_ns, found.st_ino & SIGNED)
 
 
-def unchanged(file: FileRow, stat: Stat) -> bool:
+def _is_unchanged(file: FileRow, stat: os.stat_result) -> bool:
     """Whether a file is surely the one that was read. One that was read too soon never is."""
-    same = (file.size, file.mtime_ns, file.inode) == (stat.size, stat.mtime_ns, stat.inode)
+    same = (file.size, file.mtime_ns, file.inode) == (
+        stat.st_size, stat.st_mtime_ns, stat.st_ino & _SIGNED,
+    )  # fmt: skip
     return same and file.parser == PARSER
 
 
-def settled(stat: Stat, now_ns: int) -> Stat:
-    """The state to remember: with a negative time where it may change unseen."""
-    if stat.mtime_ns > now_ns - _GRAIN_NS:
-        return replace(stat, mtime_ns=-stat.mtime_ns)
-    return stat
+def _settled(mtime_ns: int, now_ns: int) -> int:
+    """The modification time to remember: negative where the file may change unseen."""
+    return -mtime_ns if mtime_ns > now_ns - _GRAIN_NS else mtime_ns
 
 
-def looked_at(
-    found: Found,
+def read_file(
+    found: FoundFile,
     project: str,
     known: FileRow | None,
     committed: Mapping[str, datetime],
     *,
     now_ns: Callable[[], int],
-) -> Looked | Skipped:
+) -> ReadFile | Skipped:
     """Read a file and cut it, unless its bytes are those that were known.
 
     `committed` says when paths were committed last. A file whose bytes are known comes back with
     its row alone, its state renewed; `Skipped` is one that cannot be read now.
     """
-    stat = stat_of(found.absolute)
+    stat = _stat_of(found.absolute)
     if stat is None:
         return Skipped(found.path, "gone")
-    stat = settled(stat, now_ns())
+    mtime_ns = _settled(stat.st_mtime_ns, now_ns())
     text = read(found)
     if isinstance(text, Skipped) and text.reason not in _LASTING:
         return text
@@ -113,19 +110,19 @@ def looked_at(
         content_hash="" if isinstance(text, Skipped) else text.sha,
         skipped=text.reason if isinstance(text, Skipped) else None,
         parser=PARSER,
-        size=stat.size,
-        mtime_ns=stat.mtime_ns,
-        inode=stat.inode,
-        changed_at=committed.get(found.path) or _time(abs(stat.mtime_ns)),
+        size=stat.st_size,
+        mtime_ns=mtime_ns,
+        inode=stat.st_ino & _SIGNED,
+        changed_at=committed.get(found.path) or _time(abs(mtime_ns)),
     )
     if isinstance(text, Skipped):
-        return Looked(row)
+        return ReadFile(row)
     if known is not None and known.parser == PARSER and known.content_hash == text.sha:
-        return Looked(in_state(known, row))
-    return cut_up(row, text.text)
+        return ReadFile(with_state(known, row))
+    return cut_file(row, text.text)
 
 
-def cut_up(row: FileRow, text: str) -> Looked:
+def cut_file(row: FileRow, text: str) -> ReadFile:
     """A file of this text in sections, without its secrets: every line keeps its number."""
     clean = redact(text, keep_lines=True)
     parsed = parse(row.path, clean.text)
@@ -137,20 +134,16 @@ def cut_up(row: FileRow, text: str) -> Looked:
         facts=facts_of(row.path, role, parsed, clean.text),
     )
     sections = tuple(_section(row, one) for one in parsed.sections)
-    return Looked(row, sections, redacted=bool(clean.kinds))
+    return ReadFile(row, sections, redacted=bool(clean.kinds))
 
 
-def in_state(known: FileRow, seen: FileRow) -> FileRow:
+def with_state(known: FileRow, seen: FileRow) -> FileRow:
     """A file that is known, in the state in which it was seen now."""
     return replace(known, size=seen.size, mtime_ns=seen.mtime_ns, inode=seen.inode)
 
 
-# Reasons that hold as long as the bytes do.
-_LASTING: Final = frozenset({"binary", "too_large", "minified"})
-
-
 def embedded_text(title: str, heading: tuple[str, ...], text: str) -> str:
-    """The words of a section that become its vector: what it stands under, then its text.
+    """The words of a section that become its vector: its headings and title, then its text.
 
     The path is not among them, so that a file that is moved keeps its vectors.
     """
@@ -185,10 +178,6 @@ def _time(nanoseconds: int) -> datetime:
         return datetime.fromtimestamp(0, UTC)
 
 
-State: TypeAlias = tuple[str, str, int, int, int]
-"""A file as it was read: path, place on the disk, modification time (ns), bytes, inode."""
-
-
 def project_folder(root: str | Path) -> Path:
     """The real folder of a project. InvalidInput where there is none."""
     try:
@@ -217,7 +206,7 @@ def is_under(path: str, folders: Iterable[str]) -> bool:
     return any(one in {".", path} or path.startswith(one + "/") for one in folders)
 
 
-def known_states(root: Path, known: Mapping[str, FileRow]) -> list[State]:
+def known_states(root: Path, known: Mapping[str, FileRow]) -> list[FileState]:
     """What `changed_files` compares with, made once for many looks.
 
     A file that another version has cut is in no state that it could still be in.
@@ -229,9 +218,9 @@ def known_states(root: Path, known: Mapping[str, FileRow]) -> list[State]:
     ]
 
 
-def changed_files(root: Path, known: Iterable[State]) -> tuple[list[Found], list[str]]:
-    """The known files whose state is another one now, and the paths of those that are gone."""
-    todo: list[Found] = []
+def changed_files(root: Path, known: Iterable[FileState]) -> tuple[list[FoundFile], list[str]]:
+    """The known files whose state has changed, and the paths of those that are gone."""
+    todo: list[FoundFile] = []
     missing: list[str] = []
     look = os.lstat
     # Before each recall this is asked of every file of a project: a call for each would show.
@@ -242,8 +231,8 @@ def changed_files(root: Path, known: Iterable[State]) -> tuple[list[Found], list
             if _is_gone(place):
                 missing.append(path)
             continue
-        if seen.st_mtime_ns != mtime_ns or seen.st_size != size or seen.st_ino & SIGNED != inode:
-            todo.append(Found(path, root / path, seen.st_size, seen.st_mtime_ns))
+        if seen.st_mtime_ns != mtime_ns or seen.st_size != size or seen.st_ino & _SIGNED != inode:
+            todo.append(FoundFile(path, root / path, seen.st_size, seen.st_mtime_ns))
     return todo, missing
 
 
@@ -260,13 +249,13 @@ def folder_times(root: Path, files: Iterable[str], started: int) -> dict[str, in
             folder = folder.rpartition("/")[0]
     found: dict[str, int] = {}
     for folder in sorted(folders):
-        stat = stat_of(root / folder)
-        found[folder] = 0 if stat is None else max(0, settled(stat, started).mtime_ns)
+        stat = _stat_of(root / folder)
+        found[folder] = 0 if stat is None else max(0, _settled(stat.st_mtime_ns, started))
     return found
 
 
 def folders_changed(times: Mapping[str, int], root: Path) -> bool:
-    """Whether anything came to one of these folders, or left it; so where none is known."""
+    """Whether an entry was added to one of these folders or removed; True where none is known."""
     if not times:
         return True
     base = str(root)
@@ -290,15 +279,9 @@ def _is_gone(place: str) -> bool:
     return False
 
 
-# Files of one transaction: enough that its fsync does not count, few enough that others get their
-# turn, and that little is done again after a crash.
-_FILES: Final = 64
-_BATCH_CHARS: Final = 2_000_000
-
-
 @dataclass(frozen=True, slots=True)
-class Tools:
-    """What a pass works with: truth, the present (aware), new ids, nanoseconds since 1970."""
+class SyncServices:
+    """What a sync works with: truth, the present (aware), new ids, nanoseconds since 1970."""
 
     projects: Projects
     clock: Callable[[], datetime]
@@ -307,8 +290,8 @@ class Tools:
 
 
 @dataclass(slots=True)
-class Pass:
-    """One pass, and what it has done so far.
+class FileSync:
+    """One pass over a project's files, and what it has done so far.
 
     `committed` says when paths were committed last; `pasts` collects what moved; `missing` are
     known files that are not there, `redacted` the paths of files that had secrets, `touched` the
@@ -316,12 +299,12 @@ class Pass:
     has words.
     """
 
-    tools: Tools
+    services: SyncServices
     project: ProjectRow
     root: Path
     known: dict[str, FileRow]
     committed: Mapping[str, datetime] = field(default_factory=dict)
-    pasts: list[Past] = field(default_factory=list)
+    pasts: list[PastPath] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     missing: dict[str, FileRow] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
@@ -333,9 +316,9 @@ class Pass:
     unchanged: int = 0
     reshaped: bool = False
 
-    def sort(self, only: list[str] | None) -> list[Found]:
+    def find_changes(self, only: list[str] | None) -> list[FoundFile]:
         """Which files are to be read; notes those that are missing, unchanged and skipped."""
-        todo: list[Found] = []
+        todo: list[FoundFile] = []
         seen: set[str] = set()
         kept: list[str] = []
         for one in walk(self.root, only=only):
@@ -346,8 +329,8 @@ class Pass:
                     kept.append(one.path)
                 continue
             seen.add(one.path)
-            known, stat = self.known.get(one.path), stat_of(one.absolute)
-            if known is not None and stat is not None and unchanged(known, stat):
+            known, stat = self.known.get(one.path), _stat_of(one.absolute)
+            if known is not None and stat is not None and _is_unchanged(known, stat):
                 self.unchanged += 1
                 if known.skipped is not None:
                     self.skipped.append(Skipped(one.path, known.skipped))
@@ -364,14 +347,16 @@ class Pass:
         }
         return todo
 
-    def take(self, todo: list[Found], tell: Progress) -> None:
+    def write_changes(self, todo: list[FoundFile], tell: Progress) -> None:
         """Read files and write them in batches; then remove what is missing."""
-        batch: list[Looked] = []
+        batch: list[ReadFile] = []
         chars = done = 0
         for found in todo:
             done += 1
             known = self.known.get(found.path)
-            look = looked_at(found, self.project.id, known, self.committed, now_ns=self.tools.wall)
+            look = read_file(
+                found, self.project.id, known, self.committed, now_ns=self.services.wall
+            )
             if isinstance(look, Skipped):
                 self.skipped.append(look)
                 if look.reason == "gone" and known is not None:
@@ -384,47 +369,47 @@ class Pass:
             batch.append(look)
             chars += sum(len(section.text) for section in look.sections)
             if len(batch) >= _FILES or chars >= _BATCH_CHARS:
-                self._write(batch)
+                self._write_batch(batch)
                 batch, chars = [], 0
                 tell("files", done, len(todo))
-        self._write(batch)
+        self._write_batch(batch)
         tell("files", len(todo), len(todo))
-        self._drop()
+        self._remove_missing()
 
-    def _write(self, batch: list[Looked]) -> None:
+    def _write_batch(self, batch: list[ReadFile]) -> None:
         """One transaction: what another run has written meanwhile is not written again."""
         fresh = [look for look in batch if self._differs(look)]
         self.unchanged += len(batch) - len(fresh)
         if not fresh:
             return
-        with self.tools.projects.change() as work:
+        with self.services.projects.change() as work:
             work.mark_stale(self.project.id)
             known = work.known(self.project.id, [look.file.path for look in fresh])
             for look in fresh:
-                self._put(work, look, known.get(look.file.path))
+                self._write_file(work, look, known.get(look.file.path))
 
-    def _differs(self, look: Looked) -> bool:
+    def _differs(self, look: ReadFile) -> bool:
         """Whether there is anything to write of a file that was read."""
         known = self.known.get(look.file.path)
         return known is None or bool(look.sections) or replace(look.file, facts={}) != known
 
-    def _put(self, work: ProjectTransaction, look: Looked, known: FileRow | None) -> None:
+    def _write_file(self, work: ProjectTransaction, look: ReadFile, known: FileRow | None) -> None:
         new = look.file
         if known is not None and _same_bytes(known, new):
-            work.put_file(in_state(known, new), known=True)
+            work.put_file(with_state(known, new), known=True)
             self.unchanged += 1
             return
         before = None if known is not None else self._moved_from(work, new)
         if before is not None:
-            self.pasts.append(Past(before.path, new.path, self.tools.clock()))
+            self.pasts.append(PastPath(before.path, new.path, self.services.clock()))
             self.renamed += 1
         old = known or before
-        row = replace(new, id=old.id if old else self.tools.ids())
+        row = replace(new, id=old.id if old else self.services.ids())
         if before is not None:
             # The words are as old as they were.
             row = replace(row, changed_at=before.changed_at)
         work.put_file(row, known=old is not None)
-        work.put_sections(row, look.sections, self.tools.ids, known=old is not None)
+        work.put_sections(row, look.sections, self.services.ids, known=old is not None)
         if before is not None:
             work.flush()
             work.moved(row.id)
@@ -449,14 +434,14 @@ class Pass:
                 return found
         return None
 
-    def _drop(self) -> None:
+    def _remove_missing(self) -> None:
         gone = list(self.missing.values())
         for start in range(0, len(gone), _FILES):
             some = gone[start : start + _FILES]
-            with self.tools.projects.change() as work:
+            with self.services.projects.change() as work:
                 work.mark_stale(self.project.id)
                 known = work.known(self.project.id, [row.path for row in some])
-                # A file that is another one now was written by another self.
+                # A path that has another id now was written by another run.
                 ids = {row.id for row in known.values()} & {row.id for row in some}
                 self.removed += work.remove_files(ids)
 

@@ -1,9 +1,8 @@
 """What git knows about a project: its commits, and what was renamed.
 
-In: the project's folder. Out: a `GitHistory`, or None where there is no git or no checkout. Secrets
-in messages are taken out, and paths that give one away are left out. It asks the git program and
-changes nothing. A checkout may come from anywhere, so nothing that it configures is run: no hook,
-pager, signature check, file monitor, text converter or transport.
+Secrets in messages are taken out, and paths that give one away are left out. A checkout may come
+from anywhere, so nothing that it configures is run: no hook, pager, signature check, file monitor,
+text converter or transport. The git program is asked and changes nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ MAX_FILES: Final = 200
 """Paths that are kept of a commit; one that touches more says little about any of them."""
 _SECONDS: Final = 30.0
 _MOST_BYTES: Final = 64 * 1024 * 1024
-_SUBJECT: Final = 500
+_SUBJECT_CHARS: Final = 500
 _LOOKED_AT: Final = 4_000
 _TIMED_OUT: Final = "timed out"
 _TOO_MUCH: Final = "too much history"
@@ -89,17 +88,12 @@ class Rename:
 class GitHistory:
     """What was read, newest first. `head` is the commit to go on from next time.
 
-    `complete` is False where older commits were left out by the limit. `restarted` says that
-    `since` is no longer part of the history, so that everything was read. `problem` says in a few
-    words why git gave nothing or only a part: "timed out", "too much history", or git's own words.
+    Where git took too long or wrote too much, the oldest commits are missing.
     """
 
     head: str
-    commits: tuple[Commit, ...]
-    renames: tuple[Rename, ...]
-    complete: bool = True
-    restarted: bool = False
-    problem: str | None = None
+    commits: tuple[Commit, ...] = ()
+    renames: tuple[Rename, ...] = ()
 
 
 def read_history(
@@ -107,9 +101,10 @@ def read_history(
 ) -> GitHistory | None:
     """The commits of the checkout at `root`, at most `limit`, only those after commit `since`.
 
-    Merges are left out, and so are paths outside `root`. None where the git program is not
-    installed, `root` is in no checkout, or nothing was committed yet. git is given `seconds`
-    (wall time) for each of its steps. Never raises.
+    All of them where `since` is no longer part of the history. Merges are left out, and so are
+    paths outside `root`. None where the git program is not installed, `root` is in no checkout, or
+    nothing was committed yet. git is given `seconds` (wall time) for each of its steps. Never
+    raises.
     """
     program = shutil.which("git")
     if program is None or not root.is_dir():
@@ -117,43 +112,27 @@ def read_history(
     git = _Git(program, root, seconds)
     inside = git.ask("rev-parse", "--is-inside-work-tree")
     if inside.problem is not None:
-        refused = "dubious ownership" in inside.problem
-        return GitHistory("", (), (), problem=inside.problem) if refused else None
+        return None
     head = git.ask("rev-parse", "--verify", "--quiet", "HEAD^{commit}").words.strip()
     if inside.words.strip() != "true" or not _ID.fullmatch(head):
         return None
-    return _history(git, head, since, max(limit, 0))
-
-
-def _history(git: _Git, head: str, since: str | None, limit: int) -> GitHistory:
-    known = since is not None and _is_before(git, since, head)
-    restarted = since is not None and not known
-    if since == head or limit == 0:
-        return GitHistory(head, (), (), complete=since == head, restarted=restarted)
-    span = f"{since}..{head}" if known else head
+    if since == head:
+        return GitHistory(head)
+    span = f"{since}..{head}" if since is not None and _is_before(git, since, head) else head
     answer = _log(git, span, limit, renames=True)
     if answer.problem not in {None, _TIMED_OUT, _TOO_MUCH}:
         # Without all file contents there is no telling a rename from a new file.
         answer = _log(git, span, limit, renames=False)
-    commits: list[Commit] = []
-    renames: list[Rename] = []
-    for commit, renamed in _read(answer.words, whole=answer.problem is None):
-        commits.append(commit)
-        renames.extend(renamed)
-    left_out = len(commits) > limit
-    last = frozenset(commit.id for commit in commits[limit:])
+    read = list(_read(answer.words, whole=answer.problem is None))
     return GitHistory(
-        head=head,
-        commits=tuple(commits[:limit]),
-        renames=tuple(rename for rename in renames if rename.commit not in last),
-        complete=not left_out and answer.problem is None,
-        restarted=restarted,
-        problem=answer.problem,
+        head,
+        tuple(commit for commit, _ in read),
+        tuple(rename for _, renames in read for rename in renames),
     )
 
 
 def _is_before(git: _Git, since: str, head: str) -> bool:
-    """Whether `since` is the id of a commit that `head` goes on from."""
+    """Whether `since` is the id of an ancestor of `head`."""
     if not _ID.fullmatch(since):
         return False
     return git.ask("merge-base", "--is-ancestor", since, head).problem is None
@@ -163,7 +142,7 @@ def _log(git: _Git, span: str, limit: int, *, renames: bool) -> _Answer:
     return git.ask(
         "log",
         "--no-merges",
-        f"--max-count={limit + 1}",
+        f"--max-count={limit}",
         "--format=%x01%H%x02%ct%x02%s",
         "-z",
         "--name-status",
@@ -218,7 +197,7 @@ def _commit(header: str, tokens: Sequence[str]) -> tuple[Commit, list[Rename]] |
         if old is not None:
             renames.append(Rename(old, new, found[1], at))
     shown = tuple(path for path in files[:MAX_FILES] if _is_shown(path))
-    commit = Commit(found[1], at, _said(found[3].strip()), shown)
+    commit = Commit(found[1], at, _subject(found[3].strip()), shown)
     return commit, [one for one in renames[:MAX_FILES] if _is_shown(one.old) and _is_shown(one.new)]
 
 
@@ -226,9 +205,9 @@ def _is_shown(path: str) -> bool:
     return without_secret_names(path) == path
 
 
-def _said(subject: str) -> str:
-    """What a commit says of itself, without secrets: they go before anything is cut off."""
-    return redact(subject[:_LOOKED_AT]).text[:_SUBJECT]
+def _subject(subject: str) -> str:
+    """A commit's subject, without secrets: they are taken out before it is cut."""
+    return redact(subject[:_LOOKED_AT]).text[:_SUBJECT_CHARS]
 
 
 def _changes(tokens: Sequence[str]) -> Iterator[tuple[str | None, str]]:
@@ -276,10 +255,10 @@ class _Git:
             )
         except OSError as error:
             return _Answer("", f"git could not be started: {error.strerror}")
-        return _listen(running, self.seconds)
+        return _read_limited(running, self.seconds)
 
 
-def _listen(running: subprocess.Popen[bytes], seconds: float) -> _Answer:
+def _read_limited(running: subprocess.Popen[bytes], seconds: float) -> _Answer:
     out, err = bytearray(), bytearray()
     limits: list[str] = []
 

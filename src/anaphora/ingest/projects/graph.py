@@ -1,8 +1,9 @@
-"""The entities and relations of a project, made of what its files say.
+"""The graph of a project: entities and relations made of what its files say, and kept in line.
 
-In: files with their facts. Out: drafts of a graph. A module is a folder with its document; a file
-is a "doc", a "config" or a "file" by its role. It is pure: the same files always give the same
-drafts, so that a graph can be made again, or for some files alone.
+A module is a folder with its document; a file is a "doc", a "config" or a "file" by its role.
+Drafts are pure: the same files always give the same ones, so that a graph can be made again, or for
+some files alone. `GraphSync` writes them in one transaction that no other write enters, and links
+the notes to what is new.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.ingest.projects.import_targets import Layout, Target, resolve
-from anaphora.ingest.projects.sections.base import Import, Parsed
+from anaphora.ingest.projects.sections.base import Import, ParsedFile
+from anaphora.ingest.projects.sections.imports import ImportTarget, ProjectLayout, resolve
 from anaphora.rank.context.names import documents
 from anaphora.store.projects.graph_rows import (
     HISTORY_SOURCE,
@@ -41,15 +42,15 @@ _COVERS_BOTH, _COVERS_NAME, _COVERS_IMPORT = 1.0, 0.8, 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
-    """A path that became another at a time."""
+class PastPath:
+    """A rename: path `old` became `new` at a time."""
 
     old: str
     new: str
     at: datetime
 
 
-def facts_of(path: str, role: SourceRole, parsed: Parsed, text: str) -> dict[str, Any]:
+def facts_of(path: str, role: SourceRole, parsed: ParsedFile, text: str) -> dict[str, Any]:
     """What the graph needs to know of a file, as JSON keeps it."""
     facts: dict[str, Any] = {
         "symbols": [
@@ -70,11 +71,11 @@ def facts_of(path: str, role: SourceRole, parsed: Parsed, text: str) -> dict[str
 
 
 def _is_formal(name: str) -> bool:
-    """Whether every second file has this name, so that it tells none from another: `__all__`."""
+    """Whether the name is too common to identify anything: `__all__`."""
     return name.startswith("__") and name.endswith("__") and name != "__main__"
 
 
-def drafts(
+def graph_drafts(
     project: str,
     name: str,
     files: Sequence[FileRow],
@@ -84,7 +85,7 @@ def drafts(
 
     `files` are all of the project, with their facts where they are not left out by `only`.
     """
-    made = _Drafting(project, name, [one for one in files if one.skipped is None])
+    made = _GraphDraft(project, name, [one for one in files if one.skipped is None])
     for file in made.files:
         if only is None or file.id in only:
             made.file(file)
@@ -93,9 +94,9 @@ def drafts(
     return list(made.entities.values()), list(made.relations.values())
 
 
-def past_drafts(
+def rename_drafts(
     project: str,
-    renames: Iterable[Past],
+    renames: Iterable[PastPath],
     present: frozenset[str],
     known: frozenset[str] = frozenset(),
 ) -> tuple[list[EntityDraft], list[RelationDraft]]:
@@ -126,7 +127,7 @@ def past_drafts(
     return list(entities.values()), relations
 
 
-class _Drafting:
+class _GraphDraft:
     """A graph in the making."""
 
     def __init__(self, project: str, name: str, files: Sequence[FileRow]) -> None:
@@ -144,7 +145,7 @@ class _Drafting:
         }
         # The innermost module of a Go project comes first.
         ordered = dict(sorted(modules.items(), key=lambda item: -len(item[1])))
-        self.layout = Layout(frozenset(self.by_path), ordered)
+        self.layout = ProjectLayout(frozenset(self.by_path), ordered)
         self.code_named = _named_code(files)
 
     def file(self, file: FileRow) -> None:
@@ -192,7 +193,7 @@ class _Drafting:
         if file.role == "test":
             self._covers(file, own, targets)
 
-    def _covers(self, file: FileRow, own: str, targets: Iterable[Target]) -> None:
+    def _covers(self, file: FileRow, own: str, targets: Iterable[ImportTarget]) -> None:
         imported = {
             one.name
             for one in targets
@@ -258,7 +259,7 @@ def _documents(files: Iterable[FileRow]) -> Mapping[str, FileRow]:
 
 
 def _named_code(files: Iterable[FileRow]) -> Mapping[str, list[str]]:
-    """Code files by the stem of their name, where few enough share it to be told apart."""
+    """Code files by the stem of their name, where at most three share it."""
     found: dict[str, list[str]] = {}
     for file in files:
         if file.role == "code":
@@ -308,7 +309,7 @@ def _dotted(path: str, roots: Iterable[str]) -> list[tuple[str, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Graphing:
+class GraphSync:
     """Makes the graphs of one namespace. `clock` gives the present, aware; `ids` new ids."""
 
     projects: Projects
@@ -317,11 +318,11 @@ class Graphing:
     clock: Callable[[], datetime]
     ids: Callable[[], str]
 
-    def bring(
+    def sync(
         self,
         project: ProjectRow,
         only: frozenset[str] | None = None,
-        pasts: Sequence[Past] = (),
+        pasts: Sequence[PastPath] = (),
         known: frozenset[str] = frozenset(),
     ) -> None:
         """Bring the graph of a project in line with its files; with `only`, with those (ids).
@@ -332,9 +333,9 @@ class Graphing:
 
         with self.graph.change() as work:
             files = list(self.projects.files(project.id, facts=True).values())
-            entities, relations = drafts(project.id, project.name, files, only)
+            entities, relations = graph_drafts(project.id, project.name, files, only)
             present = frozenset(one.path for one in files if one.skipped is None)
-            old, past = past_drafts(project.id, pasts, present, known)
+            old, past = rename_drafts(project.id, pasts, present, known)
             came = work.sync(
                 project.id,
                 [*old, *entities],

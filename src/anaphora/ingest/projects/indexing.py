@@ -1,9 +1,9 @@
-"""A project into truth: files in sections, the graph, the history; each time only what changed.
+"""Indexes a project: files in sections, the graph, the history; each time only what changed.
 
-In: the folder of a project. Out: an `IndexReport`. Files are written in transactions of a few: what
-is written stays, however a run ends, and the next one goes on from there. Two runs at one time
-write nothing twice. Vectors come after the rows, so that words are found at once. It never changes
-a file of the project, and a project that is removed meanwhile stays removed.
+Files are written in transactions of a few: what is written stays, however a run ends, and the next
+one goes on from there. Two runs at one time write nothing twice. Vectors come after the rows, so
+that words are found at once. No file of the project is ever changed, and a project that is removed
+meanwhile stays removed.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from anaphora.errors import EmbeddingError, InvalidInput, NotFound
 from anaphora.ingest.notes import NoteLinker
 from anaphora.ingest.projects.cleaning import clean
 from anaphora.ingest.projects.file_sync import (
-    Pass,
-    State,
-    Tools,
+    FileState,
+    FileSync,
+    SyncServices,
     changed_files,
     embedded_text,
     folder_times,
@@ -33,7 +33,7 @@ from anaphora.ingest.projects.file_sync import (
     project_folder,
 )
 from anaphora.ingest.projects.git_history import GitHistory, read_history
-from anaphora.ingest.projects.graph import Graphing, Past
+from anaphora.ingest.projects.graph import GraphSync, PastPath
 from anaphora.store.projects.rows import FileRow, HistoryRow, ProjectRow, SectionVector
 from anaphora.values.conversations import Degraded
 from anaphora.values.projects import IndexReport
@@ -46,12 +46,14 @@ if TYPE_CHECKING:
 
 # Texts embedded between two writes.
 _TEXTS: Final = 128
+# Commits of one transaction.
+_COMMITS: Final = 1_000
 # What a refresh takes in; more is left for a whole pass, because a question waits for it.
 _REFRESHED: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Refreshed:
+class RefreshReport:
     """What a refresh took in. `left` are changes that a whole pass has to take in.
 
     `missing` says that the folder of the project is not there (any more): nothing was changed.
@@ -65,7 +67,7 @@ class Refreshed:
 
 
 @dataclass(slots=True)
-class _Watched:
+class _KnownFiles:
     """What is known of a project's files, as long as truth has the same."""
 
     version: int
@@ -73,10 +75,10 @@ class _Watched:
     root: Path
     stamp: tuple[int, int]
     files: dict[str, FileRow]
-    states: list[State]
+    states: list[FileState]
 
 
-class IndexProject:
+class ProjectIndexer:
     """Indexes the projects of one namespace. Safe to share between threads.
 
     `clock` gives the present, aware; `ids` new ids; `wall` and `timer` nanoseconds since 1970 and
@@ -99,13 +101,13 @@ class IndexProject:
         self._graph = graph
         self._embedder = embedder
         linker = NoteLinker(graph, notes, clock=clock, ids=ids)
-        self._graphing = Graphing(projects, graph, linker, clock, ids)
-        self._tools = Tools(projects, clock, ids, wall)
+        self._graph_sync = GraphSync(projects, graph, linker, clock, ids)
+        self._services = SyncServices(projects, clock, ids, wall)
         self._clock = clock
         self._ids = ids
         self._wall = wall
         self._timer = timer
-        self._watched: dict[str, _Watched] = {}
+        self._known_files: dict[str, _KnownFiles] = {}
         self._failed: set[str] = set()
         self._lock = threading.Lock()
 
@@ -132,16 +134,21 @@ class IndexProject:
         project = self._registered(place, name)
         history = read_history(place, project.head)
         known = self._projects.files(project.id)
-        run = Pass(self._tools, project, place, known, _committed(history))
+        sync = FileSync(self._services, project, place, known, _committed(history))
         started = self._wall()
-        run.take(run.sort(wanted), tell)
-        commits = self._remember(run, history)
-        self._graph_of(run, tell, whole=True)
-        self._finish(run, history, started, whole=wanted is None)
-        degraded = self._vectors_of(project.id, tell) if embed else ()
-        return self._report(run, commits, degraded, self._timer() - began)
+        sync.write_changes(sync.find_changes(wanted), tell)
+        commits = self._write_history(sync, history)
+        self._graph_of(sync, tell, whole=True)
+        self._finish(sync, history, started, whole=wanted is None)
+        degraded: tuple[Degraded, ...] = ()
+        try:
+            if embed:
+                self.fill_vectors(project.id, progress=tell)
+        except EmbeddingError as error:
+            degraded = (Degraded("vectors", str(error)),)
+        return self._report(sync, commits, degraded, self._timer() - began)
 
-    def refresh(self, project: str) -> Refreshed:
+    def refresh(self, project: str) -> RefreshReport:
         """Take in files that changed, came or went since they were read, by their state alone.
 
         Quick where nothing did. Makes no vectors. NotFound when there is no such project.
@@ -152,28 +159,28 @@ class IndexProject:
             walked = folders_changed(known.row.folders, root)
             todo, gone = ([], []) if walked else changed_files(root, known.states)
             if not (walked or todo or gone):
-                return Refreshed()
+                return RefreshReport()
             if not root.is_dir():
-                return Refreshed(missing=True)
+                return RefreshReport(missing=True)
             files = dict(known.files)
-            run = Pass(self._tools, known.row, root, files)
+            sync = FileSync(self._services, known.row, root, files)
             if walked:
-                todo = run.sort(None)
+                todo = sync.find_changes(None)
             else:
-                run.missing = {path: files[path] for path in gone}
-            if len(todo) + len(run.missing) > _REFRESHED:
-                return Refreshed(left=len(todo) + len(run.missing))
-            run.take(todo, _nobody)
-            moved = bool(run.added or run.removed or run.renamed or run.reshaped)
-            if moved or run.touched:
-                self._graph_of(run, _nobody, whole=moved)
+                sync.missing = {path: files[path] for path in gone}
+            if len(todo) + len(sync.missing) > _REFRESHED:
+                return RefreshReport(left=len(todo) + len(sync.missing))
+            sync.write_changes(todo, _nobody)
+            moved = bool(sync.added or sync.removed or sync.renamed or sync.reshaped)
+            if moved or sync.touched:
+                self._graph_of(sync, _nobody, whole=moved)
             if moved or walked:
-                self._finish(run, None, started, whole=True)
-            return Refreshed(run.added + run.renamed, run.changed, run.removed)
+                self._finish(sync, None, started, whole=True)
+            return RefreshReport(sync.added + sync.renamed, sync.changed, sync.removed)
 
     def clean(self) -> bool:
         """Take secrets out of what an older version has kept; whether there were any."""
-        return clean(self._projects, self._graphing)
+        return clean(self._projects, self._graph_sync)
 
     def fill_vectors(
         self,
@@ -236,21 +243,20 @@ class IndexProject:
                 work.change_project(row)
             return row
 
-    def _remember(self, run: Pass, history: GitHistory | None) -> int:
-        """Commits and renames into history; how many commits are new."""
-        if history is None or not (history.commits or history.renames):
+    def _write_history(self, sync: FileSync, history: GitHistory | None) -> int:
+        """Write commits and renames into history; how many commits are new."""
+        if history is None:
             return 0
+        project, new = sync.project.id, 0
         subjects = {one.id: one.subject for one in history.commits}
-        items = [
-            HistoryRow(
-                self._ids(), run.project.id, "commit", one.at, one.subject, one.id, one.files
-            )
+        commits = [
+            HistoryRow(self._ids(), project, "commit", one.at, one.subject, one.id, one.files)
             for one in history.commits
         ]
         renames = [
             HistoryRow(
                 self._ids(),
-                run.project.id,
+                project,
                 "rename",
                 one.at,
                 subjects.get(one.commit, ""),
@@ -259,43 +265,41 @@ class IndexProject:
             )
             for one in history.renames
         ]
-        new = 0
-        for start in range(0, len(items), 1_000):
-            new += self._add_history(run, items[start : start + 1_000])
-        self._add_history(run, renames)
+        batches = [commits[at : at + _COMMITS] for at in range(0, len(commits), _COMMITS)]
+        for rows in (*batches, renames):
+            if rows:
+                with self._projects.change() as work:
+                    work.mark_stale(project)
+                    added = work.add_history(rows)
+                new += 0 if rows is renames else added
         # The oldest first: what a path became last is what holds.
-        run.pasts[:0] = [Past(one.old, one.new, one.at) for one in reversed(history.renames)]
+        sync.pasts[:0] = [PastPath(one.old, one.new, one.at) for one in reversed(history.renames)]
         return new
 
-    def _add_history(self, run: Pass, rows: list[HistoryRow]) -> int:
-        if not rows:
-            return 0
-        with self._projects.change() as work:
-            work.mark_stale(run.project.id)
-            return work.add_history(rows)
-
-    def _graph_of(self, run: Pass, tell: Progress, *, whole: bool) -> None:
+    def _graph_of(self, sync: FileSync, tell: Progress, *, whole: bool) -> None:
         """Bring the graph in line with the files, where they or their names have changed."""
-        project = self._projects.row(run.project.id)
-        if not (project.stale or run.pasts):
+        project = self._projects.row(sync.project.id)
+        if not (project.stale or sync.pasts):
             return
         # A run that did not end left more behind it than this one has touched.
-        only = None if whole or run.project.stale else frozenset(run.touched)
+        only = None if whole or sync.project.stale else frozenset(sync.touched)
         tell("graph", 0, 1)
-        self._graphing.bring(project, only, run.pasts, frozenset(run.known))
+        self._graph_sync.sync(project, only, sync.pasts, frozenset(sync.known))
         tell("graph", 1, 1)
 
-    def _finish(self, run: Pass, history: GitHistory | None, started: int, *, whole: bool) -> None:
-        """Note how far the pass came, where that is something new."""
-        known = self._projects.row(run.project.id)
+    def _finish(
+        self, sync: FileSync, history: GitHistory | None, started: int, *, whole: bool
+    ) -> None:
+        """Record how far the sync came, if that is new."""
+        known = self._projects.row(sync.project.id)
         row = replace(
             known,
             head=history.head if history is not None and history.head else known.head,
-            folders=folder_times(run.root, self._projects.files(known.id), started)
+            folders=folder_times(sync.root, self._projects.files(known.id), started)
             if whole
             else known.folders,
         )
-        if row == known and known.indexed_at is not None and not run.touched:
+        if row == known and known.indexed_at is not None and not sync.touched:
             return
         with self._projects.change() as work:
             now = work.project(row.id)
@@ -303,17 +307,10 @@ class IndexProject:
                 replace(now, head=row.head, folders=row.folders, indexed_at=self._clock())
             )
 
-    def _vectors_of(self, project: str, tell: Progress) -> tuple[Degraded, ...]:
-        try:
-            self.fill_vectors(project, progress=tell)
-        except EmbeddingError as error:
-            return (Degraded("vectors", str(error)),)
-        return ()
-
     def _report(
-        self, run: Pass, commits: int, degraded: tuple[Degraded, ...], seconds: float
+        self, sync: FileSync, commits: int, degraded: tuple[Degraded, ...], seconds: float
     ) -> IndexReport:
-        project = run.project
+        project = sync.project
         counted = next((one for one in self._projects.list() if one.id == project.id), None)
         if counted is None:
             raise NotFound("project", project.name)
@@ -327,23 +324,23 @@ class IndexProject:
             sections=counted.sections,
             entities=entities,
             relations=relations,
-            added=run.added,
-            changed=run.changed,
-            renamed=run.renamed,
-            removed=run.removed,
-            unchanged=run.unchanged,
+            added=sync.added,
+            changed=sync.changed,
+            renamed=sync.renamed,
+            removed=sync.removed,
+            unchanged=sync.unchanged,
             commits=commits,
             pending=pending,
             seconds=seconds,
-            skipped=tuple(run.skipped),
-            redacted=tuple(run.redacted),
+            skipped=tuple(sync.skipped),
+            redacted=tuple(sync.redacted),
             degraded=degraded,
         )
 
-    def _known(self, project: str) -> _Watched:
+    def _known(self, project: str) -> _KnownFiles:
         """What truth has of a project and its files, read again where truth has changed."""
         version = self._projects.version()
-        known = self._watched.get(project)
+        known = self._known_files.get(project)
         if known is not None and known.version == version:
             return known
         row, stamp = self._projects.row(project), self._projects.last_file(project)
@@ -352,8 +349,8 @@ class IndexProject:
             known = replace(known, version=version, row=row)
         else:
             files = self._projects.files(project)
-            known = _Watched(version, row, root, stamp, files, known_states(root, files))
-        self._watched[project] = known
+            known = _KnownFiles(version, row, root, stamp, files, known_states(root, files))
+        self._known_files[project] = known
         return known
 
 

@@ -15,8 +15,8 @@ from anaphora.values.projects import IndexReport
 if TYPE_CHECKING:
     from anaphora.index.sections.index import SectionIndex
     from anaphora.ingest.memories import Survivors
-    from anaphora.ingest.notes import NoteTaking
-    from anaphora.ingest.projects.indexing import IndexProject
+    from anaphora.ingest.notes import NoteWriter
+    from anaphora.ingest.projects.indexing import ProjectIndexer
     from anaphora.store.projects.store import Projects
 
 _GROUP = 256
@@ -28,8 +28,8 @@ class ProjectUpkeep:
     def __init__(
         self,
         projects: Projects,
-        indexing: IndexProject,
-        note_taking: NoteTaking,
+        indexing: ProjectIndexer,
+        note_taking: NoteWriter,
         sections: SectionIndex,
     ) -> None:
         self._projects = projects

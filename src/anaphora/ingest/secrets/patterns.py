@@ -1,8 +1,8 @@
-"""The kinds of secrets that are known, each by a pattern and, where it has one, by its structure.
+"""What secrets look like: those with a form of their own, and those told by the word before them.
 
-In: nothing. Out: `SecretKind`, and `KNOWN`, the table of what has a form of its own: a pattern, the
-group that is the secret, and a check of what the pattern cannot say (a checksum, a header that
-decodes). Secrets without a form of their own (`password = …`) are `secret_words`. No rule here
+`PATTERNS` is the table of forms: a pattern, the group that is the secret, and a check of what the
+pattern cannot say (a checksum, a header that decodes). `assigned_secrets` finds values that are
+assigned to a name such as password, secret, token or api_key and that read as a literal. No rule
 measures randomness: a commit's hash is as random as a key.
 
 A pattern never looks far ahead and then fails: what repeats is bounded or cannot begin again
@@ -65,7 +65,7 @@ class SecretKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class SecretPattern:
     """A form: `pattern`, whose `group` is the secret, if `check` of the match agrees.
 
     `hint` is a text without which nothing can match; it saves reading the text once more. So does
@@ -93,8 +93,8 @@ def _known(
     check: Callable[[re.Match[str]], bool] | None = None,
     *,
     dense: bool = False,
-) -> Known:
-    return Known(kind, re.compile(pattern, re.ASCII), hint, group, check, dense)
+) -> SecretPattern:
+    return SecretPattern(kind, re.compile(pattern, re.ASCII), hint, group, check, dense)
 
 
 def _base64(text: str) -> bytes:
@@ -153,7 +153,7 @@ _QUOTED = r"[\"'`]?\]?[ \t]{0,3}(?:=>|:=|[=:]{1,3}|[ \t])[ \t]{0,3}[\"'`]?"
 """What stands between the name of a key and its value."""
 
 _K = SecretKind
-KNOWN: tuple[Known, ...] = (
+PATTERNS: tuple[SecretPattern, ...] = (
     # AWS writes the last sixteen in base32; what looks like one otherwise is somebody's test key.
     _known(
         _K.AWS_ACCESS_KEY,
@@ -298,11 +298,14 @@ KNOWN: tuple[Known, ...] = (
 )
 
 
+# Most lines of a program hold nothing that a secret could be, and patterns are slow: only the lines
+# that may are looked through.
+
 Finder = Callable[[int], int]
 """The first place from an offset on, -1 where there is none."""
 
 
-class Picked:
+class PickedLines:
     """Lines of a text in their order: `text` joins them by line feeds."""
 
     def __init__(self, whole: str, spans: list[tuple[int, int]]) -> None:
@@ -320,7 +323,7 @@ class Picked:
         return self._from[line] + at - self._at[line]
 
 
-def picked(text: str, find: Finder) -> Picked:
+def picked(text: str, find: Finder) -> PickedLines:
     """The lines of `text` in which `find` finds something."""
     spans: list[tuple[int, int]] = []
     at = 0
@@ -329,7 +332,7 @@ def picked(text: str, find: Finder) -> Picked:
         end = len(text) if end < 0 else end
         spans.append((text.rfind("\n", 0, found) + 1, end))
         at = end + 1
-    return Picked(text, spans)
+    return PickedLines(text, spans)
 
 
 def matching(text: str, pattern: re.Pattern[str]) -> Finder:
@@ -434,7 +437,17 @@ _TRAILING = ".,;:!?)]}>*_"
 
 
 def assigned_secrets(text: str) -> Iterator[tuple[int, int, SecretKind]]:
-    """Give (start, end, kind) of every value that is assigned to the name of a secret."""
+    """Give (start, end, kind) of every value that is assigned to the name of a secret.
+
+    Never takes prose, code or a placeholder for one: "password: see the vault",
+    `token = get_token()`, `api_key: ${API_KEY}` pass. Between the name and the value is `=`, `:`,
+    `:=`, `=>`, `==`, `!=`, an opening parenthesis with a quote, or, for passwords, the word "is".
+    A value in quotes is a literal of 8 characters or more without a space. A value without quotes
+    also needs a digit and a letter (or a mark such as !), so that a word of prose never counts.
+    After a word for a password 6 characters are enough if they have letters and digits: people
+    choose short ones. Alone on the line below `password =`, further in, a value counts as on the
+    same line; `key = "…"` counts where the literal is base64.
+    """
     lowered = text.lower()
     # One letter, "İ", becomes two in lower case: then no place is where it is found, and every
     # line is looked through.
@@ -520,7 +533,7 @@ def _value_span(text: str, match: re.Match[str]) -> tuple[int, int] | None:
 
 
 def _without_quotes(text: str, match: re.Match[str]) -> tuple[int, int, bool]:
-    """Start and end of the value itself, and whether it stood in quotes."""
+    """Start and end of the value itself, and whether it was in quotes."""
     start, end = match.span("value")
     if end - start > 1 and text[start] in "\"'`@" and text[end - 1] in "\"'`":
         return start + (2 if text[start] == "@" else 1), end - 1, True
@@ -542,7 +555,7 @@ def _names_a_secret(match: re.Match[str]) -> bool:
 
 
 def _is_redaction(text: str, start: int) -> bool:
-    """Whether the name stands in one of our own marks: `[redacted:aws-secret-key]`."""
+    """Whether the name is in one of our own marks: `[redacted:aws-secret-key]`."""
     before = text[max(0, start - 40) : start]
     return "]" not in before[before.rfind("[redacted:") :] if "[redacted:" in before else False
 

@@ -1,10 +1,7 @@
 """Takes secrets out of what is to be remembered, before anything touches a disk.
 
-In: a text, or a JSON-like value. Out: the same with each secret replaced by a mark that says what
-it was, `[redacted:aws-access-key]`, and the kinds that were found. Rules are patterns, checksums
-and structure, never a measure of randomness: ordinary hashes, ids and images pass untouched.
-Linear in the length of the text, and doing it twice changes nothing. Never keeps, logs or raises
-with the secret itself.
+Each becomes a mark that says what it was, `[redacted:aws-access-key]`. Linear in the length of the
+text; doing it twice changes nothing. Never keeps, logs or raises with the secret itself.
 """
 
 from __future__ import annotations
@@ -17,7 +14,7 @@ from typing import Any, Final
 from anaphora.errors import InvalidInput
 from anaphora.ingest.secrets.patterns import (
     DENSE,
-    KNOWN,
+    PATTERNS,
     SecretKind,
     assigned_secrets,
     is_secret_value,
@@ -27,10 +24,11 @@ from anaphora.ingest.secrets.patterns import (
 
 __all__ = [
     "MAX_DEPTH",
-    "Redacted",
+    "RedactedText",
     "RedactedValue",
     "SecretKind",
     "redact",
+    "redact_path",
     "redact_value",
     "secrets_in",
 ]
@@ -43,7 +41,7 @@ _Span = tuple[int, int, SecretKind]
 
 
 @dataclass(frozen=True, slots=True)
-class Redacted:
+class RedactedText:
     """A text without its secrets; `kinds` has one entry for each that was taken out.
 
     They are in order, those that only came free when another one was gone last.
@@ -61,7 +59,7 @@ class RedactedValue:
     kinds: tuple[SecretKind, ...] = ()
 
 
-def redact(text: str, *, keep_lines: bool = False) -> Redacted:
+def redact(text: str, *, keep_lines: bool = False) -> RedactedText:
     """Replace every secret in `text` by `[redacted:kind]`.
 
     With `keep_lines` the line feeds in a secret stay behind its mark: every other line keeps its
@@ -75,11 +73,25 @@ def redact(text: str, *, keep_lines: bool = False) -> Redacted:
             break
         text = once.text
         kinds.extend(once.kinds)
-    return Redacted(text, tuple(kinds))
+    return RedactedText(text, tuple(kinds))
+
+
+_JOINTS = re.compile(r"([./:#])")
+
+
+def redact_path(path: str) -> RedactedText:
+    """Replace the secrets in a path, also those that are one part of it.
+
+    Such a part has a dot or a slash where words have a space.
+    """
+    whole = redact(path)
+    parts = [redact(part) for part in _JOINTS.split(whole.text)]
+    kinds = (*whole.kinds, *(kind for part in parts for kind in part.kinds))
+    return RedactedText("".join(part.text for part in parts), kinds)
 
 
 def secrets_in(text: str) -> dict[str, SecretKind]:
-    """The secrets that `redact` takes out of `text`, for whoever must find them elsewhere too.
+    """The secrets that `redact` takes out of `text`, for callers that must find them elsewhere.
 
     They are in the caller's hands then: nothing of them is to be kept.
     """
@@ -93,7 +105,7 @@ def secrets_in(text: str) -> dict[str, SecretKind]:
     return found
 
 
-def _redact_once(text: str, *, keep_lines: bool) -> Redacted:
+def _redact_once(text: str, *, keep_lines: bool) -> RedactedText:
     spans = _merged(_found(text))
     parts: list[str] = []
     at = 0
@@ -101,7 +113,7 @@ def _redact_once(text: str, *, keep_lines: bool) -> Redacted:
         feeds = text.count("\n", start, end) if keep_lines else 0
         parts += (text[at:start], f"[redacted:{kind}]", "\n" * feeds)
         at = end
-    return Redacted("".join((*parts, text[at:])), tuple(kind for _, _, kind in spans))
+    return RedactedText("".join((*parts, text[at:])), tuple(kind for _, _, kind in spans))
 
 
 def redact_value(value: Any) -> RedactedValue:
@@ -139,7 +151,7 @@ def _walk(value: Any, name: str, kinds: list[SecretKind], depth: int) -> Any:
 def _redact_field(name: str, text: str, kinds: list[SecretKind]) -> str:
     redacted = redact(text)
     if not redacted.kinds and (kind := is_secret_value(name, text)) is not None:
-        redacted = Redacted(f"[redacted:{kind}]", (kind,))
+        redacted = RedactedText(f"[redacted:{kind}]", (kind,))
     kinds.extend(redacted.kinds)
     return redacted.text
 
@@ -149,7 +161,7 @@ _DENSE_RUN = re.compile(rf"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{{{DENSE}}}")
 
 def _found(text: str) -> Iterator[_Span]:
     dense = picked(text, matching(text, _DENSE_RUN))
-    for known in KNOWN:
+    for known in PATTERNS:
         within = dense.text if known.dense else text
         if known.hint not in within:
             continue

@@ -246,4 +246,4 @@ class _Import:
         return self._namespaces[namespace]
 
     def _problem(self, number: int, reason: str) -> None:
-        self._problems.take(ImportProblem(str(self._path), f"line {number}", shortened(reason)))
+        self._problems.add(ImportProblem(str(self._path), f"line {number}", shortened(reason)))

@@ -61,7 +61,7 @@ def _from_export(
         services.container, path, namespace=services.namespace, again=again, progress=progress
     )
     for ids in done.notes.values():
-        services.with_projects().note_taking.came_in(ids)
+        services.with_projects().note_taking.link_imported(ids)
     return ImportReport(
         conversations=done.threads,
         added=done.turns_added,

@@ -14,7 +14,7 @@ from anaphora.api.memory import Memory
 from anaphora.core.config import client_folders, load_settings
 from anaphora.core.display import one_line
 from anaphora.errors import NotFound
-from anaphora.ingest.watch import IDLE, Looked, TranscriptWatch
+from anaphora.ingest.watch import IDLE, TranscriptWatch, WatchReport
 from anaphora.surfaces.cli.output import (
     EXIT_INTERRUPTED,
     EXIT_PARTLY,
@@ -87,12 +87,12 @@ def _watch(
         folders or [known.claude / "projects", known.codex / "sessions"],
         memory.import_,
         clock=lambda: datetime.now(UTC),
-        marks=settings.home / "index" / f"watched-{where.namespace}.json",
+        stamps=settings.home / "index" / f"watched-{where.namespace}.json",
         idle=timedelta(minutes=idle),
     )
 
 
-def _tell(looked: Looked, as_json: bool, *, always: bool) -> None:
+def _tell(looked: WatchReport, as_json: bool, *, always: bool) -> None:
     if not (always or looked.files or looked.ended):
         return
     if as_json:

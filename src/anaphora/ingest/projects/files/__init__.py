@@ -1,19 +1,15 @@
-"""The files of a project: which there are, their text, their part in the project.
-
-In: a folder. Out: what can be indexed, and what was skipped with its reason. It never follows a
-link, never writes, and never runs anything.
-"""
+"""The files of a project: which there are, their text, their role. Links are never followed."""
 
 from __future__ import annotations
 
 from anaphora.ingest.projects.files.reading import read
 from anaphora.ingest.projects.files.roles import language_of, role_of
-from anaphora.ingest.projects.files.walking import MAX_BYTES, Found, Text, walk
+from anaphora.ingest.projects.files.walking import MAX_BYTES, FileText, FoundFile, walk
 
 __all__ = [
     "MAX_BYTES",
-    "Found",
-    "Text",
+    "FileText",
+    "FoundFile",
     "language_of",
     "read",
     "role_of",

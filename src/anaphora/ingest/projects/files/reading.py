@@ -1,8 +1,4 @@
-"""The bytes of a file into text.
-
-In: a `Found`. Out: its text with the encoding and the hash of the bytes, or why it has none. It
-follows no link, waits for no pipe, and reads no more than it was told to.
-"""
+"""The bytes of a file into text. It follows no link and waits for no pipe."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ import re
 import stat
 from typing import Final
 
-from anaphora.ingest.projects.files.walking import MAX_BYTES, Found, Text
+from anaphora.ingest.projects.files.walking import MAX_BYTES, FileText, FoundFile
 from anaphora.values.projects import Skipped
 
 _MARKS: Final = (
@@ -33,7 +29,7 @@ _LONG_LINE: Final = 2_000
 _MINIFIED_BYTES: Final = 20_000
 
 
-def read(found: Found, *, max_bytes: int = MAX_BYTES) -> Text | Skipped:
+def read(found: FoundFile, *, max_bytes: int = MAX_BYTES) -> FileText | Skipped:
     """The text of a file, or why it has none.
 
     Reasons: "binary", "too_large" (it grew), "gone", "unreadable", "not_a_file" (it became
@@ -54,10 +50,10 @@ def read(found: Found, *, max_bytes: int = MAX_BYTES) -> Text | Skipped:
     words = words.replace("\r\n", "\n").replace("\r", "\n")
     if len(data) > _MINIFIED_BYTES and len(data) / (words.count("\n") + 1) > _LONG_LINE:
         return Skipped(found.path, "minified")
-    return Text(words, encoding, hashlib.sha256(data).hexdigest())
+    return FileText(words, encoding, hashlib.sha256(data).hexdigest())
 
 
-def _bytes(found: Found, max_bytes: int) -> bytes | Skipped:
+def _bytes(found: FoundFile, max_bytes: int) -> bytes | Skipped:
     # What the path names may have been exchanged for a link or a pipe since it was found.
     flags = os.O_RDONLY
     for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):

@@ -1,8 +1,4 @@
-"""What a file is for and what language it is in, by its path and its beginning.
-
-In: a path relative to the project, and the first characters of the text. Out: a role, a language.
-It opens no file, and a path alone is enough for nearly all.
-"""
+"""What a file is for and what language it is in, by its path and the beginning of its text."""
 
 from __future__ import annotations
 

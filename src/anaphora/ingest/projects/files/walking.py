@@ -1,9 +1,9 @@
-"""The files of a project, ignored ones left out.
+"""The files of a project: those that may be indexed, and those that were skipped with the reason.
 
-In: a folder. Out: the files that may be indexed, and those that were skipped with the reason. The
-rules are git's: `.gitignore` of each folder, of the folders above up to the checkout's, and
-`.git/info/exclude`. A file that is ignored is left out without a word. No link is followed: what
-one points to within the project is found where it is, and what lies outside is not of the project.
+The rules are git's: `.gitignore` of each folder, of the folders above up to the checkout's, and
+`.git/info/exclude`. An ignored file is left out without a word, a file of keys or passwords (told
+by its name) is skipped. No link is followed: what one points to within the project is found where
+it is, and what lies outside is not of the project.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from anaphora.ingest.projects.files.roles import words
-from anaphora.ingest.secrets.redacting import redact
+from anaphora.ingest.secrets.redacting import redact_path
 from anaphora.values.projects import Skipped
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ _TEMPLATE: Final = re.compile(
     r"(?:^|[._-])(?:examples?|samples?|templates?|tmpl|tpl|dist|defaults?|schema|skeleton)"
     r"(?:$|[._-])"
 )
-_JOINTS: Final = re.compile(r"([./:#])")
 
 
 def is_secret_file(path: str) -> bool:
@@ -77,9 +76,7 @@ def without_secret_names(path: str) -> str:
     digits = sum(character.isdigit() for character in path)
     if digits <= _FEW_DIGITS and _SHORT_PARTS.fullmatch(path):
         return path
-    whole = redact(path).text
-    # A secret that is a part of a path has a dot or a slash where words have a space.
-    return "".join(redact(part).text for part in _JOINTS.split(whole))
+    return redact_path(path).text
 
 
 MAX_BYTES: Final = 1_000_000
@@ -87,7 +84,7 @@ MAX_BYTES: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFile:
     """A file that may be indexed. `path` is relative to the project's root, with forward slashes.
 
     `size` is in bytes, `mtime_ns` in nanoseconds since 1970, as they were when it was found.
@@ -100,7 +97,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class FileText:
     """The text of a file. Lines end in line feeds, whatever the file has; no byte order mark.
 
     `encoding` is what the bytes were read as; `sha` is the SHA-256 of the bytes, in hexadecimal.
@@ -162,7 +159,7 @@ class _Rules:
 
 def walk(
     root: Path, *, max_bytes: int = MAX_BYTES, only: Iterable[str] | None = None
-) -> Iterator[Found | Skipped]:
+) -> Iterator[FoundFile | Skipped]:
     """The files under `root`, in order of their paths, and those skipped with the reason.
 
     `only` are paths relative to `root`: nothing but those files, and what is under those folders.
@@ -194,7 +191,7 @@ class _Walk:
 
     def folder(
         self, place: Path, base: str, above: tuple[_Rules, ...], depth: int
-    ) -> Iterator[Found | Skipped]:
+    ) -> Iterator[FoundFile | Skipped]:
         """What is in a folder; `base` is its path with a slash at the end, "" for the root."""
         if depth > _MOST_FOLDERS:
             yield Skipped(base.rstrip("/"), "too_deep")
@@ -212,7 +209,7 @@ class _Walk:
 
     def _entry(
         self, entry: os.DirEntry[str], path: str, rules: tuple[_Rules, ...], depth: int
-    ) -> Iterator[Found | Skipped]:
+    ) -> Iterator[FoundFile | Skipped]:
         if entry.name in ALWAYS_IGNORED or not self._is_wanted(path):
             return
         try:
@@ -234,7 +231,7 @@ class _Walk:
         except OSError as error:
             yield Skipped(path, _reason(error))
 
-    def _file(self, entry: os.DirEntry[str], path: str) -> Found | Skipped:
+    def _file(self, entry: os.DirEntry[str], path: str) -> FoundFile | Skipped:
         facts = entry.stat(follow_symlinks=False)
         if not stat.S_ISREG(facts.st_mode):
             return Skipped(path, "not_a_file")
@@ -245,7 +242,7 @@ class _Walk:
             return Skipped(path, "binary")
         if facts.st_size > self.max_bytes:
             return Skipped(path, "too_large")
-        return Found(path, Path(entry.path), facts.st_size, facts.st_mtime_ns)
+        return FoundFile(path, Path(entry.path), facts.st_size, facts.st_mtime_ns)
 
     def _link(self, link: Path) -> str:
         try:

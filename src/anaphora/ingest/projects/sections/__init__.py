@@ -1,7 +1,6 @@
 """A file's text into its sections, by what kind of file it is.
 
-In: the path (for its name and ending only) and the text. Out: a `Parsed`. It reads no disk, knows
-no project, and never raises, however odd the text.
+The path is only looked at for its name, and no text, however odd, raises an error.
 """
 
 from __future__ import annotations
@@ -11,25 +10,25 @@ from collections.abc import Sequence
 from anaphora.ingest.projects.files.roles import language_of
 from anaphora.ingest.projects.sections.base import (
     Import,
-    Mark,
-    Parsed,
+    ParsedFile,
     Section,
+    SectionStart,
     Symbol,
     cut,
-    line_marks,
+    line_starts,
     lines_of,
 )
-from anaphora.ingest.projects.sections.code import code_marks
-from anaphora.ingest.projects.sections.config import commands_of, config_marks, packages_of
+from anaphora.ingest.projects.sections.code import code_starts
+from anaphora.ingest.projects.sections.config import commands_of, config_starts, packages_of
 from anaphora.ingest.projects.sections.grammars import GRAMMARS
-from anaphora.ingest.projects.sections.markdown import markdown_marks, rst_marks
+from anaphora.ingest.projects.sections.markdown import markdown_starts, rst_starts
 
-__all__ = ["Import", "Parsed", "Section", "Symbol", "parse"]
+__all__ = ["Import", "ParsedFile", "Section", "Symbol", "parse"]
 
 _HEAD = 400
 
 
-def parse(path: str, text: str) -> Parsed:
+def parse(path: str, text: str) -> ParsedFile:
     """The sections, symbols, imports, commands and packages of a file.
 
     `path` is only looked at, never opened. Every line is in exactly one section, in order, unless
@@ -37,18 +36,18 @@ def parse(path: str, text: str) -> Parsed:
     """
     language = language_of(path, text[:_HEAD])
     if not text.strip():
-        return Parsed(language, ())
+        return ParsedFile(language, ())
     lines = lines_of(text)
     name = path.rsplit("/", 1)[-1]
     symbols: tuple[Symbol, ...] = ()
     imports: tuple[Import, ...] = ()
     if language in GRAMMARS:
-        marks, symbols, imports = code_marks(language, name, lines)
+        starts, symbols, imports = code_starts(language, name, lines)
     else:
-        marks, symbols = _plain_marks(language, name, lines)
-    return Parsed(
+        starts, symbols = _plain_starts(language, name, lines)
+    return ParsedFile(
         language=language,
-        sections=cut(lines, marks or line_marks(lines, name)),
+        sections=cut(lines, starts or line_starts(lines, name)),
         symbols=symbols,
         imports=imports,
         commands=commands_of(name, text),
@@ -56,11 +55,11 @@ def parse(path: str, text: str) -> Parsed:
     )
 
 
-def _plain_marks(
+def _plain_starts(
     language: str, name: str, lines: Sequence[str]
-) -> tuple[list[Mark], tuple[Symbol, ...]]:
+) -> tuple[list[SectionStart], tuple[Symbol, ...]]:
     if language == "markdown":
-        return markdown_marks(lines, name), ()
+        return markdown_starts(lines, name), ()
     if language == "rst":
-        return rst_marks(lines, name), ()
-    return config_marks(language, lines)
+        return rst_starts(lines, name), ()
+    return config_starts(language, lines)

@@ -1,14 +1,15 @@
-"""What a file is made of: its sections, its symbols, what it imports and declares.
+"""What a file is made of (sections, symbols, imports), and how starts of sections become sections.
 
-In: nothing; these are the frozen values that every reader of a kind of file gives back. Lines count
-from 1 and end at a line feed; a carriage return before it stays in the text of its line.
+Where a section starts the one before it ends, so every line is in exactly one; what is too long is
+cut into parts. Lines count from 1 and end at a line feed; a carriage return before it stays in the
+text of its line.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 SectionKind = Literal["heading", "symbol", "key", "lines", "file"]
@@ -70,7 +71,7 @@ class Import:
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedFile:
     """All that one file says. Each of its lines is in exactly one section, in order.
 
     A file of nothing but white space has no sections. `commands` are as a user types them
@@ -105,8 +106,8 @@ _NO_TITLE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """A section begins at line `start` (from 1) and goes on to the next mark."""
+class SectionStart:
+    """A section begins at line `start` (from 1) and goes on to the next start."""
 
     start: int
     kind: SectionKind
@@ -116,17 +117,17 @@ class Mark:
     symbol_kind: str | None = None
 
 
-def cut(lines: Sequence[str], marks: Iterable[Mark]) -> tuple[Section, ...]:
-    """The sections of a file that has at least one line and one mark.
+def cut(lines: Sequence[str], starts: Iterable[SectionStart]) -> tuple[Section, ...]:
+    """The sections of a file that has at least one line and one start.
 
-    The first mark is moved up to line 1. Of marks on one line the first is kept, of marks that
+    The first one is moved up to line 1. Of those on one line the first is kept, of those that
     only white space follows none.
     """
-    kept = _in_order(lines, marks)
-    ends = [mark.start - 1 for mark in kept[1:]] + [len(lines)]
+    kept = _in_order(lines, starts)
+    ends = [section.start - 1 for section in kept[1:]] + [len(lines)]
     sections: list[Section] = []
-    for mark, end in zip(kept, ends, strict=True):
-        sections.extend(_parts(lines, mark, end))
+    for section, end in zip(kept, ends, strict=True):
+        sections.extend(_parts(lines, section, end))
     return tuple(sections)
 
 
@@ -156,33 +157,34 @@ def named(names: Sequence[str]) -> str:
     return ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
 
 
-def _in_order(lines: Sequence[str], marks: Iterable[Mark]) -> list[Mark]:
-    kept: list[Mark] = []
-    for mark in sorted(marks, key=lambda mark: mark.start):
-        if kept and mark.start == kept[-1].start:
+def _in_order(lines: Sequence[str], starts: Iterable[SectionStart]) -> list[SectionStart]:
+    kept: list[SectionStart] = []
+    for section in sorted(starts, key=lambda section: section.start):
+        if kept and section.start == kept[-1].start:
             continue
-        if 1 <= mark.start <= len(lines):
-            kept.append(mark)
+        if 1 <= section.start <= len(lines):
+            kept.append(section)
     if kept and kept[0].start > 1:
-        first = kept[0]
-        kept[0] = Mark(1, first.kind, first.title, first.heading, first.symbol, first.symbol_kind)
+        kept[0] = replace(kept[0], start=1)
     while len(kept) > 1 and not any(line.strip() for line in lines[kept[-1].start - 1 :]):
         kept.pop()
     return kept
 
 
-def _parts(lines: Sequence[str], mark: Mark, end: int) -> list[Section]:
-    spans = list(_spans(lines, mark.start, end))
+def _parts(lines: Sequence[str], section: SectionStart, end: int) -> list[Section]:
+    spans = list(_spans(lines, section.start, end))
     return [
         Section(
-            kind=mark.kind,
-            title=mark.title if len(spans) == 1 else f"{mark.title} ({number} of {len(spans)})",
+            kind=section.kind,
+            title=section.title
+            if len(spans) == 1
+            else f"{section.title} ({number} of {len(spans)})",
             text="\n".join(lines[start - 1 : stop]),
             start_line=start,
             end_line=stop,
-            heading=mark.heading,
-            symbol=mark.symbol,
-            symbol_kind=mark.symbol_kind,
+            heading=section.heading,
+            symbol=section.symbol,
+            symbol_kind=section.symbol_kind,
         )
         for number, (start, stop) in enumerate(spans, start=1)
     ]
@@ -226,6 +228,6 @@ def _good_end(lines: Sequence[str], start: int, stop: int) -> int:
     return best
 
 
-def line_marks(lines: Sequence[str], title: str) -> list[Mark]:
-    """One mark for all lines: the file's own section if it fits, else lines in parts."""
-    return [Mark(1, "file" if fits(lines, 1, len(lines)) else "lines", title)]
+def line_starts(lines: Sequence[str], title: str) -> list[SectionStart]:
+    """One start for all lines: the file's own section if it fits, else lines in parts."""
+    return [SectionStart(1, "file" if fits(lines, 1, len(lines)) else "lines", title)]

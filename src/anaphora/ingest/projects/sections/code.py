@@ -1,22 +1,22 @@
-"""Code by symbol: each function, method and type is a section with what is written right above it.
+"""Code by symbol: each function, method and type is a section with the comments right above it.
 
-In: lines, a language that has a grammar. Out: marks, symbols and imports. What stands between the
-symbols (imports, constants, statements) becomes sections of its own where it is long enough to
-say something, and otherwise belongs to the symbol before it.
+What stands between the symbols (imports, constants, statements) becomes sections of its own where
+it is long enough to say something, and otherwise belongs to the symbol before it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from anaphora.ingest.projects.files.roles import words
 from anaphora.ingest.projects.sections.base import (
     MAX_CHARS,
     MAX_LINES,
     Import,
-    Mark,
+    SectionStart,
     Symbol,
     first_words,
     fits,
@@ -24,16 +24,237 @@ from anaphora.ingest.projects.sections.base import (
     named,
 )
 from anaphora.ingest.projects.sections.grammars import GRAMMARS, Grammar, language, query
-from anaphora.ingest.projects.sections.syntax import (
-    constants_of,
-    function_value,
-    imports_of,
-    name_of,
-    text_of,
-)
+from anaphora.ingest.projects.sections.imports import imports_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
+
+_NAME = 120
+_DECLARATORS = words(
+    "function_declarator pointer_declarator reference_declarator array_declarator "
+    "parenthesized_declarator init_declarator attributed_declarator"
+)
+_FUNCTIONS = words("function_expression function arrow_function generator_function class")
+_TEST_CALLS = words("describe it test suite context specify")
+_ARGUMENTS = re.compile(r"<[^<>]*>")
+
+
+def text_of(node: Node | None) -> str:
+    """The words of a node in one line, at most 120 characters; "" for none."""
+    if node is None or node.text is None:
+        return ""
+    # Four bytes hold any character, so this much is enough of a node of any size.
+    shown = node.text[: 4 * _NAME].decode("utf-8", "replace")
+    return " ".join(shown.split())[:_NAME]
+
+
+def name_of(node: Node) -> str:
+    """The name of a symbol, with dots where its language has `::`; "" if it has none."""
+    special = _SPECIAL.get(node.type)
+    name = special(node) if special is not None else text_of(node.child_by_field_name("name"))
+    return name.replace("::", ".").replace("\\", ".").strip(".")
+
+
+def constants_of(node: Node) -> Iterator[tuple[str, str]]:
+    """The names that a statement defines without a body of its own, each with its kind or ""."""
+    special = _MANY.get(node.type)
+    if special is not None:
+        yield from special(node)
+        return
+    name = name_of(node)
+    if name:
+        yield name, ""
+
+
+def function_value(node: Node) -> tuple[str, str, Node] | None:
+    """The name, kind and body holder of a JavaScript statement that gives a function a name.
+
+    `const a = () => …`, `exports.a = function …`, `A.prototype.b = …`, `a = () => …` in a class,
+    and a test framework's `it("does", () => …)`.
+    """
+    if node.type in {"lexical_declaration", "variable_declaration"}:
+        declared = [child for child in node.named_children if child.type == "variable_declarator"]
+        return _valued(declared[0], "name", "value") if len(declared) == 1 else None
+    if node.type == "field_definition":
+        return _valued(node, "property", "value")
+    if node.type == "public_field_definition":
+        return _valued(node, "name", "value")
+    if node.type == "assignment_expression":
+        return _valued(node, "left", "right")
+    return _test_call(node) if node.type == "call_expression" else None
+
+
+def _valued(node: Node, name: str, value: str) -> tuple[str, str, Node] | None:
+    called, held = node.child_by_field_name(name), node.child_by_field_name(value)
+    if called is None or held is None or called.type in {"object_pattern", "array_pattern"}:
+        return None
+    if held.type == "call_expression":
+        # `const A = memo(() => …)`: the function is what the name stands for.
+        held = _function_argument(held) or held
+    if held.type not in _FUNCTIONS:
+        return None
+    parts = [part for part in text_of(called).split(".") if part != "prototype"]
+    if len(parts) > 1 and parts[0] in {"exports", "module", "this", "self", "window"}:
+        parts = parts[1:]
+    return ".".join(parts), "class" if held.type == "class" else "function", held
+
+
+def _function_argument(call: Node) -> Node | None:
+    arguments = call.child_by_field_name("arguments")
+    for argument in arguments.named_children if arguments is not None else []:
+        if argument.type in _FUNCTIONS:
+            return argument
+    return None
+
+
+def _test_call(node: Node) -> tuple[str, str, Node] | None:
+    called = text_of(node.child_by_field_name("function")).split(".")[0]
+    arguments = node.child_by_field_name("arguments")
+    if called not in _TEST_CALLS or arguments is None or not arguments.named_children:
+        return None
+    title, body = arguments.named_children[0], _function_argument(node)
+    if body is None or title.type not in {"string", "template_string"}:
+        return None
+    return text_of(title).strip("\"'`") or called, "test", body
+
+
+def _declared(node: Node | None) -> str:
+    """The name within a C declarator: through pointers, arrays and parameter lists."""
+    for _ in range(20):
+        if node is None:
+            return ""
+        if node.type not in _DECLARATORS:
+            return text_of(node)
+        inner = node.child_by_field_name("declarator")
+        node = inner if inner is not None else next(iter(node.named_children), None)
+    return ""
+
+
+def _c_function(node: Node) -> str:
+    return _ARGUMENTS.sub("", _declared(node.child_by_field_name("declarator")))
+
+
+def _c_type(node: Node) -> str:
+    """The name of a struct with a body; one without a body is only mentioned."""
+    if node.child_by_field_name("body") is None:
+        return ""
+    return _ARGUMENTS.sub("", text_of(node.child_by_field_name("name")))
+
+
+def _go_method(node: Node) -> str:
+    receiver = text_of(node.child_by_field_name("receiver")).strip("()").split(" ")[-1]
+    kind = re.split(r"\[", receiver.lstrip("*"))[0]
+    return f"{kind}.{text_of(node.child_by_field_name('name'))}"
+
+
+def _rust_impl(node: Node) -> str:
+    return _ARGUMENTS.sub("", text_of(node.child_by_field_name("type")))
+
+
+def _go_type(node: Node) -> str:
+    return text_of(node.child_by_field_name("name"))
+
+
+def _c_sharp_operator(node: Node) -> str:
+    return f"operator {text_of(node.child_by_field_name('operator'))}"
+
+
+def _typescript_module(node: Node) -> str:
+    return text_of(node.child_by_field_name("name")).strip("\"'")
+
+
+_SPECIAL: Final[Mapping[str, Callable[[Node], str]]] = {
+    "struct_specifier": _c_type,
+    "union_specifier": _c_type,
+    "enum_specifier": _c_type,
+    "class_specifier": _c_type,
+    "method_declaration": lambda node: (
+        _go_method(node)
+        if node.child_by_field_name("receiver") is not None
+        else text_of(node.child_by_field_name("name"))
+    ),
+    "impl_item": _rust_impl,
+    "type_spec": _go_type,
+    "operator_declaration": _c_sharp_operator,
+    "module": lambda node: (
+        _typescript_module(node) if node.child_by_field_name("name") is not None else ""
+    ),
+    "function_definition": lambda node: (
+        _c_function(node)
+        if node.child_by_field_name("declarator") is not None
+        else text_of(node.child_by_field_name("name"))
+    ),
+}
+
+
+def _left_names(node: Node) -> Iterator[tuple[str, str]]:
+    """Python and Ruby: `A = 1`, not `a.b = 1` nor `a[0] = 1`."""
+    left = node.child_by_field_name("left")
+    if left is not None and left.type in {"identifier", "constant"}:
+        yield text_of(left), ""
+
+
+def _declarator_names(node: Node) -> Iterator[tuple[str, str]]:
+    """JavaScript: `const a = 1, b = 2`."""
+    for child in node.named_children:
+        called = child.child_by_field_name("name")
+        if child.type != "variable_declarator" or called is None or _is_required(child):
+            continue
+        if called.type == "identifier":
+            yield text_of(called), ""
+
+
+def _is_required(declarator: Node) -> bool:
+    """`const fs = require("fs")` is an import."""
+    value = declarator.child_by_field_name("value")
+    return value is not None and text_of(value).startswith("require(")
+
+
+def _c_declaration(node: Node) -> Iterator[tuple[str, str]]:
+    for child in node.children_by_field_name("declarator"):
+        name = _declared(child)
+        if name:
+            yield name, "function" if _is_function(child) else ""
+    # `typedef struct { … } a;` and `struct a { … } b;` define the struct too.
+    held = node.child_by_field_name("type")
+    if held is not None and held.child_by_field_name("body") is not None:
+        name = text_of(held.child_by_field_name("name"))
+        if name:
+            yield name, ""
+
+
+def _is_function(declarator: Node) -> bool:
+    node: Node | None = declarator
+    while node is not None and node.type in _DECLARATORS:
+        if node.type == "function_declarator":
+            return True
+        node = node.child_by_field_name("declarator")
+    return False
+
+
+def _children_names(node: Node) -> Iterator[tuple[str, str]]:
+    """Go's `var a, b = 1, 2` and PHP's `const A = 1, B = 2;`."""
+    for child in node.children_by_field_name("name"):
+        yield text_of(child), ""
+    for child in node.named_children:
+        if child.type == "const_element" and child.named_children:
+            yield text_of(child.named_children[0]), ""
+
+
+_MANY: Final[Mapping[str, Callable[[Node], Iterator[tuple[str, str]]]]] = {
+    "assignment": _left_names,
+    "lexical_declaration": _declarator_names,
+    "variable_declaration": _declarator_names,
+    "declaration": _c_declaration,
+    "type_definition": _c_declaration,
+    "const_spec": _children_names,
+    "var_spec": _children_names,
+    "const_declaration": _children_names,
+    "type_alias_statement": lambda node: iter(
+        [(text_of(node.child_by_field_name("left")).split("[")[0], "")]
+    ),
+}
 
 
 MAX_DEPTH = 16
@@ -45,7 +266,7 @@ _STATEMENTS |= {"assignment_expression", "field_definition", "public_field_defin
 
 
 @dataclass(slots=True)
-class Item:
+class OutlineItem:
     """A symbol: its lines from 1, and what is in it. A minor one is a name without a section."""
 
     name: str
@@ -55,15 +276,15 @@ class Item:
     minor: bool = False
     label: str = ""
     """What it is called as a title, where that is more than its name."""
-    children: list[Item] = field(default_factory=list)
+    children: list[OutlineItem] = field(default_factory=list)
 
 
-def outline(root: Node, grammar: Grammar) -> list[Item]:
+def outline(root: Node, grammar: Grammar) -> list[OutlineItem]:
     """The symbols of a file in the order of their lines."""
     return list(_items(root, grammar, None, 0))
 
 
-def symbols_of(items: Iterable[Item], above: str = "") -> Iterator[Symbol]:
+def symbols_of(items: Iterable[OutlineItem], above: str = "") -> Iterator[Symbol]:
     """All symbols of an outline, with their qualified names; those in a function are left out."""
     for item in items:
         qualified = f"{above}.{item.name}" if above else item.name
@@ -74,12 +295,12 @@ def symbols_of(items: Iterable[Item], above: str = "") -> Iterator[Symbol]:
             yield from symbols_of(item.children, qualified)
 
 
-def _items(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[Item]:
+def _items(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[OutlineItem]:
     for child in node.named_children:
         yield from _of(child, grammar, holder, depth)
 
 
-def _of(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[Item]:
+def _of(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[OutlineItem]:
     if depth > MAX_DEPTH or (node.type == "if_statement" and _is_main(node)):
         return
     if node.type in grammar.symbols:
@@ -96,17 +317,17 @@ def _of(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterato
     elif node.type in grammar.minor and holder not in {*_TYPES, "function"}:
         start, end = _rows(node)
         for name, kind in constants_of(node):
-            yield Item(name, kind or grammar.minor[node.type], start, end, minor=True)
+            yield OutlineItem(name, kind or grammar.minor[node.type], start, end, minor=True)
     elif node.type == "call_expression" and _is_long(node):
         yield from _within_call(node, grammar, depth)
 
 
 def _is_main(node: Node) -> bool:
-    """Python's `if __name__ == "__main__":`, whose names are nobody else's."""
+    """Python's `if __name__ == "__main__":`, whose names cannot be imported."""
     return text_of(node.child_by_field_name("condition")).startswith("__name__")
 
 
-def _symbol(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Item | None:
+def _symbol(node: Node, grammar: Grammar, holder: str | None, depth: int) -> OutlineItem | None:
     name = name_of(node)
     if not name or _is_only_named(node):
         return None
@@ -116,7 +337,7 @@ def _symbol(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Ite
     elif kind == "method" and holder is None and "." not in name:
         kind = "function"
     start, end = _rows(node)
-    item = Item(name, kind, start, end, minor=kind == "type" and start == end)
+    item = OutlineItem(name, kind, start, end, minor=kind == "type" and start == end)
     if kind == "impl":
         item.label = " ".join(text_of(node).partition("{")[0].split())
     if node.type in grammar.holders or _is_long(node):
@@ -132,12 +353,12 @@ def _is_only_named(node: Node) -> bool:
     return node.child_by_field_name("body") is None
 
 
-def _body_items(node: Node, grammar: Grammar, held: str, depth: int) -> list[Item]:
+def _body_items(node: Node, grammar: Grammar, held: str, depth: int) -> list[OutlineItem]:
     body = node.child_by_field_name("body")
     return list(_items(body if body is not None else node, grammar, held, depth + 1))
 
 
-def _statement(node: Node, grammar: Grammar, depth: int) -> Item | None:
+def _statement(node: Node, grammar: Grammar, depth: int) -> OutlineItem | None:
     """A JavaScript statement that names a function. Other languages have no such nodes."""
     found = function_value(node)
     if found is None:
@@ -146,13 +367,13 @@ def _statement(node: Node, grammar: Grammar, depth: int) -> Item | None:
     start, end = _rows(node)
     if kind == "function" and ("definition" in node.type or "." in name):
         kind = "method"
-    item = Item(name, kind, start, end)
+    item = OutlineItem(name, kind, start, end)
     if kind in {"class", "test"} or _is_long(node):
         item.children = _body_items(held, grammar, "class" if kind == "class" else "", depth)
     return item
 
 
-def _within_call(node: Node, grammar: Grammar, depth: int) -> Iterator[Item]:
+def _within_call(node: Node, grammar: Grammar, depth: int) -> Iterator[OutlineItem]:
     """A long call of a function on the spot, or with one: its symbols are the file's own."""
     called, arguments = (node.child_by_field_name(name) for name in ("function", "arguments"))
     for held in [called, *(arguments.named_children if arguments is not None else [])]:
@@ -166,7 +387,7 @@ def _is_bracketed(node: Node) -> bool:
     return node.type == "parenthesized_expression" and bool(node.named_children)
 
 
-def _wrapped(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[Item]:
+def _wrapped(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[OutlineItem]:
     """What is in a decorator or an `export`; a single symbol gets the lines of the whole."""
     items = list(_items(node, grammar, holder, depth + 1))
     if len(items) == 1:
@@ -202,13 +423,13 @@ _CONDITION = re.compile(r"\s*#\s*(?:if|ifdef|ifndef|elif|else|endif)\b")
 _QUOTES = ('"""', "'''", '"', "'", 'r"""')
 
 
-def code_marks(
+def code_starts(
     name: str, title: str, lines: Sequence[str]
-) -> tuple[list[Mark], tuple[Symbol, ...], tuple[Import, ...]]:
-    """The marks, symbols and imports of code in the language `name`, one of `GRAMMARS`.
+) -> tuple[list[SectionStart], tuple[Symbol, ...], tuple[Import, ...]]:
+    """The sections, symbols and imports of code in the language `name`, one of `GRAMMARS`.
 
-    `title` is what lines without any words are called. There are no marks without symbols, nor for
-    text that no one wrote as code and that a parser would recover from for minutes.
+    `title` is what lines without any words are called. There are no sections without symbols, nor
+    for text that no one wrote as code and that a parser would recover from for minutes.
     """
     if _is_hopeless(lines):
         return [], (), ()
@@ -220,10 +441,10 @@ def code_marks(
     root = Parser(language(name)).parse(source).root_node
     found = QueryCursor(query(name)).captures(root)
     items = outline(root, GRAMMARS[name])
-    marker = _Marker(lines, title, _rows_alone(lines, found.get("comment", [])))
-    marker.mark(items, (), "", 1, len(lines))
+    collected = _Starts(lines, title, _rows_alone(lines, found.get("comment", [])))
+    collected.add(items, (), "", 1, len(lines))
     return (
-        marker.marks if any(not item.minor for item in items) else [],
+        collected.starts if any(not item.minor for item in items) else [],
         tuple(symbols_of(items)),
         imports_of(name, found.get("import", [])),
     )
@@ -247,7 +468,7 @@ def _is_hopeless(lines: Sequence[str]) -> bool:
 
 
 def _rows_alone(lines: Sequence[str], nodes: Sequence[Node]) -> frozenset[int]:
-    """The lines (from 1) on which nothing stands before a comment or an attribute."""
+    """The lines (from 1) that hold a comment or an attribute and nothing before it."""
     rows: set[int] = set()
     for node in nodes:
         first, column = node.start_point.row, node.start_point.column
@@ -264,23 +485,28 @@ def _says(line: str) -> bool:
 
 
 @dataclass(slots=True)
-class _Marker:
-    """Collects the marks of one file."""
+class _Starts:
+    """Collects the starts of sections of one file."""
 
     lines: Sequence[str]
     title: str
     comments: frozenset[int]
-    marks: list[Mark] = field(default_factory=list)
+    starts: list[SectionStart] = field(default_factory=list)
 
-    def mark(
-        self, items: Sequence[Item], heading: tuple[str, ...], above: str, start: int, end: int
+    def add(
+        self,
+        items: Sequence[OutlineItem],
+        heading: tuple[str, ...],
+        above: str,
+        start: int,
+        end: int,
     ) -> None:
         """Mark the items between lines `start` and `end`, and the gaps between them.
 
         Within another symbol (`above`) what is before the first item is its head, no gap.
         """
         at = start
-        waiting: list[Item] = []
+        waiting: list[OutlineItem] = []
         for item in items:
             if item.minor:
                 waiting.append(item)
@@ -293,29 +519,29 @@ class _Marker:
             at = max(at, item.end + 1)
         self._gap(at, end, waiting, heading)
 
-    def _symbol(self, item: Item, first: int, heading: tuple[str, ...], above: str) -> None:
+    def _symbol(self, item: OutlineItem, first: int, heading: tuple[str, ...], above: str) -> None:
         qualified = f"{above}.{item.name}" if above else item.name
         *outer, name = [item.name] if item.kind == "test" else item.name.split(".")
         within = (*heading, *outer)
         title = item.label or qualified
         parts = [child for child in item.children if not child.minor]
         if not parts or self._is_whole(first, item):
-            self.marks.append(Mark(first, "symbol", title, within, qualified, item.kind))
+            self.starts.append(SectionStart(first, "symbol", title, within, qualified, item.kind))
             return
         head = range(first, self._with_comments(parts[0].start, first))
-        inner, start = len(self.marks), first
+        inner, start = len(self.starts), first
         least = 3 if item.kind in _THIN else 2
         if sum(_says(self.lines[number - 1]) for number in head) < least:
             # A namespace or a bare `class A:` says nothing alone: it goes with its first part.
             start = head.stop
         else:
             # Up to the first part it is the type itself: its head, its fields.
-            self.marks.append(Mark(first, "symbol", title, within, qualified, item.kind))
-        self.mark(item.children, (*within, name), qualified, start, item.end)
-        if start > first and len(self.marks) > inner:
-            self.marks[inner] = replace(self.marks[inner], start=first)
+            self.starts.append(SectionStart(first, "symbol", title, within, qualified, item.kind))
+        self.add(item.children, (*within, name), qualified, start, item.end)
+        if start > first and len(self.starts) > inner:
+            self.starts[inner] = replace(self.starts[inner], start=first)
 
-    def _is_whole(self, first: int, item: Item) -> bool:
+    def _is_whole(self, first: int, item: OutlineItem) -> bool:
         return item.end - first < WHOLE_LINES and fits(self.lines, first, item.end)
 
     def _with_comments(self, start: int, floor: int) -> int:
@@ -324,15 +550,17 @@ class _Marker:
             start -= 1
         return start
 
-    def _gap(self, start: int, end: int, minor: Sequence[Item], heading: tuple[str, ...]) -> None:
+    def _gap(
+        self, start: int, end: int, minor: Sequence[OutlineItem], heading: tuple[str, ...]
+    ) -> None:
         wordy = [number for number in range(start, end + 1) if _says(self.lines[number - 1])]
         if not wordy or (not minor and len(wordy) < GAP_LINES):
             return
         begins = next(number for number in range(start, end + 1) if self.lines[number - 1].strip())
         title = self._gap_title(start, end, wordy[0], minor)
-        self.marks.append(Mark(begins, "lines", title, heading))
+        self.starts.append(SectionStart(begins, "lines", title, heading))
 
-    def _gap_title(self, start: int, end: int, first: int, minor: Sequence[Item]) -> str:
+    def _gap_title(self, start: int, end: int, first: int, minor: Sequence[OutlineItem]) -> str:
         """What the file says of itself at its top, else the names in the gap, else its words."""
         words = first_words(self.lines[start - 1 : end])
         if start == 1:

@@ -1,8 +1,8 @@
-"""Settings by their top-level keys: JSON, TOML, YAML, INI, Makefiles, .env files, go.mod.
+"""Settings by their top-level keys, and the commands and packages that manifests declare.
 
-In: lines. Out: marks, and one symbol a key. Small neighbours share a section, so that a file of
-one-line settings does not fall into crumbs. Nothing is parsed strictly: comments, trailing commas
-and half a file are all read as far as they go.
+JSON, TOML, YAML, INI, Makefiles, .env files, go.mod. Small neighbours share a section, so that a
+file of one-line settings does not fall into crumbs. Keys are read as far as a text goes: with
+comments, trailing commas, or cut in half. A manifest that does not parse declares nothing.
 """
 
 from __future__ import annotations
@@ -12,10 +12,15 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from anaphora.ingest.projects.sections.base import Mark, Symbol, first_words, lines_of, named
+from anaphora.ingest.projects.sections.base import (
+    SectionStart,
+    Symbol,
+    first_words,
+    lines_of,
+    named,
+)
 
 SMALL_LINES = 4
 """A key of no more lines shares its section with small neighbours …"""
@@ -37,16 +42,18 @@ _GO_MOD = re.compile(r"(module|go|toolchain|require|replace|exclude|retract|tool
 _JSON_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*|[\[\]{}]')
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
+class _Key(NamedTuple):
     line: int
     name: str
-    is_head: bool = False
-    """Whether other keys may follow that belong to it: a table, a section, a target."""
 
 
-def config_marks(language: str, lines: Sequence[str]) -> tuple[list[Mark], tuple[Symbol, ...]]:
-    """The marks and keys of settings in one of the formats above; nothing for another language."""
+_Finder = Callable[[Sequence[str]], Iterator[_Key]]
+
+
+def config_starts(
+    language: str, lines: Sequence[str]
+) -> tuple[list[SectionStart], tuple[Symbol, ...]]:
+    """The starts and keys of settings in one of the formats above; nothing for another language."""
     find = _FINDERS.get(language)
     keys = [key for key in find(lines) if key.name.strip()] if find is not None else []
     if not keys:
@@ -70,12 +77,14 @@ def target_names(lines: Sequence[str]) -> Iterator[tuple[str, int]]:
                     yield name, number
 
 
-def _grouped(lines: Sequence[str], keys: Sequence[_Key], starts: Sequence[int]) -> Iterator[Mark]:
+def _grouped(
+    lines: Sequence[str], keys: Sequence[_Key], starts: Sequence[int]
+) -> Iterator[SectionStart]:
     if any(line.strip() for line in lines[: starts[0] - 1]):
         before = first_words(lines[: starts[0] - 1])
         # Brackets and a licence line alone go with the first key.
         if before and starts[0] > SMALL_LINES:
-            yield Mark(1, "lines", before)
+            yield SectionStart(1, "lines", before)
     ends = [start - 1 for start in starts[1:]] + [len(lines)]
     group: list[int] = []
     for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
@@ -83,19 +92,19 @@ def _grouped(lines: Sequence[str], keys: Sequence[_Key], starts: Sequence[int]) 
         together = end - starts[group[0]] + 1 if group else 0
         if size > SMALL_LINES or together > SHARED_LINES:
             if group:
-                yield _mark(keys, starts, group)
+                yield _start(keys, starts, group)
             group = []
         if size > SMALL_LINES:
-            yield _mark(keys, starts, [number])
+            yield _start(keys, starts, [number])
         else:
             group.append(number)
     if group:
-        yield _mark(keys, starts, group)
+        yield _start(keys, starts, group)
 
 
-def _mark(keys: Sequence[_Key], starts: Sequence[int], group: Sequence[int]) -> Mark:
+def _start(keys: Sequence[_Key], starts: Sequence[int], group: Sequence[int]) -> SectionStart:
     names = list(dict.fromkeys(keys[number].name for number in group))
-    return Mark(starts[group[0]], "key", named(names))
+    return SectionStart(starts[group[0]], "key", named(names))
 
 
 def _with_comments(lines: Sequence[str], keys: Sequence[_Key]) -> list[int]:
@@ -156,7 +165,7 @@ def _toml(lines: Sequence[str]) -> Iterator[_Key]:
         head = _TOML_TABLE.match(line)
         if head is not None and "," not in head[1]:
             table = True
-            yield _Key(number, head[1].strip(), True)
+            yield _Key(number, head[1].strip())
         elif not table and (key := _TOML_KEY.match(line)):
             yield _Key(number, key[1].strip("\"'"))
 
@@ -174,42 +183,36 @@ def _ini(lines: Sequence[str]) -> Iterator[_Key]:
         head = _INI_SECTION.match(line)
         if head is not None:
             section = True
-            yield _Key(number, head[1].strip(), True)
+            yield _Key(number, head[1].strip())
         elif not section and (key := _INI_KEY.match(line)):
             yield _Key(number, key[1])
 
 
-def _env(lines: Sequence[str]) -> Iterator[_Key]:
-    for number, line in enumerate(lines, start=1):
-        key = _ENV.match(line)
-        if key is not None:
-            yield _Key(number, key[1])
+def _matching(pattern: re.Pattern[str]) -> _Finder:
+    """The lines that begin with a key, the first group of `pattern`."""
+
+    def find(lines: Sequence[str]) -> Iterator[_Key]:
+        for number, line in enumerate(lines, start=1):
+            if key := pattern.match(line):
+                yield _Key(number, key[1])
+
+    return find
 
 
 def _makefile(lines: Sequence[str]) -> Iterator[_Key]:
     for number, line in enumerate(lines, start=1):
-        variable, target = _MAKE_VARIABLE.match(line), _TARGET.match(line)
-        if variable is not None:
-            yield _Key(number, variable[1])
-        elif target is not None:
-            yield _Key(number, target[1], True)
+        if key := _MAKE_VARIABLE.match(line) or _TARGET.match(line):
+            yield _Key(number, key[1])
 
 
-def _go_mod(lines: Sequence[str]) -> Iterator[_Key]:
-    for number, line in enumerate(lines, start=1):
-        word = _GO_MOD.match(line)
-        if word is not None:
-            yield _Key(number, word[1])
-
-
-_FINDERS: Final[Mapping[str, Callable[[Sequence[str]], Iterator[_Key]]]] = {
+_FINDERS: Final[Mapping[str, _Finder]] = {
     "json": _json,
     "toml": _toml,
     "yaml": _yaml,
     "ini": _ini,
-    "env": _env,
+    "env": _matching(_ENV),
     "makefile": _makefile,
-    "gomod": _go_mod,
+    "gomod": _matching(_GO_MOD),
 }
 
 

@@ -1,7 +1,4 @@
-"""What each programming language calls its parts: tables over the node types of tree-sitter.
-
-In: the name of a language. Out: its table, and on first use its grammar. It holds no algorithm.
-"""
+"""What each programming language calls its parts: tables over the node types of tree-sitter."""
 
 from __future__ import annotations
 

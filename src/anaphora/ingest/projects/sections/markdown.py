@@ -1,8 +1,7 @@
 """Prose by heading: Markdown (`#`, underlined) and reStructuredText.
 
-In: lines. Out: marks, one a heading, with the titles above it. What stands in a code fence, in
-front matter or in an HTML comment is no heading. A heading with nothing of its own under it goes
-into the section of the next deeper one.
+What stands in a code fence, in front matter or in an HTML comment is no heading. A heading with
+nothing of its own under it goes into the section of the next deeper one.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from anaphora.ingest.projects.sections.base import Mark, first_words
+from anaphora.ingest.projects.sections.base import SectionStart, first_words
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*\r?$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
@@ -34,23 +33,23 @@ class _Heading:
     """The first line after the heading."""
 
 
-def markdown_marks(lines: Sequence[str], name: str) -> list[Mark]:
-    """The marks of a Markdown file; `name` is the title of what stands before any heading."""
-    return _marks(lines, list(_markdown_headings(lines)), name)
+def markdown_starts(lines: Sequence[str], name: str) -> list[SectionStart]:
+    """The sections of a Markdown file; `name` is the title of what is before any heading."""
+    return _starts(lines, list(_markdown_headings(lines)), name)
 
 
-def rst_marks(lines: Sequence[str], name: str) -> list[Mark]:
-    """The marks of a reStructuredText file. Levels are in the order in which styles appear."""
-    return _marks(lines, list(_rst_headings(lines)), name)
+def rst_starts(lines: Sequence[str], name: str) -> list[SectionStart]:
+    """The sections of a reStructuredText file. Levels are in the order in which styles appear."""
+    return _starts(lines, list(_rst_headings(lines)), name)
 
 
-def _marks(lines: Sequence[str], headings: list[_Heading], name: str) -> list[Mark]:
-    marks: list[Mark] = []
+def _starts(lines: Sequence[str], headings: list[_Heading], name: str) -> list[SectionStart]:
+    starts: list[SectionStart] = []
     if not headings:
-        return marks
+        return starts
     before = [line for line in lines[: headings[0].line - 1] if not _LABEL.match(line)]
     if any(line.strip() for line in before):
-        marks.append(Mark(1, "lines", _front_title(lines) or first_words(before) or name))
+        starts.append(SectionStart(1, "lines", _front_title(lines) or first_words(before) or name))
     above: list[_Heading] = []
     waiting: int | None = None
     for number, heading in enumerate(headings):
@@ -63,9 +62,9 @@ def _marks(lines: Sequence[str], headings: list[_Heading], name: str) -> list[Ma
         else:
             waiting = None
             path = tuple(each.title for each in above)
-            marks.append(Mark(start, "heading", heading.title or name, path))
+            starts.append(SectionStart(start, "heading", heading.title or name, path))
         above.append(heading)
-    return marks
+    return starts
 
 
 def _is_bare(lines: Sequence[str], heading: _Heading, following: _Heading | None) -> bool:
