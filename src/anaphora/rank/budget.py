@@ -1,8 +1,4 @@
-"""Fills a budget of tokens with hits, best first.
-
-In: hits in the order of their scores, a way to size one. Out: those that go into the answer. It
-never reorders, never cuts a hit, and looks up no text itself.
-"""
+"""Fills a budget of tokens with hits, best first."""
 
 from __future__ import annotations
 

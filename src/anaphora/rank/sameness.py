@@ -1,17 +1,16 @@
 """Says whether two texts state one fact, or two that only look alike.
 
-In: two short texts whose vectors are close. Out: why they differ, or nothing when they do not.
-Closeness says nothing here: "allergic to peanuts" and "not allergic to peanuts" lie closer to each
-other than most paraphrases. So two texts are the same only if, after differences that never carry
-meaning are taken away, the same words stand in the same order. Calling one fact two costs a line on
-a screen; calling two facts one hides the truth, so whatever is in doubt is a difference.
+Close vectors say nothing here: "allergic to peanuts" and "not allergic to peanuts" lie closer to
+each other than most paraphrases. So two texts are the same only if, after differences that never
+carry meaning are taken away, the same words stand in the same order. Calling one fact two costs a
+line on a screen; calling two facts one hides the truth, so whatever is in doubt is a difference.
 
 Taken away: letter case and punctuation (where they carry nothing), formatting, contractions,
 articles on one side only, fillers, spelling variants and a few plain synonyms, number words,
 ways of writing dates, times and units, "likes to hike" against "likes hiking", a clause moved to
 the front. All else stays: negation, tense, person, quantity, modality, order, names, symbols.
 
-Never sees a vector, a clock, a disk or a language model.
+`core.text.fold` is not used: it takes accents away, and they tell names and words apart.
 """
 
 from __future__ import annotations
@@ -176,13 +175,13 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TextReading:
     """`commas` are the numbers of words before each comma or other break inside a sentence."""
 
     words: tuple[Word, ...]
     question: bool
     commas: tuple[int, ...]
-    moved: Reading | None = None
+    moved: TextReading | None = None
 
 
 _CLOCK = (
@@ -238,7 +237,7 @@ class _Token:
 
 
 @lru_cache(maxsize=1024)
-def read(text: str) -> Reading:
+def read(text: str) -> TextReading:
     """Read one text. A new memory is read against each of its neighbours: once is enough."""
     plain = unicodedata.normalize("NFC", text).replace("\u2019", "'").replace("\u2018", "'")
     plain = _LABEL.sub("", _MARKUP.sub("", plain).strip())
@@ -253,7 +252,7 @@ def read(text: str) -> Reading:
     return (
         whole
         if moved is None
-        else Reading(whole.words, question, whole.commas, _reading(moved, question))
+        else TextReading(whole.words, question, whole.commas, _reading(moved, question))
     )
 
 
@@ -469,7 +468,7 @@ def _moved(tokens: list[_Token]) -> list[_Token] | None:
     return tokens[at + 1 :] + tokens[:at]
 
 
-def _reading(tokens: list[_Token], question: bool) -> Reading:
+def _reading(tokens: list[_Token], question: bool) -> TextReading:
     words: list[Word] = []
     commas: list[int] = []
     for token in tokens:
@@ -478,7 +477,7 @@ def _reading(tokens: list[_Token], question: bool) -> Reading:
         else:
             text = "." if token.kind == "stop" and "?" not in token.text else token.text
             words.append(Word(text, token.article, token.case, token.name))
-    return Reading(tuple(words), question, tuple(commas))
+    return TextReading(tuple(words), question, tuple(commas))
 
 
 # Words after which a comma decides what is meant: "no, tests are needed", "no tests are needed".
@@ -510,14 +509,14 @@ def differences(a: str, b: str) -> tuple[str, ...]:
     return _coarse_differences(one, other)
 
 
-def differences_of(one: Reading, other: Reading) -> tuple[str, ...]:
+def differences_of(one: TextReading, other: TextReading) -> tuple[str, ...]:
     """The same for two readings, without looking for a clause that was moved."""
     if [word.text for word in one.words] == [word.text for word in other.words]:
         return _fine_differences(one, other)
     return _coarse_differences(one, other)
 
 
-def _fine_differences(one: Reading, other: Reading) -> tuple[str, ...]:
+def _fine_differences(one: TextReading, other: TextReading) -> tuple[str, ...]:
     """What can still differ between texts of the same words in the same order."""
     found: set[str] = set()
     if one.question != other.question:
@@ -533,7 +532,7 @@ def _fine_differences(one: Reading, other: Reading) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _coarse_differences(one: Reading, other: Reading) -> tuple[str, ...]:
+def _coarse_differences(one: TextReading, other: TextReading) -> tuple[str, ...]:
     left, right = (Counter(word.text for word in side.words) for side in (one, other))
     changed = (left - right) + (right - left)
     found = {_kind(word) for word in chain(one.words, other.words) if word.text in changed}

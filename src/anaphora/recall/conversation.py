@@ -1,8 +1,8 @@
 """The conversation lane: from a question to the old turns that matter now.
 
-In: a question, a thread or all threads, a budget. Out: `Recall[TurnHit]`, best first, each hit with
-the factors of its score, and what was unavailable. It never changes truth, and a failing embedder
-never makes it raise: words answer alone, and the result says so.
+In the order of the walk: sync the index, read the question (times, speakers, nicknames), score,
+fill the budget. It never changes truth, and a failing embedder never makes it raise: words answer
+alone, and the result says so.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from anaphora.rank.turns import (
     score_turns,
 )
 from anaphora.recall.times.reading import read_times
-from anaphora.recall.truncation import read_of
-from anaphora.recall.view_cache import Repeated
+from anaphora.recall.truncation import truncated
+from anaphora.recall.view_cache import ViewCache
 from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import Degraded, Recall, RecallMode, TurnHit
 
@@ -64,7 +64,7 @@ class Nicknames:
     """Who is called what in the turns of one index."""
 
     index: TurnIndex
-    _known: Repeated[int] = field(default_factory=lambda: Repeated(_NAMES_KEPT))
+    _known: ViewCache[int] = field(default_factory=lambda: ViewCache(_NAMES_KEPT))
 
     def called(
         self, view: TurnView, question: str, present: Mapping[int, str], only: int | None
@@ -146,7 +146,7 @@ NO_BUDGET = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
-class _Room:
+class _Limits:
     """What hits may take up: how many, how many tokens, and which texts are in the prompt."""
 
     top_k: int
@@ -155,7 +155,7 @@ class _Room:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _CachedAnswer:
     """What a view answered; `meaning` is the text whose vector was needed, None for none."""
 
     meaning: str | None
@@ -172,14 +172,14 @@ class ConversationRecall:
     embedder: EmbedderService
     clock: Callable[[], datetime]
     weights: Weights = field(default=DEFAULT_WEIGHTS)
-    repeated: Repeated[_Answer] = field(init=False)
-    present: Repeated[dict[int, str]] = field(init=False)
+    repeated: ViewCache[_CachedAnswer] = field(init=False)
+    present: ViewCache[dict[int, str]] = field(init=False)
     names: Nicknames = field(init=False)
 
     def __post_init__(self) -> None:
         """As many answers are kept as query vectors: one setting for both."""
-        object.__setattr__(self, "repeated", Repeated(self.embedder.cache_size))
-        object.__setattr__(self, "present", Repeated(_THREADS_KEPT))
+        object.__setattr__(self, "repeated", ViewCache(self.embedder.cache_size))
+        object.__setattr__(self, "present", ViewCache(_THREADS_KEPT))
         object.__setattr__(self, "names", Nicknames(self.index))
 
     def recall(
@@ -196,7 +196,7 @@ class ConversationRecall:
         _check(conversation_id, query, top_k, budget, mode)
         if not query.strip():
             return Recall((), (Degraded("query", "it is blank: there is nothing to look for"),))
-        query, cut = read_of(query)
+        query, cut = truncated(query)
         followed, view = self.index.followed(conversation_id)
         degraded = [*cut, *followed.degraded]
         rows = _rows(view, conversation_id)
@@ -207,7 +207,7 @@ class ConversationRecall:
         key = (conversation_id, query, mode, top_k, budget, live, spans)
         answer = self.repeated.get(view, key)
         if answer is None or not self._known(answer.meaning):
-            answer = self._answer(view, rows, query, mode, spans, _Room(top_k, budget, live))
+            answer = self._answer(view, rows, query, mode, spans, _Limits(top_k, budget, live))
             # What was unavailable may be there the next time, and who wants no cache gets none.
             if not answer.degraded and self.embedder.cache_size:
                 self.repeated.put(view, key, answer)
@@ -221,11 +221,13 @@ class ConversationRecall:
         """
         if not query.strip() or not len(rows):
             return Recall()
-        query, cut = read_of(query)
+        query, cut = truncated(query)
         degraded = list(cut)
         spans = self._spans(query)
         _, scores = self._score(view, rows, query, "hybrid", spans, degraded)
-        return Recall(self._fill(view, scores, _Room(top_k, NO_BUDGET, frozenset())), (*degraded,))
+        return Recall(
+            self._fill(view, scores, _Limits(top_k, NO_BUDGET, frozenset())), (*degraded,)
+        )
 
     def _known(self, meaning: str | None) -> bool:
         """Whether the query's vector can still be had; asking also counts as a hit of its cache."""
@@ -238,11 +240,11 @@ class ConversationRecall:
         return True
 
     def _answer(
-        self, view: TurnView, rows: Rows, query: str, mode: str, spans: Spans, room: _Room
-    ) -> _Answer:
+        self, view: TurnView, rows: Rows, query: str, mode: str, spans: Spans, room: _Limits
+    ) -> _CachedAnswer:
         degraded: list[Degraded] = []
         meaning, scores = self._score(view, rows, query, mode, spans, degraded)
-        return _Answer(meaning, self._fill(view, scores, room), tuple(degraded))
+        return _CachedAnswer(meaning, self._fill(view, scores, room), tuple(degraded))
 
     def _score(
         self,
@@ -308,7 +310,7 @@ class ConversationRecall:
             return view.cosine(vector, rows)
         return view.cosine(vector, also=None if words is None else np.flatnonzero(words))
 
-    def _fill(self, view: TurnView, scores: TurnScores, room: _Room) -> tuple[TurnHit, ...]:
+    def _fill(self, view: TurnView, scores: TurnScores, room: _Limits) -> tuple[TurnHit, ...]:
         size = max(FIRST_CHUNK, room.top_k + 2)
         candidates = self._with_texts(view, scores, size, room.live)
         taken = fill(

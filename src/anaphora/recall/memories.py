@@ -1,8 +1,7 @@
 """The memory lane: from a question to the memories that answer it.
 
-In: a question, filters, a moment. Out: `Recall[MemoryHit]`, best first, each hit with the factors
-of its score, and what was unavailable. It never changes truth, and a failing embedder never makes
-it raise: words answer alone, and the result says so.
+It never changes truth, and a failing embedder never makes it raise: words answer alone, and the
+result says so.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from anaphora.core.text import query_terms
 from anaphora.core.time_arguments import checked_moment
 from anaphora.errors import EmbeddingError, InvalidInput
 from anaphora.rank.memories import MemoryScores, rank_memories
-from anaphora.recall.truncation import read_of
+from anaphora.recall.truncation import truncated
 from anaphora.store.filters import Filter, parse
 from anaphora.store.records.rows import to_micros
 from anaphora.values.conversations import FINISH_VECTORS, Degraded, Recall, RecallMode
@@ -86,7 +85,7 @@ class MemoryRecall:
         every = bool(keep.fields) or (min_score is not None and min_score <= 0.0)
         if not query.strip():
             return Recall((), (Degraded("query", "it is blank: there is nothing to look for"),))
-        query, cut = read_of(query)
+        query, cut = truncated(query)
         degraded = list(cut)
         wanted = self._wanted(query, mode, OVERFETCH * top_k, (as_of, keep, every), degraded)
         found = self.index.candidates(wanted)
@@ -96,7 +95,7 @@ class MemoryRecall:
         if found.pending:
             reason = f"{found.pending} memories have no vector yet: words alone can find them"
             degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
-        work = _Answer(self, wanted, hybrid=not _is_bare(mode, wanted))
+        work = _AnswerBuilder(self, wanted, hybrid=not _is_bare(mode, wanted))
         hits = work.hits(found, top_k, -math.inf if min_score is None else min_score)
         if damaged := self.records.unreadable():
             names = ", ".join(damaged[:5]) + (", …" if len(damaged) > 5 else "")
@@ -144,7 +143,7 @@ class MemoryRecall:
         )
 
 
-class _Answer:
+class _AnswerBuilder:
     """One answer in the making."""
 
     def __init__(self, lane: MemoryRecall, wanted: Wanted, *, hybrid: bool) -> None:

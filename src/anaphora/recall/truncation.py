@@ -1,8 +1,7 @@
-"""How much of a question is read: its two ends, where it is longer than helps.
+"""Truncates a question that is longer than helps to its beginning and its end.
 
-In: a text somebody asks with, of any length. Out: what is read of it, and a word for `degraded`
-where that is not all. Every lane reads this and nothing else of a question: words, names, times and
-the embedder. Pure, and its work does not grow with what is left out.
+Every lane reads only this of a question: words, names, times and the embedder. Pure; the work does
+not grow with what is left out.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ sets has 3,951 bytes."""
 _BREAK = "\n"
 
 
-def read_of(text: str, most: int = MOST_BYTES) -> tuple[str, tuple[Degraded, ...]]:
+def truncated(text: str, most: int = MOST_BYTES) -> tuple[str, tuple[Degraded, ...]]:
     """What is read of one question: all of it, or its first and its last half of `most` bytes.
 
     People paste a long text and ask before or after it. Cut between words where there are any.
@@ -42,14 +41,14 @@ def read_of(text: str, most: int = MOST_BYTES) -> tuple[str, tuple[Degraded, ...
     return head + _BREAK + tail, (Degraded("query", reason),)
 
 
-def read_of_all(texts: Sequence[str]) -> tuple[tuple[str, ...], tuple[Degraded, ...]]:
+def truncated_all(texts: Sequence[str]) -> tuple[tuple[str, ...], tuple[Degraded, ...]]:
     """What is read of several questions that are asked at once: they share `MOST_BYTES`."""
     read: list[str] = []
     degraded: dict[Degraded, None] = {}
     left = MOST_BYTES
     for number, text in enumerate(texts):
         # What a short one leaves is for those that follow.
-        kept, told = read_of(text, max(1, left // (len(texts) - number)))
+        kept, told = truncated(text, max(1, left // (len(texts) - number)))
         left -= len(kept.encode("utf-8", "surrogatepass"))
         read.append(kept)
         degraded.update(dict.fromkeys(told))

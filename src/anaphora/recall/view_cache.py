@@ -1,8 +1,4 @@
-"""Answers to questions that are asked again while nothing has changed.
-
-In: a question with all that its answer depends on, and the view that answered it. Out: the hits of
-the last time. It never outlives its view: one new turn, and nothing here is valid any more.
-"""
+"""A cache of what was worked out of one view of an index: one new turn, and all of it is stale."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ from typing import Generic, TypeVar
 AnswerT = TypeVar("AnswerT")
 
 
-class Repeated(Generic[AnswerT]):
+class ViewCache(Generic[AnswerT]):
     """The `size` answers that were used last, of one view. Safe to share between threads."""
 
     def __init__(self, size: int) -> None:

@@ -1,7 +1,8 @@
-"""Ranks what was found for a focus, and says how far it may be trusted.
+"""Finds what a focus may mean, and ranks it: candidates, targets and how far to trust them.
 
-In: candidates, the reading. Out: scores of rows and targets, and the quality label. The weighing
-itself is `rank.context`'s; this brings together what it needs.
+Search is by words first. Only where words found nothing it goes on: to a scan of the files'
+sections for parts of words, then of the notes. A row without a word, or a large part of one, in
+common with the focus is never found. The scoring itself is in `rank.context`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from anaphora.index.sections.state import SectionCandidates, SectionsWanted
 from anaphora.index.sections.words import FieldScores
 from anaphora.rank.context.names import Modules, PathNames
 from anaphora.rank.context.scores import (
-    Ask,
+    FocusNeeds,
     RowScores,
     Signals,
     TargetScores,
@@ -27,7 +28,7 @@ from anaphora.rank.context.scores import (
 )
 from anaphora.rank.context.table import DOCUMENT_KINDS
 from anaphora.recall.context.excerpts import Excerpts, FocusWords
-from anaphora.recall.context.focus import Reading
+from anaphora.recall.context.focus import FocusReading
 from anaphora.values.projects import Focus, Quality
 
 if TYPE_CHECKING:
@@ -50,18 +51,18 @@ _NOTES: Final = (DOCUMENT_KINDS.index("observation"), DOCUMENT_KINDS.index("diar
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """Candidates, and the rung that found them ("none": nothing was found)."""
 
     candidates: SectionCandidates
     rung: Rung
 
 
-def search(index: SectionIndex, notes: Notes, wanted: SectionsWanted) -> Found:
+def search(index: SectionIndex, notes: Notes, wanted: SectionsWanted) -> SearchResult:
     """Climb the rungs until one has something."""
     found = index.candidates(wanted)
     if len(found.rows):
-        return Found(found, "words")
+        return SearchResult(found, "words")
     parts = {t: w for t, w in found.weights.items() if len(t) >= LEAST_PART or not t.isascii()}
     rungs: tuple[tuple[Rung, Mapping[int, float]], ...] = ()
     if parts:
@@ -74,8 +75,8 @@ def search(index: SectionIndex, notes: Notes, wanted: SectionsWanted) -> Found:
     for rung, held in rungs:
         some = _scanned(index, wanted, held, found)
         if len(some.rows):
-            return Found(some, rung)
-    return Found(found, "none")
+            return SearchResult(some, rung)
+    return SearchResult(found, "none")
 
 
 def _notes(index: SectionIndex, notes: Notes, wanted: SectionsWanted) -> Iterable[tuple[int, str]]:
@@ -113,10 +114,10 @@ def _scanned(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionContext:
     """The question: its reading, the projects it is about (id to name), and how it is answered."""
 
-    reading: Reading
+    reading: FocusReading
     projects: Mapping[str, str]
     sources: bool = False
 
@@ -131,7 +132,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedCandidates:
     """Candidates with their scores, and the places to look at first, best first.
 
     `by_name` are the codes of files that the focus calls by their path or module; `modules` are
@@ -180,8 +181,12 @@ class Ranker:
         self._names: tuple[SectionTable, PathNames, Modules] | None = None
 
     def rank(
-        self, asked: Asked, found: Found, now: int, defined: Mapping[tuple[str, str], float]
-    ) -> tuple[Ranked, Quality]:
+        self,
+        asked: QuestionContext,
+        found: SearchResult,
+        now: int,
+        defined: Mapping[tuple[str, str], float],
+    ) -> tuple[RankedCandidates, Quality]:
         """Scores of all candidates; `now` in microseconds.
 
         `defined` are files, by project and path, that define what the focus calls by its name,
@@ -203,15 +208,15 @@ class Ranker:
         named = dict(by_name)
         for code, sure in _codes(some.table, defined):
             named[code] = max(named.get(code, 0.0), DEFINES * sure)
-        ask = Ask(
+        needs = FocusNeeds(
             intents=asked.focus.intents,
             now=now / 1e6,
             named=named,
             log=asked.reading.log,
         )
-        rows = rank_rows(some.table, signals, ask)
-        targets = rank_targets(some.table, signals, ask, rows)
-        ranked = Ranked(
+        rows = rank_rows(some.table, signals, needs)
+        targets = rank_targets(some.table, signals, needs, rows)
+        ranked = RankedCandidates(
             candidates=some,
             rows=rows,
             targets=targets,
@@ -234,7 +239,7 @@ class Ranker:
         return known[1], known[2]
 
 
-def _named(asked: Asked, table: SectionTable, known: PathNames) -> dict[int, float]:
+def _named(asked: QuestionContext, table: SectionTable, known: PathNames) -> dict[int, float]:
     """The files that the focus calls by name, by code."""
     names = [(one.text, one.kind, one.weight) for one in asked.reading.mentions]
     found = known.named(names) if names else {}

@@ -1,8 +1,8 @@
-"""The words that a package brings: excerpts of sections, notes, and notes tied to what was found.
+"""What a package brings besides its targets: excerpts and notes, relations, history.
 
-In: ranked rows, notes, what the graph ties to the targets. Out: memories, best first, spread over
-kinds and files, no two that say nearly the same. What was replaced never comes; diary entries come
-only where the focus asks to go on or for history.
+Relations come from a bounded walk of the graph, two steps from the best files and the entities that
+the focus names; notes that concern the files come with them. What was superseded comes only as
+history, and history and diary entries only for a focus that asks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from anaphora.index.sections.index import SectionIndex
     from anaphora.index.sections.source import SectionText
     from anaphora.index.sections.state import SectionsWanted
-    from anaphora.recall.context.candidates import Asked, Ranked
+    from anaphora.recall.context.candidates import QuestionContext, RankedCandidates
     from anaphora.recall.context.excerpts import Excerpts
     from anaphora.store.projects.graph import Graph
     from anaphora.store.projects.graph_rows import EntityRow, Neighbour
@@ -34,7 +34,7 @@ EXCERPT: Final = 160
 """Tokens of one excerpt."""
 
 LOOKED_AT: Final = 28
-"""Ranked rows that are read, to choose among them."""
+"""RankedCandidates rows that are read, to choose among them."""
 
 MOST: Final = 12
 MOST_WITH_SOURCES: Final = 20
@@ -47,8 +47,8 @@ _SKETCHED: Final = 1_000
 
 
 def memories(
-    asked: Asked,
-    ranked: Ranked,
+    asked: QuestionContext,
+    ranked: RankedCandidates,
     index: SectionIndex,
     notes: Mapping[str, NoteRow],
     tied: Sequence[tuple[NoteRow, float]],
@@ -85,7 +85,7 @@ def memories(
     return [*direct[:FIRST], *more, *direct[FIRST:]]
 
 
-def _shown(asked: Asked, ranked: Ranked) -> Iterator[int]:
+def _shown(asked: QuestionContext, ranked: RankedCandidates) -> Iterator[int]:
     """Places that may be shown, best first."""
     table = ranked.candidates.table
     count = 0
@@ -98,7 +98,9 @@ def _shown(asked: Asked, ranked: Ranked) -> Iterator[int]:
             yield place
 
 
-def _chosen(ranked: Ranked, places: Sequence[int], said: Mapping[int, str], most: int) -> list[int]:
+def _chosen(
+    ranked: RankedCandidates, places: Sequence[int], said: Mapping[int, str], most: int
+) -> list[int]:
     """No two that say nearly the same, spread over kinds and files."""
     table, rows = ranked.candidates.table, ranked.candidates.rows
     sketches = {place: shingles(text[:_SKETCHED].split()) for place, text in said.items()}
@@ -109,7 +111,9 @@ def _chosen(ranked: Ranked, places: Sequence[int], said: Mapping[int, str], most
     return spread(kept, kinds, owners, most)
 
 
-def _section(asked: Asked, ranked: Ranked, place: int, section: SectionText) -> ContextMemory:
+def _section(
+    asked: QuestionContext, ranked: RankedCandidates, place: int, section: SectionText
+) -> ContextMemory:
     row = int(ranked.candidates.rows[place])
     found = ranked.excerpts.of(section.text, section.start_line, EXCERPT)
     code = int(ranked.candidates.table.file[row])
@@ -130,7 +134,9 @@ def _section(asked: Asked, ranked: Ranked, place: int, section: SectionText) -> 
     )
 
 
-def _note(asked: Asked, ranked: Ranked, place: int, note: NoteRow) -> ContextMemory:
+def _note(
+    asked: QuestionContext, ranked: RankedCandidates, place: int, note: NoteRow
+) -> ContextMemory:
     made = note_memory(note, asked.projects, ranked.excerpts, float(ranked.rows.score[place]))
     return replace(made, signals=ranked.rows.explain(place)) if asked.sources else made
 
@@ -179,7 +185,7 @@ _LEADING: Final[frozenset[Predicate]] = frozenset(("applies_to", "concerns", "im
 
 
 @dataclass(frozen=True, slots=True)
-class Nearby:
+class GraphContext:
     """Entities at the start, the files' by project and path; relations; notes with strengths."""
 
     start: tuple[str, ...] = ()
@@ -189,19 +195,19 @@ class Nearby:
 
 
 def nearby(
-    asked: Asked,
-    ranked: Ranked,
+    asked: QuestionContext,
+    ranked: RankedCandidates,
     named: Mapping[str, Sequence[EntityRow]],
     graph: Graph,
     notes: Notes,
-) -> Nearby:
+) -> GraphContext:
     """Go from the best files and the entities that the focus names, two steps at most."""
     files = _file_entities(ranked, graph)
     called = [row.id for rows in named.values() for row in rows][:NAMED]
     found_files = [row.id for some in files.values() for row in some.values()]
     start = dict.fromkeys(found_files + called)
     if not start:
-        return Nearby()
+        return GraphContext()
     found = _within_two_steps(start, graph)
     ends = {one.relation.subject for one in found} | {one.relation.object for one in found}
     entities = graph.entities(ends)
@@ -210,7 +216,7 @@ def nearby(
         (one for one in found if _shows(one, entities)), key=lambda one: _relation_order(one, hits)
     )
     relations = tuple(_relation_evidence(one, entities) for one in shown)
-    return Nearby(tuple(start), files, relations, _tied(asked, found, entities, notes))
+    return GraphContext(tuple(start), files, relations, _tied(asked, found, entities, notes))
 
 
 def _within_two_steps(start: Mapping[str, None], graph: Graph) -> tuple[Neighbour, ...]:
@@ -226,12 +232,12 @@ def _within_two_steps(start: Mapping[str, None], graph: Graph) -> tuple[Neighbou
     return near + tuple(replace(one, depth=2) for one in far if one.relation.id not in known)
 
 
-def _file_entities(ranked: Ranked, graph: Graph) -> dict[str, dict[str, EntityRow]]:
+def _file_entities(ranked: RankedCandidates, graph: Graph) -> dict[str, dict[str, EntityRow]]:
     found = ranked.best_files(FILES)
     return {project: graph.entities_at(project, paths) for project, paths in found.items()}
 
 
-def named_entities(asked: Asked, graph: Graph) -> dict[str, tuple[EntityRow, ...]]:
+def named_entities(asked: QuestionContext, graph: Graph) -> dict[str, tuple[EntityRow, ...]]:
     """What goes by the names that the focus uses, by name; a name of too many says nothing."""
     mentions = sorted(asked.reading.mentions, key=lambda one: -one.weight)
     names = list(dict.fromkeys(one.text.rstrip("()") for one in mentions))[: 4 * NAMED]
@@ -279,7 +285,7 @@ def shown_name(entity: EntityRow) -> str:
 
 
 def _tied(
-    asked: Asked,
+    asked: QuestionContext,
     found: Iterable[Neighbour],
     entities: Mapping[str, EntityRow],
     notes: Notes,
@@ -299,7 +305,7 @@ def _tied(
     return tuple((row, strength[row.record.id]) for row in rows)
 
 
-def _may_show(row: NoteRow, asked: Asked) -> bool:
+def _may_show(row: NoteRow, asked: QuestionContext) -> bool:
     record = row.record
     current = record.valid_to is None and not record.forgotten
     mine = row.project is None or row.project in asked.projects
@@ -313,9 +319,9 @@ LEAST_HELD: Final = 0.15
 
 
 def history(
-    asked: Asked,
-    ranked: Ranked,
-    near: Nearby,
+    asked: QuestionContext,
+    ranked: RankedCandidates,
+    near: GraphContext,
     past: SectionsWanted,
     stores: tuple[SectionIndex, Notes, Graph, Projects],
 ) -> list[HistoryEvidence]:
@@ -366,7 +372,7 @@ def _replaced(row: NoteRow, newer: Mapping[str, NoteRow]) -> HistoryEvidence:
     )
 
 
-def _ended_relations(graph: Graph, near: Nearby) -> list[HistoryEvidence]:
+def _ended_relations(graph: Graph, near: GraphContext) -> list[HistoryEvidence]:
     if not near.start:
         return []
     relations = graph.relations(near.start, ("superseded", "invalidated"))
@@ -395,7 +401,7 @@ def _ended_relations(graph: Graph, near: Nearby) -> list[HistoryEvidence]:
     return found
 
 
-def _commits(ranked: Ranked, projects: Projects, kind: str) -> list[HistoryEvidence]:
+def _commits(ranked: RankedCandidates, projects: Projects, kind: str) -> list[HistoryEvidence]:
     """Renames, or commits, of the best files; commits whose words match before the latest."""
     rows: list[HistoryRow] = []
     for project, some in ranked.best_files(FILES).items():

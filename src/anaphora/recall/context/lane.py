@@ -1,8 +1,7 @@
 """The context lane: from a focus to a compact package of what a task needs to know.
 
-In: one or several focus statements, a budget of tokens. Out: a `RecallPackage`: where to look
-first and why, words of the project, notes, relations, history where it is asked for, and how far to
-trust it. Everything in it stands in truth. It never changes truth, and a failing embedder never
+`ContextRecall._answer` is the walk: `focus` reads, `candidates` searches and ranks, `evidence` and
+`targets` choose, `package` fills the budget. It never changes truth, and a failing embedder never
 makes it raise: words answer alone, and the package says so.
 """
 
@@ -15,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.errors import EmbeddingError, InvalidInput
 from anaphora.recall.context.candidates import Ranker
-from anaphora.recall.context.focus import Reading, read_focus
-from anaphora.recall.context.package import Material, assemble, check_budget
+from anaphora.recall.context.focus import FocusReading, read_focus
+from anaphora.recall.context.package import PackageMaterial, assemble, check_budget
 from anaphora.store.records.rows import to_micros
 from anaphora.values.conversations import FINISH_VECTORS, Degraded
 from anaphora.values.projects import Quality, RecallPackage
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.index.sections.index import SectionIndex
     from anaphora.index.sections.state import SectionsWanted
-    from anaphora.recall.context.candidates import Asked, Found
+    from anaphora.recall.context.candidates import QuestionContext, SearchResult
     from anaphora.store.projects.graph import Graph
     from anaphora.store.projects.graph_rows import EntityRow
     from anaphora.store.projects.notes import Notes
@@ -87,10 +86,15 @@ class ContextRecall:
         return {row.id: row.name for row in rows}, degraded
 
     def _asked(
-        self, reading: Reading, names: Mapping[str, str], degraded: list[Degraded], *, sources: bool
-    ) -> tuple[Asked, SectionsWanted]:
+        self,
+        reading: FocusReading,
+        names: Mapping[str, str],
+        degraded: list[Degraded],
+        *,
+        sources: bool,
+    ) -> tuple[QuestionContext, SectionsWanted]:
         from anaphora.index.sections.state import SectionsWanted
-        from anaphora.recall.context.candidates import CANDIDATES, Asked
+        from anaphora.recall.context.candidates import CANDIDATES, QuestionContext
 
         vector = None
         try:
@@ -106,10 +110,10 @@ class ContextRecall:
             vector=vector,
             projects=frozenset(names),
         )
-        return Asked(reading, names, sources), wanted
+        return QuestionContext(reading, names, sources), wanted
 
     def _answer(
-        self, asked: Asked, wanted: SectionsWanted, budget: int, degraded: list[Degraded]
+        self, asked: QuestionContext, wanted: SectionsWanted, budget: int, degraded: list[Degraded]
     ) -> RecallPackage:
         from anaphora.recall.context.candidates import search
 
@@ -126,7 +130,9 @@ class ContextRecall:
         material = self._material(asked, found, wanted)
         return assemble(replace(material, degraded=tuple(degraded)), budget)
 
-    def _material(self, asked: Asked, found: Found, wanted: SectionsWanted) -> Material:
+    def _material(
+        self, asked: QuestionContext, found: SearchResult, wanted: SectionsWanted
+    ) -> PackageMaterial:
         from anaphora.recall.context.evidence import history, memories, named_entities, nearby
         from anaphora.recall.context.package import brief_of
         from anaphora.recall.context.targets import named_modules, targets
@@ -144,7 +150,7 @@ class ContextRecall:
         past = replace(wanted, past=True, limit=20, vector=None)
         items = memories(asked, ranked, self.index, notes, near.tied, modules)
         before = history(asked, ranked, near, past, stores)
-        return Material(
+        return PackageMaterial(
             focus=asked.focus,
             quality=quality,
             brief=brief_of(quality, ranked, first, items, before),
@@ -157,7 +163,7 @@ class ContextRecall:
         )
 
     def _defined(
-        self, asked: Asked, named: Mapping[str, Sequence[EntityRow]]
+        self, asked: QuestionContext, named: Mapping[str, Sequence[EntityRow]]
     ) -> dict[tuple[str, str], float]:
         """Files that define what the focus names: a name of several counts less for each."""
         weights = {one.text.rstrip("()"): one.weight for one in asked.reading.mentions}
@@ -181,14 +187,14 @@ _RUNGS: Final[Mapping[str, str]] = {
 
 
 def _empty(
-    reading: Reading,
+    reading: FocusReading,
     budget: int,
     names: Mapping[str, str],
     degraded: Sequence[Degraded],
     reason: str,
 ) -> RecallPackage:
     quality: Quality = "weak"
-    material = Material(
+    material = PackageMaterial(
         focus=reading.focus,
         quality=quality,
         brief=(f"Weak: {reason}",),

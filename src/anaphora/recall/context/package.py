@@ -1,9 +1,7 @@
-"""Puts a recall package together within its budget, and writes packages as text for an agent.
+"""Puts a package together within its budget, and renders packages as text for an agent.
 
-In: what was found, best first. Out: a `RecallPackage` whose text (`render_package`) takes at most
-the budget, a token being four bytes of UTF-8; that text says of itself that it is recalled data.
-What does not fit is skipped, and smaller things after it may still come. Nothing here ranks, reads
-truth or changes a word of what was found.
+The text (`render_package`) takes at most the budget, a token being four bytes of UTF-8, and says of
+itself that it is recalled data. What does not fit is skipped; smaller items after it may still fit.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from anaphora.values.projects import (
 )
 
 if TYPE_CHECKING:
-    from anaphora.recall.context.candidates import Ranked
+    from anaphora.recall.context.candidates import RankedCandidates
 
 
 HEADER: Final = (
@@ -45,7 +43,7 @@ GRAPH: Final = "Related:"
 HISTORY: Final = "What was before:"
 
 MOST_TARGETS: Final = 10
-TOLD_TARGETS: Final = 5
+DETAILED_TARGETS: Final = 5
 """Targets that are written with their reasons; the others stand in one line, by their paths."""
 
 MOST_BRIEF: Final = 4
@@ -64,7 +62,7 @@ ItemT = TypeVar("ItemT")
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class PackageMaterial:
     """What a package is made of, each list best first. `brief` begins with strength and evidence.
 
     With `sources`, more of relations and history comes, and signals are shown.
@@ -89,7 +87,7 @@ def check_budget(budget: object) -> None:
         raise InvalidInput("budget", budget, f"expected a whole number of at least {LEAST_BUDGET}")
 
 
-class Ledger:
+class TokenBudget:
     """What is left of a budget. A heading is paid for with the first thing under it."""
 
     def __init__(self, budget: int) -> None:
@@ -126,7 +124,7 @@ class Ledger:
         return taken
 
 
-def assemble(material: Material, budget: int) -> RecallPackage:
+def assemble(material: PackageMaterial, budget: int) -> RecallPackage:
     """The package of `material` whose text takes at most `budget` tokens.
 
     The brief and the targets come first, then memories up to a share of the rest, then relations
@@ -134,7 +132,7 @@ def assemble(material: Material, budget: int) -> RecallPackage:
     """
     check_budget(budget)
     most = FULL if material.sources else COMPACT
-    ledger = Ledger(budget)
+    ledger = TokenBudget(budget)
     ledger.pay(HEADER)
     lines = [one_line(line, _BRIEF_CHARACTERS) for line in material.brief[:MOST_BRIEF]]
     brief = [line for line in lines[:1] if ledger.pay(headed(line))]
@@ -174,7 +172,7 @@ def render_package(package: RecallPackage) -> str:
     What was recalled stands behind "|- " and "| ", so that no line of it can pass for one of ours.
     """
     # In the order in which `assemble` paid for them, so that the same of them fit.
-    ledger = Ledger(package.budget or _NO_LIMIT)
+    ledger = TokenBudget(package.budget or _NO_LIMIT)
     brief = [headed(line) for line in package.brief]
     lines = [HEADER, *brief[:1]]
     for line in lines:
@@ -193,10 +191,10 @@ def _part(heading: str, items: Iterable[str]) -> list[str]:
     return ["", heading, *listed] if listed else []
 
 
-def _targets(ledger: Ledger, targets: Sequence[Target]) -> list[Target]:
+def _targets(ledger: TokenBudget, targets: Sequence[Target]) -> list[Target]:
     """The targets that fit: some with their reasons, then others in one line."""
-    taken = ledger.take(targets, rendered_target, TARGETS, TOLD_TARGETS)
-    if len(taken) < TOLD_TARGETS:
+    taken = ledger.take(targets, rendered_target, TARGETS, DETAILED_TARGETS)
+    if len(taken) < DETAILED_TARGETS:
         return taken
     last = next(at for at, one in enumerate(targets) if one is taken[-1])
     more: list[Target] = []
@@ -210,8 +208,8 @@ def _targets(ledger: Ledger, targets: Sequence[Target]) -> list[Target]:
 
 def rendered_targets(targets: Sequence[Target]) -> list[str]:
     """A line for each of the first targets, and one line for all others."""
-    lines = [rendered_target(one) for one in targets[:TOLD_TARGETS]]
-    more = [target_name(one) for one in targets[TOLD_TARGETS:]]
+    lines = [rendered_target(one) for one in targets[:DETAILED_TARGETS]]
+    more = [target_name(one) for one in targets[DETAILED_TARGETS:]]
     return [*lines, THEN + ", ".join(more)] if more else lines
 
 
@@ -297,7 +295,7 @@ _PLACES_SHOWN: Final = 3
 
 def brief_of(
     quality: Quality,
-    ranked: Ranked,
+    ranked: RankedCandidates,
     targets: Sequence[Target],
     memories: Sequence[ContextMemory],
     history: Sequence[HistoryEvidence],
@@ -308,7 +306,7 @@ def brief_of(
 
 def _brief_lines(
     quality: Quality,
-    ranked: Ranked,
+    ranked: RankedCandidates,
     targets: Sequence[Target],
     memories: Sequence[ContextMemory],
     history: Sequence[HistoryEvidence],
@@ -326,7 +324,7 @@ def _brief_lines(
         yield f"What was before: {', '.join(_count_of(kind, n) for kind, n in past.items())}."
 
 
-def _support_line(ranked: Ranked, notes: int) -> str:
+def _support_line(ranked: RankedCandidates, notes: int) -> str:
     """What holds how much of the focus: files, or the notes where no file does."""
     held = ranked.targets.held
     share = round(100 * float(held.max())) if len(held) else 0

@@ -1,8 +1,7 @@
 """The places to look at first, each with a reason that a person understands.
 
-In: ranked files and notes, modules that are named, the graph's names for what files define. Out:
-targets, best first, no two that are nearly the same. A target always holds a word of the focus;
-what only lies near in meaning is none.
+Targets are modules that the focus names, files and notes, no two of them nearly the same. A file or
+note is one only with a word of the focus; being near in meaning alone does not suffice.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from anaphora.index.sections.index import SectionIndex
     from anaphora.index.sections.source import SectionText
     from anaphora.rank.context.names import Folder
-    from anaphora.recall.context.candidates import Asked, Ranked
+    from anaphora.recall.context.candidates import QuestionContext, RankedCandidates
     from anaphora.store.projects.graph_rows import EntityRow
     from anaphora.store.projects.notes import NoteRow
 
@@ -35,7 +34,7 @@ _SECTIONS: Final = 40
 
 
 @dataclass(slots=True)
-class Candidate:
+class TargetCandidate:
     """A place among the ranked targets: the key of its best section or note, and its words.
 
     `alike` counts worse ranked ones that say nearly the same.
@@ -49,10 +48,10 @@ class Candidate:
     alike: int = 0
 
 
-class Twins:
+class DuplicateFinder:
     """What one question has compared so far."""
 
-    def __init__(self, ranked: Ranked, index: SectionIndex) -> None:
+    def __init__(self, ranked: RankedCandidates, index: SectionIndex) -> None:
         self._ranked = ranked
         self._index = index
         self._sketches: dict[int, frozenset[int]] = {}
@@ -62,7 +61,7 @@ class Twins:
         """The sections of these keys that are still there."""
         return self._index.texts(keys)
 
-    def of(self, one: Candidate, kept: Sequence[Candidate]) -> bool:
+    def of(self, one: TargetCandidate, kept: Sequence[TargetCandidate]) -> bool:
         """Whether one that was kept says nearly the same: it then counts this one."""
         mine = self._sketch(one)
         for other in kept:
@@ -73,12 +72,12 @@ class Twins:
                 return True
         return False
 
-    def _sketch(self, one: Candidate) -> frozenset[int]:
+    def _sketch(self, one: TargetCandidate) -> frozenset[int]:
         if one.place not in self._sketches:
             self._sketches[one.place] = shingles(one.text[:_SKETCHED].split())
         return self._sketches[one.place]
 
-    def _file(self, one: Candidate) -> frozenset[int]:
+    def _file(self, one: TargetCandidate) -> frozenset[int]:
         if one.place not in self._files:
             table = self._ranked.candidates.table
             rows = np.flatnonzero(table.file == self._ranked.targets.files[one.place])
@@ -100,7 +99,7 @@ NOTE_PLACES: Final = 2
 """How many notes may be targets where there are files."""
 
 LOOKED_AT: Final = 60
-"""Ranked places that are looked at, to find so many that differ."""
+"""RankedCandidates places that are looked at, to find so many that differ."""
 
 CLOSE: Final = 0.5
 """From this cosine on, meaning is given as a reason."""
@@ -109,8 +108,8 @@ _TITLE: Final = 80
 
 
 def targets(
-    asked: Asked,
-    ranked: Ranked,
+    asked: QuestionContext,
+    ranked: RankedCandidates,
     index: SectionIndex,
     notes: Mapping[str, NoteRow],
     entities: Mapping[str, Mapping[str, EntityRow]],
@@ -121,7 +120,7 @@ def targets(
     Of files or notes that say nearly the same the best one speaks for the others, and says how
     many they are. Diary entries are none unless the focus asks to go on, or for history.
     """
-    chosen = _chosen(asked, ranked, notes, Twins(ranked, index))
+    chosen = _chosen(asked, ranked, notes, DuplicateFinder(ranked, index))
     found = [one.target for one in modules]
     for one in chosen:
         if one.is_note:
@@ -133,11 +132,14 @@ def targets(
 
 
 def _chosen(
-    asked: Asked, ranked: Ranked, notes: Mapping[str, NoteRow], twins: Twins
-) -> list[Candidate]:
+    asked: QuestionContext,
+    ranked: RankedCandidates,
+    notes: Mapping[str, NoteRow],
+    twins: DuplicateFinder,
+) -> list[TargetCandidate]:
     """Places among the ranked targets, best first, none nearly the same as a better one."""
     most = NOTE_PLACES if (ranked.targets.files >= 0).any() else TARGETS
-    kept: list[Candidate] = []
+    kept: list[TargetCandidate] = []
     of_notes = 0
     for one in _seen(asked, ranked, notes, twins):
         if twins.of(one, kept) or (one.is_note and of_notes == most):
@@ -150,8 +152,11 @@ def _chosen(
 
 
 def _seen(
-    asked: Asked, ranked: Ranked, notes: Mapping[str, NoteRow], twins: Twins
-) -> Iterator[Candidate]:
+    asked: QuestionContext,
+    ranked: RankedCandidates,
+    notes: Mapping[str, NoteRow],
+    twins: DuplicateFinder,
+) -> Iterator[TargetCandidate]:
     """What may be a target, best first, with its text; a few are read at a time."""
     table, scores = ranked.candidates.table, ranked.targets
     for start in range(0, min(len(scores), LOOKED_AT), MORE):
@@ -162,19 +167,19 @@ def _seen(
             if scores.files[at] >= 0:
                 section = texts.get(key)
                 text = "" if section is None else section.text
-                yield Candidate(at, key, False, text, section)
+                yield TargetCandidate(at, key, False, text, section)
             elif (note := notes.get(key)) is not None and _may_be_shown(asked, note):
-                yield Candidate(at, key, True, note.record.text)
+                yield TargetCandidate(at, key, True, note.record.text)
 
 
-def _may_be_shown(asked: Asked, note: NoteRow) -> bool:
+def _may_be_shown(asked: QuestionContext, note: NoteRow) -> bool:
     return note.kind != "diary" or asked.asks_for("history")
 
 
 def _file(
-    asked: Asked,
-    ranked: Ranked,
-    one: Candidate,
+    asked: QuestionContext,
+    ranked: RankedCandidates,
+    one: TargetCandidate,
     entities: Mapping[str, Mapping[str, EntityRow]],
 ) -> Target:
     table, scores, at = ranked.candidates.table, ranked.targets, one.place
@@ -200,7 +205,9 @@ def _file(
     )
 
 
-def _reason(ranked: Ranked, at: int, path: str, section: SectionText | None) -> Iterator[str]:
+def _reason(
+    ranked: RankedCandidates, at: int, path: str, section: SectionText | None
+) -> Iterator[str]:
     """Why a file is a target: what is named, what it defines, what of it matches."""
     if int(ranked.targets.files[at]) in ranked.by_name:
         yield "the focus names this file"
@@ -224,7 +231,9 @@ def _reason(ranked: Ranked, at: int, path: str, section: SectionText | None) -> 
         yield "close in meaning"
 
 
-def _note(asked: Asked, ranked: Ranked, one: Candidate, note: NoteRow) -> Target:
+def _note(
+    asked: QuestionContext, ranked: RankedCandidates, one: TargetCandidate, note: NoteRow
+) -> Target:
     matched = ranked.words.within(note.record.text)
     place = int(ranked.targets.best[one.place])
     speaks = [f"speaks of {listed(matched)}"] if matched else []
@@ -241,7 +250,7 @@ def _note(asked: Asked, ranked: Ranked, one: Candidate, note: NoteRow) -> Target
     )
 
 
-def _like_it(one: Candidate, what: str) -> Iterator[str]:
+def _like_it(one: TargetCandidate, what: str) -> Iterator[str]:
     """How many more say nearly the same."""
     if one.alike:
         verb = "is" if one.alike == 1 else "are"
@@ -278,7 +287,9 @@ class NamedModule:
     memory: ContextMemory | None
 
 
-def named_modules(asked: Asked, ranked: Ranked, index: SectionIndex) -> list[NamedModule]:
+def named_modules(
+    asked: QuestionContext, ranked: RankedCandidates, index: SectionIndex
+) -> list[NamedModule]:
     """The folders that the focus names, best first."""
     names = [(one.text, one.kind, one.weight) for one in asked.reading.mentions]
     found = ranked.modules.named(names)
@@ -287,7 +298,7 @@ def named_modules(asked: Asked, ranked: Ranked, index: SectionIndex) -> list[Nam
     return sorted(made, key=lambda one: (-one.target.score, one.target.path))[:MODULES]
 
 
-def beginning_of(ranked: Ranked, code: int) -> int | None:
+def beginning_of(ranked: RankedCandidates, code: int) -> int | None:
     """The row of a file's first section, None for a file without any."""
     table = ranked.candidates.table
     rows = np.flatnonzero(table.file == code)
@@ -296,7 +307,11 @@ def beginning_of(ranked: Ranked, code: int) -> int | None:
 
 
 def _module(
-    asked: Asked, ranked: Ranked, index: SectionIndex, folder: Folder, sure: float
+    asked: QuestionContext,
+    ranked: RankedCandidates,
+    index: SectionIndex,
+    folder: Folder,
+    sure: float,
 ) -> NamedModule:
     table = ranked.candidates.table
     code = ranked.modules.document(folder)
@@ -330,7 +345,7 @@ def _module_title(section: SectionText | None, document: str) -> str:
     return next((line for line in lines if line), "")[:_TITLE]
 
 
-def _module_reason(ranked: Ranked, folder: Folder, document: str) -> Iterator[str]:
+def _module_reason(ranked: RankedCandidates, folder: Folder, document: str) -> Iterator[str]:
     yield "the focus names this module"
     files = ranked.modules.files(folder)
     yield f"{files} file{'s' * (files != 1)}"
@@ -339,7 +354,7 @@ def _module_reason(ranked: Ranked, folder: Folder, document: str) -> Iterator[st
 
 
 def _module_memory(
-    ranked: Ranked, section: SectionText, target: Target, document: str
+    ranked: RankedCandidates, section: SectionText, target: Target, document: str
 ) -> ContextMemory:
     found = ranked.excerpts.of(section.text, section.start_line, EXCERPT)
     return ContextMemory(
@@ -355,7 +370,7 @@ def _module_memory(
     )
 
 
-def _best_within(ranked: Ranked, folder: Folder) -> float:
+def _best_within(ranked: RankedCandidates, folder: Folder) -> float:
     """The score of the best ranked file in a folder."""
     files = ranked.candidates.table.files
     within = folder[1] + "/"
@@ -365,5 +380,5 @@ def _best_within(ranked: Ranked, folder: Folder) -> float:
     return 0.0
 
 
-def _project(ranked: Ranked, folder: Folder) -> str:
+def _project(ranked: RankedCandidates, folder: Folder) -> str:
     return ranked.candidates.table.projects[folder[0]]

@@ -1,8 +1,7 @@
 """What a new session should know first: standing rules, decisions, what was done, the layout.
 
-In: the notes and projects of a namespace, perhaps a topic. Out: a `WarmUp` within a budget of
-tokens, and its text for an agent. What was replaced never comes. It changes nothing, and it asks no
-model but for the topic.
+The layout of a project is judged by its files' counts and roles in truth and by its README's first
+words. What was superseded never comes, and only a topic is embedded.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from anaphora.recall.context.excerpts import Excerpts
 from anaphora.recall.context.lane import ContextRecall
 from anaphora.recall.context.package import (
     HEADER,
-    Ledger,
+    TokenBudget,
     check_budget,
     render_package,
     rendered_degraded,
@@ -200,7 +199,7 @@ class WarmUpRecall:
             raise InvalidInput("topic", topic, "expected a string")
         rows = self._projects(project)
         focused = self._topic(topic, project, budget)
-        ledger = Ledger(budget)
+        ledger = TokenBudget(budget)
         ledger.pay(HEADER)
         if focused is not None:
             ledger.pay(_body(focused), TOPIC)
@@ -252,7 +251,7 @@ class WarmUpRecall:
         return found
 
     def _shape(
-        self, rows: Sequence[ProjectRow], ledger: Ledger
+        self, rows: Sequence[ProjectRow], ledger: TokenBudget
     ) -> tuple[tuple[str, ...], tuple[Target, ...]]:
         lines: list[str] = []
         targets: list[Target] = []
@@ -294,7 +293,7 @@ def _shape_line(line: str) -> str:
 
 
 def _taken(
-    ledger: Ledger, items: Sequence[ContextMemory], heading: str, keep: int
+    ledger: TokenBudget, items: Sequence[ContextMemory], heading: str, keep: int
 ) -> tuple[ContextMemory, ...]:
     taken = ledger.take(items, rendered_memory, heading, MOST, keep)
     return tuple(replace(one, tokens=token_cost(rendered_memory(one))) for one in taken)

@@ -1,8 +1,7 @@
 """The calendar behind the reading of times: which days a month, season or holiday has.
 
-In: names and naive wall-clock datetimes. Out: naive half-open pairs (start, end) of whole days.
-Nothing here reads a clock, knows a time zone or looks at text. A date that the calendar does not
-have (30 February, year 0) raises ValueError or OverflowError; the reader takes it for no time.
+All datetimes are naive wall-clock times, all spans half-open pairs (start, end) of whole days. A
+date that the calendar does not have (30 February, year 0) raises ValueError or OverflowError.
 """
 
 from __future__ import annotations

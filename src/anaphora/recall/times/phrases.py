@@ -1,9 +1,11 @@
-"""Times that a question names from its own day: "yesterday", "last week", "two months ago".
+"""The phrases that name a time: "March 5", "2026-03", "Q1", "Christmas"; "yesterday", "last week".
 
-In: the words of a question and a place among them. Out: a `Match`, the naive span and the place
-after it, or None. Weeks begin on Monday. "last week" is the calendar's, "the past week" and "in
-the last week" go from this day a week ago to the end of today. "Two weeks ago" is that day and
-half a week to either side, because that is how exactly people count.
+A matcher gets the words of a question and a place among them and returns a `Match` (the naive span,
+and the place after it) or None. A word that is more often something else (may, march, fall, Sun,
+June as a name) needs a sign that a time is meant: a preposition, a day or a year. Weeks begin on
+Monday. "last week" is the calendar's, "the past week" and "in the last week" go from this day a
+week ago to the end of today. "Two weeks ago" is that day and half a week to either side, because
+that is how exactly people count. A date that does not exist raises ValueError.
 """
 
 from __future__ import annotations
