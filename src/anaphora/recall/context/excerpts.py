@@ -18,6 +18,9 @@ from anaphora.rank.budget import token_cost
 
 CUT: Final = "…"
 
+EXCERPT: Final = 160
+"""Tokens of one excerpt."""
+
 _MOST_MATCHES: Final = 400
 _MOST_STARTS: Final = 60
 _AGAIN: Final = 0.05

@@ -13,9 +13,25 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from anaphora.errors import EmbeddingError, InvalidInput
-from anaphora.recall.context.candidates import Ranker
+from anaphora.index.sections.state import SectionsWanted
+from anaphora.recall.context.candidates import (
+    CANDIDATES,
+    ProjectReader,
+    QuestionContext,
+    Ranker,
+    SearchResult,
+    search,
+)
+from anaphora.recall.context.evidence import (
+    history,
+    memories,
+    memory_section_keys,
+    named_entities,
+    nearby,
+)
 from anaphora.recall.context.focus import FocusReading, read_focus
-from anaphora.recall.context.package import PackageMaterial, assemble, check_budget
+from anaphora.recall.context.package import PackageMaterial, assemble, brief_lines, check_budget
+from anaphora.recall.context.targets import named_modules, target_section_keys, targets
 from anaphora.store.records.rows import to_micros
 from anaphora.values.conversations import FINISH_VECTORS, Degraded
 from anaphora.values.projects import Quality, RecallPackage
@@ -23,10 +39,7 @@ from anaphora.values.projects import Quality, RecallPackage
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.index.sections.index import SectionIndex
-    from anaphora.index.sections.state import SectionsWanted
-    from anaphora.recall.context.candidates import QuestionContext, SearchResult
     from anaphora.store.projects.graph import Graph
-    from anaphora.store.projects.graph_rows import EntityRow
     from anaphora.store.projects.notes import Notes
     from anaphora.store.projects.store import Projects
 
@@ -70,11 +83,13 @@ class ContextRecall:
         degraded.extend(reading.degraded)
         if not reading:
             return _empty(reading, budget, names, degraded, _NO_TERMS)
-        asked, wanted = self._asked(reading, names, degraded, sources=include_sources)
+        wanted = self._wanted(reading, names, degraded)
         if project is None:
             # Notes of a project that was removed are still somebody's notes.
             wanted = replace(wanted, projects=None)
-        return self._answer(asked, wanted, budget, degraded)
+        reader = ProjectReader(self.index, self.notes, self.graph, self.projects)
+        question = QuestionContext(reading, names, reader, include_sources)
+        return self._answer(question, wanted, budget, degraded)
 
     def _scope(self, project: str | None) -> tuple[dict[str, str], list[Degraded]]:
         """The projects asked about, id to name, brought in line with their files."""
@@ -85,17 +100,9 @@ class ContextRecall:
                 degraded.extend(self.refresh(row.id))
         return {row.id: row.name for row in rows}, degraded
 
-    def _asked(
-        self,
-        reading: FocusReading,
-        names: Mapping[str, str],
-        degraded: list[Degraded],
-        *,
-        sources: bool,
-    ) -> tuple[QuestionContext, SectionsWanted]:
-        from anaphora.index.sections.state import SectionsWanted
-        from anaphora.recall.context.candidates import CANDIDATES, QuestionContext
-
+    def _wanted(
+        self, reading: FocusReading, names: Mapping[str, str], degraded: list[Degraded]
+    ) -> SectionsWanted:
         vector = None
         try:
             vector = self.embedder.query(reading.lead, timeout=MODEL_PATIENCE)
@@ -103,78 +110,62 @@ class ContextRecall:
             degraded.append(Degraded("embeddings", f"words answered alone: {error}"))
         now = to_micros(self.clock())
         assert now is not None
-        wanted = SectionsWanted(
+        return SectionsWanted(
             weights=reading.weights,
             limit=CANDIDATES,
             now=now,
             vector=vector,
             projects=frozenset(names),
         )
-        return QuestionContext(reading, names, sources), wanted
 
     def _answer(
-        self, asked: QuestionContext, wanted: SectionsWanted, budget: int, degraded: list[Degraded]
+        self,
+        question: QuestionContext,
+        wanted: SectionsWanted,
+        budget: int,
+        degraded: list[Degraded],
     ) -> RecallPackage:
-        from anaphora.recall.context.candidates import search
-
-        found = search(self.index, self.notes, wanted)
+        found = search(question.reader, wanted)
         degraded.extend(found.candidates.degraded)
         if found.candidates.pending:
             reason = f"{found.candidates.pending} parts have no vector yet: words alone find them"
             degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
         if found.rung == "none":
-            what = _NOTHING if asked.projects else _NO_PROJECT
-            return _empty(asked.reading, budget, asked.projects, degraded, what)
+            what = _NOTHING if question.projects else _NO_PROJECT
+            return _empty(question.reading, budget, question.projects, degraded, what)
         if found.rung != "words":
             degraded.append(Degraded("word index", _RUNGS[found.rung]))
-        material = self._material(asked, found, wanted)
-        return assemble(replace(material, degraded=tuple(degraded)), budget)
+        return assemble(self._material(question, found, wanted, tuple(degraded)), budget)
 
     def _material(
-        self, asked: QuestionContext, found: SearchResult, wanted: SectionsWanted
+        self,
+        question: QuestionContext,
+        found: SearchResult,
+        wanted: SectionsWanted,
+        degraded: tuple[Degraded, ...],
     ) -> PackageMaterial:
-        from anaphora.recall.context.evidence import history, memories, named_entities, nearby
-        from anaphora.recall.context.package import brief_of
-        from anaphora.recall.context.targets import named_modules, targets
-
-        named = named_entities(asked, self.graph)
-        defined = self._defined(asked, named)
-        ranked, quality = self.ranker.rank(asked, found, wanted.now, defined)
-        table = found.candidates.table
-        of_notes = found.candidates.rows[table.file[found.candidates.rows] < 0]
-        notes = self.notes.many(table.ids[row] for row in of_notes.tolist())
-        near = nearby(asked, ranked, named, self.graph, self.notes)
-        modules = named_modules(asked, ranked, self.index)
-        first = targets(asked, ranked, self.index, notes, near.files, modules)
-        stores = (self.index, self.notes, self.graph, self.projects)
-        past = replace(wanted, past=True, limit=20, vector=None)
-        items = memories(asked, ranked, self.index, notes, near.tied, modules)
-        before = history(asked, ranked, near, past, stores)
+        named = named_entities(question)
+        ranked, quality = self.ranker.rank(question, found, wanted.now, named)
+        near = nearby(ranked, named)
+        # Read at once what the stages below choose among.
+        question.reader.notes((*ranked.note_keys(), *near.notes))
+        question.reader.sections((*target_section_keys(ranked), *memory_section_keys(ranked)))
+        modules = named_modules(ranked)
+        first = targets(ranked, near.files, modules)
+        items = memories(ranked, near, modules)
+        before = history(ranked, near, replace(wanted, past=True, limit=20, vector=None))
         return PackageMaterial(
-            focus=asked.focus,
+            focus=question.focus,
             quality=quality,
-            brief=brief_of(quality, ranked, first, items, before),
+            brief=tuple(brief_lines(quality, ranked, first, items, before)),
             targets=first,
             memories=items,
             graph=near.relations,
             history=before,
-            projects=tuple(asked.projects.values()),
-            sources=asked.sources,
+            projects=tuple(question.projects.values()),
+            degraded=degraded,
+            sources=question.sources,
         )
-
-    def _defined(
-        self, asked: QuestionContext, named: Mapping[str, Sequence[EntityRow]]
-    ) -> dict[tuple[str, str], float]:
-        """Files that define what the focus names: a name of several counts less for each."""
-        weights = {one.text.rstrip("()"): one.weight for one in asked.reading.mentions}
-        found: dict[tuple[str, str], float] = {}
-        for name, rows in named.items():
-            symbols = [row for row in rows if row.kind == "symbol" and row.file and row.project]
-            for row in symbols:
-                key = (row.project or "", self.index.path_of(row.file or ""))
-                sure = weights.get(name, 0.0) * len(symbols) ** -0.5
-                found[key] = max(found.get(key, 0.0), sure)
-        return found
 
 
 _NO_TERMS: Final = "the focus has no words that can be looked up."

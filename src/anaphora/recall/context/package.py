@@ -293,27 +293,18 @@ def _day(moment: datetime) -> str:
 _PLACES_SHOWN: Final = 3
 
 
-def brief_of(
-    quality: Quality,
-    ranked: RankedCandidates,
-    targets: Sequence[Target],
-    memories: Sequence[ContextMemory],
-    history: Sequence[HistoryEvidence],
-) -> tuple[str, ...]:
-    """Strength and evidence; the targets; what notes there are; what was before."""
-    return tuple(_brief_lines(quality, ranked, targets, memories, history))[:4]
-
-
-def _brief_lines(
+def brief_lines(
     quality: Quality,
     ranked: RankedCandidates,
     targets: Sequence[Target],
     memories: Sequence[ContextMemory],
     history: Sequence[HistoryEvidence],
 ) -> Iterator[str]:
+    """At most four lines: strength and evidence; the targets; what notes there are; history."""
     kinds = Counter(m.kind for m in memories if m.importance is not None or m.kind == "diary")
     yield f"{quality.capitalize()}: {_support_line(ranked, kinds.total())}{_ADVICE[quality]}."
-    places = list(dict.fromkeys(one.path for one in targets if _is_place(one)))
+    opened = (one for one in targets if one.start_line is not None or one.kind == "module")
+    places = list(dict.fromkeys(one.path for one in opened))
     if places:
         yield f"Begin with {', '.join(places[:_PLACES_SHOWN])}."
     if kinds:
@@ -335,10 +326,6 @@ def _support_line(ranked: RankedCandidates, notes: int) -> str:
     if notes == 1:
         return f"no file, but a note holds words of the focus, {share}% of their weight"
     return f"no file, but {notes} notes hold words of the focus, the best {share}% of their weight"
-
-
-def _is_place(target: Target) -> bool:
-    return target.start_line is not None or target.kind == "module"
 
 
 _ADVICE: Final[dict[Quality, str]] = {
