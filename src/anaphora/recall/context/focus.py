@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from anaphora.core.text import STOP_WORDS, analyse, fold
-from anaphora.recall.truncation import truncated_all
+from anaphora.recall.query import truncated_questions
 from anaphora.values.conversations import Degraded
 from anaphora.values.projects import Focus, Intent
 
@@ -193,7 +193,7 @@ class FocusReading:
 def read_focus(statements: str | Iterable[str]) -> FocusReading:
     """Read one statement or several; blank ones count for nothing."""
     given = (statements,) if isinstance(statements, str) else tuple(statements)
-    given, cut = truncated_all([statement for statement in given if statement.strip()])
+    given, cut = truncated_questions([statement for statement in given if statement.strip()])
     parts, leads = list[Part](), list[str]()
     for statement in given:
         found = parts_of(statement)

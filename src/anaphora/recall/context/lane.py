@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from anaphora.errors import EmbeddingError, InvalidInput
+from anaphora.errors import InvalidInput
 from anaphora.index.sections.state import SectionsWanted
 from anaphora.recall.context.candidates import (
     CANDIDATES,
@@ -32,6 +32,7 @@ from anaphora.recall.context.evidence import (
 from anaphora.recall.context.focus import FocusReading, read_focus
 from anaphora.recall.context.package import PackageMaterial, assemble, brief_lines, check_budget
 from anaphora.recall.context.targets import named_modules, target_section_keys, targets
+from anaphora.recall.query import query_vector
 from anaphora.store.records.rows import to_micros
 from anaphora.values.conversations import FINISH_VECTORS, Degraded
 from anaphora.values.projects import Quality, RecallPackage
@@ -42,9 +43,6 @@ if TYPE_CHECKING:
     from anaphora.store.projects.graph import Graph
     from anaphora.store.projects.notes import Notes
     from anaphora.store.projects.store import Projects
-
-MODEL_PATIENCE: Final = 10.0
-"""Seconds that a focus waits for a model that is still loading before words answer alone."""
 
 Refresh = Callable[[str], tuple[Degraded, ...]]
 """Brings a project (by its id) in line with its files; what it could not do."""
@@ -103,11 +101,7 @@ class ContextRecall:
     def _wanted(
         self, reading: FocusReading, names: Mapping[str, str], degraded: list[Degraded]
     ) -> SectionsWanted:
-        vector = None
-        try:
-            vector = self.embedder.query(reading.lead, timeout=MODEL_PATIENCE)
-        except EmbeddingError as error:
-            degraded.append(Degraded("embeddings", f"words answered alone: {error}"))
+        vector = query_vector(self.embedder, reading.lead, degraded)
         now = to_micros(self.clock())
         assert now is not None
         return SectionsWanted(
