@@ -32,7 +32,7 @@ from anaphora.index.sections.index import SectionIndex
 from anaphora.index.sections.source import SectionSource
 from anaphora.ingest.projects.indexing import IndexProject, Refreshed
 from anaphora.recall.context.lane import ContextRecall
-from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.engine import Database, open_database
 from anaphora.store.projects.graph import Graph
 from anaphora.store.projects.notes import Notes
 from anaphora.store.projects.store import Projects
@@ -87,7 +87,7 @@ def run(data: Path, size: int = SIZE, home: Path | None = None) -> list[Figure]:
 class Lane:
     """What a recall is made of, over one home."""
 
-    truth: Truth
+    truth: Database
     service: EmbedderService
     projects: Projects
     graph: Graph
@@ -124,7 +124,7 @@ class Lane:
 def opened(home: Path) -> Iterator[Lane]:
     """The lane over a home of this measurement."""
     home.mkdir(parents=True, exist_ok=True)
-    truth = open_truth(home / "truth.db")
+    truth = open_database(home / "truth.db")
     service = EmbedderService(spec_for(RandomEmbedder()), cache_size=0)
     service.ready()
     try:

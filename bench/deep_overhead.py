@@ -20,9 +20,9 @@ from anaphora.deep.loop import DeepLoop
 from anaphora.deep.models.base import Message
 from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.deep.sandbox.monty import MontyEngine
-from anaphora.ingest.importers.datasets import Haystack, read_dataset
 from anaphora.values.conversations import ImportedConversation
 from anaphora.values.deep import Scope
+from bench.datasets import Haystack, read_dataset
 from bench.figures import Figure, at_most, keep, percentile
 
 TURNS = 20_000

@@ -24,7 +24,7 @@ from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.sections.index import SectionIndex
 from anaphora.index.sections.source import SectionSource
 from anaphora.ingest.projects.indexing import IndexProject
-from anaphora.store.db.engine import open_truth
+from anaphora.store.db.engine import open_database
 from anaphora.store.projects.graph import Graph
 from anaphora.store.projects.notes import Notes
 from anaphora.store.projects.store import Projects
@@ -112,7 +112,7 @@ def _in_a_process(root: Path, home: Path, texts: int) -> Taken:
 def taken_in(root: Path, home: Path, texts: int) -> Taken:
     """Index `root` into a new home, twice, then embed `texts` of its sections."""
     home.mkdir(parents=True)
-    truth = open_truth(home / "truth.db")
+    truth = open_database(home / "truth.db")
     service = EmbedderService(spec_for("minilm"))
     projects, graph = Projects(truth, "default"), Graph(truth, "default")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
 from anaphora.recall.memories import MemoryRecall
-from anaphora.store.db.engine import open_truth
+from anaphora.store.db.engine import open_database
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
 
@@ -26,7 +26,7 @@ def main() -> None:
     asked = json.loads((folder / "asked.json").read_text("utf-8"))
     began = time.perf_counter()
     service = EmbedderService(spec_for("minilm"))
-    truth = open_truth(folder / "anaphora.db")
+    truth = open_database(folder / "anaphora.db")
     records, vectors = Records(truth, "default"), RecordVectors(truth, "default")
     named = (service.name, service.dimensions)
     index = MemoryIndex(folder / "index", records, vectors, named)

@@ -24,7 +24,7 @@ from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
 from anaphora.rank.metrics import recall_at_k, reciprocal_rank
 from anaphora.recall.memories import MemoryRecall
-from anaphora.store.db.engine import open_truth
+from anaphora.store.db.engine import open_database
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
 from anaphora.values.conversations import RecallMode
@@ -86,7 +86,7 @@ def _measured(
 ) -> Iterator[Measured]:
     embedder = EmbedderService(spec_for(name), cache_size=4096)
     with tempfile.TemporaryDirectory(prefix="anaphora-dialogues-") as home:
-        truth = open_truth(Path(home) / "anaphora.db")
+        truth = open_database(Path(home) / "anaphora.db")
         records, vectors = Records(truth, "default"), RecordVectors(truth, "default")
         keep_texts(records, vectors, embedder, list(events.values()))
         held = (embedder.name, embedder.dimensions)

@@ -53,8 +53,8 @@ from anaphora.rank.memories import (
 )
 from anaphora.rank.metrics import recall_at_k, reciprocal_rank
 from anaphora.recall.memories import OVERFETCH
-from anaphora.store.db.engine import Truth, open_truth
-from anaphora.store.records.rows import to_micros
+from anaphora.store.codecs import to_micros
+from anaphora.store.db.engine import Database, open_database
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
 from anaphora.values.memories import HalfLives
@@ -121,7 +121,7 @@ def run(data: Path, cache: Path | None = None) -> None:
     """Ask both halves, choose weights on the first, report on the second."""
     embedder = EmbedderService(spec_for("minilm"), cache_size=0)
     with tempfile.TemporaryDirectory(prefix="anaphora-fit-") as home:
-        truth = open_truth(Path(home) / "anaphora.db")
+        truth = open_database(Path(home) / "anaphora.db")
         fit = _asked(Path(home), truth, embedder, data, cache, first=True)
         report = _asked(Path(home), truth, embedder, data, cache, first=False)
         truth.close()
@@ -130,7 +130,7 @@ def run(data: Path, cache: Path | None = None) -> None:
 
 
 def _asked(
-    home: Path, truth: Truth, embedder: EmbedderService, data: Path, cache: Path | None, *,
+    home: Path, truth: Database, embedder: EmbedderService, data: Path, cache: Path | None, *,
     first: bool,
 ) -> list[Asked]:  # fmt: skip
     """The questions of one half, with their candidates."""

@@ -18,11 +18,11 @@ from pathlib import Path
 
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
-from anaphora.ingest.importers.datasets import Haystack, read_dataset
 from anaphora.recall.memories import FLOOR, MemoryRecall
-from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.engine import Database, open_database
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
+from bench.datasets import Haystack, read_dataset
 from bench.figures import Figure, machine, percentile, show, write
 from bench.memories import NOW, keep_texts
 
@@ -48,7 +48,7 @@ def run(data: Path) -> list[Figure]:
     """Remember every chat, ask, fit, report."""
     embedder = EmbedderService(spec_for("minilm"), cache_size=4096)
     with tempfile.TemporaryDirectory(prefix="anaphora-floor-") as home:
-        truth = open_truth(Path(home) / "anaphora.db")
+        truth = open_database(Path(home) / "anaphora.db")
         chats = [
             _chat(Path(home), truth, embedder, form, number, haystack)
             for form, folder in (("realtalk", "realtalk"), ("beam", "beam-100k"))
@@ -73,7 +73,7 @@ def _haystacks(folder: Path, form: str) -> list[Haystack]:
 
 
 def _chat(
-    home: Path, truth: Truth, embedder: EmbedderService, form: str, number: int, found: Haystack
+    home: Path, truth: Database, embedder: EmbedderService, form: str, number: int, found: Haystack
 ) -> Chat:
     namespace = f"{form}-{number}"
     records, vectors = Records(truth, namespace), RecordVectors(truth, namespace)

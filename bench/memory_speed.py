@@ -30,17 +30,17 @@ from numpy.typing import NDArray
 
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
-from anaphora.ingest.remember import Remember
+from anaphora.ingest.memories import Remember
 from anaphora.recall.memories import MemoryRecall
-from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.engine import Database, open_database
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
-from anaphora.surfaces.benchmark.timed import TimedEmbedder
 from anaphora.values.memories import NewMemory
 from bench.figures import Figure, at_most, below, exactly, keep, percentile
 from bench.memories import NOW, keep_with
 from bench.memory_texts import embedded, questions, texts
+from bench.timed import TimedEmbedder
 
 SIZE = 10_000
 QUESTIONS = 300
@@ -92,8 +92,8 @@ class _Home:
         self.truth, self.records, self.vectors = self._truth()
         self.index = self._index()
 
-    def _truth(self) -> tuple[Truth, Records, RecordVectors]:
-        truth = open_truth(self.folder / "anaphora.db")
+    def _truth(self) -> tuple[Database, Records, RecordVectors]:
+        truth = open_database(self.folder / "anaphora.db")
         return truth, Records(truth, "default"), RecordVectors(truth, "default")
 
     def _index(self) -> MemoryIndex:

@@ -18,8 +18,8 @@ import numpy as np
 from anaphora.embed.base import Vectors
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.ingest.linking import Near
-from anaphora.ingest.remember import Remember
-from anaphora.store.db.engine import open_truth
+from anaphora.ingest.memories import Remember
+from anaphora.store.db.engine import open_database
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorRow
@@ -84,7 +84,7 @@ def _texts(data: Path | None) -> list[str]:
 
 
 def _remember(place: Path, service: EmbedderService, near: Callable[..., object]) -> Remember:
-    truth = open_truth(place / "truth.db")
+    truth = open_database(place / "truth.db")
     return Remember(
         Records(truth, "default"),
         RecordVectors(truth, "default"),
@@ -138,7 +138,7 @@ def _many(place: Path, texts: Sequence[str], service: EmbedderService) -> list[F
 def _following(place: Path) -> list[Figure]:
     from anaphora.store.records.rules import drafted, put_all
 
-    truth = open_truth(place / "truth.db")
+    truth = open_database(place / "truth.db")
     records, vectors = Records(truth, "default"), RecordVectors(truth, "default")
     ids = RecordIds(_now)
     with records.change() as work:

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from anaphora import Memory
 from anaphora.embed.service import spec_for
-from anaphora.ingest.importers.datasets import Haystack, read_dataset
-from anaphora.surfaces.benchmark.timed import TimedEmbedder
 from anaphora.values.conversations import ImportedConversation
 from bench import imports_cost
+from bench.datasets import Haystack, read_dataset
 from bench.figures import Figure, at_most, below, keep, percentile
+from bench.timed import TimedEmbedder
 
 TURNS = 10_000
 QUESTIONS = 300

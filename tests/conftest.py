@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.engine import Database, open_database
 
 # How fast inputs are made says something about the machine, not about what is tested.
 settings.register_profile("anaphora", suppress_health_check=[HealthCheck.too_slow])
@@ -63,7 +63,7 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 MakeClock = Callable[[], datetime]
 
 
-OpenTruth = Callable[[], Truth]
+OpenTruth = Callable[[], Database]
 
 
 @pytest.fixture(scope="session")
@@ -108,10 +108,10 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
 @pytest.fixture
 def open_again(database: Path | str) -> Iterator[OpenTruth]:
     """Opens the test's database, each time as another program would; closes all at the end."""
-    opened: list[Truth] = []
+    opened: list[Database] = []
 
-    def open_one() -> Truth:
-        opened.append(open_truth(database))
+    def open_one() -> Database:
+        opened.append(open_database(database))
         return opened[-1]
 
     yield open_one
@@ -120,6 +120,6 @@ def open_again(database: Path | str) -> Iterator[OpenTruth]:
 
 
 @pytest.fixture
-def truth(open_again: OpenTruth) -> Truth:
+def truth(open_again: OpenTruth) -> Database:
     """An open truth on an empty database."""
     return open_again()

@@ -18,11 +18,11 @@ from anaphora import AsyncMemory, Memory
 from anaphora.deep.models.base import ModelRole
 from anaphora.embed.base import Embedder
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound
-from anaphora.store.db.engine import open_truth
+from anaphora.store.db.engine import open_database
 from anaphora.store.threads.conversations import Conversations
+from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
-from anaphora.store.threads.store import ConversationStore
 from anaphora.store.tokens import Tokens
 from anaphora.values.conversations import NewTurn
 from anaphora.values.memories import NewMemory
@@ -106,7 +106,7 @@ def made(kind: type, place: Path) -> Any:
         memory = Memory.open(place / "home", embedder="hashing", warm=False)
         return memory if kind is Memory else memory.tokens
     if kind is SqlConversationStore:
-        return SqlConversationStore(open_truth(place / "truth.db"), "default")
+        return SqlConversationStore(open_database(place / "truth.db"), "default")
     return ConversationStore(place / "threads", strict=True)
 
 

@@ -19,13 +19,12 @@ from tests.conftest import Clock
 
 from anaphora import Memory
 from anaphora.errors import InvalidInput
-from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.engine import Database, open_database
 from anaphora.store.db.faults import BUSY_SECONDS, IDLE_SECONDS
 from anaphora.store.db.revision import REVISION
-from anaphora.store.db.schema import revision
-from anaphora.store.db.schema_tokens import metadata
+from anaphora.store.db.schema import metadata, revision
 
-OpenOn = Callable[[str], Truth]
+OpenOn = Callable[[str], Database]
 
 
 @pytest.fixture
@@ -33,8 +32,8 @@ def truth_on() -> Iterator[OpenOn]:
     """Opens truths, and closes them at the end."""
     with ExitStack() as stack:
 
-        def one(url: str) -> Truth:
-            truth = open_truth(url)
+        def one(url: str) -> Database:
+            truth = open_database(url)
             stack.callback(truth.close)
             return truth
 
@@ -77,7 +76,7 @@ def test_servers_that_start_at_once_make_the_tables_once(
     truths = [truth_on(url) for _ in range(6)]
     together = threading.Barrier(len(truths))
 
-    def start(truth: Truth) -> None:
+    def start(truth: Database) -> None:
         together.wait(30)
         truth.ensure()
 
@@ -141,7 +140,7 @@ def test_a_write_that_was_in_the_way_of_another_is_begun_again(
 ) -> None:
     """Where a database refuses who waited (40001), every write succeeds all the same, in order."""
 
-    class Strict(Truth):
+    class Strict(Database):
         """A database without READ COMMITTED."""
 
         def _isolation(self, operation: str) -> str | None:

@@ -19,7 +19,7 @@ from typing import Final
 
 from anaphora import Memory
 from anaphora.embed.base import Embedder
-from anaphora.store.db.engine import open_truth
+from anaphora.store.db.engine import open_database
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
 from anaphora.values.memories import NewMemory
@@ -102,7 +102,7 @@ def fill(
 
 
 def _in_bulk(home: Path, texts: Sequence[str], embedder: Embedder) -> None:
-    truth = open_truth(home / "anaphora.db")
+    truth = open_database(home / "anaphora.db")
     records, vectors = Records(truth, "default"), RecordVectors(truth, "default")
     keep_with(records, vectors, embedder.name, texts, embedder.embed(texts))
     truth.close()

@@ -21,14 +21,14 @@ from anaphora.values.projects import IndexReport
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.index.sections.index import SectionIndex
-    from anaphora.ingest.forget import Survivors
+    from anaphora.ingest.memories import Survivors
     from anaphora.ingest.notes import NoteTaking
     from anaphora.ingest.projects.indexing import IndexProject
     from anaphora.recall.context.lane import ContextRecall
     from anaphora.recall.context.warm_up import WarmUpRecall
     from anaphora.store.crypto.columns import Sealer
     from anaphora.store.crypto.index import IndexSealer
-    from anaphora.store.db.engine import Truth
+    from anaphora.store.db.engine import Database
     from anaphora.store.projects.graph import Graph
     from anaphora.store.projects.notes import Notes
     from anaphora.store.projects.store import Projects
@@ -96,7 +96,7 @@ class ProjectParts:
 
         `survivors` looks for what still holds them.
         """
-        from anaphora.ingest.forget import named
+        from anaphora.ingest.memories import named
 
         gone = self.taking.forget(note_id, soft=soft)
         if not gone.ids or soft:
@@ -123,7 +123,7 @@ class ProjectParts:
 
 
 def open_projects(
-    truth: Truth,
+    truth: Database,
     namespace: str,
     place: Path,
     embedder: EmbedderService,
@@ -139,9 +139,8 @@ def open_projects(
     """
     from anaphora.index.sections.index import SectionIndex
     from anaphora.index.sections.source import SectionSource
-    from anaphora.ingest.notes import NoteTaking
+    from anaphora.ingest.notes import NoteLinker, NoteTaking
     from anaphora.ingest.projects.indexing import IndexProject
-    from anaphora.ingest.projects.mentions import NoteLinker
     from anaphora.recall.context.lane import ContextRecall
     from anaphora.recall.context.warm_up import WarmUpRecall
     from anaphora.store.projects.graph import Graph

@@ -18,7 +18,7 @@ from anaphora import Memory
 from anaphora.errors import AnaphoraError, SchemaTooNew, StoreError
 from anaphora.ops.file_systems import REMOTE, file_systems, kind_of
 from anaphora.store import disk
-from anaphora.store.db.engine import open_truth
+from anaphora.store.db.engine import open_database
 from anaphora.store.db.health import check_truth
 from anaphora.store.db.revision import REVISION_TABLE
 from anaphora.store.records.rules import CLOCKS_APART
@@ -230,7 +230,7 @@ def test_the_file_system_of_this_home_is_told(tmp_path: Path) -> None:
 def test_a_server_that_acknowledges_too_early_is_told(postgresql_url: str) -> None:
     """Doctor warns where PostgreSQL answers before its log is on the disk."""
     joint = "&" if "?" in postgresql_url else "?"
-    truth = open_truth(postgresql_url)
+    truth = open_database(postgresql_url)
     truth.ensure()
     usual = check_truth(truth).problems
     truth.close()
@@ -239,7 +239,7 @@ def test_a_server_that_acknowledges_too_early_is_told(postgresql_url: str) -> No
         url = postgresql_url + "%20-csynchronous_commit%3Doff"
     else:
         url = f"{postgresql_url}{joint}{options}"
-    hasty = open_truth(url)
+    hasty = open_database(url)
     try:
         told = set(check_truth(hasty).problems) - set(usual)
     finally:

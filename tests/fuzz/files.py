@@ -20,10 +20,10 @@ from anaphora import Memory
 from anaphora.errors import AnaphoraError, CorruptThread, InvalidInput
 from anaphora.ingest.conversations import import_conversations
 from anaphora.ingest.importers import FORMATS, read
-from anaphora.store.db.engine import open_truth
+from anaphora.store.db.engine import open_database
+from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.gojson import NotAThread, decode, encode, parse
 from anaphora.store.threads.sidecar import Sidecar
-from anaphora.store.threads.store import ConversationStore
 from anaphora.values.conversations import ImportedConversation, ImportReport, Thread
 
 from .rooms import OWN, Room, dice, expect, read_all, suite, transcripts
@@ -67,7 +67,7 @@ def _written(folder: Path, data: bytes) -> tuple[Path, str | None]:
 @contextmanager
 def importers(folder: Path, shared: Path | None) -> Iterator[Room]:
     """Every importer, into a store of its own for each input."""
-    truth = open_truth(folder / "truth.db")
+    truth = open_database(folder / "truth.db")
     numbers = itertools.count()
 
     def check(data: bytes) -> None:

@@ -18,16 +18,15 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
-from anaphora.store.db.engine import Truth, open_truth
-from anaphora.store.hashing import turn_hash
+from anaphora.store.db.engine import Database, open_database
+from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
-from anaphora.store.threads.sql_reader import StoredThread
-from anaphora.store.threads.sql_store import SqlConversationStore
+from anaphora.store.threads.sql_store import SqlConversationStore, StoredThread
 from anaphora.values.conversations import NewTurn
 
 from .conftest import Ticking, facts
 
-OpenTruth = Callable[[], Truth]
+OpenTruth = Callable[[], Database]
 WORDS = ["apple", "river", "the", "stone", "running", "getUserName", "猫と犬", "zero", "Apples"]
 QUERIES = ("apples in the river", "username", "猫と犬 zero")
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map(" ".join)
@@ -38,7 +37,7 @@ speakers = st.sampled_from([None, "Ann", "Bob"])
 class RowBench:
     """One store in a database, and any number of indexes over it."""
 
-    def __init__(self, root: Path, truth: Truth) -> None:
+    def __init__(self, root: Path, truth: Database) -> None:
         self.root = root
         self.truth = truth
         self.clock = Ticking()
@@ -66,7 +65,7 @@ class RowBench:
 
 
 @pytest.fixture
-def rows(tmp_path: Path, truth: Truth) -> Iterator[RowBench]:
+def rows(tmp_path: Path, truth: Database) -> Iterator[RowBench]:
     rows = RowBench(tmp_path, truth)
     yield rows
     rows.close()
@@ -78,7 +77,7 @@ class Histories(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.root = Path(tempfile.mkdtemp())
-        self.truth = open_truth(self.root / "truth.db")
+        self.truth = open_database(self.root / "truth.db")
         self.bench = RowBench(self.root, self.truth)
         self.names = ["index", "index", "own"]
         self.indexes = [self.bench.index(name) for name in self.names]
@@ -110,7 +109,7 @@ class Histories(RuleBasedStateMachine):
         found = self.bench.store.get(thread)
         if found is not None and index < len(found.turns):
             turn = found.turns[index]
-            note = TurnNote(thread, index, turn_hash(turn.role, turn.text), name)
+            note = TurnNote(thread, index, stored_turn_hash(turn.role, turn.text), name)
             self.bench.sidecar.note_turns([note])
 
     @rule(who=st.integers(0, 2), thread=st.none() | threads)
@@ -201,7 +200,7 @@ def test_what_is_forgotten_is_gone_from_the_disk(rows: RowBench) -> None:
 class Watched(SqlConversationStore):
     """Counts what is read of the database."""
 
-    def __init__(self, truth: Truth, sidecar: Sidecar) -> None:
+    def __init__(self, truth: Database, sidecar: Sidecar) -> None:
         super().__init__(truth, "default", sidecar=sidecar)
         self.turns_read = 0
         self.changes_asked = 0
@@ -250,7 +249,7 @@ def test_truth_that_was_put_back_and_went_on_differently(tmp_path: Path) -> None
     """An index of turns that a restore took away again answers with those that came instead."""
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
-    truth = open_truth(tmp_path / "one" / "truth.db")
+    truth = open_database(tmp_path / "one" / "truth.db")
     bench = RowBench(tmp_path, truth)
     bench.store.extend("a", [NewTurn("user", f"apple {n}") for n in range(5)])
     bench.index().follow()
@@ -258,7 +257,7 @@ def test_truth_that_was_put_back_and_went_on_differently(tmp_path: Path) -> None
     bench.close()
     shutil.copy(tmp_path / "one" / "truth.db", tmp_path / "two" / "truth.db")
     for folder, word in (("one", "river"), ("two", "stone")):
-        truth = open_truth(tmp_path / folder / "truth.db")
+        truth = open_database(tmp_path / folder / "truth.db")
         bench = RowBench(tmp_path, truth)
         bench.store.append("a", "user", f"the {word}")
         index = bench.index()
@@ -277,12 +276,12 @@ from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
 from anaphora.recall.conversation import ConversationRecall
 from anaphora.store.threads.sidecar import Sidecar
-from anaphora.store.db.engine import open_truth
+from anaphora.store.db.engine import open_database
 from anaphora.store.threads.sql_store import SqlConversationStore
 from datetime import UTC, datetime
 
 database, place = sys.argv[1:]
-truth = open_truth(database)
+truth = open_database(database)
 sidecar = Sidecar(truth, "default")
 store = SqlConversationStore(truth, "default", sidecar=sidecar)
 service = EmbedderService(spec_for(WordHashingEmbedder(48, window=6)))

@@ -20,7 +20,7 @@ from anaphora.index.sections.follow import SectionFollower
 from anaphora.index.sections.index import SectionIndex
 from anaphora.index.sections.state import SectionCandidates, SectionsWanted
 from anaphora.index.sections.words import read_bulk
-from anaphora.store.records.rows import to_micros
+from anaphora.store.codecs import to_micros
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from anaphora.ingest.conversations import import_conversations
-from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.engine import Database, open_database
+from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.sidecar import Sidecar
-from anaphora.store.threads.store import ConversationStore
 from anaphora.values.conversations import ImportedConversation, ImportReport
 
 from .memory_desk import Desk
@@ -46,7 +46,7 @@ def open_home() -> OpenHome:
     """Open a home in a directory; twice the same directory is a second process's view of it."""
 
     def opened(place: Path) -> Home:
-        sidecar = Sidecar(open_truth(place / "truth.db"), "default")
+        sidecar = Sidecar(open_database(place / "truth.db"), "default")
         return Home(
             ConversationStore(place / "conversations", strict=True, sidecar=sidecar), sidecar
         )
@@ -65,6 +65,6 @@ def fixtures() -> Path:
 
 
 @pytest.fixture
-def desk(truth: Truth, clock: Callable[[], datetime]) -> Desk:
+def desk(truth: Database, clock: Callable[[], datetime]) -> Desk:
     """Remembering over an empty truth, once for each kind of database, its embedder loaded."""
     return Desk(truth, clock).warm()

@@ -11,10 +11,9 @@ import numpy as np
 
 from anaphora.embed.base import Embedder, Vectors
 from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
-from anaphora.ingest.forget import Forget
 from anaphora.ingest.linking import Near
-from anaphora.ingest.remember import Remember
-from anaphora.store.db.engine import Truth
+from anaphora.ingest.memories import Forget, Remember
+from anaphora.store.db.engine import Database
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import RecordLink
 from anaphora.store.records.store import Records
@@ -26,7 +25,7 @@ from anaphora.values.memories import MemoryRecord, NewMemory, Remembered, Surviv
 class Desk:
     """Remembering and forgetting in one namespace; `threads` holds (conversation, index): text."""
 
-    truth: Truth
+    truth: Database
     clock: Callable[[], datetime]
     embedder: str | Embedder | EmbedderSpec = "hashing"
     namespace: str = "default"

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from anaphora.embed.service import EmbedderService, spec_for
+from anaphora.ingest.notes import NoteLinker
 from anaphora.ingest.projects.indexing import IndexProject
-from anaphora.ingest.projects.mentions import NoteLinker
 from anaphora.store.crypto.columns import CLEAR, Sealer
-from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.engine import Database, open_database
 from anaphora.store.projects.graph import Graph
 from anaphora.store.projects.notes import Notes
 from anaphora.store.projects.store import Projects
@@ -66,7 +66,7 @@ class ProjectDesk:
     """The context lane's truth on a database, with hashed words as vectors."""
 
     def __init__(
-        self, truth: Truth, sealer: Sealer = CLEAR, namespace: str = "default", late: bool = True
+        self, truth: Database, sealer: Sealer = CLEAR, namespace: str = "default", late: bool = True
     ) -> None:
         self.clock = Ticking()
         self.ids = RecordIds(self.clock)
@@ -129,7 +129,7 @@ def git(root: Path, *arguments: str, at: str = "2026-01-01T00:00:00Z") -> None:
 
 
 def _main(database: str, root: str, delay: float) -> None:
-    desk = ProjectDesk(open_truth(database if "://" in database else Path(database)))
+    desk = ProjectDesk(open_database(database if "://" in database else Path(database)))
 
     def told(label: str, done: int, total: int) -> None:
         print(json.dumps([label, done, total]), flush=True)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from anaphora.errors import FilterError, InvalidInput, NotFound
-from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.engine import Database, open_database
 from anaphora.store.db.scrub import scrub
 from anaphora.values.memories import NewMemory, SurvivingSource
 
@@ -20,7 +20,7 @@ NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 TABLES = ("record", "record_event", "link", "vector")
 
 
-def rows_left(truth: Truth) -> dict[str, int]:
+def rows_left(truth: Database) -> dict[str, int]:
     return {table: truth.rows(f"SELECT COUNT(*) FROM {table}", {})[0][0] for table in TABLES}
 
 
@@ -177,7 +177,7 @@ def found(home: Path, words: list[str]) -> set[str]:
 def test_no_byte_of_the_words_is_left(tmp_path: Path, clock: Any) -> None:
     """After forgetting for good no file under the home holds a word, in any encoding."""
     home = tmp_path / "home"
-    desk = Desk(open_truth(home / "truth.db"), clock).warm()
+    desk = Desk(open_database(home / "truth.db"), clock).warm()
     desk.remembering.remember_many([NewMemory(f"bystander {n} " + "x" * n) for n in range(600)])
     words = [
         "Zürichhorn-ärger",
@@ -217,10 +217,10 @@ def test_a_log_that_another_keeps_is_named(
     from anaphora.store.db import scrub as scrubbing
 
     monkeypatch.setattr(scrubbing, "_WAIT_MILLISECONDS", 10)
-    truth = open_truth(tmp_path / "truth.db")
+    truth = open_database(tmp_path / "truth.db")
     desk = Desk(truth, clock)
     done = desk.say("Quetzalcoatlus")
-    reader = open_truth(tmp_path / "truth.db")
+    reader = open_database(tmp_path / "truth.db")
     with reader.read() as connection:
         connection.exec_driver_sql("SELECT COUNT(*) FROM record").fetchall()
         gone = desk.forget(done.id)

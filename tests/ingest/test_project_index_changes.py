@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.engine import Database, open_database
 
 from .project_desk import FILES, ProjectDesk, git, write
 
@@ -25,7 +25,7 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def desk(truth: Truth) -> ProjectDesk:
+def desk(truth: Database) -> ProjectDesk:
     return ProjectDesk(truth)
 
 
@@ -151,7 +151,7 @@ def test_a_refresh_sees_changes(desk: ProjectDesk, root: Path) -> None:
 
 
 @pytest.mark.promise("project.refresh")
-def test_a_change_within_one_tick_is_seen(truth: Truth, root: Path) -> None:
+def test_a_change_within_one_tick_is_seen(truth: Database, root: Path) -> None:
     """A file that is changed right after it was read, to the same size and time, is read again."""
     desk = ProjectDesk(truth, late=False)
     place = root / "README.md"
@@ -294,7 +294,7 @@ def test_many_small_passes_end_where_one_does(
     place = tmp_path_factory.mktemp("law")
     root = place / "p"
     root.mkdir()
-    step, whole = open_truth(place / "step.db"), open_truth(place / "whole.db")
+    step, whole = open_database(place / "step.db"), open_database(place / "whole.db")
     one, other = ProjectDesk(step), ProjectDesk(whole)
     project = ""
     for number, files in enumerate(versions):

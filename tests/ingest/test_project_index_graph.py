@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.ingest.projects.mentions import mentioned
-from anaphora.ingest.projects.resolving import Layout, Target, resolve
-from anaphora.ingest.sections import Import, parse
-from anaphora.store.db.engine import Truth
+from anaphora.ingest.notes import mentioned
+from anaphora.ingest.projects.import_targets import Layout, Target, resolve
+from anaphora.ingest.projects.sections import Import, parse
+from anaphora.store.db.engine import Database
 from anaphora.store.projects.graph_rows import alias_of
 from anaphora.store.projects.notes import NoteRecordKind, payload_of
 from anaphora.values.memories import MemoryRecord, NewMemory
@@ -24,7 +24,7 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def desk(truth: Truth) -> ProjectDesk:
+def desk(truth: Database) -> ProjectDesk:
     return ProjectDesk(truth)
 
 

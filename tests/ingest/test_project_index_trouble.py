@@ -15,12 +15,13 @@ from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.errors import EmbeddingError
 from anaphora.ingest.projects.indexing import IndexProject
+from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.columns import Sealed
-from anaphora.store.crypto.convert import decrypt, encrypt, rekey
-from anaphora.store.crypto.home import Home, open_home
-from anaphora.store.crypto.keys import Keys
-from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.engine import Database, open_database
 from anaphora.store.db.health import check_truth
+from anaphora.store.home.conversion import decrypt, encrypt, rekey
+from anaphora.store.home.opening import open_home
+from anaphora.store.home.sealing import Home
 
 from .project_desk import FILES, ProjectDesk, git, write
 
@@ -52,7 +53,7 @@ def child(database: Path | str, root: Path, delay: float = 0.0) -> subprocess.Po
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=place)
 
 
-def flaws(truth: Truth) -> list[str]:
+def flaws(truth: Database) -> list[str]:
     return [name for name, statement in HALF_WRITTEN.items() if truth.rows(statement, {})]
 
 
@@ -72,7 +73,7 @@ def test_a_killed_run_is_finished_by_the_next(tmp_path: Path, root: Path) -> Non
     running.kill()
     running.communicate()
     assert (label, done < total) == ("files", True)
-    truth = open_truth(database)
+    truth = open_database(database)
     desk = ProjectDesk(truth)
     assert flaws(truth) == []
     kept = desk.texts(desk.projects.rows()[0].id)
@@ -95,7 +96,7 @@ def test_two_processes_index_one_project(database: Path | str, root: Path) -> No
         output, _ = one.communicate(timeout=120)
         assert one.returncode == 0
         reports.append(json.loads(output.splitlines()[-1]))
-    truth = open_truth(database)
+    truth = open_database(database)
     desk = ProjectDesk(truth)
     assert flaws(truth) == []
     (project,) = desk.projects.list()
@@ -122,7 +123,7 @@ def indexer(desk: ProjectDesk, embedder: EmbedderService) -> IndexProject:
     )
 
 
-def test_one_text_that_cannot_be_embedded(truth: Truth, root: Path) -> None:
+def test_one_text_that_cannot_be_embedded(truth: Database, root: Path) -> None:
     """A text that the embedder refuses hides no other: it alone is pending."""
     desk = ProjectDesk(truth)
     report = indexer(desk, EmbedderService(spec_for(Fussy()))).index(root)
@@ -130,7 +131,7 @@ def test_one_text_that_cannot_be_embedded(truth: Truth, root: Path) -> None:
     assert report.sections > 200
 
 
-def test_without_vectors_sections_are_there(truth: Truth, root: Path) -> None:
+def test_without_vectors_sections_are_there(truth: Database, root: Path) -> None:
     """What is indexed without embedding is complete but for its vectors, which come later."""
     desk = ProjectDesk(truth)
     report = desk.indexer.index(root, embed=False)
@@ -153,7 +154,7 @@ def test_a_sealed_project_answers_the_same(tmp_path: Path, root: Path, sealed: S
     write(root, {"nul.md": b"# Nul\n\n\xed\xa0\x80 and \x0c\n"})
     answers = []
     for name, sealer in (("clear", None), ("sealed", sealed)):
-        truth = open_truth(tmp_path / f"{name}.db")
+        truth = open_database(tmp_path / f"{name}.db")
         desk = ProjectDesk(truth, sealer) if sealer else ProjectDesk(truth)
         project = desk.indexer.index(root).project
         (root / "docs/nesting.md").rename(root / "docs/nests.md")
@@ -190,7 +191,7 @@ def test_a_sealed_database_holds_nothing_of_a_project(
     git(root, "commit", "-qm", "Herons at last")
     git(root, "mv", "docs/nesting.md", "docs/nests.md")
     git(root, "commit", "-qm", "Shorter")
-    truth = open_truth(tmp_path / "truth.db")
+    truth = open_database(tmp_path / "truth.db")
     desk = ProjectDesk(truth, sealed)
     desk.indexer.index(root)
     (root / "README.md").unlink()
@@ -210,7 +211,7 @@ def test_a_sealed_database_holds_nothing_of_a_project(
 
 def test_the_database_is_well(tmp_path: Path, root: Path) -> None:
     """After passes with changes, a removal and a refresh, the database has no fault of its own."""
-    truth = open_truth(tmp_path / "truth.db")
+    truth = open_database(tmp_path / "truth.db")
     desk = ProjectDesk(truth)
     project = desk.indexer.index(root).project
     (root / "many/n3.py").unlink()
@@ -229,7 +230,7 @@ def test_conversions_keep_projects(tmp_path: Path, root: Path) -> None:
     home = Home(place, place / "conversations", place / "anaphora.db")
 
     def state() -> list[Any]:
-        truth = open_truth(place / "anaphora.db")
+        truth = open_database(place / "anaphora.db")
         desk = ProjectDesk(truth, open_home(home).rows)
         report = desk.indexer.index(root)
         found = [desk.texts(report.project), desk.links(report.project)]
@@ -237,7 +238,7 @@ def test_conversions_keep_projects(tmp_path: Path, root: Path) -> None:
         truth.close()
         return found
 
-    truth = open_truth(place / "anaphora.db")
+    truth = open_database(place / "anaphora.db")
     ProjectDesk(truth).indexer.index(root)
     truth.close()
     clear = state()

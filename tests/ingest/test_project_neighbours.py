@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.store.db.engine import Truth
+from anaphora.store.db.engine import Database
 from anaphora.store.projects.graph_rows import RelationRow
 
 from .project_desk import ProjectDesk, write
@@ -19,7 +19,7 @@ ORDER = (
 
 
 @pytest.mark.promise("project.graph")
-def test_a_bounded_read_chooses_as_a_whole_one(truth: Truth, tmp_path: Path) -> None:
+def test_a_bounded_read_chooses_as_a_whole_one(truth: Database, tmp_path: Path) -> None:
     """Of entities with many relations, and some between them, the same are followed as of all."""
     desk = ProjectDesk(truth)
     users = {f"tests/test_{n}.py": "from heron import core, cli\n" for n in range(30)}

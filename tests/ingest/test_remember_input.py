@@ -42,9 +42,9 @@ BAD: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("place", "fields"), BAD, ids=[str(n) for n in range(len(BAD))])
 def test_bad_input_names_its_place(tmp_path: Path, clock: Any, place: str, fields: Any) -> None:
     """What cannot be remembered is `InvalidInput` with the field, alone and among others."""
-    from anaphora.store.db.engine import open_truth
+    from anaphora.store.db.engine import open_database
 
-    desk = Desk(open_truth(tmp_path / "truth.db"), clock)
+    desk = Desk(open_database(tmp_path / "truth.db"), clock)
     new = NewMemory(**({"text": "x"} | fields))
     with pytest.raises(InvalidInput) as caught:
         desk.remembering.remember(new)
@@ -72,9 +72,9 @@ def test_what_looks_odd_is_kept(desk: Desk) -> None:
 @pytest.mark.promise("remember.redacts")
 def test_secrets_reach_no_file(tmp_path: Path, clock: Any) -> None:
     """Secrets in text, payload, its names, tags, path, category and source never touch the disk."""
-    from anaphora.store.db.engine import open_truth
+    from anaphora.store.db.engine import open_database
 
-    desk = Desk(open_truth(tmp_path / "home" / "truth.db"), clock).warm()
+    desk = Desk(open_database(tmp_path / "home" / "truth.db"), clock).warm()
     done = desk.say(
         f"My card is {CARD}",
         payload={"card": [CARD], CARD: {CARD: 1}},

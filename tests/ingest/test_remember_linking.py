@@ -14,7 +14,7 @@ from anaphora.embed.base import Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
 from anaphora.errors import EmbeddingError
-from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.engine import Database, open_database
 from anaphora.values.memories import NewMemory
 
 from ..rank.sameness_pairs import ONE_FACT, TWO_FACTS  # noqa: TID252 - the same pairs decide here
@@ -91,7 +91,7 @@ def test_close_memories_within_one_batch_are_linked(desk: Desk) -> None:
     assert desk.get(done[0].id).reinforce_count == 1
 
 
-def test_long_memories_are_linked_by_their_closest_parts(truth: Truth, clock: Any) -> None:
+def test_long_memories_are_linked_by_their_closest_parts(truth: Database, clock: Any) -> None:
     """A text of several parts is no neighbour of itself, and is found by its best part."""
     desk = Desk(truth, clock, WordHashingEmbedder(window=4)).warm()
     long = desk.say("one two three four " * 3)
@@ -102,7 +102,7 @@ def test_long_memories_are_linked_by_their_closest_parts(truth: Truth, clock: An
 
 
 @pytest.mark.promise("remember.never_blocks")
-def test_a_cold_embedder_blocks_nothing(truth: Truth, clock: Any) -> None:
+def test_a_cold_embedder_blocks_nothing(truth: Database, clock: Any) -> None:
     """What is remembered before the model is there is kept, and gets vectors and links later."""
     loaded = WordHashingEmbedder()
     ended = threading.Event()
@@ -125,7 +125,7 @@ def test_a_cold_embedder_blocks_nothing(truth: Truth, clock: Any) -> None:
 
 
 @pytest.mark.promise("remember.never_blocks")
-def test_a_text_that_cannot_be_embedded_hides_no_other(truth: Truth, clock: Any) -> None:
+def test_a_text_that_cannot_be_embedded_hides_no_other(truth: Database, clock: Any) -> None:
     """A failing text is kept without a vector; the others get theirs, also when filled later."""
     desk = Desk(truth, clock, Fragile()).warm()
     bad = desk.say("poison alone")
@@ -141,7 +141,7 @@ def test_a_text_that_cannot_be_embedded_hides_no_other(truth: Truth, clock: Any)
     assert (filled.embedded, other.remembering.fill_vectors().embedded) == (2, 1)
 
 
-def test_a_failing_index_keeps_nothing_from_being_kept(truth: Truth, clock: Any) -> None:
+def test_a_failing_index_keeps_nothing_from_being_kept(truth: Database, clock: Any) -> None:
     """When neighbours cannot be asked the memory is kept, and its vector comes later."""
     desk = Desk(truth, clock).warm()
     asked = desk.remembering._linker._neighbours
@@ -156,7 +156,7 @@ def test_a_failing_index_keeps_nothing_from_being_kept(truth: Truth, clock: Any)
     assert desk.remembering.fill_vectors().embedded == 1
 
 
-def test_vectors_of_another_embedder_are_left_alone(truth: Truth, clock: Any) -> None:
+def test_vectors_of_another_embedder_are_left_alone(truth: Database, clock: Any) -> None:
     """Each embedder fills its own vectors; none is compared with another's."""
     one = Desk(truth, clock).warm()
     one.say("She lives in Rome")
@@ -177,7 +177,7 @@ def model() -> EmbedderService:
 
 def pairs_as_linked(place: Path, clock: Callable[[], datetime], service: EmbedderService) -> Any:
     """For every pair: the kinds of links between its two memories, remembered with the model."""
-    desk = Desk(open_truth(place), clock)
+    desk = Desk(open_database(place), clock)
     desk.service = service
     desk.remembering._embedder = service
     desk.remembering._linker._embedder = service.name

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from pysqlite3 import dbapi2
 
-from anaphora.ingest.remember import BATCH
-from anaphora.store.db.engine import open_truth
+from anaphora.ingest.memories import BATCH
+from anaphora.store.db.engine import open_database
 from anaphora.values.memories import NewMemory
 
 from .memory_desk import Desk
@@ -23,16 +23,16 @@ WRITER = """
 import sys
 from datetime import UTC, datetime
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.ingest.remember import Remember
+from anaphora.ingest.memories import Remember
 from anaphora.values.memories import NewMemory
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.store import Records
-from anaphora.store.db.engine import open_truth
+from anaphora.store.db.engine import open_database
 from anaphora.store.records.vectors import RecordVectors
 
 place, way, name = sys.argv[1:]
 clock = lambda: datetime.now(UTC)
-truth = open_truth(place)
+truth = open_database(place)
 service = EmbedderService(spec_for("hashing"))
 service.ready()
 remember = Remember(
@@ -97,7 +97,7 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path: Path, clock: Any, way: 
         process.stdout.close()
         process.wait()
         acknowledged = int(rest[-1]) if rest else enough
-        desk = Desk(open_truth(place), clock).warm()
+        desk = Desk(open_database(place), clock).warm()
         kept = [r for r in desk.records.list(limit=99_999, history=True) if r.tags == (name,)]
         texts = {record.text for record in kept}
         assert {f"{name} keeps {n}" for n in range(acknowledged)} <= texts

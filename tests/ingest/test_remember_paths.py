@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.store.db.engine import open_truth
+from anaphora.store.db.engine import open_database
 from anaphora.values.memories import NewMemory
 
 from .memory_desk import Desk
@@ -103,7 +103,7 @@ def test_history_does_not_depend_on_the_order_of_arrival(
             expected[-1] = (*expected[-1][:2], day, expected[-1][3])
         expected.append((text, day, None, 0))
     together = data.draw(st.booleans())
-    desk = Desk(open_truth(tmp_path_factory.mktemp("truth") / "truth.db"), clock)
+    desk = Desk(open_database(tmp_path_factory.mktemp("truth") / "truth.db"), clock)
     items = [
         NewMemory(text, path=PATH, created_at=NOW + day * DAY)
         for text, day in data.draw(st.permutations(values))

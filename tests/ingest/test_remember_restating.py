@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from anaphora.store.db.engine import open_truth
+from anaphora.store.db.engine import open_database
 from anaphora.values.memories import MemoryRecord, NewMemory
 
 from .memory_desk import Desk
@@ -150,7 +150,7 @@ def test_what_is_known_does_not_depend_on_the_order(
     states = []
     shuffled = data.draw(st.permutations(said))
     for number, order in enumerate((said, shuffled, shuffled)):
-        desk = Desk(open_truth(tmp_path_factory.mktemp("truth") / "truth.db"), clock).warm()
+        desk = Desk(open_database(tmp_path_factory.mktemp("truth") / "truth.db"), clock).warm()
         items = [
             NewMemory(text, tags=tags, source=source, created_at=NOW - day * DAY)
             for text, tags, source, day in order

@@ -13,13 +13,13 @@ from anaphora.embed.base import Embedder
 from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
 from anaphora.index.sections.index import SectionIndex
 from anaphora.index.sections.source import SectionSource
+from anaphora.ingest.notes import NoteLinker
 from anaphora.ingest.projects.indexing import IndexProject
-from anaphora.ingest.projects.mentions import NoteLinker
 from anaphora.recall.context.lane import ContextRecall
 from anaphora.recall.context.warm_up import WarmUpRecall
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
-from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.engine import Database, open_database
 from anaphora.store.projects.graph import Graph
 from anaphora.store.projects.notes import NoteRecordKind, Notes, payload_of
 from anaphora.store.projects.store import Projects
@@ -33,7 +33,7 @@ from anaphora.values.projects import IndexReport, RecallPackage, WarmUp
 class ContextDesk:
     """Indexing, noting and recalling in one namespace; `place` is for the index's files."""
 
-    truth: Truth
+    truth: Database
     clock: Callable[[], datetime]
     place: Path
     embedder: str | Embedder | EmbedderSpec = "hashing"
@@ -147,7 +147,7 @@ def context_desk(
     tmp_path: Path, clock: Callable[[], datetime], **given: Any
 ) -> Iterator[ContextDesk]:
     """A desk over an empty SQLite truth, its embedder loaded."""
-    truth = open_truth(tmp_path / "home" / "truth.db")
+    truth = open_database(tmp_path / "home" / "truth.db")
     desk = ContextDesk(truth, clock, tmp_path / "home" / "index", **given)
     desk.service.ready()
     try:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import sys
 
-from anaphora.store.db.engine import open_truth
+from anaphora.store.db.engine import open_database
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
 
 
 def main() -> None:
     database, conversation_id, count, label = sys.argv[1:5]
-    truth = open_truth(database)
+    truth = open_database(database)
     store = SqlConversationStore(truth, "default", sidecar=Sidecar(truth, "default"))
     print("ready", flush=True)
     for number in range(int(count)):

@@ -12,9 +12,9 @@ import pytest
 from pysqlite3 import dbapi2
 
 from anaphora.errors import NotFound
+from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.columns import Clear, Sealed, Sealer
-from anaphora.store.crypto.keys import Keys
-from anaphora.store.db.engine import Truth
+from anaphora.store.db.engine import Database
 from anaphora.store.projects.graph import Graph
 from anaphora.store.projects.graph_rows import EntityDraft, RelationDraft, entity_key
 from anaphora.store.projects.notes import Notes, diary_of, observation_of, payload_of
@@ -47,7 +47,7 @@ def ids() -> Callable[[], str]:
 
 
 @pytest.fixture
-def projects(truth: Truth, sealer: Sealer) -> Projects:
+def projects(truth: Database, sealer: Sealer) -> Projects:
     return Projects(truth, "default", sealer)
 
 
@@ -166,7 +166,7 @@ def keep(notes: Notes, ids: Callable[[], str], kind: Any, text: str, **fields: A
 
 
 @pytest.mark.promise("project.notes")
-def test_notes_are_no_memories(truth: Truth, sealer: Sealer, ids: Callable[[], str]) -> None:
+def test_notes_are_no_memories(truth: Database, sealer: Sealer, ids: Callable[[], str]) -> None:
     """Notes are read back whole, and no reader or writer of memories ever meets one."""
     notes, records = Notes(truth, "default", sealer), Records(truth, "default", sealer)
     payload = payload_of(importance=5, project="p1", subject=ODD)
@@ -242,7 +242,7 @@ def test_projects_of_every_schema_are_read(
     connection = dbapi2.connect(str(tmp_path / "truth.db"))
     connection.executescript(fixture.read_text("utf-8"))
     connection.close()
-    truth = Truth(path=tmp_path / "truth.db")
+    truth = Database(path=tmp_path / "truth.db")
     projects, graph = Projects(truth, "projects"), Graph(truth, "projects")
     odd = "a \x00\ud800.py"
     assert (projects.find("heron").root, list(projects.files("p1"))) == ("/heron", [odd])

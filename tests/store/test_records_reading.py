@@ -14,15 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.engine import Database, open_database
 from anaphora.store.filters import parse
+from anaphora.store.hashing import embedded_text_hash
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.store import Records
-from anaphora.store.records.vectors import RecordVectors, VectorRow, text_hash
+from anaphora.store.records.vectors import RecordVectors, VectorRow
 from anaphora.values.memories import MemoryRecord, NewMemory
 
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
-OpenTruth = Callable[[], Truth]
+OpenTruth = Callable[[], Database]
 
 
 def keep(records: Records, *items: NewMemory) -> list[str]:
@@ -40,7 +41,7 @@ def texts(records: Any) -> list[str]:
 
 
 @pytest.mark.promise("records.list")
-def test_pages_cover_everything_once(truth: Truth) -> None:
+def test_pages_cover_everything_once(truth: Database) -> None:
     """Pages of any size hold every record that the filter lets through, the last changed first."""
     records = Records(truth, "default")
     keep(records, *(NewMemory(str(n), category="odd" if n % 2 else "even") for n in range(400)))
@@ -63,7 +64,7 @@ def test_pages_cover_everything_once(truth: Truth) -> None:
             assert found == (wanted[:1] if limit == 1 else wanted)
 
 
-def test_bad_pages(truth: Truth) -> None:
+def test_bad_pages(truth: Database) -> None:
     """A limit below one and a cursor that is none are `InvalidInput`."""
     records = Records(truth, "default")
     for cursor in ("x", "", "é", "cjE", 3, "!!!!"):
@@ -76,7 +77,7 @@ def test_bad_pages(truth: Truth) -> None:
         records.list(limit=0)
 
 
-def test_lists_leave_out_what_is_over(truth: Truth) -> None:
+def test_lists_leave_out_what_is_over(truth: Database) -> None:
     """Superseded and expired records are in a list only when they are asked for."""
     records = Records(truth, "default")
     keep(
@@ -93,7 +94,7 @@ def test_lists_leave_out_what_is_over(truth: Truth) -> None:
 
 
 @pytest.mark.promise("records.follow")
-def test_following_by_number_gives_the_present(truth: Truth, open_again: OpenTruth) -> None:
+def test_following_by_number_gives_the_present(truth: Database, open_again: OpenTruth) -> None:
     """Who follows changes and tombstones in any portions holds what truth holds."""
     from anaphora.store.records.forgetting import forget_for_good
 
@@ -124,7 +125,7 @@ def test_following_by_number_gives_the_present(truth: Truth, open_again: OpenTru
     assert follower.changed_since(seen) == ()
 
 
-def test_a_failed_change_changes_nothing(truth: Truth) -> None:
+def test_a_failed_change_changes_nothing(truth: Database) -> None:
     """When anything in a change fails, no record, event, link or number of it is there."""
     records = Records(truth, "default")
     (one,) = keep(records, NewMemory("a", path="p"))
@@ -142,7 +143,7 @@ def test_a_failed_change_changes_nothing(truth: Truth) -> None:
     assert (records.get(one), records.version(), records.events(one)) == before
 
 
-def test_reading_what_is_not_there(truth: Truth) -> None:
+def test_reading_what_is_not_there(truth: Database) -> None:
     """Before the first write there is nothing, no file is made, and `get` raises `NotFound`."""
     records = Records(truth, "default")
     with pytest.raises(NotFound):
@@ -155,14 +156,14 @@ def test_reading_what_is_not_there(truth: Truth) -> None:
 
 
 @pytest.mark.promise("vectors.truth")
-def test_vectors_belong_to_their_records(truth: Truth) -> None:
+def test_vectors_belong_to_their_records(truth: Database) -> None:
     """Vectors are kept by embedder and part, replaced whole, streamed in order, dropped alone."""
     records, vectors = Records(truth, "default"), RecordVectors(truth, "default")
     ids = keep(records, *(NewMemory(str(n)) for n in range(5)))
     data = [bytes([n]) * 8 for n in range(10)]
 
     def row(n: int, part: int) -> VectorRow:
-        return VectorRow(ids[n], part, text_hash(str(n)), data[2 * n + part])
+        return VectorRow(ids[n], part, embedded_text_hash(str(n)), data[2 * n + part])
 
     assert vectors.put("e", [row(n, part) for n in range(4) for part in range(2)]) == 4
     assert vectors.put("f", [row(0, 0), VectorRow("nobody", 0, "h", b"x")]) == 1
@@ -207,18 +208,18 @@ def test_ids_rise_whatever_the_clock_does(steps: list[int], bits: int) -> None:
 
 def test_reading_imports_no_sqlalchemy(tmp_path: Path) -> None:
     """Getting, listing and following on SQLite bring in no SQLAlchemy."""
-    truth = open_truth(tmp_path / "truth.db")
+    truth = open_database(tmp_path / "truth.db")
     (one,) = keep(Records(truth, "default"), NewMemory("x", path="p"))
     truth.close()
     code = f"""
 import sys
 from datetime import UTC, datetime
 from anaphora.store.records.store import Records
-from anaphora.store.db.engine import open_truth
+from anaphora.store.db.engine import open_database
 from anaphora.store.records.vectors import RecordVectors
-from anaphora.ingest.remember import Remember
-from anaphora.ingest.forget import Forget
-truth = open_truth({str(tmp_path / "truth.db")!r})
+from anaphora.ingest.memories import Remember
+from anaphora.ingest.memories import Forget
+truth = open_database({str(tmp_path / "truth.db")!r})
 records, vectors = Records(truth, "default"), RecordVectors(truth, "default")
 assert records.get({one!r}) == records.list().items[0] == records.changed_since(0)[0]
 assert records.history("p") and records.events({one!r}) and not records.links([{one!r}])

@@ -16,14 +16,15 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from anaphora.errors import MissingKey, Tampered
+from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.columns import CLEAR, Sealed, Sealer
-from anaphora.store.crypto.keys import Keys
-from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.engine import Database, open_database
 from anaphora.store.filters import parse
+from anaphora.store.hashing import embedded_text_hash
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import RecordLink
 from anaphora.store.records.store import Records
-from anaphora.store.records.vectors import RecordVectors, VectorRow, text_hash
+from anaphora.store.records.vectors import RecordVectors, VectorRow
 from anaphora.values.memories import NewMemory
 
 pytest.importorskip("cryptography")
@@ -51,7 +52,7 @@ def sealer() -> Sealed:
 class Desk:
     """Remembers and forgets by the rules of memories, with ids that a second desk repeats."""
 
-    def __init__(self, truth: Truth, sealer: Sealer, namespace: str = "default") -> None:
+    def __init__(self, truth: Database, sealer: Sealer, namespace: str = "default") -> None:
         self.records = Records(truth, namespace, sealer)
         self.vectors = RecordVectors(truth, namespace, sealer)
         self.ids = RecordIds(lambda: NOW, random.Random(1).getrandbits)
@@ -78,7 +79,9 @@ class Desk:
             return forget_for_good(work, [record_id]).texts
 
     def embed(self, record_id: str, *parts: bytes) -> None:
-        rows = [VectorRow(record_id, n, text_hash("x"), data) for n, data in enumerate(parts)]
+        rows = [
+            VectorRow(record_id, n, embedded_text_hash("x"), data) for n, data in enumerate(parts)
+        ]
         self.vectors.put(EMBEDDER, rows)
 
     def everything(self) -> dict[str, Any]:
@@ -130,7 +133,7 @@ def said(desk: Desk) -> str:
     return record_id
 
 
-def cells(truth: Truth) -> str:
+def cells(truth: Database) -> str:
     """Every value of every row of memories, as it is stored."""
     tables = ("record", "record_event", "link", "tombstone", "vector")
     rows = [row for name in tables for row in truth.rows(f"SELECT * FROM {name}", {})]
@@ -153,7 +156,7 @@ STEP = st.tuples(
 def test_a_sealed_truth_answers_as_a_clear_one(steps: list[tuple[Any, ...]]) -> None:
     """Whatever is remembered, changed, split and forgotten, all reads are those of a clear home."""
     with tempfile.TemporaryDirectory() as folder:
-        truths = [open_truth(Path(folder) / name) for name in ("clear.db", "sealed.db")]
+        truths = [open_database(Path(folder) / name) for name in ("clear.db", "sealed.db")]
         desks = [Desk(truths[0], CLEAR), Desk(truths[1], sealed_with(7))]
         try:
             for step in steps:
@@ -193,7 +196,7 @@ def _link(desk: Desk, one: str, other: str) -> Sequence[RecordLink]:
         return sorted(work.linked([one, other]), key=repr)
 
 
-def test_no_cell_says_a_word(truth: Truth, sealer: Sealed) -> None:
+def test_no_cell_says_a_word(truth: Database, sealer: Sealed) -> None:
     """In both databases nothing of a memory, its history or its vectors can be read from rows."""
     desk = Desk(truth, sealer)
     record_id = said(desk)
@@ -214,7 +217,7 @@ def test_no_cell_says_a_word(truth: Truth, sealer: Sealed) -> None:
     assert desk.vectors.owners_without("another")[0].text == "Ada takes cardamom"
 
 
-def test_events_that_move_to_a_new_version_still_open(truth: Truth, sealer: Sealed) -> None:
+def test_events_that_move_to_a_new_version_still_open(truth: Database, sealer: Sealed) -> None:
     """A version that a late value splits takes its later events along, tags and words too."""
     desk = Desk(truth, sealer)
     for text, day in (("tea", 9), ("tea", 3), ("juice", 6)):
@@ -240,7 +243,7 @@ CHANGES: dict[str, str] = {
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_a_changed_or_moved_record_is_refused(truth: Truth, sealer: Sealed, what: str) -> None:
+def test_a_changed_or_moved_record_is_refused(truth: Database, sealer: Sealed, what: str) -> None:
     """What was changed, moved or put in clear raises `Tampered`, in every read that meets it."""
     desk = Desk(truth, sealer)
     one = said(desk)
@@ -269,7 +272,7 @@ def test_a_changed_or_moved_record_is_refused(truth: Truth, sealer: Sealed, what
     assert desk.records.get(other).text == "something else"
 
 
-def test_a_changed_vector_or_event_is_refused(truth: Truth, sealer: Sealed) -> None:
+def test_a_changed_vector_or_event_is_refused(truth: Database, sealer: Sealed) -> None:
     """Vectors and histories that were put elsewhere, or changed, raise `Tampered`."""
     from sqlalchemy import text
 
@@ -295,7 +298,7 @@ def test_a_changed_vector_or_event_is_refused(truth: Truth, sealer: Sealed) -> N
         desk.records.events(other)
 
 
-def test_another_key_opens_nothing(truth: Truth, sealer: Sealed) -> None:
+def test_another_key_opens_nothing(truth: Database, sealer: Sealed) -> None:
     """Rows of one home are nothing to the key of another, nor to a home that thinks it is clear."""
     one = said(Desk(truth, sealer))
     wrong, clear = Desk(truth, sealed_with(8)), Desk(truth, CLEAR)
@@ -308,7 +311,7 @@ def test_another_key_opens_nothing(truth: Truth, sealer: Sealed) -> None:
         clear.records.get(one)
 
 
-def test_namespaces_share_nothing(truth: Truth, sealer: Sealed) -> None:
+def test_namespaces_share_nothing(truth: Database, sealer: Sealed) -> None:
     """Equal memories in two namespaces have no equal cell that was sealed."""
     sealed = []
     for namespace in ("default", "work"):

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from anaphora.errors import StoreError
-from anaphora.store.db.engine import Truth
+from anaphora.store.db.engine import Database
 from anaphora.store.threads.sidecar import ConversationNote, Sidecar, TurnNote
 
 ANY_TEXT = st.text(alphabet=st.characters(), max_size=20)
@@ -22,7 +22,7 @@ def imported(index: int, conversation: str = "c", message: str | None = None) ->
     return TurnNote(conversation, index, f"hash{index}", "Ada", "chatgpt", "chat", key)
 
 
-def test_a_new_sidecar_is_empty(truth: Truth) -> None:
+def test_a_new_sidecar_is_empty(truth: Database) -> None:
     """A sidecar that nobody wrote to has version 0 and no notes."""
     sidecar = Sidecar(truth, "default")
     assert sidecar.version() == 0
@@ -33,7 +33,7 @@ def test_a_new_sidecar_is_empty(truth: Truth) -> None:
     assert sidecar.changed_since(0) == frozenset()
 
 
-def test_notes_come_back_by_index(truth: Truth) -> None:
+def test_notes_come_back_by_index(truth: Database) -> None:
     """Notes are given by their turn's index, in order, from the asked index on."""
     sidecar = Sidecar(truth, "default")
     notes = [imported(index) for index in range(12)]
@@ -42,14 +42,14 @@ def test_notes_come_back_by_index(truth: Truth) -> None:
     assert list(sidecar.turn_notes("c", 10)) == [10, 11]
 
 
-def test_notes_survive_reopening(truth: Truth, open_again: Callable[[], Truth]) -> None:
+def test_notes_survive_reopening(truth: Database, open_again: Callable[[], Database]) -> None:
     """What was noted is there for the next program that opens the same truth."""
     Sidecar(truth, "default").note_turns([imported(0)])
     truth.close()
     assert Sidecar(open_again(), "default").turn_notes("c") == {0: imported(0)}
 
 
-def test_a_note_is_replaced(truth: Truth) -> None:
+def test_a_note_is_replaced(truth: Database) -> None:
     """A second note for a turn takes the place of the first, within one call as well."""
     sidecar = Sidecar(truth, "default")
     sidecar.note_turns([imported(0)])
@@ -58,7 +58,7 @@ def test_a_note_is_replaced(truth: Truth) -> None:
     assert sidecar.known("chatgpt", "chat") == {}
 
 
-def test_known_messages_of_a_chat(truth: Truth) -> None:
+def test_known_messages_of_a_chat(truth: Database) -> None:
     """A chat's messages are known by their keys, whatever thread they lie in."""
     sidecar = Sidecar(truth, "default")
     other = TurnNote("c", 5, "h", None, "chatgpt", "other chat", "m0")
@@ -68,7 +68,7 @@ def test_known_messages_of_a_chat(truth: Truth) -> None:
     assert sidecar.known("claude", "chat") == {}
 
 
-def test_forgetting_a_turn_keeps_its_identity(truth: Truth) -> None:
+def test_forgetting_a_turn_keeps_its_identity(truth: Database) -> None:
     """A forgotten turn loses speaker and hash, and its message stays known as forgotten."""
     sidecar = Sidecar(truth, "default")
     sidecar.note_turns([imported(0), imported(1)])
@@ -78,7 +78,7 @@ def test_forgetting_a_turn_keeps_its_identity(truth: Truth) -> None:
     assert sidecar.known("chatgpt", "chat") == {"m0": imported(0), "m1": gone}
 
 
-def test_forgetting_a_conversation(truth: Truth) -> None:
+def test_forgetting_a_conversation(truth: Database) -> None:
     """Forgetting without an index forgets every turn of that conversation and of no other."""
     sidecar = Sidecar(truth, "default")
     sidecar.note_turns([imported(0), imported(1), TurnNote("c", 2, "h", "Ada"), imported(2, "d")])
@@ -89,7 +89,7 @@ def test_forgetting_a_conversation(truth: Truth) -> None:
     assert sidecar.forget("c") == 0
 
 
-def test_a_forgotten_message_stays_forgotten_when_its_place_is_taken(truth: Truth) -> None:
+def test_a_forgotten_message_stays_forgotten_when_its_place_is_taken(truth: Database) -> None:
     """A new turn at the place of a forgotten one does not let an import bring the old one back."""
     sidecar = Sidecar(truth, "default")
     sidecar.note_turns([imported(0)])
@@ -100,7 +100,7 @@ def test_a_forgotten_message_stays_forgotten_when_its_place_is_taken(truth: Trut
     assert sidecar.known("chatgpt", "chat")["m0"].forgotten
 
 
-def test_a_message_noted_again_is_no_longer_forgotten(truth: Truth) -> None:
+def test_a_message_noted_again_is_no_longer_forgotten(truth: Database) -> None:
     """Importing a forgotten message on purpose makes it known as living."""
     sidecar = Sidecar(truth, "default")
     sidecar.note_turns([imported(0)])
@@ -110,7 +110,7 @@ def test_a_message_noted_again_is_no_longer_forgotten(truth: Truth) -> None:
     assert list(sidecar.turn_notes("c")) == [4]
 
 
-def test_a_living_copy_outlives_a_forgotten_one(truth: Truth) -> None:
+def test_a_living_copy_outlives_a_forgotten_one(truth: Database) -> None:
     """A message that lies in a branch, too, is forgotten only when both copies are."""
     sidecar = Sidecar(truth, "default")
     sidecar.note_turns([imported(0), imported(0, "branch")])
@@ -120,7 +120,7 @@ def test_a_living_copy_outlives_a_forgotten_one(truth: Truth) -> None:
     assert sidecar.known("chatgpt", "chat")["m0"].forgotten
 
 
-def test_conversation_notes(truth: Truth) -> None:
+def test_conversation_notes(truth: Database) -> None:
     """Where a conversation came from is kept, replaced, and outlives its forgotten turns."""
     sidecar = Sidecar(truth, "default")
     main = ConversationNote("c", "chatgpt", "chat")
@@ -133,7 +133,7 @@ def test_conversation_notes(truth: Truth) -> None:
     assert sidecar.conversation_notes() == {"c": main, "c-2": branch}
 
 
-def test_namespaces_are_isolated(truth: Truth) -> None:
+def test_namespaces_are_isolated(truth: Database) -> None:
     """Nothing noted, forgotten or counted in one namespace shows in another."""
     mine, yours = Sidecar(truth, "mine"), Sidecar(truth, "yours")
     mine.note_turns([imported(0)])
@@ -148,7 +148,7 @@ def test_namespaces_are_isolated(truth: Truth) -> None:
     assert not mine.known("chatgpt", "chat")["m0"].forgotten
 
 
-def test_the_version_tells_what_changed(truth: Truth) -> None:
+def test_the_version_tells_what_changed(truth: Database) -> None:
     """Every change moves the version and names its conversation; what changes nothing does not."""
     sidecar = Sidecar(truth, "default")
     steps: list[tuple[str, Callable[[], object]]] = [
@@ -171,7 +171,7 @@ def test_the_version_tells_what_changed(truth: Truth) -> None:
     assert sidecar.changed_since(before) == frozenset()
 
 
-def test_a_failed_write_leaves_nothing(truth: Truth) -> None:
+def test_a_failed_write_leaves_nothing(truth: Database) -> None:
     """When one note of a call cannot be written, none of them is, and no number is used up."""
     sidecar = Sidecar(truth, "default")
     sidecar.note_turns([imported(0)])
@@ -189,7 +189,7 @@ def test_a_failed_write_leaves_nothing(truth: Truth) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(texts=st.lists(ANY_TEXT, min_size=7, max_size=7))
-def test_any_text_comes_back(truth: Truth, texts: list[str]) -> None:
+def test_any_text_comes_back(truth: Database, texts: list[str]) -> None:
     """Every string, NUL and lone surrogates too, is kept exactly and found again by itself."""
     namespace, conversation, turn_hash, speaker, source, chat, message = texts
     sidecar = Sidecar(truth, namespace)
@@ -202,7 +202,7 @@ def test_any_text_comes_back(truth: Truth, texts: list[str]) -> None:
     assert sidecar.conversation_note(conversation) == place
 
 
-def test_long_keys_are_kept(truth: Truth) -> None:
+def test_long_keys_are_kept(truth: Database) -> None:
     """Keys longer than a database's index entries may be are kept and found all the same."""
     sidecar = Sidecar(truth, "default")
     # Random digits: PostgreSQL would compress a plain repetition and hide the limit.
@@ -215,7 +215,7 @@ def test_long_keys_are_kept(truth: Truth) -> None:
 
 
 @pytest.mark.promise("truth.round_trip")
-def test_every_naughty_string_comes_back(truth: Truth, shared_data: Path) -> None:
+def test_every_naughty_string_comes_back(truth: Database, shared_data: Path) -> None:
     """All strings of the Big List of Naughty Strings are kept exactly, as speakers and as keys."""
     strings = json.loads((shared_data / "adversarial/blns/blns.json").read_text("utf-8"))
     sidecar = Sidecar(truth, "default")

@@ -18,16 +18,16 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from pysqlite3 import dbapi2
 
 from anaphora.errors import StoreError, Tampered
+from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.columns import Sealed
-from anaphora.store.crypto.keys import Keys
-from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.engine import Database, open_database
+from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.gojson import decode
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
-from anaphora.store.threads.store import ConversationStore
 from anaphora.values.conversations import NewTurn
 
-OpenTruth = Callable[[], Truth]
+OpenTruth = Callable[[], Database]
 ids = st.sampled_from(["a", "b", "Ünï cödé"])
 texts = st.sampled_from(
     ["yes", "a longer secret", "it is: a longer secret!", "<&>\u2028", "\x00\ud800", "  "]
@@ -53,7 +53,7 @@ class Parity(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.root = Path(tempfile.mkdtemp())
-        self.truths = [open_truth(self.root / "files.db"), open_truth(self.root / "rows.db")]
+        self.truths = [open_database(self.root / "files.db"), open_database(self.root / "rows.db")]
         beside, within = (Sidecar(truth, "default") for truth in self.truths)
         self.files = ConversationStore(self.root / "threads", strict=True, sidecar=beside)
         self.rows = SqlConversationStore(self.truths[1], "default", sidecar=within)
@@ -135,10 +135,10 @@ def test_there_is_no_file(open_again: OpenTruth) -> None:
 CHECK_IMPORTS = """
 import sys
 from anaphora.store.threads.sidecar import Sidecar
-from anaphora.store.db.engine import open_truth
+from anaphora.store.db.engine import open_database
 from anaphora.store.threads.sql_store import SqlConversationStore
 
-truth = open_truth(sys.argv[1])
+truth = open_database(sys.argv[1])
 store = SqlConversationStore(truth, "default", sidecar=Sidecar(truth, "default"))
 assert store.get("c").turns and store.recent("c") and store.list() and list(store.files())
 assert store.version() and store.changes_since(0) and store.thread_bytes("c")
@@ -149,7 +149,7 @@ truth.close()
 
 def test_reading_imports_no_sqlalchemy(tmp_path: Path) -> None:
     """A command that only reads threads of a SQLite home starts without SQLAlchemy."""
-    truth = open_truth(tmp_path / "truth.db")
+    truth = open_database(tmp_path / "truth.db")
     SqlConversationStore(truth, "default").append_user("c", "text")
     truth.close()
     command = [sys.executable, "-W", "error", "-c", CHECK_IMPORTS, str(tmp_path / "truth.db")]
@@ -172,7 +172,7 @@ def test_namespaces_are_apart(open_again: OpenTruth) -> None:
 def test_sealed_threads(tmp_path: Path) -> None:
     """In a sealed home no word, id, title, role or time of a thread is in the database."""
     path = tmp_path / "truth.db"
-    truth = open_truth(path)
+    truth = open_database(path)
     sealer = Sealed(Keys(bytes(32), os.urandom))
     sidecar = Sidecar(truth, "default", sealer)
     store = SqlConversationStore(truth, "default", sidecar=sidecar, sealer=sealer)
@@ -197,7 +197,7 @@ def test_sealed_threads(tmp_path: Path) -> None:
     connection.execute("UPDATE turn SET text = (SELECT text FROM turn WHERE position = 0)")
     connection.commit()
     connection.close()
-    truth = open_truth(path)
+    truth = open_database(path)
     with pytest.raises(Tampered):
         SqlConversationStore(truth, "default", sealer=sealer).get("zeppelin")
     truth.close()
@@ -205,7 +205,7 @@ def test_sealed_threads(tmp_path: Path) -> None:
 
 def test_deleted_words_leave_the_file(tmp_path: Path) -> None:
     """After a deletion and a redaction, no file of a SQLite home holds the words."""
-    truth = open_truth(tmp_path / "truth.db")
+    truth = open_database(tmp_path / "truth.db")
     store = SqlConversationStore(truth, "default")
     store.append_user("a", "the secret is xylophone")
     store.append_user("b", "another zeppelinword here")

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from anaphora.ingest.conversations import import_conversations
-from anaphora.store.db.engine import Truth
+from anaphora.store.db.engine import Database
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
 CHILD = Path(__file__).with_name("sql_thread_child.py")
-OpenTruth = Callable[[], Truth]
+OpenTruth = Callable[[], Database]
 
 
 def start(
@@ -28,7 +28,7 @@ def start(
     return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
 
 
-def opened(truth: Truth) -> SqlConversationStore:
+def opened(truth: Database) -> SqlConversationStore:
     return SqlConversationStore(truth, "default", sidecar=Sidecar(truth, "default"))
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from anaphora.errors import InvalidId, InvalidTurn
-from anaphora.store.db.engine import Truth, open_truth
-from anaphora.store.hashing import turn_hash
+from anaphora.store.db.engine import Database, open_database
+from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.conversations import Conversations
+from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.gojson import decode
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
 from anaphora.store.threads.sql_store import SqlConversationStore
-from anaphora.store.threads.store import ConversationStore
 from anaphora.values.conversations import NewTurn
 
 Clock = Callable[[], datetime]
@@ -27,7 +27,7 @@ KINDS = ("files", "sqlite", "postgresql")
 class Place:
     """Where conversations are kept, and any number of stores on it."""
 
-    def __init__(self, kind: str, folder: Path, truth: Truth) -> None:
+    def __init__(self, kind: str, folder: Path, truth: Database) -> None:
         self.kind = kind
         self.folder = folder
         self.truth = truth
@@ -50,7 +50,7 @@ class Place:
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     server = request.param == "postgresql"
     database = request.getfixturevalue("postgresql_url") if server else tmp_path / "truth.db"
-    truth = open_truth(database)
+    truth = open_database(database)
     yield Place(request.param, tmp_path / "conversations", truth)
     truth.close()
 
@@ -222,7 +222,7 @@ class TestEveryStore:
     @pytest.mark.promise("threads.speakers")
     def test_a_note_whose_turn_never_came_is_void(self, place: Place, store: Conversations) -> None:
         """A note at the place of another turn gives its speaker to no turn."""
-        note = TurnNote("c", 0, turn_hash("user", "lost"), speaker="Nour")
+        note = TurnNote("c", 0, stored_turn_hash("user", "lost"), speaker="Nour")
         place.sidecar.note_turns([note])
         store.append("c", "user", "another turn")
         assert store.recent("c")[0].speaker is None

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from anaphora.errors import InvalidTurn, StoreError
-from anaphora.store.db.engine import open_truth
+from anaphora.store.db.engine import open_database
+from anaphora.store.threads.file_store import ConversationStore, conversations_dir
 from anaphora.store.threads.gojson import decode, encode
 from anaphora.store.threads.sidecar import Sidecar
-from anaphora.store.threads.store import ConversationStore, conversations_dir
 from anaphora.values.conversations import NewTurn
 
 Clock = Callable[[], datetime]
@@ -27,7 +27,7 @@ def store(tmp_path: Path, clock: Clock) -> ConversationStore:
 
 @pytest.fixture
 def sidecar(tmp_path: Path) -> Iterator[Sidecar]:
-    truth = open_truth(tmp_path / "truth.db")
+    truth = open_database(tmp_path / "truth.db")
     yield Sidecar(truth, "default")
     truth.close()
 

@@ -12,15 +12,15 @@ from pysqlite3 import dbapi2
 from tests.conftest import Clock
 
 from anaphora.errors import InvalidInput, NotFound
+from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.columns import CLEAR, Sealed, Sealer
-from anaphora.store.crypto.keys import Keys
-from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.engine import Database, open_database
 from anaphora.store.tokens import PREFIX, Tokens
 
-OpenTruth = Callable[[], Truth]
+OpenTruth = Callable[[], Database]
 
 
-def opened(truth: Truth, clock: Clock, sealer: Sealer = CLEAR, start: int = 1) -> Tokens:
+def opened(truth: Database, clock: Clock, sealer: Sealer = CLEAR, start: int = 1) -> Tokens:
     numbers, draws = itertools.count(start), itertools.count(start)
     return Tokens(
         truth,
@@ -79,7 +79,7 @@ def test_a_revoked_token_opens_nothing_anywhere(open_again: OpenTruth, clock: Cl
         there.revoke("agent")
 
 
-def test_a_name_that_several_have_needs_an_id(truth: Truth, clock: Clock) -> None:
+def test_a_name_that_several_have_needs_an_id(truth: Database, clock: Clock) -> None:
     """Revoking never guesses which of two tokens was meant."""
     tokens = opened(truth, clock)
     first, second = tokens.create("agent"), tokens.create("agent")
@@ -90,7 +90,7 @@ def test_a_name_that_several_have_needs_an_id(truth: Truth, clock: Clock) -> Non
 
 
 @pytest.mark.promise("tokens.revoked")
-def test_a_token_ends_at_its_end(truth: Truth, clock: Clock) -> None:
+def test_a_token_ends_at_its_end(truth: Database, clock: Clock) -> None:
     """A token opens until its end, and not at it."""
     tokens = opened(truth, clock)
     made = tokens.create("agent", expires_at=clock.now + timedelta(hours=1))
@@ -103,7 +103,7 @@ def test_a_token_ends_at_its_end(truth: Truth, clock: Clock) -> None:
         tokens.create("late", expires_at=clock.now)
 
 
-def test_the_last_use_is_noted_within_the_hour(truth: Truth, clock: Clock) -> None:
+def test_the_last_use_is_noted_within_the_hour(truth: Database, clock: Clock) -> None:
     """The first use is noted, later ones once an hour: reading must not become writing."""
     tokens = opened(truth, clock)
     secret = tokens.create("agent").secret
@@ -119,7 +119,7 @@ def test_the_last_use_is_noted_within_the_hour(truth: Truth, clock: Clock) -> No
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a\nb", "x" * 101])
-def test_a_name_can_be_read_in_a_list(truth: Truth, clock: Clock, name: str) -> None:
+def test_a_name_can_be_read_in_a_list(truth: Database, clock: Clock, name: str) -> None:
     """Names are short and printable."""
     with pytest.raises(InvalidInput, match="name"):
         opened(truth, clock).create(name)
@@ -127,7 +127,7 @@ def test_a_name_can_be_read_in_a_list(truth: Truth, clock: Clock, name: str) -> 
 
 @pytest.mark.parametrize("namespaces", [(), ("",), ("../x",), ("a/b",), "default"])
 def test_a_scope_is_a_list_of_namespaces(
-    truth: Truth, clock: Clock, namespaces: tuple[str, ...]
+    truth: Database, clock: Clock, namespaces: tuple[str, ...]
 ) -> None:
     """A scope is one namespace or more, each with a name that can be one."""
     with pytest.raises(InvalidInput):
@@ -140,7 +140,7 @@ def test_no_secret_is_kept(tmp_path: Path, clock: Clock, sealed: bool) -> None:
     """The database holds no secret, and in a sealed home neither name, scope nor the hash."""
     pytest.importorskip("cryptography")
     sealer: Sealer = Sealed(Keys(bytes([7]) * 32, bytes)) if sealed else CLEAR
-    truth = open_truth(tmp_path / "truth.db")
+    truth = open_database(tmp_path / "truth.db")
     made = opened(truth, clock, sealer).create("night-agent", namespaces=("night-space",))
     found = opened(truth, clock, sealer).check(made.secret)
     assert found is not None

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from pysqlite3 import dbapi2
 
-from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.engine import Database, open_database
 from anaphora.store.db.health import check_truth
 from anaphora.store.db.revision import REVISION
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
 
 
-def test_a_sound_database(truth: Truth) -> None:
+def test_a_sound_database(truth: Database) -> None:
     """A database in order has its schema's revision, a version, and no problems."""
     Sidecar(truth, "default").note_turns([TurnNote("c", 0, "hash")])
     health = check_truth(truth)
@@ -32,7 +32,7 @@ def test_a_sound_database(truth: Truth) -> None:
 
 def test_a_home_that_is_not_there_yet(tmp_path: Path) -> None:
     """Looking at a home before its first write finds nothing wrong, and makes nothing."""
-    health = check_truth(open_truth(tmp_path / "truth.db"))
+    health = check_truth(open_database(tmp_path / "truth.db"))
     assert (health.revision, health.bytes, health.problems) == (None, None, ())
     assert list(tmp_path.iterdir()) == []
 
@@ -41,19 +41,19 @@ def test_a_damaged_database(tmp_path: Path) -> None:
     """A damaged database is told as a problem that names the file."""
     path = tmp_path / "truth.db"
     path.write_bytes(b"This was a diary.\n" * 1_000)
-    (problem,) = check_truth(open_truth(path)).problems
+    (problem,) = check_truth(open_database(path)).problems
     assert str(path) in problem
 
 
 def test_a_lost_parent(tmp_path: Path) -> None:
     """Rows that another program left without their record are told."""
     path = tmp_path / "truth.db"
-    open_truth(path).ensure()
+    open_database(path).ensure()
     connection = dbapi2.connect(str(path))
     connection.execute("INSERT INTO vector VALUES ('default', 'gone', 'e', 0, 'h', x'00', 1)")
     connection.commit()
     connection.close()
-    (problem,) = check_truth(open_truth(path)).problems
+    (problem,) = check_truth(open_database(path)).problems
     assert "record" in problem
     assert "vector" in problem
 
@@ -61,11 +61,11 @@ def test_a_lost_parent(tmp_path: Path) -> None:
 def test_looking_imports_no_sqlalchemy(tmp_path: Path) -> None:
     """A look at a sound SQLite database starts as fast as any other plain read."""
     path = tmp_path / "truth.db"
-    open_truth(path).ensure()
+    open_database(path).ensure()
     script = (
-        "import sys; from anaphora.store.db.engine import open_truth;"
+        "import sys; from anaphora.store.db.engine import open_database;"
         "from anaphora.store.db.health import check_truth;"
-        "assert not check_truth(open_truth(sys.argv[1])).problems;"
+        "assert not check_truth(open_database(sys.argv[1])).problems;"
         "assert 'sqlalchemy' not in sys.modules"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", script, str(path)], check=True)

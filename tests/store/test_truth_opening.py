@@ -15,14 +15,14 @@ from pysqlite3 import dbapi2
 
 from anaphora.errors import DiskFull, ReadOnly, StoreError
 from anaphora.store.db import sqlite
-from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.engine import Database, open_database
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
 
 NOTES = [TurnNote("c", index, "hash", "Ada") for index in range(3)]
 
 
 def write_home(path: Path) -> None:
-    truth = open_truth(path)
+    truth = open_database(path)
     Sidecar(truth, "default").note_turns(NOTES)
     truth.close()
 
@@ -87,7 +87,7 @@ def frozen_home() -> Iterator[Path]:
 def test_a_home_is_private(tmp_path: Path) -> None:
     """The database and all beside it can be read by its owner alone, from the first write on."""
     path = tmp_path / "home" / "truth.db"
-    truth = open_truth(path)
+    truth = open_database(path)
     Sidecar(truth, "default").note_turns(NOTES)
     assert path.parent.stat().st_mode & 0o777 == 0o700
     modes = {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()}
@@ -111,7 +111,7 @@ def test_a_folder_that_may_not_be_entered(frozen_home: Path) -> None:
     with unprivileged():
         if frozen_home.parent.stat().st_uid == os.geteuid():
             pytest.skip("only root can make a folder of somebody else")
-        truth = open_truth(frozen_home)
+        truth = open_database(frozen_home)
         with pytest.raises(StoreError, match=r"truth\.db"):
             truth.version("default")
 
@@ -119,14 +119,14 @@ def test_a_folder_that_may_not_be_entered(frozen_home: Path) -> None:
 def test_a_file_where_a_folder_should_be(tmp_path: Path) -> None:
     """A home below a plain file is a `StoreError` that names it."""
     (tmp_path / "home").write_text("a file")
-    truth = open_truth(tmp_path / "home" / "truth.db")
+    truth = open_database(tmp_path / "home" / "truth.db")
     with pytest.raises(StoreError, match=r"truth\.db"):
         Sidecar(truth, "default").note_turns(NOTES)
 
 
 def test_opening_alone_touches_nothing(tmp_path: Path) -> None:
     """Opening and reading make no file."""
-    truth = open_truth(tmp_path / "home" / "truth.db")
+    truth = open_database(tmp_path / "home" / "truth.db")
     assert Sidecar(truth, "default").turn_notes("c") == {}
     assert list(tmp_path.iterdir()) == []
     truth.close()
@@ -136,7 +136,7 @@ def test_strange_paths_are_paths(tmp_path: Path) -> None:
     """Characters that mean something in URLs mean nothing in a path."""
     path = tmp_path / "100% of #it? é" / "truth file.db"
     write_home(path)
-    truth = open_truth(f"sqlite:///{path}")
+    truth = open_database(f"sqlite:///{path}")
     assert len(Sidecar(truth, "default").turn_notes("c")) == 3
     truth.close()
     assert path.exists()
@@ -144,7 +144,7 @@ def test_strange_paths_are_paths(tmp_path: Path) -> None:
 
 def test_settings_are_durable(tmp_path: Path) -> None:
     """Every connection syncs fully, checks foreign keys, wipes what is deleted, and uses WAL."""
-    truth = open_truth(tmp_path / "truth.db")
+    truth = open_database(tmp_path / "truth.db")
     with truth.write("default") as write:
         found = {
             name: write.connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
@@ -189,7 +189,7 @@ def test_an_interrupted_beginning_is_finished(tmp_path: Path) -> None:
     """An empty file, left by a program that was killed while it made its home, becomes a home."""
     path = tmp_path / "truth.db"
     path.touch()
-    truth = open_truth(path)
+    truth = open_database(path)
     assert truth.version("default") == 0
     Sidecar(truth, "default").note_turns(NOTES)
     assert truth.version("default") == 3
@@ -198,9 +198,9 @@ def test_an_interrupted_beginning_is_finished(tmp_path: Path) -> None:
 
 def test_a_frozen_home_can_be_read(frozen_home: Path) -> None:
     """A home in a place that cannot be written answers, and says `ReadOnly` to a write."""
-    open_truth(frozen_home).ensure()  # loads what an unprivileged process may not be able to
+    open_database(frozen_home).ensure()  # loads what an unprivileged process may not be able to
     with unprivileged():
-        truth = open_truth(frozen_home)
+        truth = open_database(frozen_home)
         sidecar = Sidecar(truth, "default")
         assert list(sidecar.turn_notes("c").values()) == NOTES
         assert sidecar.version() == 3
@@ -215,7 +215,7 @@ def test_a_home_cannot_be_made_in_a_frozen_place(frozen_home: Path) -> None:
     """A write to a home that does not exist, in a place that cannot be written, is `ReadOnly`."""
     with unprivileged():
         for path in (frozen_home.parent / "new.db", frozen_home.parent / "new" / "truth.db"):
-            truth = open_truth(path)
+            truth = open_database(path)
             assert truth.version("default") == 0
             with pytest.raises(ReadOnly):
                 Sidecar(truth, "default").note_turns(NOTES)
@@ -227,7 +227,7 @@ def test_a_read_only_disk(tmp_path: Path) -> None:
     with small_disk(tmp_path, "2m") as disk:
         write_home(disk / "truth.db")
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-        truth = open_truth(disk / "truth.db")
+        truth = open_database(disk / "truth.db")
         sidecar = Sidecar(truth, "default")
         assert list(sidecar.turn_notes("c").values()) == NOTES
         with pytest.raises(ReadOnly):
@@ -238,7 +238,7 @@ def test_a_read_only_disk(tmp_path: Path) -> None:
 def test_a_full_disk(tmp_path: Path) -> None:
     """A write for which no room is left says `DiskFull`, is not half there, and loses nothing."""
     with small_disk(tmp_path, "1m") as disk:
-        truth = open_truth(disk / "truth.db")
+        truth = open_database(disk / "truth.db")
         sidecar = Sidecar(truth, "default")
         sidecar.note_turns(NOTES)
         filler = disk / "filler"
@@ -249,7 +249,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
         assert sidecar.turn_notes("d") == {}
         assert list(sidecar.turn_notes("c").values()) == NOTES
         with pytest.raises(DiskFull):
-            Sidecar(open_truth(disk / "new" / "truth.db"), "default").note_turns(NOTES)
+            Sidecar(open_database(disk / "new" / "truth.db"), "default").note_turns(NOTES)
         filler.unlink()
         sidecar.note_turns([TurnNote("d", 0, "hash")])
         assert sidecar.version() == 4
@@ -269,7 +269,7 @@ def test_a_damaged_file(tmp_path: Path, damage: str) -> None:
     else:
         content = content[:4096] + b"\xff" * (len(content) - 4096)
     path.write_bytes(content)
-    truth = open_truth(path)
+    truth = open_database(path)
     for use in (
         lambda: Sidecar(truth, "default").turn_notes("c"),
         lambda: Sidecar(truth, "default").note_turns(NOTES),
@@ -284,7 +284,7 @@ def test_a_damaged_file(tmp_path: Path, damage: str) -> None:
 
 def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     """A PostgreSQL that cannot be reached is a `StoreError` without the password."""
-    truth = Truth(url=f"postgresql+psycopg://me:secret@/truth?host={tmp_path}&password=secret")
+    truth = Database(url=f"postgresql+psycopg://me:secret@/truth?host={tmp_path}&password=secret")
     with pytest.raises(StoreError) as refused:
         truth.version("default")
     assert "secret" not in str(refused.value)
@@ -292,10 +292,10 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
 
 def test_a_server_that_takes_no_writes(postgresql_url: str) -> None:
     """A PostgreSQL that is read-only, as a standby is, answers, and says `ReadOnly` to a write."""
-    truth = open_truth(postgresql_url)
+    truth = open_database(postgresql_url)
     Sidecar(truth, "default").note_turns(NOTES)
     truth.close()
-    frozen = open_truth(postgresql_url + "%20-cdefault_transaction_read_only%3Don")
+    frozen = open_database(postgresql_url + "%20-cdefault_transaction_read_only%3Don")
     sidecar = Sidecar(frozen, "default")
     assert list(sidecar.turn_notes("c").values()) == NOTES
     with pytest.raises(ReadOnly):

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import LargeBinary, Table, delete, func, select
 
 from anaphora.errors import StoreError
-from anaphora.store.db.engine import Truth, Write
+from anaphora.store.db.engine import Database, Write
 from anaphora.store.db.schema import link, record, record_event, vector
 
 SECOND = 1_000_000
@@ -35,7 +35,7 @@ def put_record(write: Write, record_id: str, **values: Any) -> None:
         )  # fmt: skip
 
 
-def counts(truth: Truth) -> list[int]:
+def counts(truth: Database) -> list[int]:
     with truth.read() as connection:
         return [
             connection.execute(select(func.count()).select_from(table)).scalar_one()
@@ -43,7 +43,7 @@ def counts(truth: Truth) -> list[int]:
         ]
 
 
-def test_everything_goes_with_its_record(truth: Truth) -> None:
+def test_everything_goes_with_its_record(truth: Database) -> None:
     """Deleting a record takes its events, vectors and links, in both directions, with it."""
     with truth.write("default") as write:
         for record_id in ("a", "b", "c"):
@@ -57,14 +57,14 @@ def test_everything_goes_with_its_record(truth: Truth) -> None:
     assert counts(truth) == [2, 2, 1, 4]
 
 
-def test_a_vector_needs_its_record(truth: Truth) -> None:
+def test_a_vector_needs_its_record(truth: Database) -> None:
     """A vector cannot be kept for a record that is not there."""
     with pytest.raises(StoreError), truth.write("default") as write:
         put(write, vector, record_id="a", embedder="e", part=0, text_hash="h", data=b"")
     assert truth.version("default") == 0
 
 
-def test_values_come_back_as_they_were(truth: Truth) -> None:
+def test_values_come_back_as_they_were(truth: Database) -> None:
     """Texts, times far in the past and future, and bytes are the same on every database."""
     given = {
         "text": "\x00 \ud800 \x10 ok \U0001f600", "path": "Ünicode/пуť", "category": "",
@@ -85,7 +85,7 @@ def test_values_come_back_as_they_were(truth: Truth) -> None:
     assert isinstance(vector.c.data.type, LargeBinary)
 
 
-def test_texts_have_one_order(truth: Truth) -> None:
+def test_texts_have_one_order(truth: Database) -> None:
     """Texts are ordered by code point on every database, whatever its language."""
     names = ["Zebra", "Apple", "apple", "Äpfel", "a", "a b", "ab", "_", "日本", ""]
     with truth.write("default") as write:

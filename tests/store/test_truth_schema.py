@@ -18,18 +18,17 @@ from sqlalchemy.pool import NullPool
 
 from anaphora.errors import SchemaTooNew, StoreError
 from anaphora.store.db import migrate
-from anaphora.store.db.engine import Truth
+from anaphora.store.db.engine import Database
 from anaphora.store.db.revision import REVISION, REVISION_TABLE, is_older
-from anaphora.store.db.schema_tokens import metadata
 from anaphora.store.threads.sidecar import ConversationNote, Sidecar, TurnNote
 from anaphora.store.threads.sql_store import SqlConversationStore
 
-OpenTruth = Callable[[], Truth]
+OpenTruth = Callable[[], Database]
 ADA = "Ada \x00\ud800"
 FIXTURES = Path(__file__).parent / "fixtures"
 
 
-def described(truth: Truth) -> dict[str, Any]:
+def described(truth: Database) -> dict[str, Any]:
     """Everything that the database itself knows about its tables."""
     with truth.read() as connection:
         found = inspect(connection)
@@ -104,7 +103,7 @@ def test_a_home_of_every_schema_opens(fixture: Path, tmp_path: Path) -> None:
     connection = dbapi2.connect(str(path))
     connection.executescript(fixture.read_text("utf-8"))
     connection.close()
-    truth = Truth(path=path)
+    truth = Database(path=path)
     sidecar = Sidecar(truth, "default")
     kept = {
         index: TurnNote(
@@ -134,7 +133,7 @@ def test_threads_of_every_schema_are_read(fixture: Path, tmp_path: Path) -> None
     connection = dbapi2.connect(str(tmp_path / "truth.db"))
     connection.executescript(fixture.read_text("utf-8"))
     connection.close()
-    truth = Truth(path=tmp_path / "truth.db")
+    truth = Database(path=tmp_path / "truth.db")
     store = SqlConversationStore(truth, "threads", sidecar=Sidecar(truth, "threads"))
     assert [(s.conversation_id, s.title, s.turn_count) for s in store.list()] == [("c", "Named", 2)]
     first, second = store.recent("c")
@@ -186,17 +185,6 @@ def test_a_failed_migration_leaves_the_older_home(
     assert open_again().version("default") == 0
 
 
-def test_every_column_says_how_it_is_sealed() -> None:
-    """Each column of the schema is declared clear, sealed or lookup."""
-    undeclared = [
-        f"{table.name}.{column.name}"
-        for table in metadata.tables.values()
-        for column in table.columns
-        if column.info.get("at_rest") not in {"clear", "sealed", "lookup"}
-    ]
-    assert undeclared == []
-
-
 @pytest.mark.promise("truth.migrates")
 @pytest.mark.parametrize("found", ["9999", "a branch of somebody"])
 def test_a_newer_home_is_left_alone(
@@ -231,7 +219,7 @@ def test_tables_of_another_program_are_left_alone(
 def test_a_server_may_hold_other_tables(postgresql_url: str) -> None:
     """A PostgreSQL database may hold other programs' tables, Alembic's own among them."""
     execute(postgresql_url, "CREATE TABLE alembic_version (version_num TEXT)")
-    truth = Truth(url=postgresql_url.replace("postgresql://", "postgresql+psycopg://"))
+    truth = Database(url=postgresql_url.replace("postgresql://", "postgresql+psycopg://"))
     Sidecar(truth, "default").note_turns([TurnNote("c", 0, "hash")])
     assert truth.version("default") == 1
     truth.close()
@@ -241,12 +229,12 @@ CHECK_IMPORTS = """
 import sys
 from pathlib import Path
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
-from anaphora.store.db.engine import open_truth
+from anaphora.store.db.engine import open_database
 
 def loaded():
     return [name for name in ("sqlalchemy", "alembic") if name in sys.modules]
 
-truth = open_truth(Path(sys.argv[1]))
+truth = open_database(Path(sys.argv[1]))
 sidecar = Sidecar(truth, "default")
 sidecar.version(), sidecar.turn_notes("c"), sidecar.known("a", "b"), sidecar.conversation_notes()
 assert loaded() == [], loaded()

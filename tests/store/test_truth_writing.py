@@ -14,19 +14,19 @@ from pysqlite3 import dbapi2
 from sqlalchemy import select
 
 from anaphora.errors import Closed, InvalidInput
-from anaphora.store.db.engine import Truth, open_truth
+from anaphora.store.db.engine import Database, open_database
 from anaphora.store.db.schema import turn_note
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
 
-OpenTruth = Callable[[], Truth]
+OpenTruth = Callable[[], Database]
 
 WRITER = """
 import sys
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
-from anaphora.store.db.engine import open_truth
+from anaphora.store.db.engine import open_database
 
 place, name, count = sys.argv[1:]
-truth = open_truth(place)
+truth = open_database(place)
 sidecar = Sidecar(truth, "default")
 for index in range(int(count)):
     sidecar.note_turns([TurnNote(name, index, "hash", name)])
@@ -45,7 +45,7 @@ def start_writer(database: Path | str, name: str, count: int) -> subprocess.Pope
     )
 
 
-def sequence(truth: Truth) -> list[int]:
+def sequence(truth: Database) -> list[int]:
     rows = truth.rows(
         "SELECT seq FROM turn_note WHERE namespace = :namespace ORDER BY seq",
         {"namespace": "default"},
@@ -103,7 +103,7 @@ def test_a_killed_writer_loses_nothing(
         connection.close()
 
 
-def test_threads_write_at_once(truth: Truth) -> None:
+def test_threads_write_at_once(truth: Database) -> None:
     """Threads of one process share a truth: nothing lost, every number given once."""
     sidecar = Sidecar(truth, "default")
     failures: list[BaseException] = []
@@ -125,7 +125,7 @@ def test_threads_write_at_once(truth: Truth) -> None:
     assert sequence(truth) == list(range(1, 61))
 
 
-def test_a_failing_body_undoes_the_write(truth: Truth) -> None:
+def test_a_failing_body_undoes_the_write(truth: Database) -> None:
     """What the body of a write raises comes out, its changes do not, and its numbers come again."""
     row = {"namespace": "default", "conversation_id": "c", "position": 0, "turn_hash": "h"}
 
@@ -144,7 +144,7 @@ def test_a_failing_body_undoes_the_write(truth: Truth) -> None:
 
 
 @pytest.mark.promise("truth.sequence")
-def test_numbers_count_within_a_namespace(truth: Truth) -> None:
+def test_numbers_count_within_a_namespace(truth: Database) -> None:
     """Each namespace has numbers of its own, and a write that takes none changes no version."""
     with truth.write("one") as write:
         assert list(write.take(5)) == [1, 2, 3, 4, 5]
@@ -156,7 +156,7 @@ def test_numbers_count_within_a_namespace(truth: Truth) -> None:
     assert (truth.version("one"), truth.version("two"), truth.version("none")) == (7, 1, 0)
 
 
-def test_a_read_sees_one_moment(truth: Truth, open_again: OpenTruth) -> None:
+def test_a_read_sees_one_moment(truth: Database, open_again: OpenTruth) -> None:
     """A commit of somebody else during a read does not show in it, and is not held up by it."""
     sidecar = Sidecar(open_again(), "default")
     sidecar.note_turns([TurnNote("c", 0, "hash")])
@@ -169,7 +169,7 @@ def test_a_read_sees_one_moment(truth: Truth, open_again: OpenTruth) -> None:
         assert sorted(connection.execute(positions).scalars()) == [0, 1]
 
 
-def test_other_programs_see_a_write_at_once(truth: Truth, open_again: OpenTruth) -> None:
+def test_other_programs_see_a_write_at_once(truth: Database, open_again: OpenTruth) -> None:
     """What one program wrote is in the next plain read of another that is already open."""
     mine, yours = Sidecar(truth, "default"), Sidecar(open_again(), "default")
     for index in range(5):
@@ -178,12 +178,12 @@ def test_other_programs_see_a_write_at_once(truth: Truth, open_again: OpenTruth)
         assert yours.version() == mine.version()
 
 
-def _write_in_child(truth: Truth) -> None:
+def _write_in_child(truth: Database) -> None:
     Sidecar(truth, "default").note_turns([TurnNote("child", 0, "hash")])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
-def test_a_forked_child_opens_its_own_connections(truth: Truth) -> None:
+def test_a_forked_child_opens_its_own_connections(truth: Database) -> None:
     """A child made by fork writes to the same truth, and its parent goes on unharmed."""
     sidecar = Sidecar(truth, "default")
     sidecar.note_turns([TurnNote("parent", 0, "hash")])
@@ -195,7 +195,7 @@ def test_a_forked_child_opens_its_own_connections(truth: Truth) -> None:
     assert sequence(truth) == [1, 2, 3]
 
 
-def test_a_closed_truth_says_so(truth: Truth) -> None:
+def test_a_closed_truth_says_so(truth: Database) -> None:
     """After `close`, which may be called twice, every use raises `Closed`."""
     Sidecar(truth, "default").note_turns([TurnNote("c", 0, "hash")])
     truth.close()
@@ -210,5 +210,5 @@ def test_a_closed_truth_says_so(truth: Truth) -> None:
 def test_other_databases_are_refused(database: str) -> None:
     """A URL that is neither SQLite nor PostgreSQL is invalid, and its password is not shown."""
     with pytest.raises(InvalidInput) as refused:
-        open_truth(database)
+        open_database(database)
     assert "secret" not in str(refused.value)

@@ -19,7 +19,10 @@ from anaphora.values.memories import MemoryRecord
 
 if TYPE_CHECKING:
     from anaphora.embed.base import Vectors
-    from anaphora.store.records.work import RecordWork
+    from anaphora.store.records.store import Records
+    from anaphora.store.records.vectors import RecordVectors
+    from anaphora.store.records.work import RecordTransaction
+
 
 CLOSE: Final = 0.80
 """The cosine from which on two memories are linked."""
@@ -87,7 +90,9 @@ class Linker:
             for one, more in zip(group, found, strict=True)
         ]
 
-    def keep(self, work: RecordWork, group: Sequence[Vectored]) -> dict[str, tuple[str, ...]]:
+    def keep(
+        self, work: RecordTransaction, group: Sequence[Vectored]
+    ) -> dict[str, tuple[str, ...]]:
         """Write vectors and links in the change under way; return what each was linked to."""
         work.flush()
         rows = [row for one in group for row in vector_rows(one.record_id, one.text, one.vectors)]
@@ -95,7 +100,9 @@ class Linker:
         self._vectors.put(self._embedder, rows, work.write, fresh=fresh)
         return self.link(work, group)
 
-    def link(self, work: RecordWork, group: Sequence[Vectored]) -> dict[str, tuple[str, ...]]:
+    def link(
+        self, work: RecordTransaction, group: Sequence[Vectored]
+    ) -> dict[str, tuple[str, ...]]:
         """Only the links of `keep`, for memories whose vectors are kept already."""
         work.load(ids=[one.record_id for one in group] + [n[0] for one in group for n in one.near])
         older = [one.record_id for one in group if one.record_id not in work.added]
@@ -115,7 +122,7 @@ class Linker:
         work.join(links)
         return made
 
-    def _links(self, work: RecordWork, one: Vectored) -> list[RecordLink]:
+    def _links(self, work: RecordTransaction, one: Vectored) -> list[RecordLink]:
         mine = _linkable(work, one.record_id)
         links = []
         for other_id, cosine in one.near if mine else ():
@@ -128,7 +135,7 @@ class Linker:
         return links
 
 
-def _linkable(work: RecordWork, record_id: str) -> MemoryRecord | None:
+def _linkable(work: RecordTransaction, record_id: str) -> MemoryRecord | None:
     """The memory, if it stands: not past, not forgotten, not one that stands for itself."""
     record = work.find(record_id)
     if record is None or record.forgotten or record.valid_to is not None:
@@ -145,7 +152,7 @@ def _say_the_same(one: MemoryRecord, other: MemoryRecord) -> bool:
     ) and same_fact(one.text, other.text)
 
 
-def _reinforce_older(work: RecordWork, link: RecordLink) -> None:
+def _reinforce_older(work: RecordTransaction, link: RecordLink) -> None:
     one, other = work.find(link.record_id), work.find(link.other_id)
     assert one is not None
     assert other is not None
@@ -170,3 +177,51 @@ def _closest(found: Iterable[Near]) -> tuple[Near, ...]:
         if near[0] not in best or near[1] > best[near[0]][1]:
             best[near[0]] = near
     return tuple(sorted(best.values(), key=lambda near: (-near[1], near[0]))[:MOST_LINKS])
+
+
+NEWEST: Final = 5_000
+"""Changes of the namespace that are looked back over: a dream comes more often than so many."""
+
+_BATCH: Final = 256
+
+
+class Relink:
+    """Links in one namespace. `neighbours` gives the known memories nearest to unit vectors."""
+
+    def __init__(
+        self, records: Records, vectors: RecordVectors, embedder: str, neighbours: Neighbours
+    ) -> None:
+        self._records = records
+        self._vectors = vectors
+        self._embedder = embedder
+        self._linker = Linker(vectors, embedder, neighbours)
+
+    def run(self) -> tuple[RecordLink, ...]:
+        """Look at the newest memories once; the links that are new."""
+        import numpy as np
+
+        since = max(0, self._records.version() - NEWEST)
+        made: list[RecordLink] = []
+        for batch in self._vectors.get_all(self._embedder, since=since, batch=_BATCH):
+            rows = np.frombuffer(batch.data, "<f2").reshape(len(batch.parts), -1)
+            places: dict[str, list[int]] = {}
+            for place, record_id in enumerate(batch.record_ids):
+                places.setdefault(record_id, []).append(place)
+            group = [Vectored(one, "", rows[at].astype(np.float32)) for one, at in places.items()]
+            made += self._link(group)
+        return tuple(made)
+
+    def _link(self, group: list[Vectored]) -> list[RecordLink]:
+        near = self._linker.near([one.vectors for one in group])
+        found = [
+            Vectored(one.record_id, one.text, one.vectors, more)
+            for one, more in zip(group, near, strict=True)
+        ]
+        ids = [one.record_id for one in found]
+        with self._records.change() as work:
+            work.load(ids=ids)
+            before = {(one.record_id, one.other_id) for one in work.linked(ids)}
+            self._linker.link(work, found)
+            work.flush()
+            after = work.linked(ids)
+        return [one for one in after if (one.record_id, one.other_id) not in before]

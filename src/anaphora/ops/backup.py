@@ -24,12 +24,12 @@ from anaphora.errors import DamagedBackup, InvalidInput, SealChanged, StoreError
 from anaphora.ops import packing, staging
 from anaphora.store.crypto import marker as markers
 from anaphora.store.disk import identity_of, temporary_key, translate
-from anaphora.store.threads.folder import CORRUPT
+from anaphora.store.threads.files import CORRUPT
 
 if TYPE_CHECKING:
-    from anaphora.store.crypto.home import Home
     from anaphora.store.crypto.marker import Marker
-    from anaphora.store.db.engine import Truth
+    from anaphora.store.db.engine import Database
+    from anaphora.store.home.sealing import Home
 
 DATABASE = "anaphora.db"
 """The member, and the file of a home, that holds truth."""
@@ -68,7 +68,7 @@ class Backup:
 
 def backup(
     home: Home,
-    truth: Truth,
+    truth: Database,
     path: str | os.PathLike[str],
     *,
     clock: Callable[[], datetime],
@@ -179,7 +179,7 @@ def _manifest(
     }
 
 
-def _threads_in_rows(truth: Truth) -> int:
+def _threads_in_rows(truth: Database) -> int:
     """Threads that lie in the database: on a server, or in a home restored from one."""
     rows = truth.rows("SELECT COUNT(*) FROM thread WHERE deleted = 0", {})
     return sum(int(count) for (count,) in rows)
@@ -250,7 +250,7 @@ def _bytes_of(path: Path) -> Any:
 
 
 def _add_truth(
-    truth: Truth, stage: Path, packer: packing.Packer, progress: Progress | None
+    truth: Database, stage: Path, packer: packing.Packer, progress: Progress | None
 ) -> dict[str, Any]:
     nothing: dict[str, Any] = {"database": "", "schema": None, "rows": {}, "memories": 0}
     if progress is not None:

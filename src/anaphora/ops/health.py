@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from anaphora.core.config import Settings
     from anaphora.embed.service import EmbedderService
     from anaphora.index.turns.index import TurnIndex
-    from anaphora.store.db.engine import Truth
+    from anaphora.store.db.engine import Database
     from anaphora.store.records.vectors import RecordVectors
     from anaphora.store.threads.conversations import Conversations
 
@@ -61,7 +61,7 @@ class Health:
 
 
 def health(
-    settings: Settings, truth: Truth, embedder: EmbedderService, parts: Served, token: str
+    settings: Settings, truth: Database, embedder: EmbedderService, parts: Served, token: str
 ) -> Health:
     """Look at the write path, the index, the embedder and the disk. Nothing raises.
 
@@ -79,7 +79,7 @@ def health(
     return Health(all(check.ok for check in checks), checks, pending, jobs)
 
 
-def _write(truth: Truth, token: str) -> Check:
+def _write(truth: Database, token: str) -> Check:
     try:
         with truth.write("default") as write:
             from sqlalchemy import delete
@@ -113,7 +113,7 @@ def _threads(folder: Path | None) -> Check:
     return Check("threads", ok=True, detail="a file was written to the disk and removed")
 
 
-def _index(truth: Truth, embedder: EmbedderService, parts: Served) -> tuple[int, int, Check]:
+def _index(truth: Database, embedder: EmbedderService, parts: Served) -> tuple[int, int, Check]:
     try:
         # What came since is taken in first: an index that lags is no fault, one that cannot is.
         parts.turns.follow(embed="none")

@@ -24,7 +24,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from anaphora.store.records.rows import STANDS_ALONE, RecordEvent, same_key_of
-from anaphora.store.records.work import RecordWork
+from anaphora.store.records.work import RecordTransaction
 from anaphora.values.memories import MemoryRecord
 
 Became = Literal["added", "changed", "known", "forgotten"]
@@ -61,7 +61,7 @@ class Merger:
     again: bool = False
     ids: dict[str, str] = field(default_factory=dict)
 
-    def take(self, work: RecordWork, items: Sequence[Incoming]) -> list[Became]:
+    def take(self, work: RecordTransaction, items: Sequence[Incoming]) -> list[Became]:
         """Bring in several memories in one change."""
         work.load(
             ids=[item.record.id for item in items],
@@ -77,7 +77,7 @@ class Merger:
         """The id here of a memory of the export."""
         return record_id if record_id is None else self.ids.get(record_id, record_id)
 
-    def _one(self, work: RecordWork, item: Incoming) -> Became:
+    def _one(self, work: RecordTransaction, item: Incoming) -> Became:
         record_id = item.record.id
         if record_id in self.gone:
             if not self.again:
@@ -90,7 +90,7 @@ class Merger:
             return _unite(work, here, item)
         return self._under_another_id(work, item)
 
-    def _new(self, work: RecordWork, item: Incoming) -> Became:
+    def _new(self, work: RecordTransaction, item: Incoming) -> Became:
         record = item.record
         if item.same_key and record.valid_to is None and not record.forgotten:
             standing = [one for one in work.having(item.same_key) if one.valid_to is None]
@@ -100,7 +100,7 @@ class Merger:
         self._add(work, item)
         return "added"
 
-    def _under_another_id(self, work: RecordWork, item: Incoming) -> Became:
+    def _under_another_id(self, work: RecordTransaction, item: Incoming) -> Became:
         derived = _derived_id(item)
         self.ids[item.record.id] = derived
         if derived in self.gone:
@@ -112,7 +112,7 @@ class Merger:
             return _unite(work, here, moved)
         return self._new(work, moved)
 
-    def _add(self, work: RecordWork, item: Incoming) -> None:
+    def _add(self, work: RecordTransaction, item: Incoming) -> None:
         record = replace(
             item.record,
             parent=self.id_of(item.record.parent),
@@ -132,7 +132,7 @@ def _value(record: MemoryRecord) -> str:
     return same_key_of(replace(record, type="semantic"))
 
 
-def _unite(work: RecordWork, here: MemoryRecord, item: Incoming) -> Became:
+def _unite(work: RecordTransaction, here: MemoryRecord, item: Incoming) -> Became:
     """One memory at two moments, or said in two homes."""
     there = item.record
     own = work.events(here.id)
@@ -182,7 +182,7 @@ def _gained(
     return gained | {"sources": _joined(here.sources, sources), "reinforce_count": count}
 
 
-def _line_up(work: RecordWork, path: str) -> None:
+def _line_up(work: RecordTransaction, path: str) -> None:
     """Let no two values of a path hold at one time: the earlier ends where the later begins."""
     line = work.versions(path)
     for one, following in pairwise(line):

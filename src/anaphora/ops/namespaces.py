@@ -12,22 +12,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from anaphora.store.crypto.home import DEFAULT_NAMESPACE, Home, Sealing, folder_name
 from anaphora.store.deep_rows import DeepRows
 from anaphora.store.escaping import escape, unescape
+from anaphora.store.home.opening import open_conversations
+from anaphora.store.home.sealing import DEFAULT_NAMESPACE, Home, Sealing, folder_name
 from anaphora.store.projects.notes import Notes
 from anaphora.store.projects.store import Projects
 from anaphora.store.records.store import Records
-from anaphora.store.threads.conversations import open_conversations
 from anaphora.store.threads.ids import SUFFIX, id_of
 from anaphora.store.threads.sidecar import Sidecar
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from anaphora.store.db.engine import Truth
+    from anaphora.store.db.engine import Database
+    from anaphora.store.threads.file_store import ConversationStore
     from anaphora.store.threads.sql_store import SqlConversationStore
-    from anaphora.store.threads.store import ConversationStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Parts:
 
     home: Home
     sealing: Sealing
-    truth: Truth
+    truth: Database
 
     def namespaces(self) -> tuple[str, ...]:
         """Every namespace that holds or held anything, the default one first."""
@@ -65,7 +65,7 @@ class Parts:
         found.discard(DEFAULT_NAMESPACE)
         return (DEFAULT_NAMESPACE, *sorted(found))
 
-    def lane(self, namespace: str, truth: Truth | None = None) -> Lane:
+    def lane(self, namespace: str, truth: Database | None = None) -> Lane:
         """The stores of a namespace, on `truth` where another one than the home's own is meant."""
         used = truth if truth is not None else self.truth
         folder = self.home.conversations
@@ -88,7 +88,7 @@ class Parts:
 
 
 @contextmanager
-def snapshot(truth: Truth) -> Iterator[Truth]:
+def snapshot(truth: Database) -> Iterator[Database]:
     """Truth as of one moment, to be read with `rows` alone.
 
     A file that does not exist yet is not made: it has no rows anyway.
@@ -97,11 +97,11 @@ def snapshot(truth: Truth) -> Iterator[Truth]:
         yield truth
         return
     with truth.read() as connection:
-        yield cast("Truth", _Snapshot(connection))
+        yield cast("Database", _Snapshot(connection))
 
 
 class _Snapshot:
-    """What `Truth.rows` and `Truth.version` give, within one transaction."""
+    """What `Database.rows` and `Database.version` give, within one transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -20,7 +20,7 @@ from anaphora.ops.namespaces import Lane
 from anaphora.store.db.in_lists import ids_named
 from anaphora.store.projects.notes import RECORD_KINDS, NoteRecordKind, NoteRow, payload_of
 from anaphora.store.records.rows import RecordEvent, same_key_of
-from anaphora.store.records.work import RecordWork
+from anaphora.store.records.work import RecordTransaction
 from anaphora.values.memories import MemoryRecord
 from anaphora.values.projects import NOTE_KINDS
 
@@ -116,7 +116,7 @@ class ProjectNotesIn:
                 self.touched.append(str(merger.id_of(item.record.id)))
         return became
 
-    def _placed(self, work: RecordWork, note: _NoteIn) -> tuple[Incoming, bool]:
+    def _placed(self, work: RecordTransaction, note: _NoteIn) -> tuple[Incoming, bool]:
         """The note under its project here; whether one that is here was put under it as well."""
         record = note.item.record
         project = self._project_here((record.payload or {}).get("project"), note.project_name)

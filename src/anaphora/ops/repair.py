@@ -19,10 +19,9 @@ from anaphora.errors import AnaphoraError
 from anaphora.ops import spool, staging
 from anaphora.ops.lanes import mend_rows
 from anaphora.store.disk import temporary_key
-from anaphora.store.hashing import turn_hash
-from anaphora.store.threads.folder import ThreadFolder
+from anaphora.store.hashing import stored_turn_hash
+from anaphora.store.threads.files import ThreadFolder, ThreadLocks
 from anaphora.store.threads.gojson import NotAThread, decode
-from anaphora.store.threads.locks import ThreadLocks
 from anaphora.values.conversations import Check
 
 if TYPE_CHECKING:
@@ -118,7 +117,7 @@ def _places(lane: Lane, conversation_id: str) -> dict[str, list[int]]:
         return {}
     places: dict[str, list[int]] = {}
     for index, turn in enumerate(thread.turns):
-        places.setdefault(turn_hash(turn.role, turn.text), []).append(index)
+        places.setdefault(stored_turn_hash(turn.role, turn.text), []).append(index)
     return places
 
 

@@ -22,10 +22,10 @@ from sqlalchemy.pool import NullPool
 from anaphora.errors import DamagedBackup, MissingExtra, NotEmpty
 from anaphora.ops.packing import Packer, Unpacker
 from anaphora.store.db import sqlite
-from anaphora.store.db.engine import Truth
+from anaphora.store.db.engine import Database
 from anaphora.store.db.faults import explain
 from anaphora.store.db.revision import REVISION, REVISION_TABLE
-from anaphora.store.db.schema_tokens import metadata
+from anaphora.store.db.schema import metadata
 
 FOLDER = "tables/"
 _SUFFIX = ".jsonl"
@@ -33,7 +33,7 @@ _MOST_LINE = 1 << 30
 _AT_ONCE = 1_000
 
 
-def dump(truth: Truth, packer: Packer) -> dict[str, Any]:
+def dump(truth: Database, packer: Packer) -> dict[str, Any]:
     """Write every table, of all namespaces, as of one moment; what a manifest says of it."""
     rows: dict[str, int] = {}
     with truth.read() as connection:

@@ -22,7 +22,7 @@ from anaphora.ops.lines import from_line, link_line, memory_line, time_text, to_
 from anaphora.ops.namespaces import Lane, Parts, snapshot
 from anaphora.ops.project_notes import project_note_line
 from anaphora.store.disk import open_regular
-from anaphora.store.hashing import turn_hash
+from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.records.mending import unreadable_records
 from anaphora.store.records.rows import STANDS_ALONE
 from anaphora.store.threads.gojson import NotAThread, decode
@@ -235,7 +235,7 @@ class _Writing:
             )
         self._threads += 1
         self._turns += len(thread.turns)
-        return [turn_hash(turn.role, turn.text) for turn in thread.turns]
+        return [stored_turn_hash(turn.role, turn.text) for turn in thread.turns]
 
     def _note_lines(self, lane: Lane, hashes: dict[str, list[str]]) -> None:
         for conversation_id, origin in sorted(lane.sidecar.conversation_notes().items()):

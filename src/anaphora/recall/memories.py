@@ -18,8 +18,8 @@ from anaphora.core.time_arguments import checked_moment
 from anaphora.errors import EmbeddingError, InvalidInput
 from anaphora.rank.memories import MemoryScores, rank_memories
 from anaphora.recall.query import BLANK, check_question, query_vector, truncated_question
+from anaphora.store.codecs import to_micros
 from anaphora.store.filters import parse
-from anaphora.store.records.rows import to_micros
 from anaphora.values.conversations import FINISH_VECTORS, Degraded, Recall, RecallMode
 from anaphora.values.memories import HalfLives, MemoryHit, MemoryRecord, Rejected
 

@@ -16,7 +16,7 @@ from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.crypto.forms import refuse_another_form
 
 if TYPE_CHECKING:
-    from anaphora.store.db.engine import Truth, Write
+    from anaphora.store.db.engine import Database, Write
 
 Row = dict[str, Any]
 Where = Mapping[str, str | int]
@@ -40,7 +40,7 @@ _LOOKUPS = frozenset({"answer_key", "question_key", "conversation_id"})
 class DeepRows:
     """The rows of one namespace. Every read sees every write acknowledged by any process."""
 
-    def __init__(self, truth: Truth, namespace: str, sealer: Sealer = CLEAR) -> None:
+    def __init__(self, truth: Database, namespace: str, sealer: Sealer = CLEAR) -> None:
         self.truth = truth
         self.namespace = namespace
         self._sealer = sealer
@@ -69,7 +69,7 @@ class DeepRows:
         return [self._opened(table, columns, row) for row in found]
 
     @contextmanager
-    def change(self) -> Iterator[DeepWork]:
+    def change(self) -> Iterator[DeepTransaction]:
         """One write transaction, kept whole or not. `ReadOnly`, `DiskFull` or `StoreError`."""
         self._refuse_another_form()
         with self.truth.write(self.namespace) as write:
@@ -77,9 +77,9 @@ class DeepRows:
             self._sealer.check()
             yield self.within(write)
 
-    def within(self, write: Write) -> DeepWork:
+    def within(self, write: Write) -> DeepTransaction:
         """The same, in a write of this namespace that somebody else has begun."""
-        return DeepWork(write, self._sealer)
+        return DeepTransaction(write, self._sealer)
 
     def _refuse_another_form(self) -> None:
         """Clear and sealed rows, or those of two keys, must never come to lie side by side."""
@@ -93,7 +93,7 @@ class DeepRows:
         return {name: opened[name] for name in columns}
 
 
-class DeepWork:
+class DeepTransaction:
     """One change to these rows, inside a write transaction."""
 
     def __init__(self, write: Write, sealer: Sealer = CLEAR) -> None:
@@ -111,9 +111,9 @@ class DeepWork:
         """As `DeepRows.find`, as the rows stand in this transaction."""
         from sqlalchemy import select
 
-        from anaphora.store.db.schema_deep import TABLES
+        from anaphora.store.db.schema import metadata
 
-        made, namespace = TABLES[table], self.write.namespace
+        made, namespace = metadata.tables[table], self.write.namespace
         chosen = select(*(made.c[name] for name in COLUMNS[table])).where(
             made.c.namespace == namespace,
             *(made.c[n] == v for n, v in _given(self._sealer, namespace, where or {}).items()),
@@ -133,22 +133,22 @@ class DeepWork:
     def put(self, table: str, rows: Iterable[Row]) -> None:
         """Write rows, each in place of the one with its key; each takes the next number."""
         from anaphora.store.crypto.plans import PLANS
-        from anaphora.store.db.schema_deep import TABLES
+        from anaphora.store.db.schema import metadata
 
         key = PLANS[table].key[1:]
         for row in rows:
             self.drop(table, {name: row[name] for name in key})
             whole = {**row, "namespace": self.write.namespace, "seq": self.write.take()[0]}
             stored = self._sealer.seal_row(table, whole)
-            self.write.connection.execute(TABLES[table].insert(), stored)
+            self.write.connection.execute(metadata.tables[table].insert(), stored)
 
     def drop(self, table: str, where: Where | None = None) -> int:
         """Delete the rows whose columns have these values; how many there were."""
         from sqlalchemy import delete
 
-        from anaphora.store.db.schema_deep import TABLES
+        from anaphora.store.db.schema import metadata
 
-        made, namespace = TABLES[table], self.write.namespace
+        made, namespace = metadata.tables[table], self.write.namespace
         gone = delete(made).where(
             made.c.namespace == namespace,
             *(made.c[n] == v for n, v in _given(self._sealer, namespace, where or {}).items()),

@@ -21,13 +21,13 @@ from anaphora.deep.evidence.scoped import turn_id
 from anaphora.deep.models.base import Message, ModelRole, Reply
 from anaphora.errors import NotFound
 from anaphora.rank.budget import token_cost
-from anaphora.store.records.rows import to_micros
+from anaphora.store.codecs import to_micros
 from anaphora.store.threads.ids import check_id
 from anaphora.values.deep import Budget, DeepSource, Extracted
 from anaphora.values.memories import MemoryType, NewMemory
 
 if TYPE_CHECKING:
-    from anaphora.ingest.remember import Remember
+    from anaphora.ingest.memories import Remember
     from anaphora.store.deep_rows import DeepRows
     from anaphora.store.threads.conversations import Conversations
     from anaphora.values.conversations import Turn

@@ -17,9 +17,8 @@ from anaphora.deep.evidence.snapshot import Snapshot
 from anaphora.deep.kept.saved import as_json, from_json
 from anaphora.deep.reading import folded, question_form
 from anaphora.errors import Unreadable
-from anaphora.store.deep_rows import DeepRows, DeepWork, Row
-from anaphora.store.readable import DAMAGE, readable
-from anaphora.store.records.rows import from_micros, to_micros
+from anaphora.store.codecs import DAMAGE, from_micros, readable, to_micros
+from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row
 from anaphora.values.deep import Gap, GapStatus, Scope
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ class Gaps:
         now = self._clock()
         return tuple(_due(one, now) for one in readable(self._rows.find("gap"), _gap_of))
 
-    def register(self, work: DeepWork, asked: Asked, then: Snapshot | None) -> Gap:
+    def register(self, work: DeepTransaction, asked: Asked, then: Snapshot | None) -> Gap:
         """Note that a question has no useful answer; the one gap of it, asked once more."""
         now = self._clock()
         rows = _rows_of(work, asked.stored)
@@ -91,14 +90,14 @@ class Gaps:
         self._keep_few(work)
         return gap
 
-    def close_question(self, work: DeepWork, asked: Asked, by: Sequence[str]) -> None:
+    def close_question(self, work: DeepTransaction, asked: Asked, by: Sequence[str]) -> None:
         """A useful answer came: close the gap of this question, if there is one."""
         # Without its secret a question reads like another one's: its answer answers no other.
         rows = () if asked.secrets else _rows_of(work, asked.question)
         for known in readable((row for row in rows if row["status"] == "open"), _gap_of):
             self.close(work, known, by)
 
-    def close(self, work: DeepWork, known: KnownGap, by: Iterable[str]) -> Gap:
+    def close(self, work: DeepTransaction, known: KnownGap, by: Iterable[str]) -> Gap:
         """Close a gap: `by` are the sources that answer it."""
         gap = replace(
             known.gap, status="closed", closed_at=self._clock(), closed_by=tuple(dict.fromkeys(by))
@@ -106,7 +105,7 @@ class Gaps:
         work.put("gap", [_row(replace(known, gap=gap))])
         return gap
 
-    def expire(self, work: DeepWork) -> tuple[Gap, ...]:
+    def expire(self, work: DeepTransaction) -> tuple[Gap, ...]:
         """Mark the open gaps whose time is over; which they were."""
         now = self._clock()
         over = []
@@ -117,22 +116,24 @@ class Gaps:
                 over.append(due.gap)
         return tuple(over)
 
-    def tried(self, work: DeepWork, known: KnownGap, then: Snapshot, by: Iterable[str]) -> None:
+    def tried(
+        self, work: DeepTransaction, known: KnownGap, then: Snapshot, by: Iterable[str]
+    ) -> None:
         """Note that a dream looked in vain, and at what: it need not look at the same again."""
         if work.find("gap", {"gap_id": known.gap.id, "status": "open"}):
             models = tuple(dict.fromkeys((*known.tried, *by)))
             work.put("gap", [_row(replace(known, then=then, tried=models))])
 
-    def stored(self, work: DeepWork) -> Iterator[KnownGap]:
+    def stored(self, work: DeepTransaction) -> Iterator[KnownGap]:
         """Every gap as it stands in a change, whether or not its time is over."""
         return readable(work.find("gap"), _gap_of)
 
-    def put(self, work: DeepWork, known: KnownGap) -> None:
+    def put(self, work: DeepTransaction, known: KnownGap) -> None:
         """Write a gap as it is given: one that comes from another home."""
         work.put("gap", [_row(known)])
         self._keep_few(work)
 
-    def _keep_few(self, work: DeepWork) -> None:
+    def _keep_few(self, work: DeepTransaction) -> None:
         rows = work.find("gap", newest=True)
         done = [row for row in rows if row["status"] != "open"]
         # Open ones are bounded by their days, closed ones by number.
@@ -140,7 +141,7 @@ class Gaps:
             work.drop("gap", {"gap_id": row["gap_id"]})
 
 
-def _rows_of(work: DeepWork, question: str) -> Sequence[Row]:
+def _rows_of(work: DeepTransaction, question: str) -> Sequence[Row]:
     """The rows of this question and of no other.
 
     An older program's keys stand for several questions at once: the words decide. A row of that

@@ -15,8 +15,8 @@ from anaphora.deep.evidence.scoped import MEMORY
 from anaphora.values.deep import DeepSource
 
 if TYPE_CHECKING:
-    from anaphora.store.deep_rows import DeepWork, Row
-    from anaphora.store.records.work import RecordWork
+    from anaphora.store.deep_rows import DeepTransaction, Row
+    from anaphora.store.records.work import RecordTransaction
 
 EXTRACTED: Final = "extract"
 """The `source` of a memory that was taken out of a conversation."""
@@ -31,7 +31,7 @@ def turn_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def bind(work: DeepWork, record_id: str, sources: Iterable[DeepSource]) -> None:
+def bind(work: DeepTransaction, record_id: str, sources: Iterable[DeepSource]) -> None:
     """Note what a fact was taken from."""
     rows: list[Row] = []
     for one in sources:
@@ -47,7 +47,9 @@ def bind(work: DeepWork, record_id: str, sources: Iterable[DeepSource]) -> None:
     work.put("fact_turn", rows)
 
 
-def from_memories(work: DeepWork, records: RecordWork, gone: Iterable[str]) -> list[str]:
+def from_memories(
+    work: DeepTransaction, records: RecordTransaction, gone: Iterable[str]
+) -> list[str]:
     """The facts that were taken from these memories, and that nobody else has said."""
     found: list[str] = []
     for record_id in gone:
@@ -61,8 +63,8 @@ def from_memories(work: DeepWork, records: RecordWork, gone: Iterable[str]) -> l
 
 
 def from_turns(
-    work: DeepWork,
-    records: RecordWork,
+    work: DeepTransaction,
+    records: RecordTransaction,
     conversation_id: str,
     stands: Callable[[int, str], bool],
 ) -> list[str]:
@@ -84,7 +86,9 @@ def from_turns(
     return gone
 
 
-def _stays(records: RecordWork, record_id: str, bound: Sequence[Row], conversation_id: str) -> bool:
+def _stays(
+    records: RecordTransaction, record_id: str, bound: Sequence[Row], conversation_id: str
+) -> bool:
     if _said_by_hand(records, record_id):
         return True
     if any(event.source == DREAMT for event in records.events(record_id)):
@@ -92,7 +96,7 @@ def _stays(records: RecordWork, record_id: str, bound: Sequence[Row], conversati
     return any(row["conversation_id"] != conversation_id for row in bound)
 
 
-def _said_by_hand(records: RecordWork, record_id: str) -> bool:
+def _said_by_hand(records: RecordTransaction, record_id: str) -> bool:
     return any(
         event.kind in {"added", "restated"} and event.source not in {EXTRACTED, DREAMT}
         for event in records.events(record_id)

@@ -17,12 +17,11 @@ from anaphora.deep.evidence.snapshot import Snapshot, all_stand, news
 from anaphora.deep.kept.saved import answer_from, as_json, from_json
 from anaphora.deep.kept.secrets import NO_SECRETS, Secrets
 from anaphora.deep.reading import question_form
-from anaphora.store.readable import DAMAGE
-from anaphora.store.records.rows import to_micros
+from anaphora.store.codecs import DAMAGE, to_micros
 from anaphora.values.deep import CostSnapshot, DeepAnswer, DeepStep
 
 if TYPE_CHECKING:
-    from anaphora.store.deep_rows import DeepRows, DeepWork
+    from anaphora.store.deep_rows import DeepRows, DeepTransaction
 
 LIFE: Final = timedelta(hours=1)
 MOST: Final = 50
@@ -105,7 +104,7 @@ class AnswerCache:
             answer, question=asked.question, cached=True, steps=(step,), cost=CostSnapshot()
         )
 
-    def put(self, work: DeepWork, asked: Asked, answer: DeepAnswer, then: Snapshot) -> None:
+    def put(self, work: DeepTransaction, asked: Asked, answer: DeepAnswer, then: Snapshot) -> None:
         """Keep an answer; `then` is what its question found when it was made.
 
         One to a question with a secret in it is not kept: without the secret it is another

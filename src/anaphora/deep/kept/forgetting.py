@@ -15,15 +15,15 @@ from anaphora.deep.evidence.scoped import MEMORY
 from anaphora.deep.evidence.watched import Seen
 from anaphora.deep.kept.traces import Traces
 from anaphora.deep.reading import folded, question_form
-from anaphora.store.readable import DAMAGE, parsed
+from anaphora.store.codecs import DAMAGE, parsed
 from anaphora.values.memories import SurvivingSource
 
 if TYPE_CHECKING:
     from anaphora.recall.identifiers import Identifier
-    from anaphora.store.deep_rows import DeepRows, DeepWork, Row
+    from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row
     from anaphora.store.records.forgetting import Gone
     from anaphora.store.records.store import Records
-    from anaphora.store.records.work import RecordWork
+    from anaphora.store.records.work import RecordTransaction
     from anaphora.store.threads.conversations import Conversations
     from anaphora.values.conversations import Turn
 
@@ -49,7 +49,7 @@ class DeepForgetting:
         self._conversations = conversations
         self._settle = settle
 
-    def derived(self, work: RecordWork, record_ids: Sequence[str]) -> list[str]:
+    def derived(self, work: RecordTransaction, record_ids: Sequence[str]) -> list[str]:
         """The facts that were taken from these memories, those taken from them again included."""
         deep = self._rows.within(work.write)
         found: dict[str, None] = {}
@@ -60,7 +60,7 @@ class DeepForgetting:
             waiting = fresh
         return [one for one in found if one not in set(record_ids)]
 
-    def memories_gone(self, work: RecordWork, gone: Gone, soft: bool) -> None:
+    def memories_gone(self, work: RecordTransaction, gone: Gone, soft: bool) -> None:
         """Memories are forgotten in this change: so is what was answered from them."""
         if not gone.ids:
             return
@@ -117,7 +117,7 @@ class DeepForgetting:
         )
 
     @staticmethod
-    def _drop_bodies(deep: DeepWork, texts: Iterable[str]) -> None:
+    def _drop_bodies(deep: DeepTransaction, texts: Iterable[str]) -> None:
         """Traces that repeat forgotten words all the same: a question may have held them."""
         words = [one for text in texts if len(one := folded(text)) >= 8]
         for row in deep.find("trace") if words else ():
@@ -133,7 +133,7 @@ def _has_seen_gone(seen: Seen, conversation_id: str, turns: Sequence[Turn]) -> b
     )
 
 
-def _drop_gaps(deep: DeepWork, sources: set[str], texts: Iterable[str]) -> None:
+def _drop_gaps(deep: DeepTransaction, sources: set[str], texts: Iterable[str]) -> None:
     words = {folded(text) for text in texts}
     for row in deep.find("gap"):
         closed_by = _closed_by(row)
@@ -142,7 +142,7 @@ def _drop_gaps(deep: DeepWork, sources: set[str], texts: Iterable[str]) -> None:
             deep.drop("gap", {"gap_id": row["gap_id"]})
 
 
-def _drop_asked_there(deep: DeepWork, conversation_id: str, turns: Sequence[Turn]) -> None:
+def _drop_asked_there(deep: DeepTransaction, conversation_id: str, turns: Sequence[Turn]) -> None:
     """Gaps of questions asked in a conversation, or closed by turns of it, that are gone there."""
     said = {question_form(turn.text) for turn in turns}
     for row in deep.find("gap"):

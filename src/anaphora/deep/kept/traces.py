@@ -15,12 +15,11 @@ from anaphora.deep.evidence.watched import Seen
 from anaphora.deep.kept.saved import answer_from, as_json, from_json
 from anaphora.deep.kept.secrets import NO_SECRETS, Secrets
 from anaphora.errors import NotFound, Unreadable
-from anaphora.store.readable import DAMAGE
-from anaphora.store.records.rows import from_micros, to_micros
+from anaphora.store.codecs import DAMAGE, from_micros, to_micros
 from anaphora.values.deep import DeepAnswer, DeepStep, SubCall, TraceSummary
 
 if TYPE_CHECKING:
-    from anaphora.store.deep_rows import DeepRows, DeepWork, Row
+    from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row
 
 MOST: Final = 100
 _TEXT: Final = 20_000
@@ -54,7 +53,7 @@ class Traces:
             raise Unreadable("trace", trace_id, f"it makes no sense ({error})") from error
 
     def put(
-        self, work: DeepWork, answer: DeepAnswer, seen: Seen, secrets: Secrets = NO_SECRETS
+        self, work: DeepTransaction, answer: DeepAnswer, seen: Seen, secrets: Secrets = NO_SECRETS
     ) -> None:
         """Keep the trace of an answer, which has its id, without the secrets of its question."""
         assert answer.trace_id is not None
@@ -80,7 +79,7 @@ class Traces:
             work.drop("trace", {"trace_id": old["trace_id"]})
 
     @staticmethod
-    def drop(work: DeepWork, gone: Callable[[Seen], bool]) -> int:
+    def drop(work: DeepTransaction, gone: Callable[[Seen], bool]) -> int:
         """Delete the traces that have seen what is gone; how many."""
         dropped = 0
         for row in work.find("trace"):

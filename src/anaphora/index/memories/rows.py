@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.errors import Unreadable
-from anaphora.store.readable import DAMAGE, readable
-from anaphora.store.records.rows import MEMORY, to_micros
+from anaphora.store.codecs import DAMAGE, readable, to_micros
+from anaphora.store.records.rows import MEMORY
 from anaphora.store.records.store import Records
 from anaphora.values.memories import MemoryRecord
 

@@ -18,7 +18,7 @@ from anaphora.store.records.rows import COLUMNS, record_of
 from anaphora.values.memories import MemoryRecord
 
 if TYPE_CHECKING:
-    from anaphora.store.db.engine import Truth
+    from anaphora.store.db.engine import Database
 
 NOTE_RECORDS: Final = ("observation", "diary")
 """The kinds of record that are notes."""
@@ -127,7 +127,7 @@ class Vectors(NamedTuple):
 class SectionSource:
     """The sections and notes of one namespace, for the index alone."""
 
-    def __init__(self, truth: Truth, namespace: str, sealer: Sealer = CLEAR) -> None:
+    def __init__(self, truth: Database, namespace: str, sealer: Sealer = CLEAR) -> None:
         self.truth = truth
         self.namespace = namespace
         self._sealer = sealer

@@ -29,13 +29,13 @@ from anaphora.index.turns.records import (
 )
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.disk import identity_of, translate
-from anaphora.store.hashing import turn_hash
+from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.gojson import NotAThread, parse
 from anaphora.values.conversations import Degraded, Turn
 
 if TYPE_CHECKING:
+    from anaphora.store.threads.file_store import ConversationStore
     from anaphora.store.threads.sidecar import Sidecar
-    from anaphora.store.threads.store import ConversationStore
 
 # File systems stamp times with the tick of a kernel clock (1 to 10 ms): within it, two writes of
 # the same size could look like one.
@@ -291,7 +291,8 @@ class Follower:
             for index, note in self._sidecar.turn_notes(conversation_id, start).items()
             if note.speaker is not None
             and first <= index < first + len(turns)
-            and note.turn_hash == turn_hash(turns[index - first].role, turns[index - first].text)
+            and note.turn_hash
+            == stored_turn_hash(turns[index - first].role, turns[index - first].text)
         }
 
 

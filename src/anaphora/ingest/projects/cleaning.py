@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from anaphora.ingest.files import is_secret_file, without_secret_names
-from anaphora.ingest.projects.files import PARSER, cut_up
+from anaphora.ingest.projects.file_sync import PARSER, cut_up
+from anaphora.ingest.projects.files.walking import is_secret_file, without_secret_names
 from anaphora.ingest.secrets.redacting import redact
 
 if TYPE_CHECKING:
-    from anaphora.ingest.projects.graphing import Graphing
+    from anaphora.ingest.projects.graph import Graphing
     from anaphora.store.projects.rows import FileRow, HistoryRow, ProjectRow
     from anaphora.store.projects.store import Projects
-    from anaphora.store.projects.work import ProjectWork
+    from anaphora.store.projects.work import ProjectTransaction
 
 _FILES: Final = 64
 _ITEMS: Final = 1_000
@@ -68,7 +68,7 @@ def _files(
     return bool(doomed) or any(changed)
 
 
-def _put(work: ProjectWork, ids: Callable[[], str], row: FileRow, text: str) -> bool:
+def _put(work: ProjectTransaction, ids: Callable[[], str], row: FileRow, text: str) -> bool:
     """Write a file as this version would have read it; whether it had secrets."""
     looked = cut_up(replace(row, parser=PARSER), text) if redact(text).kinds else None
     if looked is None:

@@ -33,7 +33,7 @@ from anaphora.recall.context.focus import FocusReading, read_focus
 from anaphora.recall.context.package import PackageMaterial, assemble, brief_lines, check_budget
 from anaphora.recall.context.targets import named_modules, target_section_keys, targets
 from anaphora.recall.query import query_vector
-from anaphora.store.records.rows import to_micros
+from anaphora.store.codecs import to_micros
 from anaphora.values.conversations import FINISH_VECTORS, Degraded
 from anaphora.values.projects import Quality, RecallPackage
 

@@ -13,13 +13,13 @@ from anaphora.store.crypto.columns import Sealer
 from anaphora.store.crypto.plans import PLANS
 
 if TYPE_CHECKING:
-    from anaphora.store.db.engine import Truth
+    from anaphora.store.db.engine import Database
 
 # A digest never holds a user's text: what looks sealed there can be nothing else.
 _ASKED: Final = {table: plan.columns for table, plan in PLANS.items() if plan.digests}
 
 
-def refuse_another_form(truth: Truth, sealer: Sealer) -> None:
+def refuse_another_form(truth: Database, sealer: Sealer) -> None:
     """`MissingKey` where rows are sealed and this home is clear, `Tampered` for another key."""
     for table, names in _ASKED.items():
         statement = f"SELECT {', '.join(names)} FROM {table} LIMIT 1"  # noqa: S608 - names of ours

@@ -1,9 +1,9 @@
-"""Truth: one database, opened when it is first needed, read and written in transactions.
+"""The database of a home: opened when it is first needed, read and written in transactions.
 
-In: the path of a SQLite file, or a database URL. Out: `Truth`, with `read()`, `write(namespace)`,
-`version(namespace)` and plain `rows()`. On SQLite, `version` and `rows` work without importing
-SQLAlchemy (0.5 s) as long as the file has the schema of this program. It never reads the
-environment, and no error of a driver leaves it: `faults.explain` names them all.
+`open_database` takes the path of a SQLite file, or a URL; `Database` has `read()`,
+`write(namespace)`, `version(namespace)` and plain `rows()`. On SQLite, `version` and `rows` work
+without importing SQLAlchemy (0.5 s) as long as the file has the schema of this program. It never
+reads the environment, and no error of a driver leaves it: `faults.explain` names them all.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ _FILE_URL = "sqlite:///"
 _inherited: list[object] = []
 
 
-def open_truth(database: Path | str) -> Truth:
+def open_database(database: Path | str) -> Database:
     """The truth at `database`: a path, a `sqlite:///` URL or a `postgresql://` URL.
 
     Touches nothing yet: the file and its tables are made, and older ones migrated, when truth is
     first used. `InvalidInput` for any other kind of URL.
     """
     if isinstance(database, Path):
-        return Truth(path=database)
+        return Database(path=database)
     if _POSTGRES.match(database):
-        return Truth(url="postgresql+psycopg://" + database.split("://", 1)[1])
+        return Database(url="postgresql+psycopg://" + database.split("://", 1)[1])
     if database.startswith(_FILE_URL):
         database = database[len(_FILE_URL) :]
     if "://" in database or database in {"", ":memory:"}:
         raise InvalidInput(
             "database", _hide_password(database), "expected a path or a postgresql:// URL"
         )
-    return Truth(path=Path(database))
+    return Database(path=Path(database))
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ class Write:
         return self.seq != self._before
 
 
-class Truth:
+class Database:
     """One database. Safe to share between threads; a forked child opens its own connections."""
 
     def __init__(self, *, path: Path | None = None, url: str | None = None) -> None:
@@ -148,7 +148,7 @@ class Truth:
         self._sqlalchemy()
 
     def close(self) -> None:
-        """Close every connection. Truth used afterwards raises `Closed`; closing again does not."""
+        """Close every connection. One used afterwards raises `Closed`; closing again does not."""
         with self._opening:
             self._closed = True
             engine, self._engine = self._engine, None

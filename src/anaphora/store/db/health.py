@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from anaphora.errors import StoreError
 from anaphora.store.db import sqlite
-from anaphora.store.db.engine import Truth
+from anaphora.store.db.engine import Database
 from anaphora.store.db.revision import REVISION_TABLE
 
 # Without these a server acknowledges what is not on its disk, or tears pages when it fails
@@ -38,7 +38,7 @@ class TruthHealth:
     problems: tuple[str, ...] = ()
 
 
-def check_truth(truth: Truth) -> TruthHealth:
+def check_truth(truth: Database) -> TruthHealth:
     """Look at the whole database, pages and foreign keys too (seconds at a gigabyte).
 
     A database that cannot be read is a problem in the answer, not an error.
@@ -46,7 +46,7 @@ def check_truth(truth: Truth) -> TruthHealth:
     return _of_file(truth) if truth.path is not None else _of_server(truth)
 
 
-def _of_file(truth: Truth) -> TruthHealth:
+def _of_file(truth: Database) -> TruthHealth:
     revision, journal, problems, size = None, None, [], None
     try:
         if truth.path is not None and sqlite.exists(truth.path):
@@ -70,7 +70,7 @@ def _of_file(truth: Truth) -> TruthHealth:
     )
 
 
-def _of_server(truth: Truth) -> TruthHealth:
+def _of_server(truth: Database) -> TruthHealth:
     try:
         version = str(truth.rows("SHOW server_version", {})[0][0])
         risky = tuple(
@@ -83,5 +83,5 @@ def _of_server(truth: Truth) -> TruthHealth:
         return TruthHealth(truth.location, "postgresql", "", None, problems=(str(error),))
 
 
-def _revision(truth: Truth) -> str:
+def _revision(truth: Database) -> str:
     return str(truth.rows(f"SELECT version_num FROM {REVISION_TABLE}", {})[0][0])  # noqa: S608

@@ -10,19 +10,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from anaphora.store.db import sqlite
-from anaphora.store.db.engine import Truth
+from anaphora.store.db.engine import Database
 from anaphora.store.db.faults import explain
 
 # A reader in another process is done in milliseconds; one that is not must not stop forgetting.
 _WAIT_MILLISECONDS = 2_000
 
 
-def log_of(truth: Truth) -> Path | None:
+def log_of(truth: Database) -> Path | None:
     """The write-ahead log beside the database; None on a server."""
     return None if truth.path is None else truth.path.with_name(truth.path.name + "-wal")
 
 
-def scrub(truth: Truth) -> bool:
+def scrub(truth: Database) -> bool:
     """Merge the write-ahead log and cut it to nothing. True when nothing of it is left.
 
     Always True on a server, whose own vacuum does the like. `StoreError` when the disk refuses.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
 from anaphora.store.db.in_lists import ids_named
+from anaphora.store.hashing import digest
 from anaphora.store.projects.graph_rows import (
     ENTITY_COLUMNS,
     RELATION_COLUMNS,
@@ -24,12 +25,11 @@ from anaphora.store.projects.graph_rows import (
     entity_of,
     relation_of,
 )
-from anaphora.store.projects.rows import digest
 from anaphora.values.projects import EntityType, Predicate, RelationStatus
 
 if TYPE_CHECKING:
-    from anaphora.store.db.engine import Truth
-    from anaphora.store.projects.graph_work import GraphWork
+    from anaphora.store.db.engine import Database
+    from anaphora.store.projects.graph_work import GraphTransaction
 
 __all__ = ["EntityRow", "Graph", "Neighbour", "RelationRow", "alias_of"]
 
@@ -81,19 +81,19 @@ _ACTIVE: tuple[RelationStatus, ...] = ("active",)
 class Graph:
     """The entities and relations of one namespace."""
 
-    def __init__(self, truth: Truth, namespace: str, sealer: Sealer = CLEAR) -> None:
+    def __init__(self, truth: Database, namespace: str, sealer: Sealer = CLEAR) -> None:
         self.truth = truth
         self.namespace = namespace
         self.sealer = sealer
 
     @contextmanager
-    def change(self) -> Iterator[GraphWork]:
-        """One write transaction: what was done to the given `GraphWork` is kept whole or not."""
-        from anaphora.store.projects.graph_work import GraphWork
+    def change(self) -> Iterator[GraphTransaction]:
+        """One write transaction: what was done in it is kept whole or not."""
+        from anaphora.store.projects.graph_work import GraphTransaction
 
         with self.truth.write(self.namespace) as write:
             self.sealer.check()
-            yield GraphWork(write, self.sealer)
+            yield GraphTransaction(write, self.sealer)
 
     def entities(self, entity_ids: Iterable[str]) -> dict[str, EntityRow]:
         """The entities of these ids that exist, by id."""

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from anaphora.errors import NotFound, Unreadable
+from anaphora.store.codecs import readable
 from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
 from anaphora.store.crypto.forms import refuse_another_form
 from anaphora.store.db.in_lists import ids_named
-from anaphora.store.readable import readable
 from anaphora.store.records.rows import (
     COLUMNS,
     EVENT_COLUMNS,
@@ -31,8 +31,8 @@ from anaphora.values.memories import MemoryRecord
 from anaphora.values.projects import NOTE_KINDS, DiaryEntry, NoteKind, Observation
 
 if TYPE_CHECKING:
-    from anaphora.store.db.engine import Truth
-    from anaphora.store.records.work import RecordWork
+    from anaphora.store.db.engine import Database
+    from anaphora.store.records.work import RecordTransaction
 
 NoteRecordKind = Literal["observation", "diary"]
 RECORD_KINDS: tuple[NoteRecordKind, ...] = ("observation", "diary")
@@ -135,7 +135,7 @@ def diary_of(row: NoteRow, redacted: tuple[str, ...] = ()) -> DiaryEntry:
 class Notes:
     """The notes of one namespace. Every read sees every write acknowledged by any process."""
 
-    def __init__(self, truth: Truth, namespace: str, sealer: Sealer = CLEAR) -> None:
+    def __init__(self, truth: Database, namespace: str, sealer: Sealer = CLEAR) -> None:
         self.truth = truth
         self.namespace = namespace
         self.sealer = sealer
@@ -143,19 +143,19 @@ class Notes:
         self.vectors = RecordVectors(truth, namespace, sealer, kinds=RECORD_KINDS)
 
     @contextmanager
-    def change(self, kind: NoteRecordKind = "observation") -> Iterator[RecordWork]:
+    def change(self, kind: NoteRecordKind = "observation") -> Iterator[RecordTransaction]:
         """One write transaction on the notes of a kind, with the rules of `record_rules`.
 
         To it, memories and notes of the other kind do not exist.
         """
-        from anaphora.store.records.work import RecordWork
+        from anaphora.store.records.work import RecordTransaction
 
         if not self._known_form:
             refuse_another_form(self.truth, self.sealer)
             self._known_form = True
         with self.truth.write(self.namespace) as write:
             self.sealer.check()
-            work = RecordWork(write, self.sealer, kind)
+            work = RecordTransaction(write, self.sealer, kind)
             yield work
             work.flush()
 

@@ -15,9 +15,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from anaphora.errors import NotFound, Tampered
+from anaphora.store.codecs import moment
 from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
 from anaphora.store.crypto.forms import refuse_another_form
 from anaphora.store.db.in_lists import ids_named
+from anaphora.store.hashing import digest
 from anaphora.store.projects.rows import (
     FILE_COLUMNS,
     PROJECT_COLUMNS,
@@ -29,17 +31,15 @@ from anaphora.store.projects.rows import (
     SectionBatch,
     SectionRow,
     SectionVector,
-    digest,
     file_of,
-    moment,
     project_of,
     section_of,
 )
 from anaphora.values.projects import Project
 
 if TYPE_CHECKING:
-    from anaphora.store.db.engine import Truth
-    from anaphora.store.projects.work import ProjectWork
+    from anaphora.store.db.engine import Database
+    from anaphora.store.projects.work import ProjectTransaction
 
 __all__ = ["HistoryRow", "Projects", "SectionBatch", "SectionRow", "SectionVector", "holds_any"]
 
@@ -106,7 +106,7 @@ _OLDER = (
 _STEP = 512
 
 
-def holds_any(truth: Truth, namespace: str) -> bool:
+def holds_any(truth: Database, namespace: str) -> bool:
     """Whether a namespace has any section or note."""
     return any(truth.rows(statement, {"namespace": namespace}) for statement in _ANY)
 
@@ -114,7 +114,7 @@ def holds_any(truth: Truth, namespace: str) -> bool:
 class Projects:
     """The projects of one namespace. Every read sees every write acknowledged by any process."""
 
-    def __init__(self, truth: Truth, namespace: str, sealer: Sealer = CLEAR) -> None:
+    def __init__(self, truth: Database, namespace: str, sealer: Sealer = CLEAR) -> None:
         self.truth = truth
         self.namespace = namespace
         self.sealer = sealer
@@ -123,20 +123,20 @@ class Projects:
         self._all: tuple[int, tuple[ProjectRow, ...]] = (-1, ())
 
     @contextmanager
-    def change(self) -> Iterator[ProjectWork]:
-        """One write transaction: what was done to the given `ProjectWork` is kept whole or not.
+    def change(self) -> Iterator[ProjectTransaction]:
+        """One write transaction: what was done in it is kept whole or not.
 
         `ReadOnly`, `DiskFull` or `StoreError` when the database refuses; `SealChanged` where the
         home was sealed or opened up meanwhile.
         """
-        from anaphora.store.projects.work import ProjectWork
+        from anaphora.store.projects.work import ProjectTransaction
 
         if not self._known_form:
             refuse_another_form(self.truth, self.sealer)
             self._known_form = True
         with self.truth.write(self.namespace) as write:
             self.sealer.check()
-            work = ProjectWork(write, self.sealer)
+            work = ProjectTransaction(write, self.sealer)
             yield work
             work.flush()
 

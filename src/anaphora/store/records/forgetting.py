@@ -1,4 +1,4 @@
-"""What forgetting takes with it, and what it leaves: the rules, on one `RecordWork`.
+"""What forgetting takes with it, and what it leaves: the rules, on one `RecordTransaction`.
 
 In: ids. Out: what is gone, with its words and origins, so that the caller can look for what still
 holds them.
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from anaphora.store.records.rows import RecordEvent
-from anaphora.store.records.work import RecordWork
+from anaphora.store.records.work import RecordTransaction
 from anaphora.values.memories import MemoryRecord
 
 
@@ -41,7 +41,7 @@ class Gone:
         )
 
 
-def forget_for_good(work: RecordWork, record_ids: Iterable[str]) -> Gone:
+def forget_for_good(work: RecordTransaction, record_ids: Iterable[str]) -> Gone:
     """Delete these memories and what goes with them."""
     taken = _with_what_follows(work, record_ids)
     gone = _gone(work, taken)
@@ -51,7 +51,7 @@ def forget_for_good(work: RecordWork, record_ids: Iterable[str]) -> Gone:
     return gone
 
 
-def forget_softly(work: RecordWork, record_ids: Iterable[str], now: datetime) -> Gone:
+def forget_softly(work: RecordTransaction, record_ids: Iterable[str], now: datetime) -> Gone:
     """Mark these memories and what goes with them; those marked already do not count again."""
     taken = _with_what_follows(work, record_ids)
     fresh = {one: record for one, record in taken.items() if not record.forgotten}
@@ -62,7 +62,9 @@ def forget_softly(work: RecordWork, record_ids: Iterable[str], now: datetime) ->
     return gone
 
 
-def _with_what_follows(work: RecordWork, record_ids: Iterable[str]) -> dict[str, MemoryRecord]:
+def _with_what_follows(
+    work: RecordTransaction, record_ids: Iterable[str]
+) -> dict[str, MemoryRecord]:
     """The records, their histories where they stand, and what was derived from any of them."""
     waiting = list(dict.fromkeys(record_ids))
     work.load(ids=waiting)
@@ -79,7 +81,7 @@ def _with_what_follows(work: RecordWork, record_ids: Iterable[str]) -> dict[str,
     return taken
 
 
-def _history(work: RecordWork, record_ids: Iterable[str]) -> list[str]:
+def _history(work: RecordTransaction, record_ids: Iterable[str]) -> list[str]:
     """Every version that one of these has superseded, and those before it."""
     found: dict[str, None] = {}
     waiting = list(record_ids)
@@ -92,7 +94,9 @@ def _history(work: RecordWork, record_ids: Iterable[str]) -> list[str]:
     return list(found)
 
 
-def _join_around(work: RecordWork, gone: MemoryRecord, taken: dict[str, MemoryRecord]) -> None:
+def _join_around(
+    work: RecordTransaction, gone: MemoryRecord, taken: dict[str, MemoryRecord]
+) -> None:
     """Let what stays on either side of `gone` point over it."""
     later, earlier = gone.superseded_by, gone.supersedes
     while later in taken:
@@ -108,7 +112,7 @@ def _join_around(work: RecordWork, gone: MemoryRecord, taken: dict[str, MemoryRe
             work.change(other.id, supersedes=earlier)
 
 
-def _gone(work: RecordWork, taken: dict[str, MemoryRecord]) -> Gone:
+def _gone(work: RecordTransaction, taken: dict[str, MemoryRecord]) -> Gone:
     texts: dict[str, None] = {}
     payloads: dict[str, None] = {}
     turns: dict[tuple[str, int], None] = {}

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.errors import Unreadable
+from anaphora.store.codecs import DAMAGE, parsed
 from anaphora.store.crypto.columns import Sealer, open_rows
-from anaphora.store.readable import DAMAGE, parsed
 from anaphora.store.records.rows import COLUMNS, record_of
 
 if TYPE_CHECKING:
-    from anaphora.store.db.engine import Truth
+    from anaphora.store.db.engine import Database
 
 _ALL = (
     f"SELECT kind, {', '.join(COLUMNS)} FROM record "  # noqa: S608 - names of ours
@@ -69,7 +69,9 @@ def _instead(name: str, value: Any, times: Sequence[int]) -> Any:
     return 0 if name == "reinforced" else None
 
 
-def unreadable_records(truth: Truth, namespace: str, sealer: Sealer) -> dict[str, tuple[str, ...]]:
+def unreadable_records(
+    truth: Database, namespace: str, sealer: Sealer
+) -> dict[str, tuple[str, ...]]:
     """The ids of records that make no sense, by kind. Reads every record once."""
     found: dict[str, list[str]] = {}
     after = ""
@@ -85,15 +87,15 @@ def unreadable_records(truth: Truth, namespace: str, sealer: Sealer) -> dict[str
     return {kind: tuple(ids) for kind, ids in found.items()}
 
 
-def mend_records(truth: Truth, namespace: str, sealer: Sealer) -> int:
+def mend_records(truth: Database, namespace: str, sealer: Sealer) -> int:
     """Mend the records of a namespace that make no sense; how many. What was there is an event."""
-    from anaphora.store.records.work import RecordWork
+    from anaphora.store.records.work import RecordTransaction
 
     found = unreadable_records(truth, namespace, sealer)
     for kind, ids in found.items():
         with truth.write(namespace) as write:
             sealer.check()
-            work = RecordWork(write, sealer, kind)
+            work = RecordTransaction(write, sealer, kind)
             # A change mends what it touches.
             work.load(ids=ids)
             work.flush()

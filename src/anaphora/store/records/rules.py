@@ -1,4 +1,4 @@
-"""What restating, superseding and changing mean for memories: the rules, on one `RecordWork`.
+"""What restating, superseding and changing mean for memories: rules on a `RecordTransaction`.
 
 In: checked and redacted `NewMemory` values, the time, ids. Out: changed records in the work.
 
@@ -26,7 +26,7 @@ from anaphora.store.records.rows import (
     RecordEvent,
     same_key_of,
 )
-from anaphora.store.records.work import RecordWork
+from anaphora.store.records.work import RecordTransaction
 from anaphora.values.memories import MemoryRecord, NewMemory
 
 NewId = Callable[[], str]
@@ -87,7 +87,7 @@ def drafted(new: NewMemory, now: datetime, record_id: str) -> Drafted:
     return Drafted(record, key, new.supersedes, new.created_at is None)
 
 
-def put_all(work: RecordWork, drafts: Sequence[Drafted], new_id: NewId) -> list[Put]:
+def put_all(work: RecordTransaction, drafts: Sequence[Drafted], new_id: NewId) -> list[Put]:
     """`put` for many, with what they need read in few statements."""
     work.load(
         ids=[one.replaces for one in drafts if one.replaces is not None],
@@ -97,7 +97,7 @@ def put_all(work: RecordWork, drafts: Sequence[Drafted], new_id: NewId) -> list[
     return [put(work, one, new_id) for one in drafts]
 
 
-def put(work: RecordWork, draft: Drafted, new_id: NewId) -> Put:
+def put(work: RecordTransaction, draft: Drafted, new_id: NewId) -> Put:
     """Add, reinforce or supersede. `NotFound` when what it supersedes is not there.
 
     A memory that supersedes one with a path and names no path has that path. What was superseded
@@ -127,7 +127,7 @@ def replacement(record: MemoryRecord, changes: Mapping[str, Any], *, dedupe: boo
 
 
 def change_in_place(
-    work: RecordWork, record_id: str, changes: Mapping[str, Any], now: datetime
+    work: RecordTransaction, record_id: str, changes: Mapping[str, Any], now: datetime
 ) -> None:
     """Change what is no value (and words that differ in Unicode form alone); the event keeps it."""
     old = work.find(record_id)
@@ -147,7 +147,7 @@ def change_in_place(
     work.tell(RecordEvent(record_id, "updated", now, tags=tags, details={"was": shown}))
 
 
-def _standing(work: RecordWork, record_id: str) -> MemoryRecord:
+def _standing(work: RecordTransaction, record_id: str) -> MemoryRecord:
     """The version that stands now where `record_id` stood."""
     record = work.find(record_id)
     if record is None or record.forgotten:
@@ -160,7 +160,7 @@ def _standing(work: RecordWork, record_id: str) -> MemoryRecord:
     return record
 
 
-def _superseding(work: RecordWork, replaced: str, done: Put, at: datetime) -> Put:
+def _superseding(work: RecordTransaction, replaced: str, done: Put, at: datetime) -> Put:
     """Close the replaced record, unless the path's own line has decided about it already."""
     old, by = work.find(replaced), work.find(done.id)
     assert old is not None
@@ -174,7 +174,7 @@ def _superseding(work: RecordWork, replaced: str, done: Put, at: datetime) -> Pu
     return Put(by.id, "superseded")
 
 
-def _put_without_path(work: RecordWork, draft: Drafted) -> Put:
+def _put_without_path(work: RecordTransaction, draft: Drafted) -> Put:
     known = work.having(draft.same_key) if draft.same_key != STANDS_ALONE else ()
     draft = _after(draft, known)
     said = [one for one in known if _stands(one, draft.at)]
@@ -204,7 +204,7 @@ def _stands(record: MemoryRecord, at: datetime) -> bool:
     return not ended and not _expired(record, at)
 
 
-def _put_at_path(work: RecordWork, draft: Drafted, path: str, new_id: NewId) -> Put:
+def _put_at_path(work: RecordTransaction, draft: Drafted, path: str, new_id: NewId) -> Put:
     line = work.versions(path)
     draft = _after(draft, line)
     before = next((v for v in reversed(line) if v.valid_from <= draft.at), None)
@@ -235,11 +235,11 @@ def _put_at_path(work: RecordWork, draft: Drafted, path: str, new_id: NewId) -> 
     return done if after is not None else Put(done.id, "superseded")
 
 
-def _is_same(work: RecordWork, record: MemoryRecord, draft: Drafted) -> bool:
+def _is_same(work: RecordTransaction, record: MemoryRecord, draft: Drafted) -> bool:
     return draft.same_key != STANDS_ALONE and work.same_key(record.id) == draft.same_key
 
 
-def _end(work: RecordWork, record_id: str, at: datetime, by: str) -> None:
+def _end(work: RecordTransaction, record_id: str, at: datetime, by: str) -> None:
     """Let a version end at `at`, or earlier where it did already (what followed was forgotten)."""
     old = work.find(record_id)
     assert old is not None
@@ -247,7 +247,7 @@ def _end(work: RecordWork, record_id: str, at: datetime, by: str) -> None:
     work.change(record_id, valid_to=end, superseded_by=by)
 
 
-def _split(work: RecordWork, record: MemoryRecord, at: datetime, new_id: NewId) -> None:
+def _split(work: RecordTransaction, record: MemoryRecord, at: datetime, new_id: NewId) -> None:
     """Make a version of its own of the times after `at` at which this one was said again."""
     events = [e for e in work.events(record.id) if e.kind in ("added", "restated")]
     later = [event for event in events if event.at > at]
@@ -280,13 +280,13 @@ def _split(work: RecordWork, record: MemoryRecord, at: datetime, new_id: NewId) 
     work.move_events(later, tail.id)
 
 
-def _add(work: RecordWork, draft: Drafted) -> Put:
+def _add(work: RecordTransaction, draft: Drafted) -> Put:
     work.add(draft.record, draft.same_key)
     work.tell(_said(draft, "added", draft.record))
     return Put(draft.record.id, "added")
 
 
-def _reinforce(work: RecordWork, record: MemoryRecord, draft: Drafted) -> Put:
+def _reinforce(work: RecordTransaction, record: MemoryRecord, draft: Drafted) -> Put:
     """One more occurrence: tags and sources joined, the longest life, the earliest beginning."""
     new = draft.record
     begun = min(record.valid_from, draft.at) if record.supersedes is None else record.valid_from

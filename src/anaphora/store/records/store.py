@@ -18,11 +18,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from anaphora.errors import InvalidInput, NotFound, Unreadable
+from anaphora.store.codecs import readable, to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
 from anaphora.store.crypto.forms import refuse_another_form
 from anaphora.store.db.in_lists import ids_named
 from anaphora.store.filters import Filter
-from anaphora.store.readable import readable
 from anaphora.store.records.rows import (
     COLUMNS,
     EVENT_COLUMNS,
@@ -34,13 +34,12 @@ from anaphora.store.records.rows import (
     path_key_of,
     record_of,
     same_key_of,
-    to_micros,
 )
 from anaphora.values.memories import MemoryRecord, Page
 
 if TYPE_CHECKING:
-    from anaphora.store.db.engine import Truth
-    from anaphora.store.records.work import RecordWork
+    from anaphora.store.db.engine import Database
+    from anaphora.store.records.work import RecordTransaction
 
 _RECORDS = (
     f"SELECT {', '.join(COLUMNS)} FROM record "  # noqa: S608 - names of ours
@@ -88,7 +87,7 @@ _SEQ = COLUMNS.index("seq")
 class Records:
     """The memories of one namespace. Every read sees every write acknowledged by any process."""
 
-    def __init__(self, truth: Truth, namespace: str, sealer: Sealer = CLEAR) -> None:
+    def __init__(self, truth: Database, namespace: str, sealer: Sealer = CLEAR) -> None:
         self.truth = truth
         self.namespace = namespace
         self._sealer = sealer
@@ -100,20 +99,20 @@ class Records:
         self._sealer.check()
 
     @contextmanager
-    def change(self) -> Iterator[RecordWork]:
-        """One write transaction: what was done to the given `RecordWork` is kept whole or not.
+    def change(self) -> Iterator[RecordTransaction]:
+        """One write transaction: what was done in it is kept whole or not.
 
         When it ends, everything is on the disk. `ReadOnly`, `DiskFull` or `StoreError` when the
         database refuses; `SealChanged`, `MissingKey` or `Tampered` where the rows that are there
         are sealed in another way.
         """
-        from anaphora.store.records.work import RecordWork
+        from anaphora.store.records.work import RecordTransaction
 
         self._refuse_another_form()
         with self.truth.write(self.namespace) as write:
             # Within the transaction: from here on no conversion can begin to change rows.
             self._sealer.check()
-            work = RecordWork(write, self._sealer)
+            work = RecordTransaction(write, self._sealer)
             yield work
             work.flush()
 

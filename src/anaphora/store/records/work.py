@@ -1,10 +1,8 @@
-"""One change to memories: what it needs is read in bulk, what it did is written in bulk.
+"""One change to records: what it needs is read in bulk, what it did is written in bulk.
 
-In: a write transaction. Out: records, events and links in the tables, each row with a number of
-its own. `RecordWork` holds the records that the change touches and decides nothing about them:
-`record_rules` says what restating and superseding mean, `record_forgetting` what forgetting does.
-What is held is clear; in a sealed home rows are sealed and opened on their way.
-Importing this module imports SQLAlchemy.
+`RecordTransaction` holds the records that the change touches and decides nothing about them:
+`rules` says what restating and superseding mean, `forgetting` what forgetting does. What is held
+is clear; in a sealed home rows are sealed and opened on their way. Imports SQLAlchemy.
 """
 
 from __future__ import annotations
@@ -17,10 +15,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, bindparam, delete, or_, select, update
 
 from anaphora.errors import Unreadable
+from anaphora.store.codecs import from_micros, readable
 from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
 from anaphora.store.db.engine import Write
 from anaphora.store.db.schema import link, record, record_event, tombstone, vector
-from anaphora.store.readable import readable
 from anaphora.store.records.mending import mended_row
 from anaphora.store.records.rows import (
     COLUMNS,
@@ -30,7 +28,6 @@ from anaphora.store.records.rows import (
     RecordLink,
     event_of,
     event_row,
-    from_micros,
     path_key_of,
     record_of,
     record_row,
@@ -78,7 +75,7 @@ class _Held:
     dirty: bool = False
 
 
-class RecordWork:
+class RecordTransaction:
     """The records that one write transaction touches; `added` are the ids of new ones.
 
     Those of one kind: to a change of memories, notes of a project are not there.

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from anaphora.store.crypto.columns import CLEAR, Sealer
-from anaphora.store.hashing import turn_hash
+from anaphora.store.hashing import stored_turn_hash
 from anaphora.values.conversations import NewTurn, Turn
 
 if TYPE_CHECKING:
-    from anaphora.store.db.engine import Truth, Write
+    from anaphora.store.db.engine import Database, Write
 
 # The same columns in the same order from both tables, so that one function reads the rows. Where
 # a place is in both, the living note comes last and wins; so does the later of two equals.
@@ -104,7 +104,7 @@ class ConversationNote:
 class Sidecar:
     """The notes of one namespace. All reads see every write acknowledged by any process."""
 
-    def __init__(self, truth: Truth, namespace: str, sealer: Sealer = CLEAR) -> None:
+    def __init__(self, truth: Database, namespace: str, sealer: Sealer = CLEAR) -> None:
         self._truth = truth
         self.namespace = namespace
         self._sealer = sealer
@@ -256,7 +256,7 @@ def notes_of(
         TurnNote(
             conversation_id,
             index,
-            turn_hash(turn.role, turn.text),
+            stored_turn_hash(turn.role, turn.text),
             speaker=new.speaker,
             source=new.source,
             source_key=new.source_key,
