@@ -1,7 +1,6 @@
 """How sure one may be that a hit leads to the evidence: a calibrated probability, not a score.
 
-In: scores and places of the hits of one question, best first. Out: for each the probability that
-what the question is about stands in it or beside it. Pure: no text, clock, disk or model.
+For the hits of one question, best first: the probability that the evidence is in a hit or near it.
 
 How it is calibrated: logistic regression with a small ridge on a few features of the first ten
 hits, fitted on chats 1 to 5 of REALTALK and of BEAM-100K (the questions that a shortcut may take);

@@ -71,25 +71,8 @@ LEADS = frozenset(
 )
 OFFSETS = {"last": -1, "previous": -1, "past": -1, "this": 0, "current": 0, "next": 1, "coming": 1}
 # What may follow "the 14th" where it is a day: "the 14th floor" is none.
-_AFTER = frozenset(
-    {
-        "",
-        ".",
-        ",",
-        "of",
-        "at",
-        "and",
-        "or",
-        "to",
-        "when",
-        "about",
-        "did",
-        "do",
-        "was",
-        "were",
-        "with",
-    }
-    | {"in", "we", "i", "you", "they", "he", "she", "until", "till", *calendar.DAYPARTS}
+_AFTER = frozenset({"", ".", ",", *calendar.DAYPARTS}) | calendar.words_of(
+    "of at and or to when about did do was were with in we i you they he she until till"
 )
 VERBS = frozenset({"may", "march"})
 
@@ -179,21 +162,9 @@ _ORDINAL_LEADS = frozenset(RANGE | {"on", "from"})
 _HOLIDAY_LEADS = frozenset(RANGE | {"at", "over", "around", "during", "on", "about"})
 _OWNERS = frozenset({"the", "our", "my", "your", "their", "his", "her", "its"})
 # "after 2048 tokens" counts; it names no year.
-_COUNTED = frozenset(
-    {"bits", "bytes", "dollars", "euros", "files", "items", "jobs", "lines", "messages", "ms"}
-    | {
-        "parcels",
-        "people",
-        "points",
-        "records",
-        "requests",
-        "rows",
-        "steps",
-        "times",
-        "tokens",
-        "users",
-        "words",
-    }
+_COUNTED = calendar.words_of(
+    "bits bytes dollars euros files items jobs lines messages ms parcels people points records"
+    " requests rows steps times tokens users words"
 )
 _NOT_WEEKDAY = frozenset({"every", "each", "any", "most", "black", "good", "cyber", "ash", "palm"})
 _AMBIGUOUS = frozenset({"april", "may", "june", "august", "march"})
