@@ -44,7 +44,6 @@ class Row:
     body: float = 1.0
     held: float = 0.3
     cosine: float = 0.2
-    evidence: float = 1.0
 
 
 rows = st.builds(
@@ -59,7 +58,6 @@ rows = st.builds(
     body=st.floats(0.0, 9.0),
     held=unit,
     cosine=st.floats(-1.0, 1.0) | st.just(float("nan")),
-    evidence=unit,
 )
 
 
@@ -95,7 +93,6 @@ def signals_of(given_rows: list[Row], order: list[int] | None = None) -> Signals
         column("held"),
         10.0,
         column("cosine"),
-        column("evidence"),
     )
 
 
@@ -117,7 +114,6 @@ def targets(given_rows: list[Row], needs: FocusNeeds | None = None) -> TargetSco
         ("title", lambda row, by: row.title + by),
         ("body", lambda row, by: row.body + by),
         ("cosine", lambda row, by: min(1.0, row.cosine + by)),
-        ("evidence", lambda row, by: min(1.0, row.evidence + by)),
         ("importance", lambda row, by: min(5, row.importance + 1) if row.importance else 0),
         ("days", lambda row, by: row.days - 10 * by),
         ("tokens", lambda row, by: int(row.tokens / (1.0 + by))),
@@ -128,7 +124,7 @@ def targets(given_rows: list[Row], needs: FocusNeeds | None = None) -> TargetSco
 def test_each_signal_counts_in_its_direction(
     name: str, better: Callable[[Row, float], float], row: Row, by: float
 ) -> None:
-    """More match, meaning, evidence, importance or freshness, or a smaller size, never costs."""
+    """More match, meaning, importance or freshness, or a smaller size, never costs."""
     raised = replace(row, **{name: better(row, by)})  # type: ignore[arg-type]
     assert scored([raised]).score[0] >= scored([row]).score[0]
 
@@ -212,7 +208,7 @@ def test_no_candidates_and_no_vectors() -> None:
     found = rank_rows(empty, nothing, FocusNeeds(now=NOW))
     assert len(rank_targets(empty, nothing, FocusNeeds(now=NOW), found)) == 0
     pair = [Row("a.py", body=1.0), Row("b.py", body=2.0)]
-    bare = replace(signals_of(pair), cosine=None, evidence=None)
+    bare = replace(signals_of(pair), cosine=None)
     assert rank_rows(table_of(pair), bare, FocusNeeds(now=NOW)).order.tolist() == [1, 0]
 
 

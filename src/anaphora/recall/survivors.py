@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Candidates by their words: a turn that holds the words of a sentence is among the best for them.
 _LOOK_AT: Final = 50
-# Of a identifier: where as many hold it as were looked at, more are looked at.
+# Of an identifier: where as many hold it as were looked at, more are looked at.
 _STEPS: Final = (50, 500, 5_000)
 _MOST_OF_IT: Final = 0.75
 """The share of a text's words, each by its rarity, that says the same again."""

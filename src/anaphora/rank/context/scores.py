@@ -69,8 +69,7 @@ class Signals:
     `path`, `title`, `body`: BM25 of each field and `held` the share of the terms' mass, as
     `SectionWords.scores` gives them; `mass` is the sum of the terms' weights, and `most` what of it
     one section can be expected to hold. `cosine` is NaN for a row without a vector, None where the
-    query has none. `evidence` is the strength (0 … 1) of
-    the link by which a row was found otherwise than by its own words: 1 for its own words.
+    query has none.
     """
 
     rows: Ints
@@ -80,7 +79,6 @@ class Signals:
     held: Floats
     mass: float
     cosine: Floats | None = None
-    evidence: Floats | None = None
     most: float = np.inf
 
     @property
@@ -163,13 +161,12 @@ def holdable(weights: Iterable[float]) -> float:
 
 
 def confidence(table: SectionTable, signals: Signals, weights: Weights = DEFAULT_WEIGHTS) -> Floats:
-    """Link evidence × trust in the source's role × importance, each 0 … 1; shape (R,)."""
+    """Trust in the source's role × importance, each 0 … 1; shape (R,)."""
     at = signals.rows
-    evidence = np.ones(len(at)) if signals.evidence is None else signals.evidence.clip(0.0, 1.0)
     judged = np.where(table.importance[at] > 0, table.importance[at], UNJUDGED).clip(1, 5)
     trust = np.array([weights.trust.get(role, 1.0) for role in ROLES], np.float64)
     trusted = np.where(table.file[at] >= 0, trust[table.role[at]], 1.0)
-    sure: Floats = evidence * trusted * (1.0 - weights.importance * (5 - judged))
+    sure: Floats = trusted * (1.0 - weights.importance * (5 - judged))
     return sure
 
 
