@@ -91,7 +91,7 @@ class TokenBudget:
     """What is left of a budget. A heading is paid for with the first thing under it."""
 
     def __init__(self, budget: int) -> None:
-        self.left = budget
+        self.tokens = budget
         self._paid: set[str] = set()
 
     def pay(self, text: str, heading: str = "", keep: int = 0) -> bool:
@@ -99,9 +99,9 @@ class TokenBudget:
         cost = token_cost(text + "\n")
         if heading and heading not in self._paid:
             cost += token_cost("\n" + heading + "\n")
-        if cost > self.left - keep:
+        if cost > self.tokens - keep:
             return False
-        self.left -= cost
+        self.tokens -= cost
         if heading:
             self._paid.add(heading)
         return True
@@ -132,29 +132,29 @@ def assemble(material: PackageMaterial, budget: int) -> RecallPackage:
     """
     check_budget(budget)
     most = FULL if material.sources else COMPACT
-    ledger = TokenBudget(budget)
-    ledger.pay(HEADER)
+    left = TokenBudget(budget)
+    left.pay(HEADER)
     lines = [one_line(line, _BRIEF_CHARACTERS) for line in material.brief[:MOST_BRIEF]]
-    brief = [line for line in lines[:1] if ledger.pay(headed(line))]
+    brief = [line for line in lines[:1] if left.pay(headed(line))]
     for one in material.degraded:
-        ledger.pay(rendered_degraded(one))
-    targets = _targets(ledger, material.targets)
-    brief += [line for line in lines[1:] if ledger.pay(headed(line))]
+        left.pay(rendered_degraded(one))
+    targets = _targets(left, material.targets)
+    brief += [line for line in lines[1:] if left.pay(headed(line))]
     waiting = bool(material.graph) or bool(material.history)
-    keep = round(ledger.left * (1 - _MEMORY_SHARE)) if waiting else 0
-    memories = ledger.take(material.memories, rendered_memory, MEMORIES, most["memories"], keep)
-    history = ledger.take(material.history, _history_line, HISTORY, most["history"])
-    graph = ledger.take(material.graph, _graph_line, GRAPH, most["graph"])
+    keep = round(left.tokens * (1 - _MEMORY_SHARE)) if waiting else 0
+    memories = left.take(material.memories, rendered_memory, MEMORIES, most["memories"], keep)
+    history = left.take(material.history, _history_line, HISTORY, most["history"])
+    graph = left.take(material.graph, _graph_line, GRAPH, most["graph"])
     if keep and len(memories) < most["memories"]:
         known = {id(one) for one in memories}
         more = [one for one in material.memories if id(one) not in known]
-        late = ledger.take(more, rendered_memory, MEMORIES, most["memories"] - len(memories))
+        late = left.take(more, rendered_memory, MEMORIES, most["memories"] - len(memories))
         known |= {id(one) for one in late}
         memories = [one for one in material.memories if id(one) in known]
     package = RecallPackage(
         brief=tuple(brief),
         primary_targets=tuple(targets),
-        memories=tuple(replace(m, tokens=token_cost(rendered_memory(m))) for m in memories),
+        memories=with_tokens(memories),
         graph=tuple(graph),
         history=tuple(history),
         quality=material.quality,
@@ -172,28 +172,29 @@ def render_package(package: RecallPackage) -> str:
     What was recalled stands behind "|- " and "| ", so that no line of it can pass for one of ours.
     """
     # In the order in which `assemble` paid for them, so that the same of them fit.
-    ledger = TokenBudget(package.budget or _NO_LIMIT)
+    left = TokenBudget(package.budget or _NO_LIMIT)
     brief = [headed(line) for line in package.brief]
     lines = [HEADER, *brief[:1]]
     for line in lines:
-        ledger.pay(line)
-    lines += [line for line in map(rendered_degraded, package.degraded) if ledger.pay(line)]
+        left.pay(line)
+    lines += [line for line in map(rendered_degraded, package.degraded) if left.pay(line)]
     lines += brief[1:]
-    lines += _part(TARGETS, rendered_targets(package.primary_targets))
-    lines += _part(MEMORIES, map(rendered_memory, package.memories))
-    lines += _part(GRAPH, map(_graph_line, package.graph))
-    lines += _part(HISTORY, map(_history_line, package.history))
+    lines += rendered_part(TARGETS, rendered_targets(package.primary_targets))
+    lines += rendered_part(MEMORIES, map(rendered_memory, package.memories))
+    lines += rendered_part(GRAPH, map(_graph_line, package.graph))
+    lines += rendered_part(HISTORY, map(_history_line, package.history))
     return "\n".join(lines)
 
 
-def _part(heading: str, items: Iterable[str]) -> list[str]:
+def rendered_part(heading: str, items: Iterable[str]) -> list[str]:
+    """The lines of a part: its heading and its items; none where there are none."""
     listed = list(items)
     return ["", heading, *listed] if listed else []
 
 
-def _targets(ledger: TokenBudget, targets: Sequence[Target]) -> list[Target]:
+def _targets(left: TokenBudget, targets: Sequence[Target]) -> list[Target]:
     """The targets that fit: some with their reasons, then others in one line."""
-    taken = ledger.take(targets, rendered_target, TARGETS, DETAILED_TARGETS)
+    taken = left.take(targets, rendered_target, TARGETS, DETAILED_TARGETS)
     if len(taken) < DETAILED_TARGETS:
         return taken
     last = next(at for at, one in enumerate(targets) if one is taken[-1])
@@ -201,9 +202,14 @@ def _targets(ledger: TokenBudget, targets: Sequence[Target]) -> list[Target]:
     for one in targets[last + 1 :]:
         if len(taken) + len(more) == MOST_TARGETS:
             break
-        if ledger.pay(f", {target_name(one)}" if more else THEN + target_name(one)):
+        if left.pay(f", {target_name(one)}" if more else THEN + target_name(one)):
             more.append(one)
     return taken + more
+
+
+def with_tokens(memories: Iterable[ContextMemory]) -> tuple[ContextMemory, ...]:
+    """The memories, each with what it costs."""
+    return tuple(replace(one, tokens=token_cost(rendered_memory(one))) for one in memories)
 
 
 def rendered_targets(targets: Sequence[Target]) -> list[str]:
