@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 
@@ -237,7 +237,7 @@ class _Token:
 
 
 @lru_cache(maxsize=1024)
-def read(text: str) -> TextReading:
+def read_text(text: str) -> TextReading:
     """Read one text. A new memory is read against each of its neighbours: once is enough."""
     plain = unicodedata.normalize("NFC", text).replace("\u2019", "'").replace("\u2018", "'")
     plain = _LABEL.sub("", _MARKUP.sub("", plain).strip())
@@ -249,11 +249,7 @@ def read(text: str) -> TextReading:
     tokens = _rewritten(tokens)
     whole = _reading(tokens, question)
     moved = _moved(tokens)
-    return (
-        whole
-        if moved is None
-        else TextReading(whole.words, question, whole.commas, _reading(moved, question))
-    )
+    return whole if moved is None else replace(whole, moved=_reading(moved, question))
 
 
 _LARGE = 10**12
@@ -497,23 +493,24 @@ def differences(a: str, b: str) -> tuple[str, ...]:
     """
     if a == b:
         return ()
-    one, other = read(a), read(b)
+    one, other = read_text(a), read_text(b)
     if not one.words or not other.words:
         return ("words",)
-    if [word.text for word in one.words] == [word.text for word in other.words]:
-        return _fine_differences(one, other)
-    if one.moved or other.moved:
-        for left, right in ((one.moved, other), (one, other.moved)):
-            if left is not None and right is not None and not differences_of(left, right):
-                return ()
-    return _coarse_differences(one, other)
+    # A clause at the front may have been moved to the end.
+    ways = [(one.moved, other), (one, other.moved)] if not _same_words(one, other) else []
+    for left, right in ways:
+        if left is not None and right is not None and not _differences(left, right):
+            return ()
+    return _differences(one, other)
 
 
-def differences_of(one: TextReading, other: TextReading) -> tuple[str, ...]:
-    """The same for two readings, without looking for a clause that was moved."""
-    if [word.text for word in one.words] == [word.text for word in other.words]:
-        return _fine_differences(one, other)
-    return _coarse_differences(one, other)
+def _same_words(one: TextReading, other: TextReading) -> bool:
+    return [word.text for word in one.words] == [word.text for word in other.words]
+
+
+def _differences(one: TextReading, other: TextReading) -> tuple[str, ...]:
+    same = _same_words(one, other)
+    return _fine_differences(one, other) if same else _coarse_differences(one, other)
 
 
 def _fine_differences(one: TextReading, other: TextReading) -> tuple[str, ...]:
@@ -555,7 +552,7 @@ def _kind(word: Word) -> str:
     return "names" if word.name else "words"
 
 
-# As `sameness_reading` writes times and dates.
+# As `_clock` and `_dates` write times and dates.
 _IS_TIME = re.compile(r"t\d\dh\d\d|d\d{4}x\d\dx\d\d")
 _KINDS = (
     ("negation", NEGATIONS),
