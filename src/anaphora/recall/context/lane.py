@@ -29,13 +29,13 @@ from anaphora.recall.context.evidence import (
     named_entities,
     nearby,
 )
-from anaphora.recall.context.focus import FocusReading, read_focus
+from anaphora.recall.context.focus import read_focus
 from anaphora.recall.context.package import PackageMaterial, assemble, brief_lines, check_budget
 from anaphora.recall.context.targets import named_modules, target_section_keys, targets
 from anaphora.recall.query import query_vector
 from anaphora.store.codecs import to_micros
 from anaphora.values.conversations import FINISH_VECTORS, Degraded
-from anaphora.values.projects import Quality, RecallPackage
+from anaphora.values.projects import RecallPackage
 
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
@@ -79,14 +79,21 @@ class ContextRecall:
         names, degraded = self._scope(project)
         reading = read_focus(statements)
         degraded.extend(reading.degraded)
-        if not reading:
-            return _empty(reading, budget, names, degraded, _NO_TERMS)
-        wanted = self._wanted(reading, names, degraded)
-        if project is None:
-            # Notes of a project that was removed are still somebody's notes.
-            wanted = replace(wanted, projects=None)
         reader = ProjectReader(self.index, self.notes, self.graph, self.projects)
         question = QuestionContext(reading, names, reader, include_sources)
+        if not reading:
+            return _empty(question, budget, degraded, _NO_TERMS)
+        vector = query_vector(self.embedder, reading.lead, degraded)
+        now = to_micros(self.clock())
+        assert now is not None
+        wanted = SectionsWanted(
+            weights=reading.weights,
+            limit=CANDIDATES,
+            now=now,
+            vector=vector,
+            # Notes of a project that was removed are still somebody's notes.
+            projects=None if project is None else frozenset(names),
+        )
         return self._answer(question, wanted, budget, degraded)
 
     def _scope(self, project: str | None) -> tuple[dict[str, str], list[Degraded]]:
@@ -97,20 +104,6 @@ class ContextRecall:
             for row in rows:
                 degraded.extend(self.refresh(row.id))
         return {row.id: row.name for row in rows}, degraded
-
-    def _wanted(
-        self, reading: FocusReading, names: Mapping[str, str], degraded: list[Degraded]
-    ) -> SectionsWanted:
-        vector = query_vector(self.embedder, reading.lead, degraded)
-        now = to_micros(self.clock())
-        assert now is not None
-        return SectionsWanted(
-            weights=reading.weights,
-            limit=CANDIDATES,
-            now=now,
-            vector=vector,
-            projects=frozenset(names),
-        )
 
     def _answer(
         self,
@@ -126,7 +119,7 @@ class ContextRecall:
             degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
         if found.rung == "none":
             what = _NOTHING if question.projects else _NO_PROJECT
-            return _empty(question.reading, budget, question.projects, degraded, what)
+            return _empty(question, budget, degraded, what)
         if found.rung != "words":
             degraded.append(Degraded("word index", _RUNGS[found.rung]))
         return assemble(self._material(question, found, wanted, tuple(degraded)), budget)
@@ -172,18 +165,13 @@ _RUNGS: Final[Mapping[str, str]] = {
 
 
 def _empty(
-    reading: FocusReading,
-    budget: int,
-    names: Mapping[str, str],
-    degraded: Sequence[Degraded],
-    reason: str,
+    question: QuestionContext, budget: int, degraded: Sequence[Degraded], reason: str
 ) -> RecallPackage:
-    quality: Quality = "weak"
     material = PackageMaterial(
-        focus=reading.focus,
-        quality=quality,
+        focus=question.focus,
+        quality="weak",
         brief=(f"Weak: {reason}",),
-        projects=tuple(names.values()),
+        projects=tuple(question.projects.values()),
         degraded=tuple(degraded),
     )
     return assemble(material, budget)
