@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from anaphora.core.text import STOP_WORDS, analyse, fold
+from anaphora.core.analyser import STOP_WORDS, analyse, fold
 from anaphora.recall.query import truncated_questions
 from anaphora.values.conversations import Degraded
 from anaphora.values.projects import Focus, Intent
