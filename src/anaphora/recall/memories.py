@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from anaphora.core.analyser import query_terms
 from anaphora.core.arguments import checked_moment
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from anaphora.index.memories.state import Candidates, Wanted
     from anaphora.store.records.rows import RecordLink
     from anaphora.store.records.store import Records
+
+Fill: TypeAlias = Callable[[int], object]
+"""Embeds at most so many memories that were kept before the model was there."""
 
 OVERFETCH: Final = 8
 """Candidates by vector (and as many by words) for each hit that is wanted, as the seed has it."""
@@ -52,8 +55,7 @@ class MemoryRecall:
     embedder: EmbedderService
     clock: Callable[[], datetime]
     half_lives: HalfLives = field(default_factory=HalfLives)
-    # Embeds so many memories that were kept before the model was there.
-    fill: Callable[[int], object] | None = None
+    fill: Fill | None = None
 
     def recall(
         self,
