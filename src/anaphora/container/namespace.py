@@ -20,12 +20,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from anaphora.container.home import Container
-    from anaphora.deep.dream_cycle import DreamCycle
-    from anaphora.deep.dreaming.extract import Extract
-    from anaphora.deep.dreaming.jobs import SessionJobs
-    from anaphora.deep.persisted.answers import Traces
+    from anaphora.deep.dreaming.extract import FactExtractor
+    from anaphora.deep.dreaming.jobs import DreamCycle, JobQueue
+    from anaphora.deep.persisted.answers import TraceStore
     from anaphora.deep.persisted.forgetting import DeepForgetting
-    from anaphora.deep.persisted.gaps import Gaps
+    from anaphora.deep.persisted.gaps import GapStore
     from anaphora.deep.recall import DeepRecall
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.index.sections.index import SectionIndex
@@ -404,18 +403,18 @@ class NamespaceServices:
     # Deep recall.
 
     @service
-    def gaps(self) -> Gaps:
+    def gaps(self) -> GapStore:
         """Questions without an answer."""
-        from anaphora.deep.persisted.gaps import Gaps
+        from anaphora.deep.persisted.gaps import GapStore
 
-        return Gaps(self.deep_rows, clock=self.clock, ids=self.ids)
+        return GapStore(self.deep_rows, clock=self.container.clock, ids=self.container.ids)
 
     @service
-    def traces(self) -> Traces:
+    def traces(self) -> TraceStore:
         """How answers were found."""
-        from anaphora.deep.persisted.answers import Traces
+        from anaphora.deep.persisted.answers import TraceStore
 
-        return Traces(self.deep_rows, self.clock)
+        return TraceStore(self.deep_rows, self.container.clock)
 
     @service
     def recall_deep(self) -> DeepRecall:
@@ -445,28 +444,32 @@ class NamespaceServices:
         )
 
     @service
-    def extract(self) -> Extract:
+    def extract(self) -> FactExtractor:
         """Takes facts out of conversations."""
-        from anaphora.deep.dreaming.extract import Extract
+        from anaphora.deep.dreaming.extract import FactExtractor
 
-        return Extract(self.conversations, self.remember, self.deep_rows, self.clock)
+        return FactExtractor(
+            self.conversations, self.remember, self.deep_rows, self.container.clock
+        )
 
     @service
-    def jobs(self) -> SessionJobs:
+    def jobs(self) -> JobQueue:
         """What ended sessions have queued."""
-        from anaphora.deep.dreaming.jobs import SessionJobs
+        from anaphora.deep.dreaming.jobs import JobQueue
 
-        return SessionJobs(self.deep_rows, clock=self.clock, ids=self.ids)
+        return JobQueue(self.deep_rows, clock=self.container.clock, ids=self.container.ids)
 
     @service
     def dream_cycle(self) -> DreamCycle:
         """Queued extractions, then a dream."""
-        from anaphora.deep.dream_cycle import DreamCycle
-        from anaphora.deep.dreaming.dream import Dream
+        from anaphora.deep.dreaming.dream import Dreamer
+        from anaphora.deep.dreaming.jobs import DreamCycle
         from anaphora.ingest.linking import Relink
 
-        relink = Relink(self.records, self.vectors, self.embedder.name, self.memories.neighbours)
-        dream = Dream(
+        relink = Relink(
+            self.records, self.vectors, self.container.embedder.name, self.memories.neighbours
+        )
+        dream = Dreamer(
             self.recall_deep, self.gaps, self.remember, relink, self.remember.fill_vectors
         )
         return DreamCycle(self.recall_deep, self.extract, dream, self.jobs)

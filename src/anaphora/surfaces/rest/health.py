@@ -11,7 +11,7 @@ from fastapi import Request
 from starlette.responses import Response
 
 from anaphora.api.memory import Memory
-from anaphora.ops.health import Health
+from anaphora.ops.doctor.health import Health
 from anaphora.surfaces.rest.calls import answer, opens_all
 from anaphora.surfaces.rest.permissions import lane_router
 from anaphora.surfaces.rest.shapes import HealthShape, Live

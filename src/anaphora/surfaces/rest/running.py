@@ -13,7 +13,7 @@ from typing import Any
 
 from anaphora.api.memory import Memory
 from anaphora.errors import InvalidInput
-from anaphora.ops.spool import sweep
+from anaphora.ops.backup.staging import sweep
 from anaphora.surfaces import own_token
 from anaphora.surfaces.rest import create_app, need_server
 from anaphora.surfaces.rest.options import ServerOptions, is_loopback

@@ -12,7 +12,7 @@ from fastapi import Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from anaphora.api.memory import Memory
-from anaphora.ops.spool import spooled
+from anaphora.ops.backup.staging import spooled
 from anaphora.store.tokens import EVERYTHING
 from anaphora.surfaces.rest.bodies import ImportQuery, NoQuery
 from anaphora.surfaces.rest.calls import answer, caller_of, opens_all, service_of
