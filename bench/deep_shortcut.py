@@ -31,8 +31,8 @@ from anaphora.rank.confidence import (
     MEMORY_WEIGHTS,
     REACH,
     TURN_WEIGHTS,
-    Placed,
-    Told,
+    MemoryMatch,
+    TurnMatch,
     memory_confidence,
     memory_features,
     turn_confidence,
@@ -58,9 +58,9 @@ class Asked:
     form: str
     number: int
     whole: bool
-    turns: tuple[Placed, ...]
+    turns: tuple[TurnMatch, ...]
     turns_right: tuple[bool, ...]
-    told: tuple[Told, ...]
+    told: tuple[MemoryMatch, ...]
     told_right: tuple[bool, ...]
     given: bool
 
@@ -124,7 +124,7 @@ def _ask(memory: Memory, clock: _Clock, form: str, haystack: Haystack) -> Iterat
         scoped = lane.within("all_sessions")
         hits = sorted(scoped.turn_hits(question.text, TURNS), key=lambda hit: -hit.score)[:TURNS]
         name = conversation.conversation_id
-        placed = tuple(Placed(h.score, name, h.index, len(texts)) for h in hits)
+        placed = tuple(TurnMatch(h.score, name, h.index, len(texts)) for h in hits)
         right = tuple(any(abs(p.index - at) <= REACH for at in gold) for p in placed)
         chances = zip(hits, turn_confidence(placed), strict=True)
         sure = [of_hit(hit) for hit, chance in chances if chance >= SURE]
@@ -144,11 +144,12 @@ def _ask(memory: Memory, clock: _Clock, form: str, haystack: Haystack) -> Iterat
 
 def _told(
     facts: Memory, question: str, gold: set[str]
-) -> tuple[tuple[Told, ...], tuple[bool, ...]]:
+) -> tuple[tuple[MemoryMatch, ...], tuple[bool, ...]]:
     terms = {*query_terms(question), *STOP_WORDS}
     hits = sorted(facts.recall(question, top_k=TOP), key=lambda hit: -hit.similarity)
     told = (
-        Told(hit.similarity, len(set(analyse(hit.text)) - terms), "?" in hit.text) for hit in hits
+        MemoryMatch(hit.similarity, len(set(analyse(hit.text)) - terms), "?" in hit.text)
+        for hit in hits
     )
     return tuple(told), tuple(hit.text in gold for hit in hits)
 

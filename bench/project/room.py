@@ -25,7 +25,7 @@ from anaphora.ingest.projects.sections import Section, parse
 from anaphora.rank.budget import token_cost
 from anaphora.rank.context.names import PathNames
 from anaphora.rank.context.scores import (
-    Ask,
+    FocusNeeds,
     Signals,
     TargetScores,
     holdable,
@@ -35,7 +35,7 @@ from anaphora.rank.context.scores import (
 )
 from anaphora.rank.context.table import SectionTable, TableRow, build_table
 from anaphora.rank.context.weights import DEFAULT_WEIGHTS, Weights
-from anaphora.recall.context.focus import Reading, read_focus, strongest
+from anaphora.recall.context.focus import FocusReading, read_focus, strongest
 from anaphora.values.projects import Quality
 
 TERMS = 64
@@ -46,9 +46,9 @@ CANDIDATES = 400
 class Seen:
     """A question as ranking sees it: its reading, its candidates' signals, what it asks for."""
 
-    reading: Reading
+    reading: FocusReading
     signals: Signals
-    ask: Ask
+    needs: FocusNeeds
 
 
 class ProjectRoom:
@@ -90,13 +90,13 @@ class ProjectRoom:
                 cosine=self._cosines(reading.lead, rows),
                 most=holdable(weights.values()),
             ),
-            Ask(reading.focus.intents, 0.0, named, reading.log),
+            FocusNeeds(reading.focus.intents, 0.0, named, reading.log),
         )
 
     def targets(self, seen: Seen, weights: Weights = DEFAULT_WEIGHTS) -> TargetScores:
         """The files of a question, best first."""
-        rows = rank_rows(self.table, seen.signals, seen.ask, weights)
-        return rank_targets(self.table, seen.signals, seen.ask, rows, weights)
+        rows = rank_rows(self.table, seen.signals, seen.needs, weights)
+        return rank_targets(self.table, seen.signals, seen.needs, rows, weights)
 
     def paths(self, targets: TargetScores) -> tuple[str, ...]:
         """The paths of targets."""

@@ -23,8 +23,8 @@ from anaphora.rank.budget import token_cost
 from anaphora.rank.confidence import (
     MEMORY_WEIGHTS,
     TURN_WEIGHTS,
-    Placed,
-    Told,
+    MemoryMatch,
+    TurnMatch,
     memory_confidence,
     turn_confidence,
 )
@@ -193,11 +193,11 @@ SCORES = st.lists(st.floats(0, 1), min_size=1, max_size=20).map(
 @given(SCORES)
 def test_confidence_is_a_probability_that_follows_the_score(scores: list[float]) -> None:
     """Between 0 and 1; of two hits alone in their places, the better is at least as sure."""
-    apart = [Placed(score, f"c{at}", 0, 100) for at, score in enumerate(scores)]
+    apart = [TurnMatch(score, f"c{at}", 0, 100) for at, score in enumerate(scores)]
     sure = turn_confidence(apart)
     assert all(0.0 <= one <= 1.0 for one in sure)
     assert list(sure) == sorted(sure, reverse=True)
-    told = memory_confidence([Told(score, 3) for score in scores])
+    told = memory_confidence([MemoryMatch(score, 3) for score in scores])
     assert all(0.0 <= one <= 1.0 for one in told)
 
 
@@ -205,7 +205,7 @@ def test_in_a_short_conversation_being_near_says_nothing() -> None:
     """Everything is near everything in ten turns; in a thousand, three side by side are a sign."""
 
     def surest(turns: int) -> float:
-        return max(turn_confidence([Placed(0.4, "c", at, turns) for at in range(3)]))
+        return max(turn_confidence([TurnMatch(0.4, "c", at, turns) for at in range(3)]))
 
     assert surest(10) < surest(1000)
 

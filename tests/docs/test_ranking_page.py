@@ -21,7 +21,7 @@ from anaphora.rank.context.scores import _AFTER, _FIRST, DISTINCT, HOLDABLE, PAR
 from anaphora.rank.context.weights import DEFAULT_WEIGHTS
 from anaphora.rank.memories import DAY_MICROS, MemoryCandidates, MemoryScores, rank_memories
 from anaphora.recall.memories import FLOOR
-from anaphora.recall.truncation import MOST_BYTES
+from anaphora.recall.query import MOST_BYTES
 from anaphora.values.memories import HalfLives
 
 ROOT = Path(__file__).resolve().parents[2]

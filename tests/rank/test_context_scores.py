@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from anaphora.rank.context.scores import (
     SIGNALS,
-    Ask,
+    FocusNeeds,
     RowScores,
     Signals,
     TargetScores,
@@ -44,7 +44,6 @@ class Row:
     body: float = 1.0
     held: float = 0.3
     cosine: float = 0.2
-    evidence: float = 1.0
 
 
 rows = st.builds(
@@ -59,7 +58,6 @@ rows = st.builds(
     body=st.floats(0.0, 9.0),
     held=unit,
     cosine=st.floats(-1.0, 1.0) | st.just(float("nan")),
-    evidence=unit,
 )
 
 
@@ -95,18 +93,17 @@ def signals_of(given_rows: list[Row], order: list[int] | None = None) -> Signals
         column("held"),
         10.0,
         column("cosine"),
-        column("evidence"),
     )
 
 
-def scored(given_rows: list[Row], ask: Ask | None = None) -> RowScores:
-    return rank_rows(table_of(given_rows), signals_of(given_rows), ask or Ask(now=NOW))
+def scored(given_rows: list[Row], needs: FocusNeeds | None = None) -> RowScores:
+    return rank_rows(table_of(given_rows), signals_of(given_rows), needs or FocusNeeds(now=NOW))
 
 
-def targets(given_rows: list[Row], ask: Ask | None = None) -> TargetScores:
-    ask = ask or Ask(now=NOW)
+def targets(given_rows: list[Row], needs: FocusNeeds | None = None) -> TargetScores:
+    needs = needs or FocusNeeds(now=NOW)
     table, signals = table_of(given_rows), signals_of(given_rows)
-    return rank_targets(table, signals, ask, rank_rows(table, signals, ask))
+    return rank_targets(table, signals, needs, rank_rows(table, signals, needs))
 
 
 @pytest.mark.promise("context.signals")
@@ -117,7 +114,6 @@ def targets(given_rows: list[Row], ask: Ask | None = None) -> TargetScores:
         ("title", lambda row, by: row.title + by),
         ("body", lambda row, by: row.body + by),
         ("cosine", lambda row, by: min(1.0, row.cosine + by)),
-        ("evidence", lambda row, by: min(1.0, row.evidence + by)),
         ("importance", lambda row, by: min(5, row.importance + 1) if row.importance else 0),
         ("days", lambda row, by: row.days - 10 * by),
         ("tokens", lambda row, by: int(row.tokens / (1.0 + by))),
@@ -128,7 +124,7 @@ def targets(given_rows: list[Row], ask: Ask | None = None) -> TargetScores:
 def test_each_signal_counts_in_its_direction(
     name: str, better: Callable[[Row, float], float], row: Row, by: float
 ) -> None:
-    """More match, meaning, evidence, importance or freshness, or a smaller size, never costs."""
+    """More match, meaning, importance or freshness, or a smaller size, never costs."""
     raised = replace(row, **{name: better(row, by)})  # type: ignore[arg-type]
     assert scored([raised]).score[0] >= scored([row]).score[0]
 
@@ -137,14 +133,14 @@ def test_each_signal_counts_in_its_direction(
 @given(st.lists(rows, min_size=1, max_size=8), st.randoms(use_true_random=False))
 def test_the_order_of_candidates_does_not_count(given_rows: list[Row], random: Random) -> None:
     """Rows and targets come out the same in whatever order the candidates came."""
-    table, ask = table_of(given_rows), Ask(("docs", "tests"), NOW)
+    table, needs = table_of(given_rows), FocusNeeds(("docs", "tests"), NOW)
     order = list(range(len(given_rows)))
     random.shuffle(order)
     found = []
     for at in (None, order):
         signals = signals_of(given_rows, at)
-        ranked = rank_rows(table, signals, ask)
-        aims = rank_targets(table, signals, ask, ranked)
+        ranked = rank_rows(table, signals, needs)
+        aims = rank_targets(table, signals, needs, ranked)
         found.append(
             (
                 ranked.rows[ranked.order].tolist(),
@@ -200,20 +196,20 @@ def test_an_empty_focus_scores_nothing() -> None:
     """Without terms there is no mass, and without mass no evidence."""
     table = table_of([Row("a.py")])
     signals = replace(signals_of([Row("a.py")]), mass=0.0)
-    found = rank_rows(table, signals, Ask(now=NOW))
+    found = rank_rows(table, signals, FocusNeeds(now=NOW))
     assert found.score.tolist() == [0.0]
-    assert len(rank_targets(table, signals, Ask(now=NOW), found)) == 0
+    assert len(rank_targets(table, signals, FocusNeeds(now=NOW), found)) == 0
 
 
 def test_no_candidates_and_no_vectors() -> None:
     """No candidates give nothing, and a query without a vector ranks by the other signals."""
     empty = build_table([])
     nothing = signals_of([])
-    found = rank_rows(empty, nothing, Ask(now=NOW))
-    assert len(rank_targets(empty, nothing, Ask(now=NOW), found)) == 0
+    found = rank_rows(empty, nothing, FocusNeeds(now=NOW))
+    assert len(rank_targets(empty, nothing, FocusNeeds(now=NOW), found)) == 0
     pair = [Row("a.py", body=1.0), Row("b.py", body=2.0)]
-    bare = replace(signals_of(pair), cosine=None, evidence=None)
-    assert rank_rows(table_of(pair), bare, Ask(now=NOW)).order.tolist() == [1, 0]
+    bare = replace(signals_of(pair), cosine=None)
+    assert rank_rows(table_of(pair), bare, FocusNeeds(now=NOW)).order.tolist() == [1, 0]
 
 
 def test_recency_breaks_ties_and_no_more() -> None:
@@ -241,7 +237,7 @@ def test_roles_fit_intents(intents: tuple[Intent, ...], first: str) -> None:
     if "setup" in intents:
         roles["setup.cfg"] = "package_config"
     pair = [Row(path, role=role) for path, role in roles.items()]
-    found = targets(pair, Ask(intents, NOW))
+    found = targets(pair, FocusNeeds(intents, NOW))
     assert list(roles)[found.files[0]] == first
 
 
@@ -249,21 +245,21 @@ def test_asked_for_tests_stand_equal() -> None:
     """A test gives way to what it tests unless the focus is about tests."""
     pair = [Row("src/cli.py", body=1.0), Row("tests/test_cli.py", role="test", body=1.1)]
     assert targets(pair).files.tolist() == [0, 1]
-    assert targets(pair, Ask(("tests",), NOW)).files.tolist() == [1, 0]
+    assert targets(pair, FocusNeeds(("tests",), NOW)).files.tolist() == [1, 0]
 
 
 def test_change_logs_give_way() -> None:
     """A change log that matches better comes behind, unless it is asked for."""
     pair = [Row("CHANGES.rst", role="docs", body=2.0), Row("src/cli.py", body=1.0)]
     assert targets(pair).files.tolist() == [1, 0]
-    assert targets(pair, Ask((), NOW, log=True)).files.tolist() == [0, 1]
+    assert targets(pair, FocusNeeds((), NOW, log=True)).files.tolist() == [0, 1]
 
 
 def test_a_named_file_is_meant() -> None:
     """A file that the focus calls by its name comes before one that matches better."""
     pair = [Row("a.py", body=4.0), Row("b.py", body=1.0)]
     assert targets(pair).files.tolist() == [0, 1]
-    assert targets(pair, Ask((), NOW, {1: 1.0})).files.tolist() == [1, 0]
+    assert targets(pair, FocusNeeds((), NOW, {1: 1.0})).files.tolist() == [1, 0]
 
 
 def test_many_places_count_but_saturate() -> None:
@@ -288,12 +284,13 @@ def test_a_long_focus_is_not_asked_for_whole(given_rows: list[Row], mass: float)
     whole = replace(signals_of(given_rows), mass=mass)
     part = replace(whole, most=mass / 2)
     table = table_of(given_rows)
-    less, more = rank_rows(table, whole, Ask()), rank_rows(table, part, Ask())
+    less, more = rank_rows(table, whole, FocusNeeds()), rank_rows(table, part, FocusNeeds())
     assert more.signals["words"] == pytest.approx(2 * less.signals["words"])
     assert (more.score >= less.score).all()
     assert (more.grounded == less.grounded).all()
     before, after = (
-        rank_targets(table, seen, Ask(), ranked) for seen, ranked in ((whole, less), (part, more))
+        rank_targets(table, seen, FocusNeeds(), ranked)
+        for seen, ranked in ((whole, less), (part, more))
     )
     assert sorted(after.grounded) == pytest.approx(sorted(before.grounded), abs=2e-6)
 

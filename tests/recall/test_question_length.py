@@ -20,7 +20,7 @@ from anaphora import Memory
 from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.errors import InvalidInput
-from anaphora.recall.truncation import MOST_BYTES, read_of, read_of_all
+from anaphora.recall.query import MOST_BYTES, truncated_question, truncated_questions
 from anaphora.values.conversations import Degraded
 
 LONG = 300_000
@@ -108,7 +108,7 @@ def test_no_lane_embeds_more_than_is_read(
 def test_a_question_before_or_after_a_pasted_text_is_read(memory: Memory, ends: str) -> None:
     """Both ends are kept: every lane answers as for what is read, words, names and times alike."""
     text = ends.format(ask="Which walnuts are for Ada?", pasted=PASTED)
-    read, _ = read_of(text)
+    read, _ = truncated_question(text)
     assert "walnuts are for Ada" in read
     found = memory.recall(text, top_k=3)
     assert found.hits == memory.recall(read, top_k=3).hits
@@ -201,7 +201,7 @@ def test_a_store_of_langgraph_asks_with_what_is_read(tmp_path: Path, counting: C
 @example(text="東" * 100, most=64)
 def test_what_is_read_are_the_two_ends(text: str, most: int) -> None:
     """At most so many bytes: the beginning and the end of the text, or all of it."""
-    read, told = read_of(text, most)
+    read, told = truncated_question(text, most)
     assert len(read.encode("utf-8", "surrogatepass")) <= most
     assert bool(told) == (read != text)
     if told:
@@ -220,7 +220,7 @@ def _is_cut(text: str, read: str, at: int) -> bool:
 @given(texts=some.lists(some.text(max_size=5_000), max_size=6))
 def test_several_statements_share_the_limit(texts: list[str]) -> None:
     """Each statement keeps its place and its ends; a short one leaves its room to the others."""
-    read, told = read_of_all(texts)
+    read, told = truncated_questions(texts)
     assert len(read) == len(texts)
     assert sum(len(one.encode("utf-8", "surrogatepass")) for one in read) <= MOST_BYTES
     assert bool(told) == (list(read) != texts)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anaphora import Memory
-from anaphora.recall.identifiers import marks_of
+from anaphora.recall.identifiers import identifiers_of
 from anaphora.values.conversations import NewTurn
 
 PASSPORT = "The passport number of Mara is X1234567."
@@ -136,7 +136,7 @@ BETWEEN = st.sampled_from(["", " ", "-", ".", "/", ") ", " ("])
 @given(DIGITS, st.data())
 def test_a_number_is_held_however_it_is_grouped(digits: str, data: st.DataObject) -> None:
     """Digits with any separators between them are the same number, and other digits are not."""
-    marks = marks_of([f"the number {digits} is secret"])
+    marks = identifiers_of([f"the number {digits} is secret"])
     grouped = "".join(d + data.draw(BETWEEN) for d in digits[:-1]) + digits[-1]
     assert any(mark.held_by(f"call {grouped} now") for mark in marks)
     assert not any(mark.held_by(f"call 9{digits}9 now") for mark in marks)
@@ -147,4 +147,4 @@ def test_a_number_is_held_however_it_is_grouped(digits: str, data: st.DataObject
 @given(st.text())
 def test_any_text_has_marks_that_it_holds(text: str) -> None:
     """Whatever a text is, its marks can be looked for, and it holds each of them itself."""
-    assert all(mark.held_by(text) for mark in marks_of([text]))
+    assert all(mark.held_by(text) for mark in identifiers_of([text]))

@@ -1,10 +1,9 @@
 """A LangGraph store on Anaphora: what a graph puts is kept on the disk and found by meaning.
 
-In: the operations of `langgraph.store.base`. Out: what its `InMemoryStore` would give, from truth
-that survives the process. An item is one memory: its path is the namespace and key, its payload the
-value, exactly as it was put; nothing is deduplicated, linked or redacted on the way. An item that
-is put again supersedes the one before, and deleting it takes all of its versions. It never changes
-a memory that it did not put.
+It answers the operations of `langgraph.store.base` as its `InMemoryStore` would, filters included.
+An item is one memory: its path is the namespace and key, its payload the value, exactly as it was
+put; nothing is deduplicated, linked or redacted on the way. An item that is put again supersedes
+the one before, and deleting it takes all of its versions. Other memories are never changed.
 """
 
 from __future__ import annotations
@@ -14,82 +13,12 @@ import json
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, cast
 
 from anaphora.api.memory import Memory
 from anaphora.embed.chunking import PAGE
 from anaphora.errors import FilterError, InvalidInput, MissingExtra
 from anaphora.values.memories import MemoryHit, MemoryRecord, NewMemory
-
-_ORDER: Final[Mapping[str, Callable[[float, float], bool]]] = {
-    "$gt": operator.gt,
-    "$gte": operator.ge,
-    "$lt": operator.lt,
-    "$lte": operator.le,
-}
-
-
-class Condition(Protocol):
-    """A `MatchCondition` of LangGraph."""
-
-    @property
-    def match_type(self) -> str:
-        """Either "prefix" or "suffix"."""
-        ...
-
-    @property
-    def path(self) -> tuple[str, ...]:
-        """Labels; "*" stands for any."""
-        ...
-
-
-def matches(value: Any, wanted: Any) -> bool:
-    """Whether a member of an item passes what the filter says of it. `FilterError` for a bad one.
-
-    A value that has no order (None, a word) passes no comparison.
-    """
-    if isinstance(wanted, Mapping):
-        if any(str(name).startswith("$") for name in wanted):
-            return all(_holds(value, str(name), other) for name, other in wanted.items())
-        if not isinstance(value, Mapping):
-            return False
-        return all(matches(value.get(name), other) for name, other in wanted.items())
-    if isinstance(wanted, (list, tuple)):
-        return (
-            isinstance(value, (list, tuple))
-            and len(value) == len(wanted)
-            and all(matches(one, other) for one, other in zip(value, wanted, strict=True))
-        )
-    return bool(value == wanted)
-
-
-def namespace_matches(condition: Condition, namespace: tuple[str, ...]) -> bool:
-    """Whether a namespace begins or ends as the condition says."""
-    path = condition.path
-    if len(namespace) < len(path):
-        return False
-    if condition.match_type == "prefix":
-        compared = namespace[: len(path)]
-    elif condition.match_type == "suffix":
-        compared = namespace[len(namespace) - len(path) :]
-    else:
-        raise FilterError("match_type", condition.match_type, "expected 'prefix' or 'suffix'")
-    return all(label in {"*", own} for own, label in zip(compared, path, strict=True))
-
-
-def _holds(value: Any, name: str, other: Any) -> bool:
-    if name == "$eq":
-        return bool(value == other)
-    if name == "$ne":
-        return bool(value != other)
-    compare = _ORDER.get(name)
-    if compare is None:
-        raise FilterError("filter", name, f"expected one of $eq, $ne, {', '.join(_ORDER)}")
-    try:
-        return compare(float(value), float(other))
-    except (TypeError, ValueError):
-        return False
-
 
 try:
     from langgraph.store.base import (
@@ -98,6 +27,7 @@ try:
         IndexConfig,
         Item,
         ListNamespacesOp,
+        MatchCondition,
         Op,
         PutOp,
         Result,
@@ -121,7 +51,13 @@ _PAGE = 500
 _WIDER = 4
 # Each searched field is embedded for itself, and the best of them is the item's score.
 _APART = f"\n{PAGE}\n"
-_Kept = MemoryRecord | MemoryHit
+_StoredItem = MemoryRecord | MemoryHit
+_ORDER: Final[Mapping[str, Callable[[float, float], bool]]] = {
+    "$gt": operator.gt,
+    "$gte": operator.ge,
+    "$lt": operator.lt,
+    "$lte": operator.le,
+}
 
 
 class AnaphoraStore(BaseStore):
@@ -214,7 +150,7 @@ class AnaphoraStore(BaseStore):
 
     def _closest(
         self, query: str, upto: int, within: Mapping[str, Any], keep: Mapping[str, Any] | None
-    ) -> tuple[list[_Kept], dict[str, float]]:
+    ) -> tuple[list[_StoredItem], dict[str, float]]:
         """Items by closeness, those without a score behind them where there is room."""
         if upto < 1:
             return [], {}
@@ -228,7 +164,7 @@ class AnaphoraStore(BaseStore):
             top_k=_WIDER * upto,
             filters={"AND": [{"category": CATEGORY}, {"NOT": unsearched}, narrowed]},
         )
-        found: list[_Kept] = [*sorted(hits, key=lambda hit: (-hit.similarity, hit.id))]
+        found: list[_StoredItem] = [*sorted(hits, key=lambda hit: (-hit.similarity, hit.id))]
         scores = {hit.id: hit.similarity for hit in hits}
         if len(found) < upto:
             found += [one for one in self._matching(within, keep) if one.id not in scores]
@@ -306,7 +242,7 @@ class AnaphoraStore(BaseStore):
                 found += get_text_at_path(value, tokenize_path(field))
         return [text for text in found if text.strip()]
 
-    def _refresh(self, records: Iterable[_Kept], wanted: bool) -> None:
+    def _refresh(self, records: Iterable[_StoredItem], wanted: bool) -> None:
         """Whoever is read lives on: LangGraph's rule for items with a time to live."""
         if not wanted:
             return
@@ -327,12 +263,12 @@ def _prefix(namespace: Sequence[str]) -> str:
     return _PREFIX + labels + ("," if namespace else "")
 
 
-def _place(record: _Kept) -> tuple[tuple[str, ...], str]:
+def _place(record: _StoredItem) -> tuple[tuple[str, ...], str]:
     *namespace, key = json.loads((record.path or "")[len(_PREFIX) :])
     return tuple(namespace), key
 
 
-def _fields_of(record: _Kept) -> dict[str, Any]:
+def _fields_of(record: _StoredItem) -> dict[str, Any]:
     namespace, key = _place(record)
     return {
         "namespace": namespace,
@@ -361,3 +297,51 @@ def _after(now: datetime, minutes: float) -> datetime:
         return now + timedelta(minutes=minutes)
     except (OverflowError, ValueError):
         raise InvalidInput("ttl", minutes, "minutes that end before the year 10000") from None
+
+
+def matches(value: Any, wanted: Any) -> bool:
+    """Whether a member of an item passes what the filter says of it. `FilterError` for a bad one.
+
+    A value that has no order (None, a word) passes no comparison.
+    """
+    if isinstance(wanted, Mapping):
+        if any(str(name).startswith("$") for name in wanted):
+            return all(_holds(value, str(name), other) for name, other in wanted.items())
+        if not isinstance(value, Mapping):
+            return False
+        return all(matches(value.get(name), other) for name, other in wanted.items())
+    if isinstance(wanted, (list, tuple)):
+        return (
+            isinstance(value, (list, tuple))
+            and len(value) == len(wanted)
+            and all(matches(one, other) for one, other in zip(value, wanted, strict=True))
+        )
+    return bool(value == wanted)
+
+
+def namespace_matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
+    """Whether a namespace begins or ends as the condition says."""
+    path = condition.path
+    if len(namespace) < len(path):
+        return False
+    if condition.match_type == "prefix":
+        compared = namespace[: len(path)]
+    elif condition.match_type == "suffix":
+        compared = namespace[len(namespace) - len(path) :]
+    else:
+        raise FilterError("match_type", condition.match_type, "expected 'prefix' or 'suffix'")
+    return all(label in {"*", own} for own, label in zip(compared, path, strict=True))
+
+
+def _holds(value: Any, name: str, other: Any) -> bool:
+    if name == "$eq":
+        return bool(value == other)
+    if name == "$ne":
+        return bool(value != other)
+    compare = _ORDER.get(name)
+    if compare is None:
+        raise FilterError("filter", name, f"expected one of $eq, $ne, {', '.join(_ORDER)}")
+    try:
+        return compare(float(value), float(other))
+    except (TypeError, ValueError):
+        return False

@@ -1,8 +1,4 @@
-"""The runtime of the models, imported so that it reports to nobody.
-
-In: nothing. Out: the module `onnxruntime`. Whatever needs it takes it from here, never by an import
-of its own.
-"""
+"""The one place that imports `onnxruntime`, with its telemetry off."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The embedder as the rest of Anaphora uses it: loaded in the background, cached, never fatal.
 
-Texts come in, unit vectors or EmbeddingErrors go out. The name and the dimensions are known before
-anything is loaded, so that stored vectors can be told apart at once. Importing this module loads
-no model and no model library.
+The name and the dimensions are known before anything is loaded, so that stored vectors can be told
+apart at once. Importing this module loads no model and no model library.
 """
 
 from __future__ import annotations
@@ -256,17 +255,17 @@ class EmbedderService:
         """
         vector = self._cache.by_spelling(text)
         if vector is not None:
-            return self._told("hit", text, vector)
+            return self._reported("hit", text, vector)
         embedder = self._loaded(timeout)
         if self._cache.size == 0:
-            return self._told("miss", text, self._compute(embedder, text))
+            return self._reported("miss", text, self._compute(embedder, text))
         key = _guarded(embedder.query_key, text)
         vector = self._cache.by_key(text, key)
         if vector is not None:
-            return self._told("hit", text, vector)
+            return self._reported("hit", text, vector)
         vector = self._compute(embedder, text)
         self._cache.put(text, key, vector)
-        return self._told("miss", text, vector)
+        return self._reported("miss", text, vector)
 
     def embed(
         self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None
@@ -334,9 +333,9 @@ class EmbedderService:
         with self._lock:
             self._embedded += texts
 
-    def _told(self, kind: str, text: str, vector: Vector) -> Vector:
+    def _reported(self, kind: Literal["hit", "miss"], text: str, vector: Vector) -> Vector:
         if self._on_cache is not None:
-            self._on_cache(CacheEvent("hit" if kind == "hit" else "miss", text))
+            self._on_cache(CacheEvent(kind, text))
         return vector
 
     def _loaded(self, timeout: float | None) -> Embedder:

@@ -1,12 +1,8 @@
-"""Fills a budget of tokens with hits, best first.
-
-In: hits in the order of their scores, a way to size one. Out: those that go into the answer. It
-never reorders, never cuts a hit, and looks up no text itself.
-"""
+"""Fills a budget of tokens with hits, best first."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 Hit = TypeVar("Hit")
@@ -27,14 +23,12 @@ def fill(
     *,
     top_k: int,
     budget: int,
-    excluded: Container[Hit] = (),
 ) -> list[Hit]:
     """Take at most `top_k` of `hits` in their order, their sizes adding up to `budget` or less.
 
-    Hits in `excluded` are dropped before anything is counted. The first of the rest is taken
-    whatever its size: an answer is never empty because its best hit is long. Another that does not
-    fit is skipped, and smaller ones after it may still be taken; after `PATIENCE` skipped ones, or
-    with the budget used up, nobody looks further. `top_k` of 0 or less takes nothing.
+    The first is taken whatever its size: an answer is never empty because its best hit is long.
+    Another that does not fit is skipped, and smaller ones after it may still be taken. It ends
+    after `PATIENCE` skipped ones, or with the budget used up. `top_k` of 0 or less takes nothing.
     """
     taken: list[Hit] = []
     left = budget
@@ -42,8 +36,6 @@ def fill(
     for hit in hits:
         if len(taken) >= top_k or skipped >= PATIENCE or (taken and left <= 0):
             break
-        if hit in excluded:
-            continue
         needed = size(hit)
         if taken and needed > left:
             skipped += 1

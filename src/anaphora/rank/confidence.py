@@ -1,7 +1,6 @@
 """How sure one may be that a hit leads to the evidence: a calibrated probability, not a score.
 
-In: scores and places of the hits of one question, best first. Out: for each the probability that
-what the question is about stands in it or beside it. Pure: no text, clock, disk or model.
+For the hits of one question, best first: the probability that the evidence is in a hit or near it.
 
 How it is calibrated: logistic regression with a small ridge on a few features of the first ten
 hits, fitted on chats 1 to 5 of REALTALK and of BEAM-100K (the questions that a shortcut may take);
@@ -42,7 +41,7 @@ MEMORY_WEIGHTS: Final[Weights] = (-5.02, 1.0, 6.02, 6.67, 2.01, -0.39)
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class TurnMatch:
     """A turn that was hit: its score, where it stands, and of how many turns."""
 
     score: float
@@ -52,7 +51,7 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class MemoryMatch:
     """A memory that was hit: its similarity, how many words it adds to those of the question (stop
     words left out), and whether it asks something itself."""
 
@@ -61,7 +60,7 @@ class Told:
     asks: bool = False
 
 
-def turn_features(hits: Sequence[Placed], rest: float | None = None) -> list[tuple[float, ...]]:
+def turn_features(hits: Sequence[TurnMatch], rest: float | None = None) -> list[tuple[float, ...]]:
     """(score, lead, near) of each hit: its score; by how much it leads the tenth hit (where there
     are fewer, `rest`, or the last of them); how many more of the others, at most 4, are in its
     neighbourhood than would be by chance: in a short conversation everything is near everything."""
@@ -72,7 +71,9 @@ def turn_features(hits: Sequence[Placed], rest: float | None = None) -> list[tup
     ]
 
 
-def memory_features(hits: Sequence[Told], rest: float | None = None) -> list[tuple[float, ...]]:
+def memory_features(
+    hits: Sequence[MemoryMatch], rest: float | None = None
+) -> list[tuple[float, ...]]:
     """(similarity, lead, alone, added, asks) of each hit: `lead` over the tenth, `alone` over the
     best of the others, `added` words as a share of 12."""
     values = sorted((hit.similarity for hit in hits), reverse=True)
@@ -96,7 +97,7 @@ def memory_features(hits: Sequence[Told], rest: float | None = None) -> list[tup
 
 
 def turn_confidence(
-    hits: Sequence[Placed], weights: Weights = TURN_WEIGHTS, *, rest: float | None = None
+    hits: Sequence[TurnMatch], weights: Weights = TURN_WEIGHTS, *, rest: float | None = None
 ) -> tuple[float, ...]:
     """For each turn the probability, 0 to 1, that its neighbourhood holds the evidence.
 
@@ -109,7 +110,7 @@ def turn_confidence(
 
 
 def memory_confidence(
-    hits: Sequence[Told], weights: Weights = MEMORY_WEIGHTS, *, rest: float | None = None
+    hits: Sequence[MemoryMatch], weights: Weights = MEMORY_WEIGHTS, *, rest: float | None = None
 ) -> tuple[float, ...]:
     """For each memory the probability, 0 to 1, that it is the evidence. `hits` are the best ten.
 
@@ -127,7 +128,7 @@ def _tenth(scores: Sequence[float], rest: float | None) -> float:
     return rest
 
 
-def _near(hits: Sequence[Placed], at: int) -> float:
+def _near(hits: Sequence[TurnMatch], at: int) -> float:
     one = hits[at]
     same = [
         other

@@ -1,8 +1,5 @@
 """Ranks memories: how close one is to the question, how fresh it is, how often it was restated.
 
-In: columns of M candidates, the time of the question. Out: scores and the order. Never: a text, a
-clock, a disk, a model.
-
     score = similarity × decay × reinforcement
 
 `mode="vector"` is the seed's formula to the letter:

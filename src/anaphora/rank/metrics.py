@@ -1,8 +1,7 @@
 """How good a ranking is, given what should have been found.
 
-In: ids in ranked order, the set of relevant ids. Out: one number from 0 to 1. Pure; a question
-without relevant ids has no answer here and is an error, since averaging it in as 0 or 1 would
-make up a result.
+Each is a number from 0 to 1. A question without relevant ids is an error: averaging it in as 0 or 1
+would make up a result.
 """
 
 from __future__ import annotations

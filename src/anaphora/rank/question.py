@@ -1,14 +1,15 @@
 """Reads a question for ranking: what to look up, what to embed, and whose turns it is about.
 
-In: the question's text, the speakers that are present where it is asked, and the spans of time
-that somebody else read from it. Out: one frozen `QuestionReading`. It never sees a turn, a vector,
-a clock or a disk.
-
 In a transcript people speak of themselves as "I": the name of a speaker in a question says whose
 turns are meant, but it hardly ever stands in those turns. It stands in the other one's, as a form
 of address. So a speaker's name is taken out of the words, and what is embedded is the question as
 that speaker would ask it ("What sports does Kevin play?" becomes "What sports does I play?", which
 is closer to "I play chess" than any sentence about a Kevin).
+
+Nicknames: display names are seldom what people call each other ("Chris" for Christopher, "Kate" for
+Emi). But they greet each other by name ("Hey Kate", "Thank you Kate") and give their own ("My name
+is Kate"): `bearer` reads that from texts it is given. A name that nobody gave, or that two people
+bear, is nobody's.
 """
 
 from __future__ import annotations

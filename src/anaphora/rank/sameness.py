@@ -1,17 +1,16 @@
 """Says whether two texts state one fact, or two that only look alike.
 
-In: two short texts whose vectors are close. Out: why they differ, or nothing when they do not.
-Closeness says nothing here: "allergic to peanuts" and "not allergic to peanuts" lie closer to each
-other than most paraphrases. So two texts are the same only if, after differences that never carry
-meaning are taken away, the same words stand in the same order. Calling one fact two costs a line on
-a screen; calling two facts one hides the truth, so whatever is in doubt is a difference.
+Close vectors say nothing here: "allergic to peanuts" and "not allergic to peanuts" lie closer to
+each other than most paraphrases. So two texts are the same only if, after differences that never
+carry meaning are taken away, the same words stand in the same order. Calling one fact two costs a
+line on a screen; calling two facts one hides the truth, so whatever is in doubt is a difference.
 
 Taken away: letter case and punctuation (where they carry nothing), formatting, contractions,
 articles on one side only, fillers, spelling variants and a few plain synonyms, number words,
 ways of writing dates, times and units, "likes to hike" against "likes hiking", a clause moved to
 the front. All else stays: negation, tense, person, quantity, modality, order, names, symbols.
 
-Never sees a vector, a clock, a disk or a language model.
+`core.analyser.fold` is not used: it takes accents away, and they tell names and words apart.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 
@@ -176,13 +175,13 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TextReading:
     """`commas` are the numbers of words before each comma or other break inside a sentence."""
 
     words: tuple[Word, ...]
     question: bool
     commas: tuple[int, ...]
-    moved: Reading | None = None
+    moved: TextReading | None = None
 
 
 _CLOCK = (
@@ -238,7 +237,7 @@ class _Token:
 
 
 @lru_cache(maxsize=1024)
-def read(text: str) -> Reading:
+def read_text(text: str) -> TextReading:
     """Read one text. A new memory is read against each of its neighbours: once is enough."""
     plain = unicodedata.normalize("NFC", text).replace("\u2019", "'").replace("\u2018", "'")
     plain = _LABEL.sub("", _MARKUP.sub("", plain).strip())
@@ -250,11 +249,7 @@ def read(text: str) -> Reading:
     tokens = _rewritten(tokens)
     whole = _reading(tokens, question)
     moved = _moved(tokens)
-    return (
-        whole
-        if moved is None
-        else Reading(whole.words, question, whole.commas, _reading(moved, question))
-    )
+    return whole if moved is None else replace(whole, moved=_reading(moved, question))
 
 
 _LARGE = 10**12
@@ -469,7 +464,7 @@ def _moved(tokens: list[_Token]) -> list[_Token] | None:
     return tokens[at + 1 :] + tokens[:at]
 
 
-def _reading(tokens: list[_Token], question: bool) -> Reading:
+def _reading(tokens: list[_Token], question: bool) -> TextReading:
     words: list[Word] = []
     commas: list[int] = []
     for token in tokens:
@@ -478,7 +473,7 @@ def _reading(tokens: list[_Token], question: bool) -> Reading:
         else:
             text = "." if token.kind == "stop" and "?" not in token.text else token.text
             words.append(Word(text, token.article, token.case, token.name))
-    return Reading(tuple(words), question, tuple(commas))
+    return TextReading(tuple(words), question, tuple(commas))
 
 
 # Words after which a comma decides what is meant: "no, tests are needed", "no tests are needed".
@@ -498,26 +493,27 @@ def differences(a: str, b: str) -> tuple[str, ...]:
     """
     if a == b:
         return ()
-    one, other = read(a), read(b)
+    one, other = read_text(a), read_text(b)
     if not one.words or not other.words:
         return ("words",)
-    if [word.text for word in one.words] == [word.text for word in other.words]:
-        return _fine_differences(one, other)
-    if one.moved or other.moved:
-        for left, right in ((one.moved, other), (one, other.moved)):
-            if left is not None and right is not None and not differences_of(left, right):
-                return ()
-    return _coarse_differences(one, other)
+    # A clause at the front may have been moved to the end.
+    ways = [(one.moved, other), (one, other.moved)] if not _same_words(one, other) else []
+    for left, right in ways:
+        if left is not None and right is not None and not _differences(left, right):
+            return ()
+    return _differences(one, other)
 
 
-def differences_of(one: Reading, other: Reading) -> tuple[str, ...]:
-    """The same for two readings, without looking for a clause that was moved."""
-    if [word.text for word in one.words] == [word.text for word in other.words]:
-        return _fine_differences(one, other)
-    return _coarse_differences(one, other)
+def _same_words(one: TextReading, other: TextReading) -> bool:
+    return [word.text for word in one.words] == [word.text for word in other.words]
 
 
-def _fine_differences(one: Reading, other: Reading) -> tuple[str, ...]:
+def _differences(one: TextReading, other: TextReading) -> tuple[str, ...]:
+    same = _same_words(one, other)
+    return _fine_differences(one, other) if same else _coarse_differences(one, other)
+
+
+def _fine_differences(one: TextReading, other: TextReading) -> tuple[str, ...]:
     """What can still differ between texts of the same words in the same order."""
     found: set[str] = set()
     if one.question != other.question:
@@ -533,7 +529,7 @@ def _fine_differences(one: Reading, other: Reading) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _coarse_differences(one: Reading, other: Reading) -> tuple[str, ...]:
+def _coarse_differences(one: TextReading, other: TextReading) -> tuple[str, ...]:
     left, right = (Counter(word.text for word in side.words) for side in (one, other))
     changed = (left - right) + (right - left)
     found = {_kind(word) for word in chain(one.words, other.words) if word.text in changed}
@@ -556,7 +552,7 @@ def _kind(word: Word) -> str:
     return "names" if word.name else "words"
 
 
-# As `sameness_reading` writes times and dates.
+# As `_clock` and `_dates` write times and dates.
 _IS_TIME = re.compile(r"t\d\dh\d\d|d\d{4}x\d\dx\d\d")
 _KINDS = (
     ("negation", NEGATIONS),

@@ -1,8 +1,6 @@
-"""The turns of an index as columns: what ranking knows of a turn besides its words.
+"""What ranking knows of turns besides their words: columns, and the flags of a text.
 
-In: nothing; the index builds a table and extends it as turns come. Out: one frozen value of NumPy
-columns, one row per indexed turn, in the order of indexing. It never holds a turn's text and never
-reads a clock or a disk.
+The index builds a table and extends it as turns come, one row per turn in the order of indexing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """Scores the turns of conversations for a question: words, meaning, neighbours, who and when.
 
-In: the columns of the turns, a reading of the question, BM25 and cosine per turn. Out: a score per
-turn and the parts that add up to it. Never: a text, a clock, a disk, a model.
-
     total = (words + meaning + context + speaker + personal + substance + time + standing) / scale
 
 Where a turn has no vector, what its words tell of its meaning counts for it, with the words.

@@ -1,8 +1,8 @@
 """The conversation lane: from a question to the old turns that matter now.
 
-In: a question, a thread or all threads, a budget. Out: `Recall[TurnHit]`, best first, each hit with
-the factors of its score, and what was unavailable. It never changes truth, and a failing embedder
-never makes it raise: words answer alone, and the result says so.
+In the order of the walk: sync the index, read the question (times, speakers, nicknames), score,
+fill the budget. It never changes truth, and a failing embedder never makes it raise: words answer
+alone, and the result says so.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.core.analyser import analyse, query_terms
 from anaphora.core.arguments import EARLIEST, from_epoch
-from anaphora.errors import EmbeddingError, InvalidInput
 from anaphora.rank.budget import fill, token_cost
 from anaphora.rank.question import (
     TEXTS,
@@ -39,9 +38,15 @@ from anaphora.rank.turns import (
     score_by_words,
     score_turns,
 )
+from anaphora.recall.query import (
+    BLANK,
+    check_count,
+    check_question,
+    query_vector,
+    truncated_question,
+)
 from anaphora.recall.times.reading import read_times
-from anaphora.recall.truncation import read_of
-from anaphora.recall.view_cache import Repeated
+from anaphora.recall.view_cache import ViewCache
 from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import Degraded, Recall, RecallMode, TurnHit
 
@@ -52,90 +57,21 @@ if TYPE_CHECKING:
     from anaphora.store.threads.conversations import Conversations
 
 
-# Names that are remembered between questions, nobody's among them.
-_NAMES_KEPT = 512
-
-# Turns that are looked at, back and then forth, for the other one of a conversation.
-_STEPS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Nicknames:
-    """Who is called what in the turns of one index."""
-
-    index: TurnIndex
-    _known: Repeated[int] = field(default_factory=lambda: Repeated(_NAMES_KEPT))
-
-    def called(
-        self, view: TurnView, question: str, present: Mapping[int, str], only: int | None
-    ) -> dict[str, int]:
-        """Names in `question` to codes of `present`; `only` is the one conversation, if it is."""
-        found: dict[str, int] = {}
-        for name in unknown_names(question, present):
-            code = shortened(name, present)
-            if code is None:
-                code = self._bearer(view, name, present, only)
-            if code in present:
-                found[name] = code
-        return found
-
-    def _bearer(
-        self, view: TurnView, name: str, present: Mapping[int, str], only: int | None
-    ) -> int:
-        """The code of who is called `name`, -1 for nobody."""
-        code = self._known.get(view, (name, only))
-        if code is None:
-            words = view.words(query_terms(name), only, limit=TEXTS)
-            # BM25 of one word: the shorter the turn, the better, and greetings are short.
-            rows = np.argsort(-words, kind="stable")[: min(TEXTS, np.count_nonzero(words))]
-            if len(rows):
-                texts = self.index.texts_of(view, rows)
-                found = bearer(name, _exchanges(view.table, rows, texts))
-            else:
-                found = misspelt(name, present)
-            code = -1 if found is None else found
-            self._known.put(view, (name, only), code)
-        return code
-
-
-def _exchanges(
-    table: TurnTable, rows: NDArray[np.intp], texts: list[str]
-) -> Iterator[tuple[str, int, int]]:
-    for row, text in zip(rows.tolist(), texts, strict=True):
-        yield text, int(table.speaker[row]), spoken_to(table, row)
-
-
-def spoken_to(table: TurnTable, row: int) -> int:
-    """The code of who last spoke before the turn, else first after it; not its own, -1 for none."""
-    own = int(table.speaker[row])
-    for column in (table.previous, table.following):
-        beside = row
-        for _ in range(_STEPS):
-            beside = int(column[beside])
-            if beside < 0:
-                break
-            if (code := int(table.speaker[beside])) not in (own, -1):
-                return code
-    return -1
-
-
 Rows = NDArray[np.intp]
 Spans = tuple[tuple[float, float], ...]
 
 _ROLES = {ROLE_USER: "user", ROLE_ASSISTANT: "assistant"}
-MODES: tuple[str, ...] = get_args(RecallMode)
-
-# How long a question waits for a model that is still loading before words answer alone. Loading
-# takes under a second; a machine that needs longer is better served by words now.
-MODEL_PATIENCE = 10.0
 
 # Candidates are ordered, and their texts read from the disk, in chunks that double: most questions
 # are answered from the first, a long live transcript to exclude or a tight budget needs more.
 FIRST_CHUNK = 8
 
-
-# Threads whose speakers are remembered between questions.
+# Threads whose speakers are remembered between questions, and names, nobody's among them.
 _THREADS_KEPT = 256
+_NAMES_KEPT = 512
+
+# Turns that are looked at, back and then forth, for the other one of a conversation.
+_STEPS = 4
 
 # How many turns get a score for their words: beyond the best few hundred, the words of a question
 # match by chance, and every one of them costs time.
@@ -146,16 +82,42 @@ NO_BUDGET = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
-class _Room:
-    """What hits may take up: how many, how many tokens, and which texts are in the prompt."""
+class _Question:
+    """One question to rows of a view. `degraded` gets what was unavailable."""
 
-    top_k: int
-    budget: int
-    live: frozenset[str]
+    view: TurnView
+    rows: Rows
+    text: str
+    spans: Spans
+    mode: RecallMode = "hybrid"
+    degraded: list[Degraded] = field(default_factory=list)
+
+    def scope(self) -> tuple[int | None, int]:
+        """The one conversation of the rows (None: several), and how many turns words must score."""
+        if len(self.rows) == len(self.view):
+            return None, WORD_HITS
+        conversation = self.view.table.conversation
+        codes = conversation[self.rows]
+        if int(codes.min()) == int(codes.max()) and len(self.rows) == int(
+            np.count_nonzero(conversation == codes[0])
+        ):
+            return int(codes[0]), WORD_HITS
+        # The best of all are cut before the rows are looked at: those of the rows must be among
+        # them.
+        return None, max(WORD_HITS, len(self.view))
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _Limits:
+    """What hits may take up: how many, how many tokens, and which texts are in the prompt."""
+
+    top_k: int
+    budget: int = NO_BUDGET
+    live: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _CachedAnswer:
     """What a view answered; `meaning` is the text whose vector was needed, None for none."""
 
     meaning: str | None
@@ -163,24 +125,26 @@ class _Answer:
     degraded: tuple[Degraded, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class ConversationRecall:
     """Answers questions from the turns of one namespace."""
 
-    store: Conversations
-    index: TurnIndex
-    embedder: EmbedderService
-    clock: Callable[[], datetime]
-    weights: Weights = field(default=DEFAULT_WEIGHTS)
-    repeated: Repeated[_Answer] = field(init=False)
-    present: Repeated[dict[int, str]] = field(init=False)
-    names: Nicknames = field(init=False)
-
-    def __post_init__(self) -> None:
-        """As many answers are kept as query vectors: one setting for both."""
-        object.__setattr__(self, "repeated", Repeated(self.embedder.cache_size))
-        object.__setattr__(self, "present", Repeated(_THREADS_KEPT))
-        object.__setattr__(self, "names", Nicknames(self.index))
+    def __init__(
+        self,
+        store: Conversations,
+        index: TurnIndex,
+        embedder: EmbedderService,
+        clock: Callable[[], datetime],
+        weights: Weights = DEFAULT_WEIGHTS,
+    ) -> None:
+        self._store = store
+        self._index = index
+        self._embedder = embedder
+        self._clock = clock
+        self._weights = weights
+        # As many answers are kept as query vectors: one setting for both.
+        self._answers: ViewCache[_CachedAnswer] = ViewCache(embedder.cache_size)
+        self._speakers: ViewCache[dict[int, str]] = ViewCache(_THREADS_KEPT)
+        self._nicknames: ViewCache[int] = ViewCache(_NAMES_KEPT)
 
     def recall(
         self,
@@ -193,27 +157,37 @@ class ConversationRecall:
         mode: RecallMode = "hybrid",
     ) -> Recall[TurnHit]:
         """The best turns for `query`; see `Memory.recall_conversation` for the arguments."""
-        _check(conversation_id, query, top_k, budget, mode)
+        if conversation_id is not None:
+            check_id(conversation_id)
+        check_question(query, top_k, mode)
+        check_count("budget", budget, 0)
         if not query.strip():
-            return Recall((), (Degraded("query", "it is blank: there is nothing to look for"),))
-        query, cut = read_of(query)
-        followed, view = self.index.followed(conversation_id)
-        degraded = [*cut, *followed.degraded]
-        rows = _rows(view, conversation_id)
+            return Recall((), (BLANK,))
+        query, cut = truncated_question(query)
+        followed, view = self._index.followed(conversation_id)
+        degraded = (*cut, *followed.degraded)
+        if conversation_id is None:
+            rows = np.arange(len(view), dtype=np.intp)
+        else:
+            rows = view.rows(conversation_id)
         if not len(rows):
-            return Recall((), tuple(degraded))
-        spans = self._spans(query)
-        live = frozenset(text.strip() for text in exclude)
-        key = (conversation_id, query, mode, top_k, budget, live, spans)
-        answer = self.repeated.get(view, key)
-        if answer is None or not self._known(answer.meaning):
-            answer = self._answer(view, rows, query, mode, spans, _Room(top_k, budget, live))
+            return Recall((), degraded)
+        question = _Question(view, rows, query, self._spans(query), mode)
+        limits = _Limits(top_k, budget, frozenset(text.strip() for text in exclude))
+        key = (conversation_id, query, mode, limits, question.spans)
+        answer = self._answers.get(view, key)
+        if answer is None or not self._has_vector(answer.meaning):
+            meaning, scores = self._score(question)
+            hits = self._fill(view, scores, limits)
+            answer = _CachedAnswer(meaning, hits, tuple(question.degraded))
             # What was unavailable may be there the next time, and who wants no cache gets none.
-            if not answer.degraded and self.embedder.cache_size:
-                self.repeated.put(view, key, answer)
+            if not answer.degraded and self._embedder.cache_size:
+                self._answers.put(view, key, answer)
         return Recall(answer.hits, (*degraded, *answer.degraded))
 
-    def among(self, view: TurnView, rows: Rows, query: str, *, top_k: int) -> Recall[TurnHit]:
+    def recall_among(
+        self, view: TurnView, rows: Rows, query: str, *, top_k: int
+    ) -> Recall[TurnHit]:
         """The `top_k` best turns for `query` among `rows` of `view`: threads, times, speakers.
 
         What the caller chose is cut before anything is ranked, so a narrow choice never starves.
@@ -221,116 +195,116 @@ class ConversationRecall:
         """
         if not query.strip() or not len(rows):
             return Recall()
-        query, cut = read_of(query)
-        degraded = list(cut)
-        spans = self._spans(query)
-        _, scores = self._score(view, rows, query, "hybrid", spans, degraded)
-        return Recall(self._fill(view, scores, _Room(top_k, NO_BUDGET, frozenset())), (*degraded,))
-
-    def _known(self, meaning: str | None) -> bool:
-        """Whether the query's vector can still be had; asking also counts as a hit of its cache."""
-        if meaning is None:
-            return True
-        try:
-            self.embedder.query(meaning, timeout=MODEL_PATIENCE)
-        except EmbeddingError:
-            return False
-        return True
-
-    def _answer(
-        self, view: TurnView, rows: Rows, query: str, mode: str, spans: Spans, room: _Room
-    ) -> _Answer:
-        degraded: list[Degraded] = []
-        meaning, scores = self._score(view, rows, query, mode, spans, degraded)
-        return _Answer(meaning, self._fill(view, scores, room), tuple(degraded))
-
-    def _score(
-        self,
-        view: TurnView,
-        rows: Rows,
-        query: str,
-        mode: str,
-        spans: Spans,
-        degraded: list[Degraded],
-    ) -> tuple[str | None, TurnScores]:
-        """Score `rows` by what `mode` asks for, by words alone where vectors cannot be had.
-
-        The first value is the text whose vector was needed.
-        """
-        if mode == "vector":
-            cosine = self._cosine(view, rows, query, degraded)
-            if cosine is not None:
-                return query, score_by_meaning(cosine, rows=rows)
-        only, limit = _reach(view, rows)
-        if mode == "words":
-            return None, score_by_words(view.words(query_terms(query), only), rows=rows)
-        present = self._present(view, rows, only)
-        called = self.names.called(view, query, present, only)
-        reading = read_question(query, present, spans, called)
-        words = view.words(reading.terms, only, limit=limit)
-        cosine = (
-            None if mode == "vector" else self._cosine(view, rows, reading.meaning, degraded, words)
-        )
-        alike = _alike(view, reading, words, lacking=cosine is None)
-        scores = score_turns(
-            view.table, reading, words, cosine, self.weights, rows=rows, alike=alike
-        )
-        return None if cosine is None else reading.meaning, scores
-
-    def _present(self, view: TurnView, rows: Rows, only: int | None) -> dict[int, str]:
-        """Who speaks in these rows; it is the same for every question to one view."""
-        found = self.present.get(view, only)
-        if found is None:
-            found = speakers_present(view.table, None if only is None else rows)
-            self.present.put(view, only, found)
-        return found
+        query, cut = truncated_question(query)
+        question = _Question(view, rows, query, self._spans(query))
+        _, scores = self._score(question)
+        return Recall(self._fill(view, scores, _Limits(top_k)), (*cut, *question.degraded))
 
     def _spans(self, query: str) -> Spans:
         return tuple(
             (span.start.timestamp(), span.end.timestamp())
-            for span in read_times(query, self.clock())
+            for span in read_times(query, self._clock())
         )
 
+    def _has_vector(self, meaning: str | None) -> bool:
+        """Whether the query's vector can still be had; asking also counts as a hit of its cache."""
+        return meaning is None or query_vector(self._embedder, meaning, []) is not None
+
+    def _score(self, question: _Question) -> tuple[str | None, TurnScores]:
+        """Score the rows by what the mode asks for, by words alone where vectors cannot be had.
+
+        The first value is the text whose vector was needed.
+        """
+        view, rows, mode = question.view, question.rows, question.mode
+        if mode == "vector":
+            cosine = self._cosine(question, question.text)
+            if cosine is not None:
+                return question.text, score_by_meaning(cosine, rows=rows)
+        only, limit = question.scope()
+        if mode == "words":
+            words = view.words(query_terms(question.text), only)
+            return None, score_by_words(words, rows=rows)
+        # Who speaks in these rows is the same for every question to one view.
+        present = self._speakers.of(
+            view, only, lambda: speakers_present(view.table, None if only is None else rows)
+        )
+        called = self._called(view, question.text, present, only)
+        reading = read_question(question.text, present, question.spans, called)
+        words = view.words(reading.terms, only, limit=limit)
+        cosine = None if mode == "vector" else self._cosine(question, reading.meaning, words)
+        alike = _alike(view, reading, words, lacking=cosine is None)
+        scores = score_turns(
+            view.table, reading, words, cosine, self._weights, rows=rows, alike=alike
+        )
+        return None if cosine is None else reading.meaning, scores
+
+    def _called(
+        self, view: TurnView, question: str, present: Mapping[int, str], only: int | None
+    ) -> dict[str, int]:
+        """Nicknames in `question` to codes of `present`; `only` is the one conversation, if any."""
+        found: dict[str, int] = {}
+        for name in unknown_names(question, present):
+            code = shortened(name, present)
+            if code is None:
+                code = self._bearer(view, name, present, only)
+            if code in present:
+                found[name] = code
+        return found
+
+    def _bearer(
+        self, view: TurnView, name: str, present: Mapping[int, str], only: int | None
+    ) -> int:
+        """The code of who is called `name` in the turns, -1 for nobody. Few texts are read."""
+        code = self._nicknames.get(view, (name, only))
+        if code is None:
+            words = view.words(query_terms(name), only, limit=TEXTS)
+            # BM25 of one word: the shorter the turn, the better, and greetings are short.
+            rows = np.argsort(-words, kind="stable")[: min(TEXTS, np.count_nonzero(words))]
+            if len(rows):
+                texts = zip(rows.tolist(), self._index.texts_of(view, rows), strict=True)
+                writer = view.table.speaker
+                found = bearer(
+                    name,
+                    ((text, int(writer[row]), spoken_to(view.table, row)) for row, text in texts),
+                )
+            else:
+                found = misspelt(name, present)
+            code = -1 if found is None else found
+            self._nicknames.put(view, (name, only), code)
+        return code
+
     def _cosine(
-        self,
-        view: TurnView,
-        rows: Rows,
-        text: str,
-        degraded: list[Degraded],
-        words: NDArray[np.float32] | None = None,
+        self, question: _Question, text: str, words: NDArray[np.float32] | None = None
     ) -> NDArray[np.float32] | None:
-        try:
-            vector = self.embedder.query(text, timeout=MODEL_PATIENCE)
-        except EmbeddingError as error:
-            degraded.append(Degraded("embeddings", f"words answered alone: {error}"))
+        vector = query_vector(self._embedder, text, question.degraded)
+        if vector is None:
             return None
+        view, rows = question.view, question.rows
         if len(rows) < len(view):
             return view.cosine(vector, rows)
         return view.cosine(vector, also=None if words is None else np.flatnonzero(words))
 
-    def _fill(self, view: TurnView, scores: TurnScores, room: _Room) -> tuple[TurnHit, ...]:
-        size = max(FIRST_CHUNK, room.top_k + 2)
-        candidates = self._with_texts(view, scores, size, room.live)
-        taken = fill(
-            candidates,
+    def _fill(self, view: TurnView, scores: TurnScores, limits: _Limits) -> tuple[TurnHit, ...]:
+        found = fill(
+            self._with_texts(view, scores, limits),
             lambda item: token_cost(item[1]),
-            top_k=room.top_k,
-            budget=room.budget,
+            top_k=limits.top_k,
+            budget=limits.budget,
         )
-        return tuple(self._hit(view.table, scores, place, text) for place, text in taken)
+        return tuple(self._hit(view.table, scores, place, text) for place, text in found)
 
     def _with_texts(
-        self, view: TurnView, scores: TurnScores, size: int, live: frozenset[str]
+        self, view: TurnView, scores: TurnScores, limits: _Limits
     ) -> Iterator[tuple[int, str]]:
         """Places and their texts, best first, without the turns of the live transcript."""
-        done = 0
+        done, size = 0, max(FIRST_CHUNK, limits.top_k + 2)
         while True:
             places = best_rows(view.table, scores, done + size)
             chunk = places[done:]
-            texts = self.index.texts_of(view, scores.rows[chunk])
+            texts = self._index.texts_of(view, scores.rows[chunk])
             for place, text in zip(chunk, texts, strict=True):
                 # An empty text is a turn that was forgotten since the view was taken.
-                if text and text.strip() not in live:
+                if text and text.strip() not in limits.live:
                     yield int(place), text
             if len(chunk) < size:
                 return
@@ -356,15 +330,9 @@ class ConversationRecall:
         if code in _ROLES:
             return _ROLES[code]
         # Roles beside the usual two are rare and have no code: the thread itself says which.
-        thread = self.store.get(conversation_id)
+        thread = self._store.get(conversation_id)
         known = thread is not None and position < len(thread.turns)
         return thread.turns[position].role if thread is not None and known else "other"
-
-
-def _rows(view: TurnView, conversation_id: str | None) -> Rows:
-    if conversation_id is None:
-        return np.arange(len(view), dtype=np.intp)
-    return view.rows(conversation_id)
 
 
 def _alike(
@@ -379,33 +347,20 @@ def _alike(
     return found
 
 
-def _reach(view: TurnView, rows: Rows) -> tuple[int | None, int]:
-    """The one conversation of these rows (None: several), and how many turns words must score."""
-    if len(rows) == len(view):
-        return None, WORD_HITS
-    codes = view.table.conversation[rows]
-    if int(codes.min()) == int(codes.max()) and len(rows) == int(
-        np.count_nonzero(view.table.conversation == codes[0])
-    ):
-        return int(codes[0]), WORD_HITS
-    # The best of all are cut before the rows are looked at: those of the rows must be among them.
-    return None, max(WORD_HITS, len(view))
-
-
 def _when(epoch: float) -> datetime:
     # A turn without a known time keeps Go's zero time, as its file has it.
     return from_epoch(epoch) if np.isfinite(epoch) else EARLIEST
 
 
-def _check(
-    conversation_id: str | None, query: object, top_k: object, budget: object, mode: str
-) -> None:
-    if conversation_id is not None:
-        check_id(conversation_id)
-    if not isinstance(query, str):
-        raise InvalidInput("query", query, "expected a string")
-    for name, value, least in (("top_k", top_k, 1), ("budget", budget, 0)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise InvalidInput(name, value, f"expected a whole number, {least} or more")
-    if mode not in MODES:
-        raise InvalidInput("mode", mode, f"expected one of {', '.join(MODES)}")
+def spoken_to(table: TurnTable, row: int) -> int:
+    """The code of who last spoke before the turn, else first after it; not its own, -1 for none."""
+    own = int(table.speaker[row])
+    for column in (table.previous, table.following):
+        beside = row
+        for _ in range(_STEPS):
+            beside = int(column[beside])
+            if beside < 0:
+                break
+            if (code := int(table.speaker[beside])) not in (own, -1):
+                return code
+    return -1

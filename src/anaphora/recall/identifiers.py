@@ -1,8 +1,8 @@
-"""What in a text tells who or what it is about: numbers, codes, addresses, full names.
+"""Identifying tokens of a text: numbers, codes, addresses, full names.
 
-In: texts. Out: `Mark`s, each with the terms to look it up by in a word index and a pattern that
-says whether a text holds it, however it is spaced and punctuated there. Ordinary words, years and
-short numbers are no marks: half of all texts would hold them. It looks at nothing but its input.
+An `Identifier` has terms to look it up by in a word index, and a pattern that finds it in a text
+however it is spaced and punctuated there. Ordinary words, years and short numbers identify nothing:
+half of all texts would hold them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _APART = r"[\s().,\-/_]{0,3}"
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Identifier:
     """Something that tells who or what: `terms` to look it up by, what a text has that holds it.
 
     Any one of the terms may stand in such a text: a number that is grouped otherwise has others.
@@ -56,20 +56,20 @@ class Mark:
         return self.pattern.search(text) is not None
 
 
-def marks_of(texts: Iterable[str]) -> tuple[Mark, ...]:
-    """The marks of texts, each once."""
-    found: dict[str, Mark] = {}
+def identifiers_of(texts: Iterable[str]) -> tuple[Identifier, ...]:
+    """The identifiers of texts, each once."""
+    found: dict[str, Identifier] = {}
     for text in texts:
         for written, pattern, parts in _found(text):
             if pattern not in found:
                 terms = (*query_terms(written), *parts)
                 compiled = re.compile(pattern, re.IGNORECASE)
-                found[pattern] = Mark(tuple(dict.fromkeys(terms)), compiled)
+                found[pattern] = Identifier(tuple(dict.fromkeys(terms)), compiled)
     return tuple(found.values())
 
 
 def _found(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
-    """Each mark as it is written, its pattern, and terms that it may be written with elsewhere."""
+    """Each identifier as written, its pattern, and terms that it may be written with elsewhere."""
     for kind in (_LINK, _MAIL, _HANDLE):
         for match in kind.finditer(text):
             plain = match[0].rstrip(".,;:!?")

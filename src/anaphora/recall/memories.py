@@ -1,8 +1,7 @@
 """The memory lane: from a question to the memories that answer it.
 
-In: a question, filters, a moment. Out: `Recall[MemoryHit]`, best first, each hit with the factors
-of its score, and what was unavailable. It never changes truth, and a failing embedder never makes
-it raise: words answer alone, and the result says so.
+It never changes truth, and a failing embedder never makes it raise: words answer alone, and the
+result says so.
 """
 
 from __future__ import annotations
@@ -12,15 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from anaphora.core.analyser import query_terms
 from anaphora.core.arguments import checked_moment
 from anaphora.errors import EmbeddingError, InvalidInput
 from anaphora.rank.memories import MemoryScores, rank_memories
-from anaphora.recall.truncation import read_of
+from anaphora.recall.query import BLANK, check_question, query_vector, truncated_question
 from anaphora.store.codecs import to_micros
-from anaphora.store.filters import Filter, parse
+from anaphora.store.filters import parse
 from anaphora.values.conversations import FINISH_VECTORS, Degraded, Recall, RecallMode
 from anaphora.values.memories import HalfLives, MemoryHit, MemoryRecord, Rejected
 
@@ -34,13 +33,8 @@ if TYPE_CHECKING:
 Fill: TypeAlias = Callable[[int], object]
 """Embeds at most so many memories that were kept before the model was there."""
 
-MODES: tuple[str, ...] = get_args(RecallMode)
-
 OVERFETCH: Final = 8
 """Candidates by vector (and as many by words) for each hit that is wanted, as the seed has it."""
-
-MODEL_PATIENCE: Final = 10.0
-"""Seconds that a question waits for a model that is still loading before words answer alone."""
 
 FEW: Final = 32
 """Memories without a vector that a question embeds first. A backlog of short texts this long takes
@@ -82,23 +76,42 @@ class MemoryRecall:
         `as_of` (aware) asks what was true then. `explain` fills `Recall.rejected`. Raises
         `InvalidInput` for bad arguments and `FilterError` for a bad filter.
         """
-        _check(query, top_k, min_score, mode, as_of)
+        from anaphora.index.memories.state import Wanted
+
+        check_question(query, top_k, mode)
+        _check_min_score(min_score)
+        if as_of is not None:
+            checked_moment("as_of", as_of)
         keep = parse(filters)
         # Who names what counts, or a score of nothing, is not asking whether there is anything.
         every = bool(keep.fields) or (min_score is not None and min_score <= 0.0)
         if not query.strip():
-            return Recall((), (Degraded("query", "it is blank: there is nothing to look for"),))
-        query, cut = read_of(query)
+            return Recall((), (BLANK,))
+        query, cut = truncated_question(query)
         degraded = list(cut)
-        wanted = self._wanted(query, mode, OVERFETCH * top_k, (as_of, keep, every), degraded)
+        vector = None if mode == "words" else query_vector(self.embedder, query, degraded)
+        bare = mode == "vector" and vector is not None
+        wanted = Wanted(
+            moment=as_of or self.clock(),
+            past=as_of is not None,
+            keep=keep,
+            limit=OVERFETCH * top_k,
+            vector=vector,
+            terms=() if bare else query_terms(query),
+            all_words=vector is None,
+            every=every,
+        )
         found = self.index.candidates(wanted)
-        if found.pending and wanted.vector is not None and self._filled():
+        if found.pending and vector is not None and self.fill is not None:
+            # A text that cannot be embedded stays behind, and is counted as pending.
+            with suppress(EmbeddingError):
+                self.fill(FEW)
             found = self.index.candidates(wanted)
         degraded.extend(found.degraded)
         if found.pending:
             reason = f"{found.pending} memories have no vector yet: words alone can find them"
             degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
-        work = _Answer(self, wanted, hybrid=not _is_bare(mode, wanted))
+        work = _AnswerBuilder(self, wanted, hybrid=not bare)
         hits = work.hits(found, top_k, -math.inf if min_score is None else min_score)
         if damaged := self.records.unreadable():
             names = ", ".join(damaged[:5]) + (", …" if len(damaged) > 5 else "")
@@ -107,46 +120,8 @@ class MemoryRecall:
         rejected = work.rejected(found) if explain else ()
         return Recall(hits, tuple(degraded), rejected)
 
-    def _filled(self) -> bool:
-        """Give a few memories without a vector theirs: a question waits for no more of them."""
-        if self.fill is None:
-            return False
-        # A text that cannot be embedded stays behind, and is counted as pending.
-        with suppress(EmbeddingError):
-            self.fill(FEW)
-        return True
 
-    def _wanted(
-        self,
-        query: str,
-        mode: str,
-        limit: int,
-        allowed: tuple[datetime | None, Filter, bool],
-        degraded: list[Degraded],
-    ) -> Wanted:
-        from anaphora.index.memories.state import Wanted
-
-        as_of, keep, every = allowed
-        vector = None
-        if mode != "words":
-            try:
-                vector = self.embedder.query(query, timeout=MODEL_PATIENCE)
-            except EmbeddingError as error:
-                degraded.append(Degraded("embeddings", f"words answered alone: {error}"))
-        bare = mode == "vector" and vector is not None
-        return Wanted(
-            moment=as_of or self.clock(),
-            past=as_of is not None,
-            keep=keep,
-            limit=limit,
-            vector=vector,
-            terms=() if bare else query_terms(query),
-            all_words=vector is None,
-            every=every,
-        )
-
-
-class _Answer:
+class _AnswerBuilder:
     """One answer in the making."""
 
     def __init__(self, lane: MemoryRecall, wanted: Wanted, *, hybrid: bool) -> None:
@@ -289,19 +264,7 @@ def _hit(
     )
 
 
-def _is_bare(mode: str, wanted: Wanted) -> bool:
-    return mode == "vector" and wanted.vector is not None
-
-
-def _check(query: object, top_k: object, min_score: object, mode: object, as_of: object) -> None:
-    if not isinstance(query, str):
-        raise InvalidInput("query", query, "expected a string")
-    if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 1:
-        raise InvalidInput("top_k", top_k, "expected a whole number, 1 or more")
-    number = isinstance(min_score, int | float) and not isinstance(min_score, bool)
-    if min_score is not None and (not number or math.isnan(min_score)):  # type: ignore[arg-type]
-        raise InvalidInput("min_score", min_score, "expected a number")
-    if mode not in MODES:
-        raise InvalidInput("mode", mode, f"expected one of {', '.join(MODES)}")
-    if as_of is not None:
-        checked_moment("as_of", as_of)
+def _check_min_score(value: object) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and (not number or math.isnan(value)):  # type: ignore[arg-type]
+        raise InvalidInput("min_score", value, "expected a number")

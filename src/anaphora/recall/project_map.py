@@ -1,7 +1,6 @@
 """A project as a picture can show it: its folders, or the files of one, and what imports what.
 
-In: the graph of a project in truth. Out: a `ProjectMap`. Imports between files are counted up to
-their folders. It draws nothing, reads no file and never shows what is no longer there.
+It comes from the graph in truth; imports between files are counted up to their folders.
 """
 
 from __future__ import annotations

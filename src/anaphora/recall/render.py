@@ -1,7 +1,7 @@
 """The system block that carries recalled turns into a prompt.
 
-In: hits. Out: text for an agent's system prompt. Words stay as they were said; what is invisible or
-breaks a line is shown by its code, so that no turn can make a line, an item or a header.
+Words stay as they were said; invisible characters and line breaks are shown by their codes, so that
+no turn can forge a line, an item or a header.
 """
 
 from __future__ import annotations

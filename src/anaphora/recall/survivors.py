@@ -1,9 +1,7 @@
-"""What still holds the words of something that was forgotten, or what tells who it was about.
+"""Finds what still holds the words, or an identifying token, of something that was forgotten.
 
-In: the words, and the indexes of a namespace. Out: the places of turns, memories, notes and
-sections that hold nearly all of the words, or a number, code, address or full name of theirs,
-however it is written there. An index finds where to look, the texts in truth decide. It changes
-nothing: a thread is the user's own record, and only the user takes words out of it.
+The indexes say where to look, the texts in truth decide. Nothing is changed: a thread is the user's
+own record, and only the user takes words out of it.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ import numpy as np
 
 from anaphora.core.analyser import analyse, query_terms
 from anaphora.index.sections.state import SectionsWanted
-from anaphora.recall.identifiers import Mark, marks_of
+from anaphora.recall.identifiers import Identifier, identifiers_of
 from anaphora.values.memories import SurvivingSource
 
 if TYPE_CHECKING:
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
 
 # Candidates by their words: a turn that holds the words of a sentence is among the best for them.
 _LOOK_AT: Final = 50
-# Of a mark: where as many hold it as were looked at, more are looked at.
+# Of an identifier: where as many hold it as were looked at, more are looked at.
 _STEPS: Final = (50, 500, 5_000)
 _MOST_OF_IT: Final = 0.75
 """The share of a text's words, each by its rarity, that says the same again."""
@@ -48,7 +46,7 @@ class Survivors:
     memories: MemoryIndex
     records: Records
     sections: Callable[[], tuple[SectionIndex, Notes] | None]
-    others: Callable[[Sequence[Mark]], Iterator[SurvivingSource]]
+    others: Callable[[Sequence[Identifier]], Iterator[SurvivingSource]]
     clock: Callable[[], datetime]
 
     def of(self, texts: Sequence[str]) -> Iterator[SurvivingSource]:
@@ -56,17 +54,17 @@ class Survivors:
         _, view = self.turns.followed(embed="none")
         for text in texts:
             yield from self._saying(view, text)
-        marks = marks_of(texts)
-        if not marks:
+        identifiers = identifiers_of(texts)
+        if not identifiers:
             return
         sections = self.sections()
-        for mark in marks:
-            yield from self._turns(view, mark)
-            yield from self._memories(mark)
+        for identifier in identifiers:
+            yield from self._turns(view, identifier)
+            yield from self._memories(identifier)
             if sections is not None:
-                yield from self._sections(mark, *sections)
-        yield from self._payloads(marks)
-        yield from self.others(marks)
+                yield from self._sections(identifier, *sections)
+        yield from self._payloads(identifiers)
+        yield from self.others(identifiers)
 
     def _saying(self, view: TurnView, text: str) -> Iterator[SurvivingSource]:
         """Turns that hold nearly all words of a text."""
@@ -84,44 +82,48 @@ class Survivors:
             if sum(value for term, value in worth.items() if term in words) >= enough:
                 yield _turn(view, row)
 
-    def _turns(self, view: TurnView, mark: Mark) -> Iterator[SurvivingSource]:
+    def _turns(self, view: TurnView, identifier: Identifier) -> Iterator[SurvivingSource]:
         for most in _STEPS:
-            rows = np.flatnonzero(view.words(mark.terms, limit=most))
+            rows = np.flatnonzero(view.words(identifier.terms, limit=most))
             texts = self.turns.texts_of(view, rows)
             held = [
-                row for row, text in zip(rows.tolist(), texts, strict=True) if mark.held_by(text)
+                row
+                for row, text in zip(rows.tolist(), texts, strict=True)
+                if identifier.held_by(text)
             ]
             if len(held) < most // 2:
                 break
         yield from (_turn(view, row) for row in held)
 
-    def _memories(self, mark: Mark) -> Iterator[SurvivingSource]:
+    def _memories(self, identifier: Identifier) -> Iterator[SurvivingSource]:
         for most in _STEPS:
-            records = self.records.many(self.memories.matching(mark.terms, most)).values()
-            held = [record.id for record in records if mark.held_by(record.text)]
+            records = self.records.many(self.memories.matching(identifier.terms, most)).values()
+            held = [record.id for record in records if identifier.held_by(record.text)]
             if len(held) < most // 2:
                 break
         yield from (SurvivingSource("memory", one) for one in held)
 
-    def _sections(self, mark: Mark, index: SectionIndex, notes: Notes) -> Iterator[SurvivingSource]:
+    def _sections(
+        self, identifier: Identifier, index: SectionIndex, notes: Notes
+    ) -> Iterator[SurvivingSource]:
         """Sections of files, and notes: past ones too."""
         now = round(self.clock().timestamp() * 1e6)
         for past in (False, True):
-            weights = dict.fromkeys(mark.terms, 1.0)
+            weights = dict.fromkeys(identifier.terms, 1.0)
             wanted = SectionsWanted(weights, _STEPS[1], now, terms=len(weights), past=past)
             found = index.candidates(wanted)
             ids = [found.table.ids[row] for row in found.rows.tolist()]
             for one, section in index.texts(ids).items():
-                if mark.held_by(section.text):
+                if identifier.held_by(section.text):
                     yield SurvivingSource("section", one)
             for one, note in notes.many(ids).items():
-                if mark.held_by(note.record.text):
+                if identifier.held_by(note.record.text):
                     yield SurvivingSource(note.kind, one)
 
-    def _payloads(self, marks: Sequence[Mark]) -> Iterator[SurvivingSource]:
+    def _payloads(self, identifiers: Sequence[Identifier]) -> Iterator[SurvivingSource]:
         """Memories whose payload holds one: no index has its words."""
         for record_id, payload in self.records.payloads():
-            if any(mark.held_by(payload) for mark in marks):
+            if any(identifier.held_by(payload) for identifier in identifiers):
                 yield SurvivingSource("memory", record_id)
 
 

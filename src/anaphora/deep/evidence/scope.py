@@ -199,7 +199,7 @@ class ScopedEvidence:
         """
         chosen = self._chosen(None, None, None) if rows is None else rows
         wanted = max(limit, TURNS)
-        found = self._lane.recall_turns.among(self._view, chosen, query, top_k=wanted)
+        found = self._lane.recall_turns.recall_among(self._view, chosen, query, top_k=wanted)
         self._report(found.degraded)
         return found.hits
 

@@ -20,8 +20,8 @@ from anaphora.core.arguments import from_epoch
 from anaphora.core.display import one_line, visible
 from anaphora.rank.confidence import (
     COMPARED,
-    Placed,
-    Told,
+    MemoryMatch,
+    TurnMatch,
     memory_confidence,
     turn_confidence,
 )
@@ -160,7 +160,7 @@ def weighed_turns(
     """
     ordered = sorted(hits, key=lambda hit: -hit.score)
     placed = [
-        Placed(hit.score, hit.conversation_id, hit.index, lengths.get(hit.conversation_id, 0))
+        TurnMatch(hit.score, hit.conversation_id, hit.index, lengths.get(hit.conversation_id, 0))
         for hit in ordered
     ]
     return [
@@ -179,7 +179,7 @@ def weighed_memories(
     ordered = sorted(hits, key=lambda hit: -hit.similarity)
     terms = {*query_terms(query), *STOP_WORDS}
     told = [
-        Told(hit.similarity, len(set(analyse(hit.text)) - terms), "?" in hit.text)
+        MemoryMatch(hit.similarity, len(set(analyse(hit.text)) - terms), "?" in hit.text)
         for hit in ordered
     ]
     names = [hit.id for hit in ordered]

@@ -21,7 +21,7 @@ from anaphora.values.deep import DeepSource
 from anaphora.values.memories import SurvivingSource
 
 if TYPE_CHECKING:
-    from anaphora.recall.identifiers import Mark
+    from anaphora.recall.identifiers import Identifier
     from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row
     from anaphora.store.records.forgetting import Gone
     from anaphora.store.records.store import Records
@@ -162,12 +162,12 @@ class DeepForgetting:
         self._drop_bodies(deep, texts)
         _drop_gaps(deep, {MEMORY + one for one in ids}, texts)
 
-    def holding(self, marks: Sequence[Mark]) -> Iterator[SurvivingSource]:
-        """Open questions and traces that hold one of these marks."""
+    def holding(self, identifiers: Sequence[Identifier]) -> Iterator[SurvivingSource]:
+        """Open questions and traces that hold one of these identifiers."""
         for table, columns in (("gap", ("question", "details")), ("trace", ("question", "body"))):
             for row in self._rows.find(table):
                 said = "\n".join(str(row[column]) for column in columns if row[column])
-                if any(mark.held_by(said) for mark in marks):
+                if any(identifier.held_by(said) for identifier in identifiers):
                     yield SurvivingSource(table, row[f"{table}_id"])
 
     def words_gone(self, conversation_id: str) -> None:

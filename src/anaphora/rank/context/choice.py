@@ -1,7 +1,7 @@
-"""Chooses among ranked sections and notes: no near-duplicates, a spread over kinds and files.
+"""Chooses among ranked places: no near-duplicates, a spread over kinds and files.
 
-In: an order of places, best first, and what each place is (its kind, whose it is, what it says).
-Out: the places that are kept, in the same order. Pure: it looks up no text and cuts none.
+Places come in best first, with what each one is (its kind, its file, its text); those that are kept
+come out in the same order.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Which files does a focus call by their names?
+"""Which files and folders of a project does a focus call by their names?
 
-In: the paths of a project's files; names as they were written: paths, dotted names, the frames of a
-traceback. Out: files with how surely each is meant (0 … 1). Pure; it reads no file, and a name that
-fits nothing gives nothing.
+Names are given as they were written: paths, dotted names, frames of a traceback. Files and folders
+come out with how surely each is meant (0 … 1); a name that fits nothing gives nothing.
 
 A path fits where whole components agree from its end: `requests/adapters.py` in a traceback's
 `/usr/lib/python3/site-packages/requests/adapters.py`, `adapters.py` alone. A dotted name fits by
-its beginning: `flask.config.Config` is `src/flask/config.py`.
+its beginning: `flask.config.Config` is `src/flask/config.py`. A folder fits like a path: `shop` and
+`src/shop` are both `src/shop`, unless there is a folder of just that path.
 """
 
 from __future__ import annotations

@@ -1,13 +1,33 @@
-"""Ranks the sections of a project and its notes for a focus: six signals, one score, an order.
+"""Scores sections, notes and files for a focus, and says how far the result may be trusted.
 
-In: columns of R candidates, what the focus asks for, the time. Out: scores, order and the six
-signals of each row. Never: a text, a clock, a disk, a model.
+Rows, out of six signals of R candidates:
 
     relevance = words + MEANING · closeness      (closeness only where a word matched)
     score     = relevance · confidence · recency · size · role fit
 
 The last four are factors near 1, so that none of them can make an unrelated section pass for an
-answer. `context_weights` says why each weight is what it is.
+answer. Files, out of their rows:
+
+    file = (best section + others · Σ decayⁿ · n-th other + path · path + file_title · best name
+            + named · named + file_meaning · closest section) · role fit · confidence · recency
+
+The sum over the other sections saturates: a file that speaks of the focus in many places is a
+better target than one that mentions it once, and a huge file gains no more by being huge. A note is
+a target of its own, with its row's score. What has no word in common with the focus is no target.
+
+The label ("strong", "partial", "weak") is no claim that an answer is right: it says how much to
+verify.
+
+    support = best · min(4, mean of the first three / mean of the next seven) · sqrt(min(16, terms))
+
+of the targets' grounded scores, in which meaning, recency and roles are not. A focus that is about
+something here matches much of what it says in a few places, and there far better than in the places
+after them; a focus about something else matches a little everywhere. The same share of a longer
+focus is more evidence. The form was chosen looking at four repositories, against questions asked of
+projects that they are not about. `python -m bench.fit_project` sets the thresholds anew without
+each repository in turn; bench/results/project_ablation.md has what they are then worth on it.
+
+`rank.context.weights` says why each weight is what it is.
 """
 
 from __future__ import annotations
@@ -49,8 +69,7 @@ class Signals:
     `path`, `title`, `body`: BM25 of each field and `held` the share of the terms' mass, as
     `SectionWords.scores` gives them; `mass` is the sum of the terms' weights, and `most` what of it
     one section can be expected to hold. `cosine` is NaN for a row without a vector, None where the
-    query has none. `evidence` is the strength (0 … 1) of
-    the link by which a row was found otherwise than by its own words: 1 for its own words.
+    query has none.
     """
 
     rows: Ints
@@ -60,7 +79,6 @@ class Signals:
     held: Floats
     mass: float
     cosine: Floats | None = None
-    evidence: Floats | None = None
     most: float = np.inf
 
     @property
@@ -75,7 +93,7 @@ class Signals:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class FocusNeeds:
     """What the focus asks for: intents, the time (seconds since the epoch), files it names.
 
     `named` gives file codes and how surely the focus names them (0 … 1), as `PathNames.named`
@@ -110,23 +128,23 @@ class RowScores:
 
 
 def rank_rows(
-    table: SectionTable, signals: Signals, ask: Ask, weights: Weights = DEFAULT_WEIGHTS
+    table: SectionTable, signals: Signals, needs: FocusNeeds, weights: Weights = DEFAULT_WEIGHTS
 ) -> RowScores:
     """Score R candidates and order them; ties by row number. An empty focus scores nothing."""
     s, at, w = signals, signals.rows, weights
     mass = s.whole
     match = (s.body + w.title * s.title) / mass
     file = table.file[at]
-    named = np.array([ask.named.get(code, 0.0) for code in file.tolist()], np.float64)
+    named = np.array([needs.named.get(code, 0.0) for code in file.tolist()], np.float64)
     grounded = (s.held > 0.0) & np.isfinite(mass)
     meaning = np.zeros(len(at)) if s.cosine is None else np.nan_to_num(s.cosine).clip(0.0, 1.0)
     found = {
         "words": match + w.row_path * s.path / mass + w.row_named * named,
         "meaning": meaning,
         "confidence": confidence(table, signals, w),
-        "recency": recency((ask.now - table.changed_at[at]) / 86_400.0, w),
+        "recency": recency((needs.now - table.changed_at[at]) / 86_400.0, w),
         "size": size(table.tokens[at]),
-        "role_fit": role_fit(table.role[at], _is_log(table, file), ask, w),
+        "role_fit": role_fit(table.role[at], _is_log(table, file), needs, w),
     }
     relevance = found["words"] + w.meaning * found["meaning"]
     factors = found["confidence"] * found["role_fit"]
@@ -143,13 +161,12 @@ def holdable(weights: Iterable[float]) -> float:
 
 
 def confidence(table: SectionTable, signals: Signals, weights: Weights = DEFAULT_WEIGHTS) -> Floats:
-    """Link evidence × trust in the source's role × importance, each 0 … 1; shape (R,)."""
+    """Trust in the source's role × importance, each 0 … 1; shape (R,)."""
     at = signals.rows
-    evidence = np.ones(len(at)) if signals.evidence is None else signals.evidence.clip(0.0, 1.0)
     judged = np.where(table.importance[at] > 0, table.importance[at], UNJUDGED).clip(1, 5)
     trust = np.array([weights.trust.get(role, 1.0) for role in ROLES], np.float64)
     trusted = np.where(table.file[at] >= 0, trust[table.role[at]], 1.0)
-    sure: Floats = evidence * trusted * (1.0 - weights.importance * (5 - judged))
+    sure: Floats = trusted * (1.0 - weights.importance * (5 - judged))
     return sure
 
 
@@ -169,15 +186,15 @@ def size(tokens: NDArray[np.int32]) -> Floats:
 def role_fit(
     roles: NDArray[np.int8],
     logs: NDArray[np.bool_],
-    ask: Ask,
+    needs: FocusNeeds,
     weights: Weights = DEFAULT_WEIGHTS,
 ) -> Floats:
     """How well roles (codes into `ROLES`) fit the intents: a factor, 1 for no opinion.
 
     `logs` tells change logs, which give way unless the focus asks for one.
     """
-    deltas = np.array([_delta(weights.roles.get(role, {}), ask.intents) for role in ROLES])
-    log = np.where(logs, 0.0 if ask.log else weights.log, 0.0)
+    deltas = np.array([_delta(weights.roles.get(role, {}), needs.intents) for role in ROLES])
+    log = np.where(logs, 0.0 if needs.log else weights.log, 0.0)
     found: Floats = np.exp(deltas[roles] + log)
     return found
 
@@ -217,7 +234,7 @@ class TargetScores:
 def rank_targets(
     table: SectionTable,
     signals: Signals,
-    ask: Ask,
+    needs: FocusNeeds,
     rows: RowScores,
     weights: Weights = DEFAULT_WEIGHTS,
 ) -> TargetScores:
@@ -232,7 +249,7 @@ def rank_targets(
     of = _Owned(len(owners), where, places)
     score: Floats = of.best(rows.match) + w.others * of.others(rows.match, w.decay)
     score += w.path * of.best(signals.path / mass) + w.file_title * of.best(signals.title / mass)
-    named = np.array([ask.named.get(int(one), 0.0) for one in owners.tolist()], np.float64)
+    named = np.array([needs.named.get(int(one), 0.0) for one in owners.tolist()], np.float64)
     of_notes = of.best(rows.signals["words"])
     # How far to trust a package is about all that was asked, not about what one section can hold.
     grounded = np.where(owners < len(table.files), score, of_notes) * signals.share

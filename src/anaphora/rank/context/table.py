@@ -1,8 +1,7 @@
 """What ranking knows of a project's sections and of notes besides their words, as columns.
 
-In: plain rows, in the order in which the index numbers them. Out: one frozen value of NumPy
-columns, one row per document (section, module, observation, diary entry), and one of
-columns by file. It never holds a text, and never reads a clock or a disk.
+One row per document (section, module, observation, diary entry) in the order in which the index
+numbers them, and one table of columns by file.
 """
 
 from __future__ import annotations

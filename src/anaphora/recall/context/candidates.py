@@ -1,14 +1,15 @@
-"""Ranks what was found for a focus, and says how far it may be trusted.
+"""Finds what a focus may mean, and ranks it: candidates, targets and how far to trust them.
 
-In: candidates, the reading. Out: scores of rows and targets, and the quality label. The weighing
-itself is `rank.context`'s; this brings together what it needs.
+Search is by words first. Only where words found nothing it goes on: to a scan of the files'
+sections for parts of words, then of the notes. A row without a word, or a large part of one, in
+common with the focus is never found. The scoring itself is in `rank.context`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from anaphora.index.sections.state import SectionCandidates, SectionsWanted
 from anaphora.index.sections.words import FieldScores
 from anaphora.rank.context.names import Modules, PathNames
 from anaphora.rank.context.scores import (
-    Ask,
+    FocusNeeds,
     RowScores,
     Signals,
     TargetScores,
@@ -27,16 +28,22 @@ from anaphora.rank.context.scores import (
 )
 from anaphora.rank.context.table import DOCUMENT_KINDS
 from anaphora.recall.context.excerpts import Excerpts, FocusWords
-from anaphora.recall.context.focus import Reading
+from anaphora.recall.context.focus import FocusReading
+from anaphora.recall.view_cache import ViewCache
 from anaphora.values.projects import Focus, Quality
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from anaphora.index.sections.index import SectionIndex
+    from anaphora.index.sections.source import SectionText
     from anaphora.rank.context.table import SectionTable
-    from anaphora.store.projects.notes import Notes
+    from anaphora.store.projects.graph import Graph
+    from anaphora.store.projects.graph_rows import EntityRow
+    from anaphora.store.projects.notes import NoteRow, Notes
+    from anaphora.store.projects.store import Projects
 
+RowT = TypeVar("RowT")
 
 CANDIDATES: Final = 400
 """Rows that words may bring."""
@@ -46,47 +53,104 @@ Rung = Literal["words", "scan", "notes", "none"]
 LEAST_PART: Final = 5
 """Characters of a term that is looked for within words: "art" would be found in every "start"."""
 
+DEFINES: Final = 0.4
+"""Defining what the focus names, beside being named by a path, which is 1: for a short focus that
+names little else. Chosen, not fitted."""
+
 _NOTES: Final = (DOCUMENT_KINDS.index("observation"), DOCUMENT_KINDS.index("diary"))
 
 
+class ProjectReader:
+    """What one question reads of a namespace: each section and each note at most once."""
+
+    def __init__(self, index: SectionIndex, notes: Notes, graph: Graph, projects: Projects) -> None:
+        self.index = index
+        self.graph = graph
+        self.projects = projects
+        self._note_store = notes
+        self._notes: dict[str, NoteRow | None] = {}
+        self._sections: dict[str, SectionText | None] = {}
+
+    def sections(self, ids: Iterable[str]) -> dict[str, SectionText]:
+        """The sections of these ids that are still there."""
+        return _read_once(list(ids), self._sections, self.index.texts)
+
+    def notes(self, ids: Iterable[str]) -> dict[str, NoteRow]:
+        """The notes of these ids that are still there."""
+        return _read_once(list(ids), self._notes, self._note_store.many)
+
+
+def _read_once(
+    ids: Sequence[str],
+    known: dict[str, RowT | None],
+    read: Callable[[Sequence[str]], Mapping[str, RowT]],
+) -> dict[str, RowT]:
+    if lacking := [one for one in dict.fromkeys(ids) if one not in known]:
+        found = read(lacking)
+        known.update((one, found.get(one)) for one in lacking)
+    return {one: row for one in ids if (row := known[one]) is not None}
+
+
 @dataclass(frozen=True, slots=True)
-class Found:
+class QuestionContext:
+    """The question: its reading, the projects it is about (id to name), and how it is answered."""
+
+    reading: FocusReading
+    projects: Mapping[str, str]
+    reader: ProjectReader
+    sources: bool = False
+
+    @property
+    def focus(self) -> Focus:
+        """The focus as it was read."""
+        return self.reading.focus
+
+    @property
+    def mentions(self) -> list[tuple[str, str, float]]:
+        """What the focus calls by its name: text, kind, weight."""
+        return [(one.text, one.kind, one.weight) for one in self.reading.mentions]
+
+    def asks_for(self, intent: str) -> bool:
+        """Whether the focus appears to need this kind of context."""
+        return intent in self.focus.intents
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
     """Candidates, and the rung that found them ("none": nothing was found)."""
 
     candidates: SectionCandidates
     rung: Rung
 
 
-def search(index: SectionIndex, notes: Notes, wanted: SectionsWanted) -> Found:
+def search(reader: ProjectReader, wanted: SectionsWanted) -> SearchResult:
     """Climb the rungs until one has something."""
+    index = reader.index
     found = index.candidates(wanted)
     if len(found.rows):
-        return Found(found, "words")
+        return SearchResult(found, "words")
     parts = {t: w for t, w in found.weights.items() if len(t) >= LEAST_PART or not t.isascii()}
-    rungs: tuple[tuple[Rung, Mapping[int, float]], ...] = ()
-    if parts:
-        scanned = _scan(
-            ((index.row(s.id), s.text) for s in index.all_texts(wanted.projects)), parts
-        )
-        rungs = (("scan", scanned),)
-        if not scanned:
-            rungs = (("notes", _scan(_notes(index, notes, wanted), parts)),)
-    for rung, held in rungs:
-        some = _scanned(index, wanted, held, found)
-        if len(some.rows):
-            return Found(some, rung)
-    return Found(found, "none")
+    if not parts:
+        return SearchResult(found, "none")
+    rung: Rung = "scan"
+    sections = ((index.row(s.id), s.text) for s in index.all_texts(wanted.projects))
+    held = _rows_holding(sections, parts)
+    if not held:
+        rung = "notes"
+        held = _rows_holding(_note_texts(reader, wanted), parts)
+    some = _scanned(index, wanted, held, found)
+    return SearchResult(some, rung) if len(some.rows) else SearchResult(found, "none")
 
 
-def _notes(index: SectionIndex, notes: Notes, wanted: SectionsWanted) -> Iterable[tuple[int, str]]:
-    table = index.table()
-    rows = index.standing(wanted.projects, wanted.now)
+def _note_texts(reader: ProjectReader, wanted: SectionsWanted) -> Iterable[tuple[int, str]]:
+    table = reader.index.table()
+    rows = reader.index.standing(wanted.projects, wanted.now)
     rows = rows[np.isin(table.kind[rows], _NOTES)]
     ids = {table.ids[row]: row for row in rows.tolist()}
-    return [(ids[one], row.record.text) for one, row in notes.many(ids).items()]
+    return [(ids[one], row.record.text) for one, row in reader.notes(ids).items()]
 
 
-def _scan(texts: Iterable[tuple[int, str]], parts: Mapping[str, float]) -> dict[int, float]:
+def _rows_holding(texts: Iterable[tuple[int, str]], parts: Mapping[str, float]) -> dict[int, float]:
     """Rows that hold a part of a word, with the sum of what the parts are worth."""
     held: dict[int, float] = {}
     for row, text in texts:
@@ -113,79 +177,75 @@ def _scanned(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """The question: its reading, the projects it is about (id to name), and how it is answered."""
-
-    reading: Reading
-    projects: Mapping[str, str]
-    sources: bool = False
-
-    @property
-    def focus(self) -> Focus:
-        """The focus as it was read."""
-        return self.reading.focus
-
-    def asks_for(self, intent: str) -> bool:
-        """Whether the focus appears to need this kind of context."""
-        return intent in self.focus.intents
-
-
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """Candidates with their scores, and the places to look at first, best first.
+class RankedCandidates:
+    """Candidates of a question with their scores, and the places to look at first, best first.
 
     `by_name` are the codes of files that the focus calls by their path or module; `modules` are
     all folders there are.
     """
 
+    question: QuestionContext
     candidates: SectionCandidates
     rows: RowScores
     targets: TargetScores
     words: FocusWords
     excerpts: Excerpts
-    by_name: frozenset[int] = frozenset()
-    modules: Modules = field(default_factory=lambda: Modules((), ()))
+    by_name: frozenset[int]
+    modules: Modules
+
+    @property
+    def table(self) -> SectionTable:
+        """The columns of everything that is known."""
+        return self.candidates.table
+
+    def row(self, place: int) -> int:
+        """The row of a candidate."""
+        return int(self.candidates.rows[place])
+
+    def key(self, place: int) -> str:
+        """The id of a candidate's section or note."""
+        return self.table.ids[self.row(place)]
+
+    def file(self, place: int) -> int:
+        """The code of a candidate's file, -1 for a note."""
+        return int(self.table.file[self.row(place)])
+
+    def note_keys(self) -> list[str]:
+        """The ids of all notes among the candidates."""
+        rows = self.candidates.rows
+        return [self.table.ids[row] for row in rows[self.table.file[rows] < 0].tolist()]
+
+    def signals(self, place: int) -> dict[str, float]:
+        """The signals of a candidate, where they are to be shown."""
+        return self.rows.explain(place) if self.question.sources else {}
 
     def best_files(self, most: int) -> dict[str, list[str]]:
         """The paths of the best files, by project."""
-        table = self.candidates.table
+        files = self.table.files
         found: dict[str, list[str]] = {}
         codes = [code for code in self.targets.files.tolist() if code >= 0]
         for code in codes[:most]:
-            project = table.projects[int(table.files.project[code])]
-            found.setdefault(project, []).append(table.files.paths[code])
+            project = self.table.projects[int(files.project[code])]
+            found.setdefault(project, []).append(files.paths[code])
         return found
-
-    def project(self, row: int) -> str:
-        """The id of a row's project, "" for a note of none."""
-        table = self.candidates.table
-        return table.projects[int(table.project[row])]
-
-    def path(self, row: int) -> str | None:
-        """The path of a row's file, None for a note."""
-        table = self.candidates.table
-        code = int(table.file[row])
-        return None if code < 0 else table.files.paths[code]
-
-
-DEFINES: Final = 0.4
-"""Defining what the focus names, beside being named by a path, which is 1: for a short focus that
-names little else. Chosen, not fitted."""
 
 
 class Ranker:
     """Ranks for one index; what it makes of a table's file names it keeps for the next question."""
 
     def __init__(self) -> None:
-        self._names: tuple[SectionTable, PathNames, Modules] | None = None
+        self._names: ViewCache[tuple[PathNames, Modules]] = ViewCache(1)
 
     def rank(
-        self, asked: Asked, found: Found, now: int, defined: Mapping[tuple[str, str], float]
-    ) -> tuple[Ranked, Quality]:
+        self,
+        question: QuestionContext,
+        found: SearchResult,
+        now: int,
+        entities: Mapping[str, Sequence[EntityRow]],
+    ) -> tuple[RankedCandidates, Quality]:
         """Scores of all candidates; `now` in microseconds.
 
-        `defined` are files, by project and path, that define what the focus calls by its name,
-        and how surely it is meant.
+        `entities` are what the focus calls by its name, by name.
         """
         some, words = found.candidates, found.candidates.words
         signals = Signals(
@@ -198,24 +258,34 @@ class Ranker:
             cosine=some.cosine,
             most=holdable(some.weights.values()),
         )
-        path_names, modules = self._known(some.table)
-        by_name = _named(asked, some.table, path_names)
-        named = dict(by_name)
-        for code, sure in _codes(some.table, defined):
-            named[code] = max(named.get(code, 0.0), DEFINES * sure)
-        ask = Ask(
-            intents=asked.focus.intents,
-            now=now / 1e6,
-            named=named,
-            log=asked.reading.log,
+        table, files = some.table, some.table.files
+        path_names, modules = self._names.of(
+            table,
+            "names",
+            lambda: (PathNames(files.paths), Modules(files.paths, files.project.tolist())),
         )
-        rows = rank_rows(some.table, signals, ask)
-        targets = rank_targets(some.table, signals, ask, rows)
-        ranked = Ranked(
+        by_name = {
+            code: sure
+            for code, sure in path_names.named(question.mentions).items()
+            if table.projects[files.project[code]] in question.projects
+        }
+        named = dict(by_name)
+        defining = _defining_files(question, entities)
+        paths = {path for _, path in defining}
+        for code, path in enumerate(files.paths if defining else ()):
+            if path in paths:
+                sure = defining.get((table.projects[int(files.project[code])], path), 0.0)
+                named[code] = max(named.get(code, 0.0), DEFINES * sure)
+        focus = question.focus
+        needs = FocusNeeds(focus.intents, now / 1e6, named, question.reading.log)
+        rows = rank_rows(table, signals, needs)
+        targets = rank_targets(table, signals, needs, rows)
+        ranked = RankedCandidates(
+            question=question,
             candidates=some,
             rows=rows,
             targets=targets,
-            words=FocusWords(asked.focus.statements, some.weights),
+            words=FocusWords(focus.statements, some.weights),
             excerpts=Excerpts(some.weights),
             by_name=frozenset(by_name),
             modules=modules,
@@ -223,33 +293,22 @@ class Ranker:
         # What only parts of words have found is a lead at best.
         if found.rung != "words":
             return ranked, "weak"
-        return ranked, quality_of(targets, len(asked.reading.weights))
-
-    def _known(self, table: SectionTable) -> tuple[PathNames, Modules]:
-        known = self._names
-        if known is None or known[0] is not table:
-            files = table.files
-            modules = Modules(files.paths, files.project.tolist())
-            known = self._names = (table, PathNames(files.paths), modules)
-        return known[1], known[2]
+        return ranked, quality_of(targets, len(question.reading.weights))
 
 
-def _named(asked: Asked, table: SectionTable, known: PathNames) -> dict[int, float]:
-    """The files that the focus calls by name, by code."""
-    names = [(one.text, one.kind, one.weight) for one in asked.reading.mentions]
-    found = known.named(names) if names else {}
-    of = table.files.project
-    return {c: sure for c, sure in found.items() if table.projects[of[c]] in asked.projects}
+def _defining_files(
+    question: QuestionContext, entities: Mapping[str, Sequence[EntityRow]]
+) -> dict[tuple[str, str], float]:
+    """Files, by project and path, that define what the focus names, and how surely it means them.
 
-
-def _codes(
-    table: SectionTable, defined: Mapping[tuple[str, str], float]
-) -> Iterator[tuple[int, float]]:
-    if not defined:
-        return
-    wanted = {path for _, path in defined}
-    for code, path in enumerate(table.files.paths):
-        if path in wanted:
-            key = (table.projects[int(table.files.project[code])], path)
-            if key in defined:
-                yield code, defined[key]
+    A name of several symbols counts less for each.
+    """
+    weights = {one.text.rstrip("()"): one.weight for one in question.reading.mentions}
+    found: dict[tuple[str, str], float] = {}
+    for name, rows in entities.items():
+        symbols = [row for row in rows if row.kind == "symbol" and row.file and row.project]
+        for row in symbols:
+            key = (row.project or "", question.reader.index.path_of(row.file or ""))
+            sure = weights.get(name, 0.0) * len(symbols) ** -0.5
+            found[key] = max(found.get(key, 0.0), sure)
+    return found

@@ -1,8 +1,8 @@
-"""The words that a package brings: excerpts of sections, notes, and notes tied to what was found.
+"""What a package brings besides its targets: relations, excerpts and notes, history.
 
-In: ranked rows, notes, what the graph ties to the targets. Out: memories, best first, spread over
-kinds and files, no two that say nearly the same. What was replaced never comes; diary entries come
-only where the focus asks to go on or for history.
+Relations come from a bounded walk of the graph, two steps from the best files and the entities that
+the focus names; notes that concern the files come with them. What was superseded comes only as
+history, and history and diary entries only for a focus that asks.
 """
 
 from __future__ import annotations
@@ -15,144 +15,20 @@ from typing import TYPE_CHECKING, Final
 from anaphora.core.display import one_line
 from anaphora.rank.context.choice import prune, shingles, spread
 from anaphora.rank.context.table import DOCUMENT_KINDS
+from anaphora.recall.context.excerpts import EXCERPT, Excerpts
 from anaphora.recall.context.targets import NamedModule, beginning_of
 from anaphora.values.projects import ContextMemory, GraphEvidence, HistoryEvidence, Predicate
 
 if TYPE_CHECKING:
-    from anaphora.index.sections.index import SectionIndex
     from anaphora.index.sections.source import SectionText
     from anaphora.index.sections.state import SectionsWanted
-    from anaphora.recall.context.candidates import Asked, Ranked
-    from anaphora.recall.context.excerpts import Excerpts
+    from anaphora.recall.context.candidates import ProjectReader, QuestionContext, RankedCandidates
     from anaphora.store.projects.graph import Graph
     from anaphora.store.projects.graph_rows import EntityRow, Neighbour
-    from anaphora.store.projects.notes import NoteRow, Notes
-    from anaphora.store.projects.store import HistoryRow, Projects
+    from anaphora.store.projects.notes import NoteRow
+    from anaphora.store.projects.store import HistoryRow
 
-
-EXCERPT: Final = 160
-"""Tokens of one excerpt."""
-
-LOOKED_AT: Final = 28
-"""Ranked rows that are read, to choose among them."""
-
-MOST: Final = 12
-MOST_WITH_SOURCES: Final = 20
-FIRST: Final = 4
-"""Direct hits that stand before what the graph ties to them."""
-TIED: Final = 3
-
-_SKETCHED: Final = 1_000
-"""Characters by which two texts are compared."""
-
-
-def memories(
-    asked: Asked,
-    ranked: Ranked,
-    index: SectionIndex,
-    notes: Mapping[str, NoteRow],
-    tied: Sequence[tuple[NoteRow, float]],
-    modules: Sequence[NamedModule] = (),
-) -> list[ContextMemory]:
-    """Excerpts of what was found, best first; `tied` are notes about the targets.
-
-    The beginning of a folder's document is a memory of that module; those that are named lead.
-    """
-    table, rows = ranked.candidates.table, ranked.candidates.rows
-    places = list(_shown(asked, ranked))
-    keys = {place: table.ids[int(rows[place])] for place in places}
-    texts = index.texts(key for place, key in keys.items() if table.file[int(rows[place])] >= 0)
-    said = {key: section.text for key, section in texts.items()}
-    said |= {key: note.record.text for key, note in notes.items()}
-    most = MOST_WITH_SOURCES if asked.sources else MOST
-    # Between the search and now something may have gone.
-    places = [place for place in places if keys[place] in said]
-    direct = [
-        _section(asked, ranked, place, texts[keys[place]])
-        if keys[place] in texts
-        else _note(asked, ranked, place, notes[keys[place]])
-        for place in _chosen(ranked, places, {p: said[keys[p]] for p in places}, most)
-    ]
-    named = [one.memory for one in modules if one.memory is not None]
-    known = {one.id for one in named}
-    direct = [*named, *(one for one in direct if one.id not in known)][:most]
-    known |= {one.id for one in direct}
-    more = [
-        note_memory(note, asked.projects, ranked.excerpts, strength)
-        for note, strength in tied
-        if note.record.id not in known
-    ][:TIED]
-    return [*direct[:FIRST], *more, *direct[FIRST:]]
-
-
-def _shown(asked: Asked, ranked: Ranked) -> Iterator[int]:
-    """Places that may be shown, best first."""
-    table = ranked.candidates.table
-    count = 0
-    for place in ranked.rows.order.tolist():
-        kind = DOCUMENT_KINDS[int(table.kind[int(ranked.candidates.rows[place])])]
-        if not ranked.rows.grounded[place] or count == LOOKED_AT:
-            return
-        if kind != "diary" or asked.asks_for("history"):
-            count += 1
-            yield place
-
-
-def _chosen(ranked: Ranked, places: Sequence[int], said: Mapping[int, str], most: int) -> list[int]:
-    """No two that say nearly the same, spread over kinds and files."""
-    table, rows = ranked.candidates.table, ranked.candidates.rows
-    sketches = {place: shingles(text[:_SKETCHED].split()) for place, text in said.items()}
-    kept = prune(places, sketches)
-    kinds = {place: int(table.kind[int(rows[place])]) for place in kept}
-    files = {place: int(table.file[int(rows[place])]) for place in kept}
-    owners = {place: file for place, file in files.items() if file >= 0}
-    return spread(kept, kinds, owners, most)
-
-
-def _section(asked: Asked, ranked: Ranked, place: int, section: SectionText) -> ContextMemory:
-    row = int(ranked.candidates.rows[place])
-    found = ranked.excerpts.of(section.text, section.start_line, EXCERPT)
-    code = int(ranked.candidates.table.file[row])
-    module = ranked.modules.documented(code)
-    begins = module is not None and beginning_of(ranked, code) == row
-    title = section.symbol or " > ".join((*section.heading, section.title))
-    return ContextMemory(
-        id=section.id,
-        kind="module" if begins else "section",
-        title=module if begins and module is not None else title,
-        text=found.text,
-        score=round(float(ranked.rows.score[place]), 6),
-        path=ranked.path(row),
-        start_line=found.start_line,
-        end_line=found.end_line,
-        signals=ranked.rows.explain(place) if asked.sources else {},
-        project=asked.projects.get(ranked.project(row)),
-    )
-
-
-def _note(asked: Asked, ranked: Ranked, place: int, note: NoteRow) -> ContextMemory:
-    made = note_memory(note, asked.projects, ranked.excerpts, float(ranked.rows.score[place]))
-    return replace(made, signals=ranked.rows.explain(place)) if asked.sources else made
-
-
-def note_memory(
-    note: NoteRow, projects: Mapping[str, str], excerpts: Excerpts, score: float
-) -> ContextMemory:
-    """A note as a memory; a long one is cut around the words that were asked for."""
-    record = note.record
-    diary = note.kind == "diary"
-    return ContextMemory(
-        id=record.id,
-        kind="diary" if diary else note.type,
-        title=note.subject or "",
-        text=excerpts.of(record.text, 1, EXCERPT).text,
-        score=round(score, 6),
-        path=record.sources[0] if record.sources else None,
-        importance=None if diary else note.importance,
-        created_at=record.created_at,
-        project=projects.get(note.project or ""),
-    )
-
+# The graph.
 
 FILES: Final = 5
 NAMED: Final = 6
@@ -174,43 +50,57 @@ _TELLING: Final[Mapping[Predicate, int]] = {
 }
 """What says most comes first; that a folder contains a file can be read off its path."""
 
-
 _LEADING: Final[frozenset[Predicate]] = frozenset(("applies_to", "concerns", "imports", "covers"))
 
 
+def named_entities(question: QuestionContext) -> dict[str, tuple[EntityRow, ...]]:
+    """What goes by the names that the focus uses, by name; a name of too many says nothing."""
+    mentions = sorted(question.reading.mentions, key=lambda one: -one.weight)
+    names = list(dict.fromkeys(one.text.rstrip("()") for one in mentions))[: 4 * NAMED]
+    if not names:
+        return {}
+    only = next(iter(question.projects)) if len(question.projects) == 1 else None
+    found = question.reader.graph.entities_named(names, project=only, limit=AMBIGUOUS + 1)
+    mine = {
+        name: tuple(r for r in rows if r.project is None or r.project in question.projects)
+        for name, rows in found.items()
+    }
+    return {name: mine[name] for name in names if 0 < len(mine.get(name, ())) <= AMBIGUOUS}
+
+
 @dataclass(frozen=True, slots=True)
-class Nearby:
+class GraphContext:
     """Entities at the start, the files' by project and path; relations; notes with strengths."""
 
     start: tuple[str, ...] = ()
     files: Mapping[str, Mapping[str, EntityRow]] = field(default_factory=dict)
     relations: tuple[GraphEvidence, ...] = ()
-    tied: tuple[tuple[NoteRow, float], ...] = ()
+    notes: Mapping[str, float] = field(default_factory=dict)
 
 
-def nearby(
-    asked: Asked,
-    ranked: Ranked,
-    named: Mapping[str, Sequence[EntityRow]],
-    graph: Graph,
-    notes: Notes,
-) -> Nearby:
+def nearby(ranked: RankedCandidates, named: Mapping[str, Sequence[EntityRow]]) -> GraphContext:
     """Go from the best files and the entities that the focus names, two steps at most."""
-    files = _file_entities(ranked, graph)
+    graph = ranked.question.reader.graph
+    best = ranked.best_files(FILES)
+    files = {project: graph.entities_at(project, paths) for project, paths in best.items()}
     called = [row.id for rows in named.values() for row in rows][:NAMED]
     found_files = [row.id for some in files.values() for row in some.values()]
     start = dict.fromkeys(found_files + called)
     if not start:
-        return Nearby()
+        return GraphContext()
     found = _within_two_steps(start, graph)
     ends = {one.relation.subject for one in found} | {one.relation.object for one in found}
     entities = graph.entities(ends)
-    hits = set(start)
-    shown = sorted(
-        (one for one in found if _shows(one, entities)), key=lambda one: _relation_order(one, hits)
+    known = [
+        one for one in found if one.relation.subject in entities and one.relation.object in entities
+    ]
+    known.sort(key=lambda one: _telling_order(one, start))
+    return GraphContext(
+        tuple(start),
+        files,
+        tuple(_relation(one, entities) for one in known),
+        _notes_concerning(found, entities),
     )
-    relations = tuple(_relation_evidence(one, entities) for one in shown)
-    return Nearby(tuple(start), files, relations, _tied(asked, found, entities, notes))
 
 
 def _within_two_steps(start: Mapping[str, None], graph: Graph) -> tuple[Neighbour, ...]:
@@ -226,43 +116,19 @@ def _within_two_steps(start: Mapping[str, None], graph: Graph) -> tuple[Neighbou
     return near + tuple(replace(one, depth=2) for one in far if one.relation.id not in known)
 
 
-def _file_entities(ranked: Ranked, graph: Graph) -> dict[str, dict[str, EntityRow]]:
-    found = ranked.best_files(FILES)
-    return {project: graph.entities_at(project, paths) for project, paths in found.items()}
-
-
-def named_entities(asked: Asked, graph: Graph) -> dict[str, tuple[EntityRow, ...]]:
-    """What goes by the names that the focus uses, by name; a name of too many says nothing."""
-    mentions = sorted(asked.reading.mentions, key=lambda one: -one.weight)
-    names = list(dict.fromkeys(one.text.rstrip("()") for one in mentions))[: 4 * NAMED]
-    if not names:
-        return {}
-    only = next(iter(asked.projects)) if len(asked.projects) == 1 else None
-    found = graph.entities_named(names, project=only, limit=AMBIGUOUS + 1)
-    mine = {
-        name: tuple(r for r in rows if r.project is None or r.project in asked.projects)
-        for name, rows in found.items()
-    }
-    return {name: mine[name] for name in names if 0 < len(mine.get(name, ())) <= AMBIGUOUS}
-
-
-def _shows(one: Neighbour, entities: Mapping[str, EntityRow]) -> bool:
+def _telling_order(one: Neighbour, start: Mapping[str, None]) -> tuple[bool, int, int, float, str]:
+    """Relations between two direct hits first, then what is near and says most."""
     relation = one.relation
-    return relation.subject in entities and relation.object in entities
-
-
-def _relation_order(one: Neighbour, hits: set[str]) -> tuple[bool, int, int, float, str]:
-    relation = one.relation
-    between = relation.subject in hits and relation.object in hits
+    between = relation.subject in start and relation.object in start
     return not between, one.depth, _TELLING[relation.predicate], -relation.strength, relation.id
 
 
-def _relation_evidence(one: Neighbour, entities: Mapping[str, EntityRow]) -> GraphEvidence:
+def _relation(one: Neighbour, entities: Mapping[str, EntityRow]) -> GraphEvidence:
     relation = one.relation
     return GraphEvidence(
-        subject=shown_name(entities[relation.subject]),
+        subject=_shown_name(entities[relation.subject]),
         predicate=relation.predicate,
-        object=shown_name(entities[relation.object]),
+        object=_shown_name(entities[relation.object]),
         status=relation.status,
         strength=round(relation.strength, 4),
         depth=one.depth,
@@ -271,20 +137,17 @@ def _relation_evidence(one: Neighbour, entities: Mapping[str, EntityRow]) -> Gra
     )
 
 
-def shown_name(entity: EntityRow) -> str:
+def _shown_name(entity: EntityRow) -> str:
     """An entity as it is shown: a note by its words, everything else by its name."""
     if entity.record is not None:
         return f"{entity.kind} “{one_line(entity.summary or entity.name)[:80]}”"
     return entity.name
 
 
-def _tied(
-    asked: Asked,
-    found: Iterable[Neighbour],
-    entities: Mapping[str, EntityRow],
-    notes: Notes,
-) -> tuple[tuple[NoteRow, float], ...]:
-    """Current notes that speak of the files or names, the most important first."""
+def _notes_concerning(
+    found: Iterable[Neighbour], entities: Mapping[str, EntityRow]
+) -> dict[str, float]:
+    """Ids of notes that speak of the files or names, with the strength of the closest link."""
     strength: dict[str, float] = {}
     for one in found:
         relation = one.relation
@@ -294,17 +157,148 @@ def _tied(
         if subject is not None and subject.record is not None:
             known = strength.get(subject.record, 0.0)
             strength[subject.record] = max(known, relation.strength)
-    rows = [row for row in notes.many(strength).values() if _may_show(row, asked)]
-    rows.sort(key=lambda row: (-strength[row.record.id] * row.importance, row.record.id))
-    return tuple((row, strength[row.record.id]) for row in rows)
+    return strength
 
 
-def _may_show(row: NoteRow, asked: Asked) -> bool:
-    record = row.record
-    current = record.valid_to is None and not record.forgotten
-    mine = row.project is None or row.project in asked.projects
-    return current and mine and (row.kind != "diary" or asked.asks_for("history"))
+# Excerpts and notes.
 
+LOOKED_AT: Final = 28
+"""Ranked rows that are read, to choose among them."""
+
+MOST: Final = 12
+MOST_WITH_SOURCES: Final = 20
+FIRST: Final = 4
+"""Direct hits that stand before what the graph ties to them."""
+TIED: Final = 3
+
+_SKETCHED: Final = 1_000
+"""Characters by which two texts are compared."""
+
+
+def memories(
+    ranked: RankedCandidates, near: GraphContext, modules: Sequence[NamedModule]
+) -> list[ContextMemory]:
+    """Excerpts of what was found, best first, and notes about the targets.
+
+    The beginning of a folder's document is a memory of that module; those that are named lead.
+    """
+    question = ranked.question
+    places = list(_shown_places(ranked))
+    sections = question.reader.sections(ranked.key(p) for p in places if ranked.file(p) >= 0)
+    notes = question.reader.notes(ranked.key(p) for p in places if ranked.file(p) < 0)
+    texts = {key: section.text for key, section in sections.items()}
+    texts |= {key: note.record.text for key, note in notes.items()}
+    # Between the search and now something may have gone.
+    said = {place: texts[ranked.key(place)] for place in places if ranked.key(place) in texts}
+    most = MOST_WITH_SOURCES if question.sources else MOST
+    direct = [
+        _section_memory(ranked, place, sections[ranked.key(place)])
+        if ranked.key(place) in sections
+        else replace(
+            note_memory(
+                notes[ranked.key(place)],
+                question.projects,
+                ranked.excerpts,
+                float(ranked.rows.score[place]),
+            ),
+            signals=ranked.signals(place),
+        )
+        for place in _different(ranked, said, most)
+    ]
+    named = [one.memory for one in modules if one.memory is not None]
+    known = {one.id for one in named}
+    direct = [*named, *(one for one in direct if one.id not in known)][:most]
+    known |= {one.id for one in direct}
+    tied = [
+        note_memory(note, question.projects, ranked.excerpts, near.notes[note.record.id])
+        for note in _tied_notes(question, near)
+        if note.record.id not in known
+    ]
+    return [*direct[:FIRST], *tied[:TIED], *direct[FIRST:]]
+
+
+def memory_section_keys(ranked: RankedCandidates) -> list[str]:
+    """The ids of the sections that `memories` chooses among."""
+    return [ranked.key(at) for at in _shown_places(ranked) if ranked.file(at) >= 0]
+
+
+def _shown_places(ranked: RankedCandidates) -> Iterator[int]:
+    """Places that may be shown, best first."""
+    count = 0
+    for place in ranked.rows.order.tolist():
+        kind = DOCUMENT_KINDS[int(ranked.table.kind[ranked.row(place)])]
+        if not ranked.rows.grounded[place] or count == LOOKED_AT:
+            return
+        if kind != "diary" or ranked.question.asks_for("history"):
+            count += 1
+            yield place
+
+
+def _different(ranked: RankedCandidates, said: Mapping[int, str], most: int) -> list[int]:
+    """No two that say nearly the same, spread over kinds and files."""
+    sketches = {place: shingles(text[:_SKETCHED].split()) for place, text in said.items()}
+    kept = prune(said, sketches)
+    kinds = {place: int(ranked.table.kind[ranked.row(place)]) for place in kept}
+    owners = {place: file for place in kept if (file := ranked.file(place)) >= 0}
+    return spread(kept, kinds, owners, most)
+
+
+def _tied_notes(question: QuestionContext, near: GraphContext) -> list[NoteRow]:
+    """Current notes that the graph ties to the targets, the most important first."""
+    rows = [
+        row
+        for row in question.reader.notes(near.notes).values()
+        if row.record.valid_to is None
+        and not row.record.forgotten
+        and (row.project is None or row.project in question.projects)
+        and (row.kind != "diary" or question.asks_for("history"))
+    ]
+    rows.sort(key=lambda row: (-near.notes[row.record.id] * row.importance, row.record.id))
+    return rows
+
+
+def _section_memory(ranked: RankedCandidates, place: int, section: SectionText) -> ContextMemory:
+    table, code = ranked.table, ranked.file(place)
+    found = ranked.excerpts.of(section.text, section.start_line, EXCERPT)
+    module = ranked.modules.documented(code)
+    if module is not None and beginning_of(ranked, code) != ranked.row(place):
+        module = None
+    return ContextMemory(
+        id=section.id,
+        kind="section" if module is None else "module",
+        title=section.symbol or " > ".join((*section.heading, section.title))
+        if module is None
+        else module,
+        text=found.text,
+        score=round(float(ranked.rows.score[place]), 6),
+        path=table.files.paths[code],
+        start_line=found.start_line,
+        end_line=found.end_line,
+        signals=ranked.signals(place),
+        project=ranked.question.projects.get(table.projects[int(table.project[ranked.row(place)])]),
+    )
+
+
+def note_memory(
+    note: NoteRow, projects: Mapping[str, str], excerpts: Excerpts, score: float
+) -> ContextMemory:
+    """A note as a memory; a long one is cut around the words that were asked for."""
+    record = note.record
+    diary = note.kind == "diary"
+    return ContextMemory(
+        id=record.id,
+        kind="diary" if diary else note.type,
+        title=note.subject or "",
+        text=excerpts.of(record.text, 1, EXCERPT).text,
+        score=round(score, 6),
+        path=record.sources[0] if record.sources else None,
+        importance=None if diary else note.importance,
+        created_at=record.created_at,
+        project=projects.get(note.project or ""),
+    )
+
+
+# History.
 
 COMMITS: Final = 60
 OF_EACH_KIND: Final = 8
@@ -313,41 +307,35 @@ LEAST_HELD: Final = 0.15
 
 
 def history(
-    asked: Asked,
-    ranked: Ranked,
-    near: Nearby,
-    past: SectionsWanted,
-    stores: tuple[SectionIndex, Notes, Graph, Projects],
+    ranked: RankedCandidates, near: GraphContext, past: SectionsWanted
 ) -> list[HistoryEvidence]:
     """What was before, one of each kind in turn. `past` asks the index for replaced notes."""
-    if not asked.asks_for("history"):
+    question = ranked.question
+    if not question.asks_for("history"):
         return []
-    index, notes, graph, projects = stores
+    rows = [
+        row
+        for project, paths in ranked.best_files(FILES).items()
+        for row in question.reader.projects.history_of(project, paths, COMMITS)
+    ]
     kinds = (
-        _replaced_notes(index, notes, past),
-        _commits(ranked, projects, "rename"),
-        _ended_relations(graph, near),
-        _commits(ranked, projects, "commit"),
+        _replaced_notes(question.reader, past),
+        _commits(ranked, rows, "rename"),
+        _ended_relations(question.reader.graph, near),
+        _commits(ranked, rows, "commit"),
     )
     turns = chain.from_iterable(zip_longest(*kinds))
     return [one for one in turns if one is not None]
 
 
-def _replaced_notes(
-    index: SectionIndex, notes: Notes, past: SectionsWanted
-) -> list[HistoryEvidence]:
-    found = index.candidates(past)
+def _replaced_notes(reader: ProjectReader, past: SectionsWanted) -> list[HistoryEvidence]:
+    found = reader.index.candidates(past)
     held = dict(zip(found.rows.tolist(), found.words.held.tolist(), strict=True))
     best = sorted((row for row in held if held[row] >= LEAST_HELD), key=lambda r: (-held[r], r))
-    ids = [found.table.ids[row] for row in best[:OF_EACH_KIND]]
-    rows = notes.many(ids)
-    newer = notes.many(
-        row.record.superseded_by for row in rows.values() if row.record.superseded_by
-    )
     # What was softly forgotten is not history: somebody wanted it out of sight.
-    return [
-        _replaced(rows[one], newer) for one in ids if one in rows and not rows[one].record.forgotten
-    ]
+    rows = reader.notes(found.table.ids[row] for row in best[:OF_EACH_KIND])
+    newer = reader.notes(by for row in rows.values() if (by := row.record.superseded_by))
+    return [_replaced(row, newer) for row in rows.values() if not row.record.forgotten]
 
 
 def _replaced(row: NoteRow, newer: Mapping[str, NoteRow]) -> HistoryEvidence:
@@ -366,7 +354,7 @@ def _replaced(row: NoteRow, newer: Mapping[str, NoteRow]) -> HistoryEvidence:
     )
 
 
-def _ended_relations(graph: Graph, near: Nearby) -> list[HistoryEvidence]:
+def _ended_relations(graph: Graph, near: GraphContext) -> list[HistoryEvidence]:
     if not near.start:
         return []
     relations = graph.relations(near.start, ("superseded", "invalidated"))
@@ -381,7 +369,7 @@ def _ended_relations(graph: Graph, near: Nearby) -> list[HistoryEvidence]:
         # That a note was replaced is said with the note.
         if subject is None or object_ is None or subject.record or object_.record:
             continue
-        names = (shown_name(subject), shown_name(object_))
+        names = (_shown_name(subject), _shown_name(object_))
         found.append(
             HistoryEvidence(
                 kind=f"{one.status}_relation",
@@ -395,24 +383,20 @@ def _ended_relations(graph: Graph, near: Nearby) -> list[HistoryEvidence]:
     return found
 
 
-def _commits(ranked: Ranked, projects: Projects, kind: str) -> list[HistoryEvidence]:
+def _commits(
+    ranked: RankedCandidates, rows: Iterable[HistoryRow], kind: str
+) -> list[HistoryEvidence]:
     """Renames, or commits, of the best files; commits whose words match before the latest."""
-    rows: list[HistoryRow] = []
-    for project, some in ranked.best_files(FILES).items():
-        rows += [r for r in projects.history_of(project, some, COMMITS) if r.kind == kind]
-    worth = {row.id: ranked.words.worth(row.text) for row in rows}
-    rows.sort(key=lambda row: (-worth[row.id], -row.at.timestamp(), row.id))
-    return [_commit_item(row) for row in rows[:OF_EACH_KIND]]
+    mine = [row for row in rows if row.kind == kind]
+    mine.sort(key=lambda row: (-ranked.words.worth(row.text), -row.at.timestamp(), row.id))
+    return [_commit(row) for row in mine[:OF_EACH_KIND]]
 
 
-def _commit_item(row: HistoryRow) -> HistoryEvidence:
-    old, new = _rename_ends(row.paths) if row.kind == "rename" else ("", "")
+def _commit(row: HistoryRow) -> HistoryEvidence:
+    renamed = row.kind == "rename" and len(row.paths) > 1
+    old, new = row.paths[:2] if renamed else ("", "")
     text = f"{old} became {new}" if old else row.text
     commit = f" ({row.commit[:10]})" if row.commit else ""
     return HistoryEvidence(
         kind=row.kind, text=f"{text}{commit}", at=row.at, subject=old, object=new, id=row.id
     )
-
-
-def _rename_ends(paths: Sequence[str]) -> tuple[str, str]:
-    return (paths[0], paths[1]) if len(paths) > 1 else ("", "")

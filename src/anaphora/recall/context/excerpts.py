@@ -1,8 +1,7 @@
-"""Cuts a text down to the lines around the words that were asked for.
+"""What of a text shows the words of a focus: lines around them, and the words as written.
 
-In: terms with their weights; a text and the number of its first line. Out: lines of that text in
-one piece, never reworded, with their numbers. A line that is too long by itself is cut within,
-marked with "…". It reads nothing and knows nothing of scores or packages.
+Lines are cut out in one piece and never reworded; a line that is too long by itself is cut within,
+marked with "…".
 """
 
 from __future__ import annotations
@@ -18,6 +17,9 @@ from anaphora.core.analyser import analyse
 from anaphora.rank.budget import token_cost
 
 CUT: Final = "…"
+
+EXCERPT: Final = 160
+"""Tokens of one excerpt."""
 
 _MOST_MATCHES: Final = 400
 _MOST_STARTS: Final = 60

@@ -1,11 +1,10 @@
 """Reads focus statements: what to look up, how much each word counts, what the task needs.
 
-In: one or several statements in natural language: a task line, a question, a whole bug report with
-code and tracebacks. Out: a `Reading`: the terms with their weights, what is named (paths, dotted
-names, symbols in back-ticks, the frames of tracebacks, error classes), intents, and the words that
-say most for an embedder. A focus without useful terms gives an empty reading, never a guess.
-It takes any string (FTS operators, quotes, any script) of any length, of which it reads what
-`anaphora.recall.truncation` says, and knows no project, no index and no clock.
+A statement is a task line, a question or a whole bug report with code and tracebacks. It is cut
+into parts that count differently (first line, prose, code, traceback); the `FocusReading` has the
+weighted terms, what is named (paths, dotted names, symbols in back-ticks, frames, error classes),
+intents, and the words to embed. A focus without useful terms gives an empty reading, never a guess.
+Any string of any length is fine. Pure: it knows no project, no index and no clock.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from anaphora.core.analyser import STOP_WORDS, analyse, fold
-from anaphora.recall.truncation import read_of_all
+from anaphora.recall.query import truncated_questions
 from anaphora.values.conversations import Degraded
 from anaphora.values.projects import Focus, Intent
 
@@ -172,7 +171,7 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FocusReading:
     """A focus as it was read.
 
     `weights` has each term of `focus.terms` (tokens of the index's analyser) with how much it
@@ -191,10 +190,10 @@ class Reading:
         return bool(self.weights)
 
 
-def read_focus(statements: str | Iterable[str]) -> Reading:
+def read_focus(statements: str | Iterable[str]) -> FocusReading:
     """Read one statement or several; blank ones count for nothing."""
     given = (statements,) if isinstance(statements, str) else tuple(statements)
-    given, cut = read_of_all([statement for statement in given if statement.strip()])
+    given, cut = truncated_questions([statement for statement in given if statement.strip()])
     parts, leads = list[Part](), list[str]()
     for statement in given:
         found = parts_of(statement)
@@ -206,7 +205,7 @@ def read_focus(statements: str | Iterable[str]) -> Reading:
     # In the order of appearance: a reader of the package recognises the focus in it.
     kept = set(terms)
     weights = {term: weight for term, weight in weights.items() if term in kept}
-    return Reading(
+    return FocusReading(
         focus=Focus(
             statements=given,
             terms=tuple(weights),

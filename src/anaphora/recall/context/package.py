@@ -1,9 +1,7 @@
-"""Puts a recall package together within its budget, and writes packages as text for an agent.
+"""Puts a package together within its budget, and renders packages as text for an agent.
 
-In: what was found, best first. Out: a `RecallPackage` whose text (`render_package`) takes at most
-the budget, a token being four bytes of UTF-8; that text says of itself that it is recalled data.
-What does not fit is skipped, and smaller things after it may still come. Nothing here ranks, reads
-truth or changes a word of what was found.
+The text (`render_package`) takes at most the budget, a token being four bytes of UTF-8, and says of
+itself that it is recalled data. What does not fit is skipped; smaller items after it may still fit.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from anaphora.values.projects import (
 )
 
 if TYPE_CHECKING:
-    from anaphora.recall.context.candidates import Ranked
+    from anaphora.recall.context.candidates import RankedCandidates
 
 
 HEADER: Final = (
@@ -45,7 +43,7 @@ GRAPH: Final = "Related:"
 HISTORY: Final = "What was before:"
 
 MOST_TARGETS: Final = 10
-TOLD_TARGETS: Final = 5
+DETAILED_TARGETS: Final = 5
 """Targets that are written with their reasons; the others stand in one line, by their paths."""
 
 MOST_BRIEF: Final = 4
@@ -64,7 +62,7 @@ ItemT = TypeVar("ItemT")
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class PackageMaterial:
     """What a package is made of, each list best first. `brief` begins with strength and evidence.
 
     With `sources`, more of relations and history comes, and signals are shown.
@@ -89,11 +87,11 @@ def check_budget(budget: object) -> None:
         raise InvalidInput("budget", budget, f"expected a whole number of at least {LEAST_BUDGET}")
 
 
-class Ledger:
+class TokenBudget:
     """What is left of a budget. A heading is paid for with the first thing under it."""
 
     def __init__(self, budget: int) -> None:
-        self.left = budget
+        self.tokens = budget
         self._paid: set[str] = set()
 
     def pay(self, text: str, heading: str = "", keep: int = 0) -> bool:
@@ -101,9 +99,9 @@ class Ledger:
         cost = token_cost(text + "\n")
         if heading and heading not in self._paid:
             cost += token_cost("\n" + heading + "\n")
-        if cost > self.left - keep:
+        if cost > self.tokens - keep:
             return False
-        self.left -= cost
+        self.tokens -= cost
         if heading:
             self._paid.add(heading)
         return True
@@ -126,7 +124,7 @@ class Ledger:
         return taken
 
 
-def assemble(material: Material, budget: int) -> RecallPackage:
+def assemble(material: PackageMaterial, budget: int) -> RecallPackage:
     """The package of `material` whose text takes at most `budget` tokens.
 
     The brief and the targets come first, then memories up to a share of the rest, then relations
@@ -134,29 +132,29 @@ def assemble(material: Material, budget: int) -> RecallPackage:
     """
     check_budget(budget)
     most = FULL if material.sources else COMPACT
-    ledger = Ledger(budget)
-    ledger.pay(HEADER)
+    left = TokenBudget(budget)
+    left.pay(HEADER)
     lines = [one_line(line, _BRIEF_CHARACTERS) for line in material.brief[:MOST_BRIEF]]
-    brief = [line for line in lines[:1] if ledger.pay(headed(line))]
+    brief = [line for line in lines[:1] if left.pay(headed(line))]
     for one in material.degraded:
-        ledger.pay(rendered_degraded(one))
-    targets = _targets(ledger, material.targets)
-    brief += [line for line in lines[1:] if ledger.pay(headed(line))]
+        left.pay(rendered_degraded(one))
+    targets = _targets(left, material.targets)
+    brief += [line for line in lines[1:] if left.pay(headed(line))]
     waiting = bool(material.graph) or bool(material.history)
-    keep = round(ledger.left * (1 - _MEMORY_SHARE)) if waiting else 0
-    memories = ledger.take(material.memories, rendered_memory, MEMORIES, most["memories"], keep)
-    history = ledger.take(material.history, _history_line, HISTORY, most["history"])
-    graph = ledger.take(material.graph, _graph_line, GRAPH, most["graph"])
+    keep = round(left.tokens * (1 - _MEMORY_SHARE)) if waiting else 0
+    memories = left.take(material.memories, rendered_memory, MEMORIES, most["memories"], keep)
+    history = left.take(material.history, _history_line, HISTORY, most["history"])
+    graph = left.take(material.graph, _graph_line, GRAPH, most["graph"])
     if keep and len(memories) < most["memories"]:
         known = {id(one) for one in memories}
         more = [one for one in material.memories if id(one) not in known]
-        late = ledger.take(more, rendered_memory, MEMORIES, most["memories"] - len(memories))
+        late = left.take(more, rendered_memory, MEMORIES, most["memories"] - len(memories))
         known |= {id(one) for one in late}
         memories = [one for one in material.memories if id(one) in known]
     package = RecallPackage(
         brief=tuple(brief),
         primary_targets=tuple(targets),
-        memories=tuple(replace(m, tokens=token_cost(rendered_memory(m))) for m in memories),
+        memories=with_tokens(memories),
         graph=tuple(graph),
         history=tuple(history),
         quality=material.quality,
@@ -174,44 +172,50 @@ def render_package(package: RecallPackage) -> str:
     What was recalled stands behind "|- " and "| ", so that no line of it can pass for one of ours.
     """
     # In the order in which `assemble` paid for them, so that the same of them fit.
-    ledger = Ledger(package.budget or _NO_LIMIT)
+    left = TokenBudget(package.budget or _NO_LIMIT)
     brief = [headed(line) for line in package.brief]
     lines = [HEADER, *brief[:1]]
     for line in lines:
-        ledger.pay(line)
-    lines += [line for line in map(rendered_degraded, package.degraded) if ledger.pay(line)]
+        left.pay(line)
+    lines += [line for line in map(rendered_degraded, package.degraded) if left.pay(line)]
     lines += brief[1:]
-    lines += _part(TARGETS, rendered_targets(package.primary_targets))
-    lines += _part(MEMORIES, map(rendered_memory, package.memories))
-    lines += _part(GRAPH, map(_graph_line, package.graph))
-    lines += _part(HISTORY, map(_history_line, package.history))
+    lines += rendered_part(TARGETS, rendered_targets(package.primary_targets))
+    lines += rendered_part(MEMORIES, map(rendered_memory, package.memories))
+    lines += rendered_part(GRAPH, map(_graph_line, package.graph))
+    lines += rendered_part(HISTORY, map(_history_line, package.history))
     return "\n".join(lines)
 
 
-def _part(heading: str, items: Iterable[str]) -> list[str]:
+def rendered_part(heading: str, items: Iterable[str]) -> list[str]:
+    """The lines of a part: its heading and its items; none where there are none."""
     listed = list(items)
     return ["", heading, *listed] if listed else []
 
 
-def _targets(ledger: Ledger, targets: Sequence[Target]) -> list[Target]:
+def _targets(left: TokenBudget, targets: Sequence[Target]) -> list[Target]:
     """The targets that fit: some with their reasons, then others in one line."""
-    taken = ledger.take(targets, rendered_target, TARGETS, TOLD_TARGETS)
-    if len(taken) < TOLD_TARGETS:
+    taken = left.take(targets, rendered_target, TARGETS, DETAILED_TARGETS)
+    if len(taken) < DETAILED_TARGETS:
         return taken
     last = next(at for at, one in enumerate(targets) if one is taken[-1])
     more: list[Target] = []
     for one in targets[last + 1 :]:
         if len(taken) + len(more) == MOST_TARGETS:
             break
-        if ledger.pay(f", {target_name(one)}" if more else THEN + target_name(one)):
+        if left.pay(f", {target_name(one)}" if more else THEN + target_name(one)):
             more.append(one)
     return taken + more
 
 
+def with_tokens(memories: Iterable[ContextMemory]) -> tuple[ContextMemory, ...]:
+    """The memories, each with what it costs."""
+    return tuple(replace(one, tokens=token_cost(rendered_memory(one))) for one in memories)
+
+
 def rendered_targets(targets: Sequence[Target]) -> list[str]:
     """A line for each of the first targets, and one line for all others."""
-    lines = [rendered_target(one) for one in targets[:TOLD_TARGETS]]
-    more = [target_name(one) for one in targets[TOLD_TARGETS:]]
+    lines = [rendered_target(one) for one in targets[:DETAILED_TARGETS]]
+    more = [target_name(one) for one in targets[DETAILED_TARGETS:]]
     return [*lines, THEN + ", ".join(more)] if more else lines
 
 
@@ -295,27 +299,18 @@ def _day(moment: datetime) -> str:
 _PLACES_SHOWN: Final = 3
 
 
-def brief_of(
+def brief_lines(
     quality: Quality,
-    ranked: Ranked,
-    targets: Sequence[Target],
-    memories: Sequence[ContextMemory],
-    history: Sequence[HistoryEvidence],
-) -> tuple[str, ...]:
-    """Strength and evidence; the targets; what notes there are; what was before."""
-    return tuple(_brief_lines(quality, ranked, targets, memories, history))[:4]
-
-
-def _brief_lines(
-    quality: Quality,
-    ranked: Ranked,
+    ranked: RankedCandidates,
     targets: Sequence[Target],
     memories: Sequence[ContextMemory],
     history: Sequence[HistoryEvidence],
 ) -> Iterator[str]:
+    """At most four lines: strength and evidence; the targets; what notes there are; history."""
     kinds = Counter(m.kind for m in memories if m.importance is not None or m.kind == "diary")
     yield f"{quality.capitalize()}: {_support_line(ranked, kinds.total())}{_ADVICE[quality]}."
-    places = list(dict.fromkeys(one.path for one in targets if _is_place(one)))
+    opened = (one for one in targets if one.start_line is not None or one.kind == "module")
+    places = list(dict.fromkeys(one.path for one in opened))
     if places:
         yield f"Begin with {', '.join(places[:_PLACES_SHOWN])}."
     if kinds:
@@ -326,7 +321,7 @@ def _brief_lines(
         yield f"What was before: {', '.join(_count_of(kind, n) for kind, n in past.items())}."
 
 
-def _support_line(ranked: Ranked, notes: int) -> str:
+def _support_line(ranked: RankedCandidates, notes: int) -> str:
     """What holds how much of the focus: files, or the notes where no file does."""
     held = ranked.targets.held
     share = round(100 * float(held.max())) if len(held) else 0
@@ -337,10 +332,6 @@ def _support_line(ranked: Ranked, notes: int) -> str:
     if notes == 1:
         return f"no file, but a note holds words of the focus, {share}% of their weight"
     return f"no file, but {notes} notes hold words of the focus, the best {share}% of their weight"
-
-
-def _is_place(target: Target) -> bool:
-    return target.start_line is not None or target.kind == "module"
 
 
 _ADVICE: Final[dict[Quality, str]] = {

@@ -1,8 +1,7 @@
 """The calendar behind the reading of times: which days a month, season or holiday has.
 
-In: names and naive wall-clock datetimes. Out: naive half-open pairs (start, end) of whole days.
-Nothing here reads a clock, knows a time zone or looks at text. A date that the calendar does not
-have (30 February, year 0) raises ValueError or OverflowError; the reader takes it for no time.
+All datetimes are naive wall-clock times, all spans half-open pairs (start, end) of whole days. A
+date that the calendar does not have (30 February, year 0) raises ValueError or OverflowError.
 """
 
 from __future__ import annotations
@@ -13,33 +12,21 @@ Days = tuple[datetime, datetime]
 
 DAY = timedelta(days=1)
 
-MONTHS = {
-    name: number
-    for number, name in enumerate(
-        [
-            "january",
-            "february",
-            "march",
-            "april",
-            "may",
-            "june",
-            "july",
-            "august",
-            "september",
-            "october",
-            "november",
-            "december",
-        ],
-        start=1,
-    )
-}
+
+def words_of(text: str) -> frozenset[str]:
+    """The words of `text` as a set."""
+    return frozenset(text.split())
+
+
+def _numbered(names: str, start: int) -> dict[str, int]:
+    return {name: number for number, name in enumerate(names.split(), start)}
+
+
+MONTHS = _numbered(
+    "january february march april may june july august september october november december", 1
+)
 MONTH_SHORT = {name[:3]: number for name, number in MONTHS.items() if name != "may"} | {"sept": 9}
-WEEKDAYS = {
-    name: number
-    for number, name in enumerate(
-        ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
-    )
-}
+WEEKDAYS = _numbered("monday tuesday wednesday thursday friday saturday sunday", 0)
 WEEKDAY_SHORT = {name[:3]: number for name, number in WEEKDAYS.items()} | {
     "tues": 1,
     "weds": 2,
@@ -55,26 +42,13 @@ UNITS = {
     for unit in ("hour", "day", "week", "month", "quarter", "year")
     for form in (unit, unit + "s")
 }
-NUMBERS = {
-    name: number
-    for number, name in enumerate(
-        [
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-        ],
-        start=1,
-    )
-} | {"a": 1, "an": 1, "fifteen": 15, "twenty": 20, "thirty": 30}
+NUMBERS = _numbered("one two three four five six seven eight nine ten eleven twelve", 1) | {
+    "a": 1,
+    "an": 1,
+    "fifteen": 15,
+    "twenty": 20,
+    "thirty": 30,
+}
 # Middle and half-width, in units: "a few weeks ago" is 1.5 to 4.5 weeks.
 VAGUE = {"couple": (2.0, 1.0), "few": (3.0, 1.5), "several": (4.0, 2.0)}
 # Month and day; those that move have a function.

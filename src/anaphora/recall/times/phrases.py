@@ -1,9 +1,11 @@
-"""Times that a question names from its own day: "yesterday", "last week", "two months ago".
+"""The phrases that name a time: "March 5", "2026-03", "Q1", "Christmas"; "yesterday", "last week".
 
-In: the words of a question and a place among them. Out: a `Match`, the naive span and the place
-after it, or None. Weeks begin on Monday. "last week" is the calendar's, "the past week" and "in
-the last week" go from this day a week ago to the end of today. "Two weeks ago" is that day and
-half a week to either side, because that is how exactly people count.
+A matcher gets the words of a question and a place among them and returns a `Match` (the naive span,
+and the place after it) or None. A word that is more often something else (may, march, fall, Sun,
+June as a name) needs a sign that a time is meant: a preposition, a day or a year. Weeks begin on
+Monday. "last week" is the calendar's, "the past week" and "in the last week" go from this day a
+week ago to the end of today. "Two weeks ago" is that day and half a week to either side, because
+that is how exactly people count. A date that does not exist raises ValueError.
 """
 
 from __future__ import annotations
@@ -69,25 +71,8 @@ LEADS = frozenset(
 )
 OFFSETS = {"last": -1, "previous": -1, "past": -1, "this": 0, "current": 0, "next": 1, "coming": 1}
 # What may follow "the 14th" where it is a day: "the 14th floor" is none.
-_AFTER = frozenset(
-    {
-        "",
-        ".",
-        ",",
-        "of",
-        "at",
-        "and",
-        "or",
-        "to",
-        "when",
-        "about",
-        "did",
-        "do",
-        "was",
-        "were",
-        "with",
-    }
-    | {"in", "we", "i", "you", "they", "he", "she", "until", "till", *calendar.DAYPARTS}
+_AFTER = frozenset({"", ".", ",", *calendar.DAYPARTS}) | calendar.words_of(
+    "of at and or to when about did do was were with in we i you they he she until till"
 )
 VERBS = frozenset({"may", "march"})
 
@@ -177,21 +162,9 @@ _ORDINAL_LEADS = frozenset(RANGE | {"on", "from"})
 _HOLIDAY_LEADS = frozenset(RANGE | {"at", "over", "around", "during", "on", "about"})
 _OWNERS = frozenset({"the", "our", "my", "your", "their", "his", "her", "its"})
 # "after 2048 tokens" counts; it names no year.
-_COUNTED = frozenset(
-    {"bits", "bytes", "dollars", "euros", "files", "items", "jobs", "lines", "messages", "ms"}
-    | {
-        "parcels",
-        "people",
-        "points",
-        "records",
-        "requests",
-        "rows",
-        "steps",
-        "times",
-        "tokens",
-        "users",
-        "words",
-    }
+_COUNTED = calendar.words_of(
+    "bits bytes dollars euros files items jobs lines messages ms parcels people points records"
+    " requests rows steps times tokens users words"
 )
 _NOT_WEEKDAY = frozenset({"every", "each", "any", "most", "black", "good", "cyber", "ash", "palm"})
 _AMBIGUOUS = frozenset({"april", "may", "june", "august", "march"})

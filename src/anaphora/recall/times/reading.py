@@ -1,9 +1,7 @@
-"""Reading the times that a question names.
+"""Reads the times that a question names, as `TimeSpan`s in the asker's time zone.
 
-In: a question and the moment it is asked. Out: the spans of time it names, as `TimeSpan` values in
-the asker's time zone, in the order of the text. Pure: no clock, no disk. It reads English and is
-conservative: a wrong span costs more than a missed one, so what is not surely a time gives nothing.
-Rules that a caller may rely on are stated on `read_times`.
+Pure, English, and conservative: a wrong span costs more than a missed one, so what is not surely a
+time gives nothing. `read_times` states the rules that a caller may rely on.
 """
 
 from __future__ import annotations

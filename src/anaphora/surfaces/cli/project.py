@@ -152,7 +152,7 @@ def recall(
 
 
 def _show_package(out: Console, package: RecallPackage, *, why: bool) -> None:
-    from anaphora.recall.context.package import TOLD_TARGETS, target_name
+    from anaphora.recall.context.package import DETAILED_TARGETS, target_name
 
     head = Text(package.quality.upper(), f"bold {_STYLE[package.quality]}")
     out.print(head.append(f"  {package.tokens} of {package.budget} tokens", "dim not bold"))
@@ -160,7 +160,7 @@ def _show_package(out: Console, package: RecallPackage, *, why: bool) -> None:
         out.print(shown(f"  {line}"))
     if package.primary_targets:
         _heading(out, "Look here first")
-    told = len(package.primary_targets) if why else TOLD_TARGETS
+    told = len(package.primary_targets) if why else DETAILED_TARGETS
     for rank, target in enumerate(package.primary_targets[:told], 1):
         _show_target(out, rank, target, why=why)
     if more := [target_name(one) for one in package.primary_targets[told:]]:

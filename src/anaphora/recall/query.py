@@ -1,16 +1,28 @@
-"""How much of a question is read: its two ends, where it is longer than helps.
+"""What every lane does with a question first: check it, truncate it, embed it.
 
-In: a text somebody asks with, of any length. Out: what is read of it, and a word for `degraded`
-where that is not all. Every lane reads this and nothing else of a question: words, names, times and
-the embedder. Pure, and its work does not grow with what is left out.
+A question that is longer than helps is truncated to its beginning and its end: every lane reads
+only this of it, and the work does not grow with what is left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final, get_args
 
-from anaphora.values.conversations import Degraded
+from anaphora.errors import EmbeddingError, InvalidInput
+from anaphora.values.conversations import Degraded, RecallMode
+
+if TYPE_CHECKING:
+    from anaphora.embed.base import Vector
+    from anaphora.embed.service import EmbedderService
+
+MODES: tuple[str, ...] = get_args(RecallMode)
+
+BLANK: Final = Degraded("query", "it is blank: there is nothing to look for")
+
+MODEL_PATIENCE: Final = 10.0
+"""Seconds that a question waits for a model that is still loading before words answer alone.
+Loading takes under a second; a machine that needs longer is better served by words now."""
 
 MOST_BYTES: Final = 4_096
 """Bytes of UTF-8 that are read of a question: some four windows of the bundled model, at most 16.
@@ -24,7 +36,31 @@ sets has 3,951 bytes."""
 _BREAK = "\n"
 
 
-def read_of(text: str, most: int = MOST_BYTES) -> tuple[str, tuple[Degraded, ...]]:
+def check_question(query: object, top_k: object, mode: object) -> None:
+    """Raise `InvalidInput` for what is no question, number of hits or mode."""
+    if not isinstance(query, str):
+        raise InvalidInput("query", query, "expected a string")
+    check_count("top_k", top_k, 1)
+    if mode not in MODES:
+        raise InvalidInput("mode", mode, f"expected one of {', '.join(MODES)}")
+
+
+def check_count(name: str, value: object, least: int) -> None:
+    """Raise `InvalidInput` for what is no whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InvalidInput(name, value, f"expected a whole number, {least} or more")
+
+
+def query_vector(embedder: EmbedderService, text: str, degraded: list[Degraded]) -> Vector | None:
+    """The vector of a question; None where it cannot be had, and `degraded` gets the reason."""
+    try:
+        return embedder.query(text, timeout=MODEL_PATIENCE)
+    except EmbeddingError as error:
+        degraded.append(Degraded("embeddings", f"words answered alone: {error}"))
+        return None
+
+
+def truncated_question(text: str, most: int = MOST_BYTES) -> tuple[str, tuple[Degraded, ...]]:
     """What is read of one question: all of it, or its first and its last half of `most` bytes.
 
     People paste a long text and ask before or after it. Cut between words where there are any.
@@ -42,14 +78,14 @@ def read_of(text: str, most: int = MOST_BYTES) -> tuple[str, tuple[Degraded, ...
     return head + _BREAK + tail, (Degraded("query", reason),)
 
 
-def read_of_all(texts: Sequence[str]) -> tuple[tuple[str, ...], tuple[Degraded, ...]]:
+def truncated_questions(texts: Sequence[str]) -> tuple[tuple[str, ...], tuple[Degraded, ...]]:
     """What is read of several questions that are asked at once: they share `MOST_BYTES`."""
     read: list[str] = []
     degraded: dict[Degraded, None] = {}
     left = MOST_BYTES
     for number, text in enumerate(texts):
         # What a short one leaves is for those that follow.
-        kept, told = read_of(text, max(1, left // (len(texts) - number)))
+        kept, told = truncated_question(text, max(1, left // (len(texts) - number)))
         left -= len(kept.encode("utf-8", "surrogatepass"))
         read.append(kept)
         degraded.update(dict.fromkeys(told))
