@@ -138,7 +138,6 @@ def open_projects(
     Secrets that an older version has kept of projects are taken out first. Raises StoreError.
     """
     from anaphora.index.sections.index import SectionIndex
-    from anaphora.index.sections.source import SectionSource
     from anaphora.ingest.notes import NoteTaking
     from anaphora.ingest.projects.indexing import IndexProject
     from anaphora.ingest.projects.mentions import NoteLinker
@@ -146,6 +145,7 @@ def open_projects(
     from anaphora.recall.context.warm_up import WarmUpRecall
     from anaphora.store.projects.graph import Graph
     from anaphora.store.projects.notes import Notes
+    from anaphora.store.projects.source import SectionSource
     from anaphora.store.projects.store import Projects
 
     projects = Projects(truth, namespace, rows)

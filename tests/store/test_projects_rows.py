@@ -225,7 +225,7 @@ def test_a_forgotten_note_leaves_nothing(projects: Projects, ids: Callable[[], s
         assert forget_for_good(change, [note]).ids == (note,)
     assert graph.relations([entity.id]) == ()
     assert graph.entities_of_notes([note]) == {}
-    assert [one for _, one in notes.gone_since(0)] == [note]
+    assert [one for _, one in notes.tombstones_since(0)] == [note]
     assert Records(truth, "default", sealer).tombstones_since(0) == ()
 
 

@@ -20,7 +20,7 @@ from anaphora.values.memories import Forgotten, MemoryRecord, SurvivingSource
 if TYPE_CHECKING:
     from anaphora.store.records.forgetting import Gone
     from anaphora.store.records.store import Records
-    from anaphora.store.records.work import RecordTransaction
+    from anaphora.store.records.transaction import RecordTransaction
 
 Survivors = Callable[[Sequence[str]], Iterable[SurvivingSource]]
 """What in this namespace still holds these words, or what tells who they were about."""

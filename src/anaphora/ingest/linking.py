@@ -19,7 +19,7 @@ from anaphora.values.memories import MemoryRecord
 
 if TYPE_CHECKING:
     from anaphora.embed.base import Vectors
-    from anaphora.store.records.work import RecordTransaction
+    from anaphora.store.records.transaction import RecordTransaction
 
 CLOSE: Final = 0.80
 """The cosine from which on two memories are linked."""

@@ -100,12 +100,11 @@ def lane_checks(
 
 def mend_rows(lane: Lane) -> Check:
     """Mend rows that make no sense, and times that nothing can keep; every word stays."""
-    from anaphora.store.db.misdated import mend, misdated
-    from anaphora.store.records.mending import mend_records
+    from anaphora.store.mending import mend_records, mend_times, misdated
 
     truth, sealer = lane.notes.truth, lane.notes.sealer
     records = mend_records(truth, lane.namespace, sealer)
-    times = mend(truth, sealer, misdated(truth))
+    times = mend_times(truth, sealer, misdated(truth))
     turns = 0
     if not isinstance(lane.conversations, ConversationStore):
         turns = lane.conversations.mend_times()
@@ -148,8 +147,7 @@ def _projects(lane: Lane, counts: LaneCounts) -> Iterator[Check]:
 
 def _rows(lane: Lane) -> tuple[Check, ...]:
     """Rows that make no sense, the first of them by name."""
-    from anaphora.store.db.misdated import misdated
-    from anaphora.store.records.mending import unreadable_records
+    from anaphora.store.mending import misdated, unreadable_records
 
     truth = lane.notes.truth
     try:

@@ -24,7 +24,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from anaphora.store.records.rows import STANDS_ALONE, RecordEvent, same_key_of
-from anaphora.store.records.work import RecordTransaction
+from anaphora.store.records.transaction import RecordTransaction
 from anaphora.values.memories import MemoryRecord
 
 Became = Literal["added", "changed", "known", "forgotten"]

@@ -17,10 +17,10 @@ from anaphora.ops.cleaning import cleaned
 from anaphora.ops.lines import event_from, memory_from, number_in, record_members, text_in, to_line
 from anaphora.ops.merging import Incoming, Merger
 from anaphora.ops.namespaces import Lane
-from anaphora.store.db.in_lists import ids_named
+from anaphora.store.namespace import ids_named
 from anaphora.store.projects.notes import RECORD_KINDS, NoteRecordKind, NoteRow, payload_of
 from anaphora.store.records.rows import RecordEvent, same_key_of
-from anaphora.store.records.work import RecordTransaction
+from anaphora.store.records.transaction import RecordTransaction
 from anaphora.values.memories import MemoryRecord
 from anaphora.values.projects import NOTE_KINDS
 
@@ -147,7 +147,7 @@ class ProjectNotesIn:
 
     def _merging(self) -> Merger:
         if self._merger is None:
-            gone = frozenset(one for _, one in self.lane.notes.gone_since(0))
+            gone = frozenset(one for _, one in self.lane.notes.tombstones_since(0))
             self._merger = Merger(gone, self.again)
         return self._merger
 

@@ -23,7 +23,7 @@ from anaphora.ops.namespaces import Lane, Parts, snapshot
 from anaphora.ops.project_notes import project_note_line
 from anaphora.store.disk import open_regular
 from anaphora.store.hashing import stored_turn_hash
-from anaphora.store.records.mending import unreadable_records
+from anaphora.store.mending import unreadable_records
 from anaphora.store.records.rows import STANDS_ALONE
 from anaphora.store.threads.gojson import NotAThread, decode
 from anaphora.store.threads.ids import check_id

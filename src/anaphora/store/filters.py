@@ -45,6 +45,8 @@ _KINDS: dict[str, str] = {
     "tags": "tags",
     "reinforce_count": "number",
 }
+FIELDS: Final = (*_KINDS, "payload")
+"""What a record is asked about: the names of the mapping that `Filter.matches` takes."""
 _OPERATORS = (
     "eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "startswith", "exists",
 )  # fmt: skip

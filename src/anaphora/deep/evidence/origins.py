@@ -16,7 +16,7 @@ from anaphora.values.deep import DeepSource
 
 if TYPE_CHECKING:
     from anaphora.store.deep_rows import DeepTransaction, Row
-    from anaphora.store.records.work import RecordTransaction
+    from anaphora.store.records.transaction import RecordTransaction
 
 EXTRACTED: Final = "extract"
 """The `source` of a memory that was taken out of a conversation."""

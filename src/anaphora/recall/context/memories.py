@@ -18,10 +18,10 @@ from anaphora.values.projects import ContextMemory
 
 if TYPE_CHECKING:
     from anaphora.index.sections.index import SectionIndex
-    from anaphora.index.sections.source import SectionText
     from anaphora.recall.context.excerpt import Excerpts
     from anaphora.recall.context.ranked import Asked, Ranked
     from anaphora.store.projects.notes import NoteRow
+    from anaphora.store.projects.source import SectionText
 
 EXCERPT: Final = 160
 """Tokens of one excerpt."""

@@ -18,9 +18,9 @@ from anaphora.values.projects import ContextMemory, Target
 
 if TYPE_CHECKING:
     from anaphora.index.sections.index import SectionIndex
-    from anaphora.index.sections.source import SectionText
     from anaphora.rank.context.modules import Folder
     from anaphora.recall.context.ranked import Asked, Ranked
+    from anaphora.store.projects.source import SectionText
 
 MODULES: Final = 2
 """Modules of a package, those that are named most surely."""

@@ -17,11 +17,11 @@ from anaphora.values.projects import Target
 
 if TYPE_CHECKING:
     from anaphora.index.sections.index import SectionIndex
-    from anaphora.index.sections.source import SectionText
     from anaphora.recall.context.modules import NamedModule
     from anaphora.recall.context.ranked import Asked, Ranked
     from anaphora.store.projects.graph_rows import EntityRow
     from anaphora.store.projects.notes import NoteRow
+    from anaphora.store.projects.source import SectionText
 
 TARGETS: Final = 10
 """Primary targets of a package: the seed's five with their reasons, and five more by their path."""

@@ -17,8 +17,8 @@ from anaphora.rank.context.choice import alike, shingles
 
 if TYPE_CHECKING:
     from anaphora.index.sections.index import SectionIndex
-    from anaphora.index.sections.source import SectionText
     from anaphora.recall.context.ranked import Ranked
+    from anaphora.store.projects.source import SectionText
 
 _SKETCHED: Final = 1_000
 """Characters by which two texts are compared first."""

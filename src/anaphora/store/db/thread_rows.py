@@ -15,8 +15,8 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from anaphora.store.crypto.columns import Sealer, open_rows
 from anaphora.store.db.engine import Write
-from anaphora.store.db.heads import insert_into
 from anaphora.store.db.schema import thread, turn
+from anaphora.store.db.statements import insert_into
 from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.gotime import read_time, sound_time
 from anaphora.values.conversations import Turn
@@ -65,7 +65,7 @@ def put_head(write: Write, sealer: Sealer, conversation_id: str, head: ThreadHea
         "title": head.title,
         "updated_text": head.updated_text,
     }
-    insert = insert_into(write.connection, thread)
+    insert = insert_into(write.connection.dialect.name, thread)
     others = {name: insert.excluded[name] for name in row if name not in thread.primary_key.columns}
     keys = [column.name for column in thread.primary_key.columns]
     statement = insert.on_conflict_do_update(index_elements=keys, set_=others)

@@ -122,15 +122,16 @@ class Sidecar:
 
     def note_turns_within(self, write: Write, notes: Iterable[TurnNote]) -> None:
         """As `note_turns`, as a part of a write to this namespace that is under way."""
-        from anaphora.store.db import notes as table
+        from anaphora.store.threads.note_rows import NoteTransaction
 
         self._sealer.check()
         # Two notes for one place in one call: the last one stands, as in two calls.
         written = {(note.conversation_id, note.index): note for note in notes}
         rows = [_turn_row(note) for note in written.values()]
         if rows:
-            table.drop_forgotten(write, self._sealer, [_identity_key(row) for row in rows])
-            table.put_turns(write, self._sealer, rows)
+            work = NoteTransaction(write, self._sealer)
+            work.drop_forgotten([_identity_key(row) for row in rows])
+            work.put_turns(rows)
 
     def turn_notes(self, conversation_id: str, start: int = 0) -> dict[int, TurnNote]:
         """The notes of a conversation from turn `start` on, by index, forgotten ones among them."""
@@ -161,30 +162,28 @@ class Sidecar:
 
     def forget_within(self, write: Write, conversation_id: str, index: int | None = None) -> int:
         """As `forget`, as a part of a write to this namespace that is under way."""
-        from anaphora.store.db import notes as table
+        from anaphora.store.threads.note_rows import NoteTransaction
 
         self._sealer.check()
-        rows = table.take_turns(write, self._sealer, conversation_id, index)
-        gone = [{**row, "identity_key": _identity_key(row)} for row in rows]
-        table.put_forgotten(write, self._sealer, gone)
+        work = NoteTransaction(write, self._sealer)
+        rows = work.take_turns(conversation_id, index)
+        work.put_forgotten([{**row, "identity_key": _identity_key(row)} for row in rows])
         return len(rows)
 
     def note_conversation(self, note: ConversationNote) -> None:
         """Write where a conversation came from, in place of what was noted before."""
-        from anaphora.store.db import notes as table
+        from anaphora.store.threads.note_rows import NoteTransaction
 
         with self._truth.write(self.namespace) as write:
             self._sealer.check()
-            table.put_conversation(
-                write,
-                self._sealer,
+            NoteTransaction(write, self._sealer).put_conversation(
                 {
                     "conversation_id": note.conversation_id,
                     "source": note.source,
                     "source_key": note.source_key,
                     "branch_of": note.branch_of,
                     "branch_at": note.branch_at,
-                },
+                }
             )
 
     def conversation_note(self, conversation_id: str) -> ConversationNote | None:
