@@ -9,6 +9,7 @@ logs a secret.
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import secrets
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 from anaphora.core.arguments import checks_arguments
 from anaphora.core.time_arguments import checked_moment
 from anaphora.errors import InvalidInput, NotFound, StoreError
-from anaphora.store.codecs import as_json, parsed, readable, to_micros
+from anaphora.store.codecs import parsed, readable, to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.tables import TOKEN
 from anaphora.store.mapping import RowMapping
@@ -88,10 +89,7 @@ _MAPPING: Final = RowMapping(
     Token,
     named={"id": "token_id"},
     read={
-        "namespaces": (
-            "scopes",
-            lambda held: tuple(s for s in parsed(held, list) if s != _MAY_INDEX),
-        ),
+        "namespaces": ("scopes", lambda held: _namespaces(parsed(held, list))),
         "may_index": ("scopes", lambda held: _MAY_INDEX in parsed(held, list)),
     },
 )
@@ -101,7 +99,7 @@ class _TokenTransaction(NamespaceTransaction):
     """What one write transaction does to tokens."""
 
     def add(self, token: Token, secret: str) -> None:
-        scopes = as_json(_scopes(token))
+        scopes = json.dumps(_scopes(token), ensure_ascii=False)
         self._insert(TOKEN, [_MAPPING.row(token, scopes=scopes, token_hash=_digest(secret))])
 
     def revoke(self, token_id: str, at: datetime) -> None:
@@ -219,6 +217,10 @@ class Tokens(NamespaceReader):
 
 def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _namespaces(scopes: Iterable[str]) -> tuple[str, ...]:
+    return tuple(scope for scope in scopes if scope != _MAY_INDEX)
 
 
 def _scopes(token: Token) -> tuple[str, ...]:
