@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from anaphora.store.threads.store import ConversationStore
+from anaphora.store.threads.file_store import ConversationStore
 from anaphora.values.conversations import NewTurn
 from bench.figures import Figure, at_most, keep
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.deep.aggregation_tasks import KINDS, Task, by_code, by_hits, said, tasks_over
 
 from anaphora import Memory
-from anaphora.ingest.importers.datasets import Haystack, read_dataset
+from bench.datasets import Haystack, read_dataset
 from bench.figures import Figure, exactly, keep
 
 EACH = 4

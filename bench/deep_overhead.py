@@ -1,6 +1,6 @@
 """What deep recall costs beside its model: a whole loop over 20,000 real turns, sandbox included.
 
-In: the folder of shared data (REALTALK twice, BEAM). Out: figures beside the target of DESIGN.md,
+In: the folder of shared data (REALTALK twice, BEAM). Out: figures beside its target,
 also in bench/results/deep_overhead.json and .md. The model is a script that answers at once, so
 that what is left is our own time: scope, first searches, history, sandbox, host calls, checks.
 """
@@ -20,9 +20,9 @@ from anaphora.deep.loop import DeepLoop
 from anaphora.deep.models.base import Message
 from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.deep.sandbox.monty import MontyEngine
-from anaphora.ingest.importers.datasets import Haystack, read_dataset
 from anaphora.values.conversations import ImportedConversation
 from anaphora.values.deep import Scope
+from bench.datasets import Haystack, read_dataset
 from bench.figures import Figure, at_most, keep, percentile
 
 TURNS = 20_000

@@ -29,7 +29,6 @@ from anaphora.deep.evidence.scoped import MEMORY
 from anaphora.deep.evidence.weighed import TURNS
 from anaphora.deep.reading import asks_about_the_whole
 from anaphora.deep.shortcut import NEEDED, SURE, best_evidence
-from anaphora.ingest.importers.datasets import Haystack, read_dataset
 from anaphora.rank.confidence import (
     MEMORY_WEIGHTS,
     REACH,
@@ -42,6 +41,7 @@ from anaphora.rank.confidence import (
     turn_features,
 )
 from anaphora.values.memories import NewMemory
+from bench.datasets import Haystack, read_dataset
 from bench.figures import Figure, machine, show, write
 
 FIT = range(1, 6)

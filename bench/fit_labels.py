@@ -20,8 +20,8 @@ import numpy as np
 
 from anaphora.embed.base import Embedder
 from anaphora.rank.context.quality import PARTIAL, SECOND, STRONG, support_of
-from anaphora.surfaces.benchmark.project_room import ProjectRoom
-from anaphora.surfaces.benchmark.project_sets import ProjectSet, read_project_sets
+from bench.project.room import ProjectRoom
+from bench.project.sets import ProjectSet, read_project_sets
 
 RIGHT_IF_STRONG = 0.9
 RIGHT_IF_PARTIAL = 0.5

@@ -1,7 +1,7 @@
 """What each signal of the context ranking is worth: `python -m bench.fit_project ../shared/data`.
 
 In: project histories and issues. Out: bench/results/project.json and .md, what the product itself
-finds (`anaphora bench project`); then bench/results/project_ablation.json and .md, over the same
+finds (`python -m bench project`); then bench/results/project_ablation.json and .md, over the same
 sections, words, vectors and scores without a home, so that only the weights vary: what goes without
 each signal, weights fitted on all repositories but one and measured on that one, and the same for
 the marks of the quality label (`bench.fit_labels`).
@@ -28,13 +28,13 @@ from anaphora.embed.base import Embedder
 from anaphora.embed.minilm import MiniLM
 from anaphora.rank.context.weights import DEFAULT_WEIGHTS, ROLE_FIT, Weights
 from anaphora.rank.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
-from anaphora.surfaces.benchmark.project import run_project_benchmark
-from anaphora.surfaces.benchmark.project_road import ProjectRoad
-from anaphora.surfaces.benchmark.project_room import ProjectRoom, Seen
-from anaphora.surfaces.benchmark.project_sets import ProjectSet, read_project_sets, stripped
 from anaphora.surfaces.wire import plain as to_plain
 from bench.figures import write
 from bench.fit_labels import labelled, table
+from bench.project.road import ProjectRoad
+from bench.project.room import ProjectRoom, Seen
+from bench.project.run import run_project_benchmark
+from bench.project.sets import ProjectSet, read_project_sets, stripped
 
 FITTED = ("title", "meaning", "others", "path", "file_title", "named", "file_meaning", "log")
 STEPS = (0.6, 1.6)
@@ -316,7 +316,7 @@ def strangers(data: Path, embedder: Embedder) -> str:
 
 REPORT = """# How well the files that a task touches are found
 
-`anaphora bench project`: four histories (commit subjects, the files they touched) and 13 issues
+`python -m bench project`: four histories (commit subjects, the files they touched) and 13 issues
 (bug reports, the files that were edited). Each project is written to a folder, indexed by
 `Memory.index_project` and asked by `Memory.recall_context` with the default budget; the paths are
 the primary targets of the package, ten at most. The whole project is indexed for issues too; since

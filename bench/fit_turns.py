@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 
 from anaphora.core.text import analyse, query_terms
 from anaphora.embed.minilm import MiniLM
-from anaphora.ingest.importers.datasets import read_dataset
-from anaphora.ingest.importers.datasets.common import Haystack
 from anaphora.rank.features import turn_flags
 from anaphora.rank.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
 from anaphora.rank.nicknames import TEXTS, bearer, misspelt, shortened, unknown_names
@@ -42,6 +40,8 @@ from anaphora.rank.turns import DEFAULT_WEIGHTS, TurnScores, Weights, best_rows,
 from anaphora.recall.nicknames import spoken_to
 from anaphora.recall.times.reading import read_times
 from bench import turn_signals as tried
+from bench.datasets import read_dataset
+from bench.datasets.common import Haystack
 from bench.figures import write
 
 SETS = (("realtalk", "realtalk"), ("beam", "beam-100k"))

@@ -18,11 +18,11 @@ from pathlib import Path
 
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
-from anaphora.ingest.importers.datasets import Haystack, read_dataset
 from anaphora.recall.memories import FLOOR, MemoryRecall
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
+from bench.datasets import Haystack, read_dataset
 from bench.figures import Figure, machine, percentile, show, write
 from bench.memories import NOW, keep_texts
 

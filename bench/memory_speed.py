@@ -1,4 +1,4 @@
-"""How fast memories are recalled and remembered: the table of DESIGN.md, section 7.
+"""How fast memories are recalled and remembered: the table of the targets.
 
 In: the folder of shared data (REALTALK and BEAM turns as memories, beyond those their sentences).
 Out: figures beside their targets, also in bench/results/memory_speed_SIZE.json and .md. Embedding
@@ -30,17 +30,17 @@ from numpy.typing import NDArray
 
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
-from anaphora.ingest.remember import Remember
+from anaphora.ingest.memories import Remember
 from anaphora.recall.memories import MemoryRecall
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
-from anaphora.surfaces.benchmark.timed import TimedEmbedder
 from anaphora.values.memories import NewMemory
 from bench.figures import Figure, at_most, below, exactly, keep, percentile
 from bench.memories import NOW, keep_with
 from bench.memory_texts import embedded, questions, texts
+from bench.timed import TimedEmbedder
 
 SIZE = 10_000
 QUESTIONS = 300

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from anaphora.embed.service import EmbedderService
 from anaphora.errors import EmbeddingError
-from anaphora.ingest.importers.datasets import Haystack, read_dataset
+from bench.datasets import Haystack, read_dataset
 
 __all__ = ["SETS", "embedded", "haystacks", "questions", "texts"]
 

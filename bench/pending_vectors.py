@@ -31,7 +31,7 @@ from anaphora.rank.metrics import recall_at_k
 from anaphora.rank.question import QuestionReading, read_question, speakers_present
 from anaphora.rank.turns import best_rows, score_turns
 from anaphora.recall.times.reading import read_times
-from anaphora.store.threads.store import ConversationStore
+from anaphora.store.threads.file_store import ConversationStore
 from anaphora.values.conversations import NewTurn
 from bench.figures import machine, write
 from bench.fit_turns import FIT, SETS, Chat, Floats, K, load, nicknames_in

@@ -2,7 +2,7 @@
 
 In: the folder of shared data. Out: the benchmark's reports, printed and written to
 bench/results/conversation.json and .md, and the headline figures beside their targets. It runs
-what `anaphora bench conversation PATH --format … --chats 6-10` runs.
+what `python -m bench conversations PATH --format … --chats 6-10` runs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from anaphora.surfaces.benchmark import markdown, render, run_benchmark, to_json
+from bench.conversations import markdown, render, run_benchmark, to_json
 from bench.figures import Figure, at_least, machine, show, write
 
 HELD_OUT = "6-10"

@@ -18,7 +18,7 @@ import numpy as np
 from anaphora.embed.base import Vectors
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.ingest.linking import Near
-from anaphora.ingest.remember import Remember
+from anaphora.ingest.memories import Remember
 from anaphora.store.db.engine import open_database
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.store import Records

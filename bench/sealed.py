@@ -21,13 +21,14 @@ from anaphora.embed.base import Embedder
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
-from anaphora.ingest.importers.datasets import Haystack, read_dataset
 from anaphora.recall.memories import MemoryRecall
-from anaphora.store.crypto.home import Home, Sealing, open_home
 from anaphora.store.db.engine import Database, open_database
+from anaphora.store.home.opening import open_home
+from anaphora.store.home.sealing import Home, Sealing
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
-from anaphora.surfaces.benchmark import run_benchmark
+from bench.conversations import run_benchmark
+from bench.datasets import Haystack, read_dataset
 from bench.figures import Figure, at_most, keep, percentile
 from bench.memories import NOW, keep_texts
 

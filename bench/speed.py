@@ -1,6 +1,6 @@
 """How fast recall answers over 10,000 real turns.
 
-In: the folder of shared data (REALTALK and BEAM). Out: figures beside the targets of DESIGN.md,
+In: the folder of shared data (REALTALK and BEAM). Out: figures beside their targets,
 also in bench/results/speed.json and .md. Everything goes through `Memory` with its defaults
 (6 hits, 2,500 tokens), asked of all threads; embedding is timed inside the same calls, so that it
 can be taken off.
@@ -16,11 +16,11 @@ from pathlib import Path
 
 from anaphora import Memory
 from anaphora.embed.service import spec_for
-from anaphora.ingest.importers.datasets import Haystack, read_dataset
-from anaphora.surfaces.benchmark.timed import TimedEmbedder
 from anaphora.values.conversations import ImportedConversation
 from bench import imports_cost
+from bench.datasets import Haystack, read_dataset
 from bench.figures import Figure, at_most, below, keep, percentile
+from bench.timed import TimedEmbedder
 
 TURNS = 10_000
 QUESTIONS = 300

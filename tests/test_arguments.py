@@ -20,9 +20,9 @@ from anaphora.embed.base import Embedder
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound
 from anaphora.store.db.engine import open_database
 from anaphora.store.threads.conversations import Conversations
+from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
-from anaphora.store.threads.store import ConversationStore
 from anaphora.store.tokens import Tokens
 from anaphora.values.conversations import NewTurn
 from anaphora.values.memories import NewMemory

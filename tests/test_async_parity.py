@@ -10,7 +10,7 @@ import pytest
 from anaphora.api.aio import AsyncMemory, Opening
 from anaphora.api.aio_conversations import AsyncConversations
 from anaphora.api.memory import Memory
-from anaphora.store.threads.store import ConversationStore
+from anaphora.store.threads.file_store import ConversationStore
 
 PAIRS = [(Memory, AsyncMemory), (ConversationStore, AsyncConversations)]
 # Instant in both: nothing is read or written before the view, or the registration, is used.

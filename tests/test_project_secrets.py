@@ -13,8 +13,9 @@ import pytest
 from tests.ingest.project_desk import git, write
 
 from anaphora import Memory
-from anaphora.ingest.files import is_secret_file, walking
-from anaphora.ingest.projects import files, gitlog
+from anaphora.ingest.projects import file_sync, git_history
+from anaphora.ingest.projects.files import walking
+from anaphora.ingest.projects.files.walking import is_secret_file
 from anaphora.ingest.secrets.redacting import Redacted
 from anaphora.recall.context.package import render_package
 from anaphora.recall.context.warm_up import render_warm_up
@@ -154,9 +155,9 @@ def indexed_by_an_older_version(
 ) -> IndexReport:
     """A home as a version that took nothing out has left it."""
     with monkeypatch.context() as patched:
-        for module in (files, gitlog):
+        for module in (file_sync, git_history):
             patched.setattr(module, "redact", lambda text, keep_lines=False: Redacted(text))
-        patched.setattr(gitlog, "without_secret_names", lambda path: path)
+        patched.setattr(git_history, "without_secret_names", lambda path: path)
         patched.setattr(walking, "without_secret_names", lambda path: path)
         patched.setattr(walking, "is_secret_file", lambda path: False)
         with Memory.open(home, embedder="hashing") as memory:

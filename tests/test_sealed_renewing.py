@@ -15,9 +15,9 @@ from pysqlite3 import dbapi2
 
 from anaphora import Memory, keys
 from anaphora.errors import StoreError, Tampered
-from anaphora.store.crypto import renewing
 from anaphora.store.crypto.marker import FORMAT
 from anaphora.store.crypto.plans import PLANS
+from anaphora.store.home import convert_rows
 
 pytest.importorskip("cryptography")
 
@@ -99,7 +99,7 @@ def test_a_home_of_the_version_before_opens(home: Path) -> None:
 @pytest.mark.promise("sealed.renews")
 def test_it_is_broken_off_anywhere(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A renewal that fails in the middle loses nothing: the next opening ends it."""
-    renewed = renewing._renew_table
+    renewed = convert_rows._renew_table
     left = [0]
 
     def fails(*given: Any) -> int:
@@ -108,12 +108,12 @@ def test_it_is_broken_off_anywhere(home: Path, monkeypatch: pytest.MonkeyPatch) 
             raise StoreError("renew", "truth", "the test says so")
         return renewed(*given)
 
-    monkeypatch.setattr(renewing, "_renew_table", fails)
+    monkeypatch.setattr(convert_rows, "_renew_table", fails)
     for calls in (0, 3, 18, 25):
         left[0] = calls
         with pytest.raises(StoreError):
             opened(home)
-    monkeypatch.setattr(renewing, "_renew_table", renewed)
+    monkeypatch.setattr(convert_rows, "_renew_table", renewed)
     with opened(home) as memory:
         everything(memory)
     anchored(home)

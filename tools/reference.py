@@ -177,7 +177,7 @@ def python() -> str:
     from anaphora.recall.render import render_recall
     from anaphora.store import tokens
     from anaphora.store.threads.conversations import Conversations
-    from anaphora.store.threads.store import ConversationStore, conversations_dir
+    from anaphora.store.threads.file_store import ConversationStore, conversations_dir
     from anaphora.values import conversations as turns
     from anaphora.values import deep, memories, projects
 

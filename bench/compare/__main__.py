@@ -15,7 +15,6 @@ from dataclasses import fields
 from pathlib import Path
 
 from anaphora.embed.packaged import MODELS
-from anaphora.surfaces.benchmark.project_sets import stripped
 from bench.compare.asked import Chat, chats, prepared
 from bench.compare.behaviours import behaviours
 from bench.compare.contestants import CONTESTANTS, PRODUCTS, installed, prepare, versions
@@ -25,6 +24,7 @@ from bench.compare.report import Measured, as_json, as_markdown
 from bench.compare.speed import speed
 from bench.compare.vectors import Vectors
 from bench.figures import RESULTS, machine, write
+from bench.project.sets import stripped
 
 PARTS = ("conversations", "memories", "projects", "speed", "behaviours")
 

@@ -1,8 +1,8 @@
 """What is asked of every contestant: chats with their questions, and files cut into pieces.
 
 In: the folder of shared data. Out: frozen values with ids that mean the same to all contestants.
-Questions and evidence are those of `anaphora bench conversation` on chats 6 to 10, the half that no
-weight of Anaphora was fitted on.
+Questions and evidence are those of `python -m bench conversations` on chats 6 to 10, the half that
+no weight of Anaphora was fitted on.
 """
 
 from __future__ import annotations

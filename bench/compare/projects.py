@@ -14,17 +14,17 @@ from contextlib import closing
 from pathlib import Path
 
 from anaphora.rank.metrics import recall_at_k, reciprocal_rank
-from anaphora.surfaces.benchmark.project_road import ProjectRoad
-from anaphora.surfaces.benchmark.project_sets import (
+from bench.compare.asked import cut
+from bench.compare.contestants import Child, Contestant
+from bench.compare.quality import ALL, Outcome, Place, Row, scored, somewhere
+from bench.fit_project import Kept
+from bench.project.road import ProjectRoad
+from bench.project.sets import (
     ProjectQuestion,
     ProjectSet,
     read_project_sets,
     stripped,
 )
-from bench.compare.asked import cut
-from bench.compare.contestants import Child, Contestant
-from bench.compare.quality import ALL, Outcome, Place, Row, scored, somewhere
-from bench.fit_project import Kept
 
 __all__ = ["WHO", "pieces", "project_sets", "projects"]
 

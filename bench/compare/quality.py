@@ -19,9 +19,9 @@ from statistics import fmean
 from typing import Any
 
 from anaphora.rank.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
-from anaphora.surfaces.benchmark import run_benchmark
 from bench.compare.asked import Chat, Item, latest, owner, prepared
 from bench.compare.contestants import Child, Contestant, Failed
+from bench.conversations import run_benchmark
 from bench.fit_project import Kept
 from bench.memory_texts import SETS
 
@@ -211,7 +211,7 @@ def _rows(
 
 
 def _own(place: Place, data: Path) -> list[Row]:
-    """What `anaphora bench conversation PATH --chats 6-10` reports."""
+    """What `python -m bench conversations PATH --chats 6-10` reports."""
     print("conversations: Anaphora", flush=True)
     rows, both = [], []
     kept = Kept(place.own)

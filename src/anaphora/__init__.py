@@ -16,7 +16,7 @@ from anaphora.api.memory import Memory
 if TYPE_CHECKING:
     from anaphora.api.aio import AsyncMemory
     from anaphora.recall.render import render_recall
-    from anaphora.store.threads.store import ConversationStore, conversations_dir
+    from anaphora.store.threads.file_store import ConversationStore, conversations_dir
     from anaphora.values.memories import NewMemory
 
 __all__ = [
@@ -39,8 +39,8 @@ __path__.append(f"{__path__[0]}/_renamed")
 _LAZY = {
     "AsyncMemory": "anaphora.api.aio",
     "NewMemory": "anaphora.values.memories",
-    "ConversationStore": "anaphora.store.threads.store",
-    "conversations_dir": "anaphora.store.threads.store",
+    "ConversationStore": "anaphora.store.threads.file_store",
+    "conversations_dir": "anaphora.store.threads.file_store",
     "render_recall": "anaphora.recall.render",
 }
 

@@ -29,22 +29,21 @@ if TYPE_CHECKING:
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.index.sections.index import SectionIndex
     from anaphora.index.turns.index import TurnIndex
-    from anaphora.ingest.forget import Forget
-    from anaphora.ingest.remember import Remember
+    from anaphora.ingest.memories import Forget, Remember
     from anaphora.ops.namespaces import Parts
     from anaphora.project_parts import ProjectParts
     from anaphora.recall.conversation import ConversationRecall
     from anaphora.recall.memories import MemoryRecall
     from anaphora.recall.surviving import Survivors
-    from anaphora.store.crypto.home import Sealing
     from anaphora.store.db.engine import Database
+    from anaphora.store.home.sealing import Sealing
     from anaphora.store.projects.notes import Notes
     from anaphora.store.records.store import Records
     from anaphora.store.records.vectors import RecordVectors
     from anaphora.store.threads.conversations import Conversations
+    from anaphora.store.threads.file_store import ConversationStore
     from anaphora.store.threads.sidecar import Sidecar
     from anaphora.store.threads.sql_store import SqlConversationStore
-    from anaphora.store.threads.store import ConversationStore
 
 PartT = TypeVar("PartT")
 Handler = Callable[[Any], None]
@@ -147,7 +146,7 @@ class Wiring:
     def parts(self) -> Parts:
         """The home as `care` sees it."""
         from anaphora.ops.namespaces import Parts
-        from anaphora.store.crypto.home import Home
+        from anaphora.store.home.sealing import Home
 
         home = Home(self.settings.home, self.settings.conversations, self.settings.database)
         return Parts(home, self.sealing, self.truth)
@@ -240,17 +239,17 @@ def _reindexed(parts: Namespace, embedder: str, progress: Progress | None) -> Re
 def _opened(wiring: Wiring, name: str) -> Namespace:
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.index.turns.index import TurnIndex
-    from anaphora.ingest.forget import Forget
-    from anaphora.ingest.remember import Remember
+    from anaphora.ingest.memories import Forget, Remember
     from anaphora.recall.conversation import ConversationRecall
     from anaphora.recall.memories import MemoryRecall
     from anaphora.recall.surviving import Survivors
-    from anaphora.store.crypto.home import DEFAULT_NAMESPACE, folder_name
     from anaphora.store.deep_rows import DeepRows
+    from anaphora.store.home.opening import open_conversations
+    from anaphora.store.home.sealing import DEFAULT_NAMESPACE, folder_name
     from anaphora.store.projects.store import holds_any
     from anaphora.store.records.store import Records
     from anaphora.store.records.vectors import RecordVectors
-    from anaphora.store.threads.conversations import WRITES, open_conversations
+    from anaphora.store.threads.conversations import WRITES
     from anaphora.store.threads.sidecar import Sidecar
 
     settings, truth, embedder, sealing = (

@@ -12,11 +12,11 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 from anaphora.core.config import load_settings
-from anaphora.store.crypto.convert import Converted
+from anaphora.store.home.conversion import Converted
 
 if TYPE_CHECKING:
-    from anaphora.store.crypto.convert import Progress
-    from anaphora.store.crypto.home import Home
+    from anaphora.store.home.conversion import Progress
+    from anaphora.store.home.sealing import Home
 
 __all__ = ["Converted", "Kept", "decrypt", "encrypt", "export_key", "import_key", "rotate_key"]
 
@@ -37,9 +37,11 @@ def encrypt(
     Raises `InvalidInput` for a home that is sealed or whose truth is on a server, `NoKeyringError`
     before anything was changed, `MissingExtra`, `StoreError`.
     """
-    from anaphora.store.crypto import convert
+    from anaphora.store.home import conversion
 
-    return convert.encrypt(_home(home, conversations_dir), _checked(kept) or "keychain", progress)
+    return conversion.encrypt(
+        _home(home, conversations_dir), _checked(kept) or "keychain", progress
+    )
 
 
 def decrypt(
@@ -53,9 +55,9 @@ def decrypt(
     Raises `InvalidInput` for a clear home, `MissingKey`, `WrongKey`, `StoreError`, and `Tampered`
     before anything was changed when a row does not open.
     """
-    from anaphora.store.crypto import convert
+    from anaphora.store.home import conversion
 
-    return convert.decrypt(_sealed(home, conversations_dir), progress)
+    return conversion.decrypt(_sealed(home, conversations_dir), progress)
 
 
 def export_key(home: Place = None, passphrase: str | None = None, *, raw: bool = False) -> str:
@@ -64,9 +66,9 @@ def export_key(home: Place = None, passphrase: str | None = None, *, raw: bool =
     Only with `raw` it is the key itself, as 64 hex digits. Raises `InvalidInput` for neither or
     both and for a clear home, `MissingKey`.
     """
-    from anaphora.store.crypto.home import export
+    from anaphora.store.home.master_key import export_master_key
 
-    return export(_home(home), passphrase, raw=raw)
+    return export_master_key(_home(home), passphrase, raw=raw)
 
 
 def import_key(
@@ -77,9 +79,9 @@ def import_key(
     Raises `WrongKey` for another home's or an older one, and for a wrong passphrase; `InvalidInput`
     for what is no exported key, and for a clear home.
     """
-    from anaphora.store.crypto.home import import_
+    from anaphora.store.home.master_key import import_master_key
 
-    import_(_sealed(home), exported, passphrase, kept=_checked(kept))
+    import_master_key(_sealed(home), exported, passphrase, kept=_checked(kept))
 
 
 def rotate_key(
@@ -94,13 +96,14 @@ def rotate_key(
     At once, whatever the home holds; keys exported before open older backups alone. `deep` also
     encrypts everything again. Raises `InvalidInput` for a clear home, `MissingKey`, `StoreError`.
     """
-    from anaphora.store.crypto.home import rotate
+    from anaphora.store.home import conversion, master_key
 
-    rotate(_sealed(home, conversations_dir), kept=_checked(kept), deep=deep)
+    change = conversion.rotate_keys if deep else master_key.rotate_master_key
+    change(_sealed(home, conversations_dir), kept=_checked(kept))
 
 
 def _home(home: Place, conversations_dir: Place = None) -> Home:
-    from anaphora.store.crypto.home import Home
+    from anaphora.store.home.sealing import Home
 
     settings = load_settings(home, conversations_dir)
     return Home(settings.home, settings.conversations, settings.database)

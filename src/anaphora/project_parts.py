@@ -21,7 +21,7 @@ from anaphora.values.projects import IndexReport
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.index.sections.index import SectionIndex
-    from anaphora.ingest.forget import Survivors
+    from anaphora.ingest.memories import Survivors
     from anaphora.ingest.notes import NoteTaking
     from anaphora.ingest.projects.indexing import IndexProject
     from anaphora.recall.context.lane import ContextRecall
@@ -96,7 +96,7 @@ class ProjectParts:
 
         `survivors` looks for what still holds them.
         """
-        from anaphora.ingest.forget import named
+        from anaphora.ingest.memories import named
 
         gone = self.taking.forget(note_id, soft=soft)
         if not gone.ids or soft:
@@ -138,9 +138,8 @@ def open_projects(
     Secrets that an older version has kept of projects are taken out first. Raises StoreError.
     """
     from anaphora.index.sections.index import SectionIndex
-    from anaphora.ingest.notes import NoteTaking
+    from anaphora.ingest.notes import NoteLinker, NoteTaking
     from anaphora.ingest.projects.indexing import IndexProject
-    from anaphora.ingest.projects.mentions import NoteLinker
     from anaphora.recall.context.lane import ContextRecall
     from anaphora.recall.context.warm_up import WarmUpRecall
     from anaphora.store.projects.graph import Graph

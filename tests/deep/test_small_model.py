@@ -98,7 +98,7 @@ def test_over_the_example(ferrywell: Memory, small_model: RemoteModel) -> None:
 @pytest.mark.promise("deep.small_model")
 def test_over_a_real_chat(shared_data: Path, tmp_path: Path, small_model: RemoteModel) -> None:
     """Over a chat of real people (REALTALK) the loop ends within its limits."""
-    from anaphora.ingest.importers.datasets import Haystack, read_dataset
+    from bench.datasets import Haystack, read_dataset
 
     folder = shared_data / "conversations" / "realtalk"
     chat = next(one for one in read_dataset(folder, "realtalk") if isinstance(one, Haystack))

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from anaphora.errors import AnaphoraError, InvalidInput
 from anaphora.ingest.importers import read
-from anaphora.ingest.importers.bounds import Bounds
+from anaphora.ingest.importers.base import Bounds
 from anaphora.values.conversations import ImportedConversation, ImportProblem
 
 from .mutating import Mutator

@@ -21,9 +21,9 @@ from anaphora.errors import AnaphoraError, CorruptThread, InvalidInput
 from anaphora.ingest.conversations import import_conversations
 from anaphora.ingest.importers import FORMATS, read
 from anaphora.store.db.engine import open_database
+from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.gojson import NotAThread, decode, encode, parse
 from anaphora.store.threads.sidecar import Sidecar
-from anaphora.store.threads.store import ConversationStore
 from anaphora.values.conversations import ImportedConversation, ImportReport, Thread
 
 from .rooms import OWN, Room, dice, expect, read_all, suite, transcripts

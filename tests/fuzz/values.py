@@ -30,7 +30,7 @@ from anaphora.ingest.importers.drafts import safe_id
 from anaphora.ops.lines import time_in
 from anaphora.store.filters import parse
 from anaphora.store.records.rows import as_mapping
-from anaphora.store.threads.gotime import canonical_time, nanoseconds, read_time, utc_text
+from anaphora.store.threads.gojson import canonical_time, nanoseconds, read_time, utc_text
 from anaphora.store.threads.ids import check_id, file_name, id_of, is_hashed
 from anaphora.values.memories import MemoryRecord
 

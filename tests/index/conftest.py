@@ -16,7 +16,7 @@ from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.ann import available
 from anaphora.index.turns.index import EmbedMode, Progress, TurnIndex
 from anaphora.index.turns.records import Followed
-from anaphora.store.threads.store import ConversationStore
+from anaphora.store.threads.file_store import ConversationStore
 
 START = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 

@@ -106,7 +106,7 @@ from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns import core
 from anaphora.index.turns.index import TurnIndex
-from anaphora.store.threads.store import ConversationStore
+from anaphora.store.threads.file_store import ConversationStore
 
 core.TAIL_LIMIT = 20
 root = Path(sys.argv[1])

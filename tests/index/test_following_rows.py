@@ -21,8 +21,7 @@ from anaphora.index.turns.index import TurnIndex
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
-from anaphora.store.threads.sql_reader import StoredThread
-from anaphora.store.threads.sql_store import SqlConversationStore
+from anaphora.store.threads.sql_store import SqlConversationStore, StoredThread
 from anaphora.values.conversations import NewTurn
 
 from .conftest import Ticking, facts

@@ -109,7 +109,7 @@ from pathlib import Path
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
-from anaphora.store.threads.store import ConversationStore
+from anaphora.store.threads.file_store import ConversationStore
 
 root, name = Path(sys.argv[1]), sys.argv[2]
 store = ConversationStore(root / "conversations")

@@ -25,8 +25,8 @@ from anaphora.index.turns import bulk as turn_bulk
 from anaphora.index.turns.index import TurnIndex
 from anaphora.index.turns.view import TurnView
 from anaphora.recall.conversation import ConversationRecall
+from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.index import SealedIndex
-from anaphora.store.crypto.keys import Keys
 from anaphora.values.conversations import NewTurn
 
 from .conftest import Bench, Eager, Ticking, facts
@@ -382,7 +382,7 @@ from pathlib import Path
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
-from anaphora.store.threads.store import ConversationStore
+from anaphora.store.threads.file_store import ConversationStore
 
 root = Path(sys.argv[1])
 store = ConversationStore(root / "conversations")
@@ -464,7 +464,7 @@ from pathlib import Path
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
-from anaphora.store.threads.store import ConversationStore
+from anaphora.store.threads.file_store import ConversationStore
 
 root = Path(sys.argv[1])
 store = ConversationStore(root / "conversations")

@@ -11,8 +11,8 @@ import pytest
 
 from anaphora.ingest.conversations import import_conversations
 from anaphora.store.db.engine import Database, open_database
+from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.sidecar import Sidecar
-from anaphora.store.threads.store import ConversationStore
 from anaphora.values.conversations import ImportedConversation, ImportReport
 
 from .memory_desk import Desk

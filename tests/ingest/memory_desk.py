@@ -11,9 +11,8 @@ import numpy as np
 
 from anaphora.embed.base import Embedder, Vectors
 from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
-from anaphora.ingest.forget import Forget
 from anaphora.ingest.linking import Near
-from anaphora.ingest.remember import Remember
+from anaphora.ingest.memories import Forget, Remember
 from anaphora.store.db.engine import Database
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import RecordLink

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from anaphora.embed.service import EmbedderService, spec_for
+from anaphora.ingest.notes import NoteLinker
 from anaphora.ingest.projects.indexing import IndexProject
-from anaphora.ingest.projects.mentions import NoteLinker
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.projects.graph import Graph

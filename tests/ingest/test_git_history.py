@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.ingest.projects.gitlog import GitHistory, read_history
+from anaphora.ingest.projects.git_history import GitHistory, read_history
 
 Git = Callable[..., str]
 

@@ -18,7 +18,7 @@ from tests.surfaces.rest_desk import served
 from anaphora import Memory
 from anaphora.errors import DamagedBackup, StoreError, UnknownFormat
 from anaphora.ingest.importers import read
-from anaphora.ingest.importers.bounds import Bounds
+from anaphora.ingest.importers.base import Bounds
 from anaphora.ops.packing import MANIFEST, opened
 from anaphora.values.conversations import ImportedConversation, ImportProblem
 
@@ -316,7 +316,7 @@ def said_of(memory: Memory, path: Path, form: str | None) -> str:
 
 
 @pytest.mark.promise("import.regular_files")
-@pytest.mark.parametrize("form", [None, "chatgpt", "longmemeval", "anaphora"])
+@pytest.mark.parametrize("form", [None, "chatgpt", "sharegpt", "anaphora"])
 def test_what_is_no_file_is_refused_by_name(odd: Path, tmp_path: Path, form: str | None) -> None:
     """A pipe or device that is named itself ends at once, in our words."""
     with Memory.open(tmp_path / "home", embedder="hashing") as memory:

@@ -260,7 +260,7 @@ def test_a_file_that_nobody_knows_is_told_what_would_be(tmp_path: Path) -> None:
     with pytest.raises(UnknownFormat) as refused:
         read(tmp_path / "recipe.json")
     said = str(refused.value)
-    assert all(name in said for name in ("ChatGPT", "Claude.ai", "Codex", "ShareGPT", "LoCoMo"))
+    assert all(name in said for name in ("ChatGPT", "Claude.ai", "Codex", "ShareGPT", "Neo"))
     shown = [line for line in said.splitlines() if line.startswith("{")]
     (tmp_path / "shown.jsonl").write_text("\n".join(shown))
     (conversation,), problems = split(tmp_path / "shown.jsonl")

@@ -267,6 +267,8 @@ from anaphora.ingest.conversations import import_conversations
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.db.engine import open_database
 from anaphora.store.threads.store import ConversationStore
+from anaphora.store.db.engine import open_database
+from anaphora.store.threads.file_store import ConversationStore
 place = Path(sys.argv[1])
 sidecar = Sidecar(open_database(place / "truth.db"), "default")
 store = ConversationStore(place / "conversations", strict=True, sidecar=sidecar)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.ingest.files import Found, Text, language_of, read, role_of, walk
+from anaphora.ingest.projects.files import Found, Text, language_of, read, role_of, walk
 from anaphora.values.projects import Skipped, SourceRole
 
 

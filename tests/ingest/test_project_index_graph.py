@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.ingest.projects.mentions import mentioned
-from anaphora.ingest.projects.resolving import Layout, Target, resolve
-from anaphora.ingest.sections import Import, parse
+from anaphora.ingest.notes import mentioned
+from anaphora.ingest.projects.import_targets import Layout, Target, resolve
+from anaphora.ingest.projects.sections import Import, parse
 from anaphora.store.db.engine import Database
 from anaphora.store.projects.graph_rows import alias_of
 from anaphora.store.projects.notes import NoteRecordKind, payload_of

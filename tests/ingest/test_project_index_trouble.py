@@ -15,12 +15,13 @@ from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.errors import EmbeddingError
 from anaphora.ingest.projects.indexing import IndexProject
+from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.columns import Sealed
-from anaphora.store.crypto.convert import decrypt, encrypt, rekey
-from anaphora.store.crypto.home import Home, open_home
-from anaphora.store.crypto.keys import Keys
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.db.health import check_truth
+from anaphora.store.home.conversion import decrypt, encrypt, rekey
+from anaphora.store.home.opening import open_home
+from anaphora.store.home.sealing import Home
 
 from .project_desk import FILES, ProjectDesk, git, write
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pysqlite3 import dbapi2
 
-from anaphora.ingest.remember import BATCH
+from anaphora.ingest.memories import BATCH
 from anaphora.store.db.engine import open_database
 from anaphora.values.memories import NewMemory
 
@@ -23,7 +23,7 @@ WRITER = """
 import sys
 from datetime import UTC, datetime
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.ingest.remember import Remember
+from anaphora.ingest.memories import Remember
 from anaphora.values.memories import NewMemory
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.store import Records

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.ingest.sections import Parsed, parse
+from anaphora.ingest.projects.sections import Parsed, parse
 
 SAMPLES = Path(__file__).parent / "fixtures_sections"
 

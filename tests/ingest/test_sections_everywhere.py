@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anaphora.ingest.sections import Parsed, parse
-from anaphora.ingest.sections.base import MAX_CHARS, MAX_LINES, lines_of
+from anaphora.ingest.projects.sections import Parsed, parse
+from anaphora.ingest.projects.sections.base import MAX_CHARS, MAX_LINES, lines_of
 
 SAMPLES = sorted((Path(__file__).parent / "fixtures_sections").glob("*.txt"))
 NAMES = (

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from anaphora.ops.namespaces import Parts
-from anaphora.store.crypto.home import Home, open_home
 from anaphora.store.db.engine import open_database
+from anaphora.store.home.opening import open_home
+from anaphora.store.home.sealing import Home
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rules import drafted, put_all
 from anaphora.store.threads.conversations import Conversations
@@ -49,7 +50,7 @@ def parts(open_parts: OpenParts) -> Parts:
     return open_parts()
 
 
-class Keeper:
+class KeyStore:
     """Puts things into a home, as the facade does."""
 
     def __init__(self, parts: Parts, clock: Callable[[], datetime]) -> None:
@@ -76,12 +77,12 @@ class Keeper:
 
 
 @pytest.fixture
-def keeping(clock: Callable[[], datetime]) -> Callable[[Parts], Keeper]:
-    return lambda parts: Keeper(parts, clock)
+def keeping(clock: Callable[[], datetime]) -> Callable[[Parts], KeyStore]:
+    return lambda parts: KeyStore(parts, clock)
 
 
 @pytest.fixture
-def filled(parts: Parts, keeping: Callable[[Parts], Keeper]) -> Parts:
+def filled(parts: Parts, keeping: Callable[[Parts], KeyStore]) -> Parts:
     """A home with two namespaces, speakers, a superseded value and a restated memory."""
     keeper = keeping(parts)
     keeper.say("trip", "We leave on Monday.", "Bring the green tent.")

@@ -27,14 +27,14 @@ from anaphora.errors import (
     StoreError,
 )
 from anaphora.ops.namespaces import Parts
-from anaphora.store.crypto import home as sealing
-from anaphora.store.crypto.home import Home
+from anaphora.store.home import master_key
+from anaphora.store.home.sealing import Home
 
-from .conftest import Keeper, OpenParts, everything, notes, threads
+from .conftest import KeyStore, OpenParts, everything, notes, threads
 
 FIXTURES = Path(__file__).resolve().parents[1] / "store" / "fixtures"
 Clock = Callable[[], datetime]
-Keeping = Callable[[Parts], Keeper]
+Keeping = Callable[[Parts], KeyStore]
 
 
 def backed_up(parts: Parts, path: Path, clock: Clock) -> ops.Backup:
@@ -313,7 +313,7 @@ def test_a_sealed_backup_needs_the_exported_key(
     parts = open_parts("sealed", encrypt="file")
     keeper = keeping(parts)
     keeper.say("secret", "The vault code is violet.")
-    key = sealing.export(parts.home, "a long passphrase")
+    key = master_key.export_master_key(parts.home, "a long passphrase")
     made = backed_up(parts, tmp_path / "b.zip", clock)
     assert made.sealed
     with zipfile.ZipFile(tmp_path / "b.zip") as file:
@@ -324,7 +324,7 @@ def test_a_sealed_backup_needs_the_exported_key(
     with pytest.raises(MissingKey):
         open_parts("again")
     home = Home(tmp_path / "again", tmp_path / "again" / "conversations")
-    sealing.import_(home, key, "a long passphrase", kept="file")
+    master_key.import_master_key(home, key, "a long passphrase", kept="file")
     assert threads(open_parts("again")) == threads(parts)
 
 
@@ -334,6 +334,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from anaphora import ops
 from anaphora.store.crypto.home import Home
+from anaphora.store.db.engine import open_database
+from anaphora.store.home.sealing import Home
 from anaphora.store.db.engine import open_database
 what, source, target, step = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
 seen = 0

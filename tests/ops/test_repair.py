@@ -17,10 +17,10 @@ from anaphora.ops.namespaces import Parts
 from anaphora.store.threads.gojson import decode, encode
 from anaphora.values.conversations import Check, Thread
 
-from .conftest import Keeper, OpenParts, memories, threads
+from .conftest import KeyStore, OpenParts, memories, threads
 
 Clock = Callable[[], datetime]
-Keeping = Callable[[Parts], Keeper]
+Keeping = Callable[[Parts], KeyStore]
 MakeIndex = Callable[[Parts], TurnIndex]
 
 

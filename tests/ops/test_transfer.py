@@ -21,10 +21,10 @@ from anaphora.ops.namespaces import Parts
 from anaphora.store.records.forgetting import forget_for_good, forget_softly
 from anaphora.store.records.rows import RecordLink
 
-from .conftest import Keeper, OpenParts, everything, memories, notes, threads
+from .conftest import KeyStore, OpenParts, everything, memories, notes, threads
 
 Clock = Callable[[], datetime]
-Keeping = Callable[[Parts], Keeper]
+Keeping = Callable[[Parts], KeyStore]
 
 TEXTS = st.text(st.characters(), max_size=20) | st.text(
     '\x00\n\u2028\ud83d\ude00\x85a"\\', max_size=9

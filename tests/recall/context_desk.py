@@ -12,8 +12,8 @@ from typing import Any
 from anaphora.embed.base import Embedder
 from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
 from anaphora.index.sections.index import SectionIndex
+from anaphora.ingest.notes import NoteLinker
 from anaphora.ingest.projects.indexing import IndexProject
-from anaphora.ingest.projects.mentions import NoteLinker
 from anaphora.recall.context.lane import ContextRecall
 from anaphora.recall.context.warm_up import WarmUpRecall
 from anaphora.store.crypto.columns import CLEAR, Sealer

@@ -12,8 +12,8 @@ import pytest
 from pysqlite3 import dbapi2
 
 from anaphora.errors import NotFound
+from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.columns import Clear, Sealed, Sealer
-from anaphora.store.crypto.keys import Keys
 from anaphora.store.db.engine import Database
 from anaphora.store.projects.graph import Graph
 from anaphora.store.projects.graph_rows import EntityDraft, RelationDraft, entity_key

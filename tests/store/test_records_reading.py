@@ -217,8 +217,8 @@ from datetime import UTC, datetime
 from anaphora.store.records.store import Records
 from anaphora.store.db.engine import open_database
 from anaphora.store.records.vectors import RecordVectors
-from anaphora.ingest.remember import Remember
-from anaphora.ingest.forget import Forget
+from anaphora.ingest.memories import Remember
+from anaphora.ingest.memories import Forget
 truth = open_database({str(tmp_path / "truth.db")!r})
 records, vectors = Records(truth, "default"), RecordVectors(truth, "default")
 assert records.get({one!r}) == records.list().items[0] == records.changed_since(0)[0]

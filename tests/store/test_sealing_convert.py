@@ -19,11 +19,12 @@ import pytest
 from pysqlite3 import dbapi2
 
 from anaphora.errors import CorruptThread, InvalidInput, SealChanged, StoreError, Tampered
-from anaphora.store.crypto import convert
-from anaphora.store.crypto.home import Home, Sealing, open_home
 from anaphora.store.db.engine import Database, open_database
+from anaphora.store.home import conversion
+from anaphora.store.home.opening import open_home
+from anaphora.store.home.sealing import Home, Sealing
+from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.sidecar import ConversationNote, Sidecar, TurnNote
-from anaphora.store.threads.store import ConversationStore
 from anaphora.values.conversations import NewTurn
 
 pytest.importorskip("cryptography")
@@ -125,7 +126,7 @@ def test_encrypting_a_home_hides_everything_and_changes_nothing(home: Home) -> N
     before = contents(home)
     assert search(home) == set(SECRETS)
     seen: list[str] = []
-    done = convert.encrypt(home, "file", lambda label, _done, _total: seen.append(label))
+    done = conversion.encrypt(home, "file", lambda label, _done, _total: seen.append(label))
     assert search(home) == set()
     assert contents(home) == before
     assert (done.threads, done.problems) == (9, ())
@@ -144,15 +145,15 @@ def test_decrypting_gives_the_files_back(home: Home) -> None:
     fill(home)
     damage(home)
     before, files = contents(home), json_files(home)
-    convert.encrypt(home, "file")
+    conversion.encrypt(home, "file")
     assert json_files(home) == {}
-    convert.decrypt(home)
+    conversion.decrypt(home)
     assert json_files(home) == files
     assert contents(home) == before
     assert search(home) == set(SECRETS)
     assert not (home.root / "sealed.json").exists()
     assert not (home.root / "master.key").exists()
-    convert.encrypt(home, "file")
+    conversion.encrypt(home, "file")
     assert contents(home) == before
 
 
@@ -166,21 +167,20 @@ def test_a_home_that_began_sealed_can_be_opened_up(home: Home) -> None:
     fill(home, "file")
     assert search(home) == set()
     before = contents(home)
-    convert.decrypt(home)
+    conversion.decrypt(home)
     assert contents(home) == before
     assert search(home) == set(SECRETS) - {"nobody's file"}
 
 
 def test_a_deep_rotation_encrypts_everything_again(home: Home) -> None:
     """After `rekey` every sealed byte is new, and every answer is what it was."""
-    from anaphora.store.crypto.home import rotate
 
     fill(home, "file")
     damage_name = home.conversations / "stray.json.sealed"
     damage_name.write_bytes(b"no sealed thread")
     before = contents(home)
     old = {path.name for path in home.conversations.glob("*.sealed")}
-    rotate(home, deep=True)
+    conversion.rotate_keys(home)
     assert contents(home) == before
     assert not old & {path.name for path in home.conversations.glob("*.sealed")}
     assert search(home) == set()
@@ -193,14 +193,14 @@ def test_conversions_that_make_no_sense_are_refused(home: Home) -> None:
     from dataclasses import replace
 
     fill(home)
-    for wrong in (convert.decrypt, convert.rekey):
+    for wrong in (conversion.decrypt, conversion.rekey):
         with pytest.raises(InvalidInput):
             wrong(home)
     with pytest.raises(InvalidInput):
-        convert.encrypt(replace(home, database="postgresql://somewhere/else"), "file")
-    convert.encrypt(home, "file")
+        conversion.encrypt(replace(home, database="postgresql://somewhere/else"), "file")
+    conversion.encrypt(home, "file")
     with pytest.raises(InvalidInput):
-        convert.encrypt(home, "file")
+        conversion.encrypt(home, "file")
 
 
 def test_an_open_process_notices(home: Home) -> None:
@@ -209,7 +209,7 @@ def test_an_open_process_notices(home: Home) -> None:
     with opened(home) as clear:
         store, sidecar = clear.store(), clear.sidecar()
         assert store.recent("ada-and-bob 0")
-        convert.encrypt(home, "file")
+        conversion.encrypt(home, "file")
         calls: list[Callable[[], object]] = [
             lambda: store.append_user("ada-and-bob 0", "lost"),
             lambda: store.append_user("new", "lost"),
@@ -225,7 +225,7 @@ def test_an_open_process_notices(home: Home) -> None:
     with opened(home) as sealed:
         store = sealed.store()
         store.append_user("ada-and-bob 0", "kept")
-        convert.decrypt(home)
+        conversion.decrypt(home)
         with pytest.raises(SealChanged):
             store.append_user("ada-and-bob 0", "lost")
     assert search(home) <= set(SECRETS)
@@ -239,7 +239,7 @@ def test_a_damaged_sealed_file_does_not_stop_a_conversion(home: Home) -> None:
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
-    done = convert.decrypt(home)
+    done = conversion.decrypt(home)
     [problem] = done.problems
     assert problem.set_aside is not None
     assert Path(problem.set_aside).read_bytes() == data
@@ -253,7 +253,7 @@ def test_a_tampered_row_stops_a_conversion_before_anything_is_lost(home: Home) -
     outside.execute("UPDATE turn_note SET speaker = 'an1:AAAA' WHERE position = 0")
     outside.commit()
     outside.close()
-    for wrong in (convert.decrypt, convert.rekey):
+    for wrong in (conversion.decrypt, conversion.rekey):
         with pytest.raises(Tampered, match=r"turn_note\.speaker"):
             wrong(home)
     with opened(home) as one:
@@ -274,7 +274,7 @@ def test_a_failing_disk_leaves_the_conversion_to_be_finished(
     def failing(*_args: object, **_kwargs: object) -> None:
         raise OSError(28, "No space left on device")
 
-    from anaphora.store.crypto import convert_threads
+    from anaphora.store.home import convert_threads
 
     real_put = convert_threads._put
 
@@ -287,7 +287,7 @@ def test_a_failing_disk_leaves_the_conversion_to_be_finished(
     with monkeypatch.context() as patch:
         patch.setattr(convert_threads, "_put", put)
         with pytest.raises(StoreError):
-            convert.encrypt(home, "file")
+            conversion.encrypt(home, "file")
     assert real is os.rename
     assert json.loads((home.root / "sealed.json").read_text())["state"] == "encrypting"
     assert contents(home) == before
@@ -297,14 +297,14 @@ def test_a_failing_disk_leaves_the_conversion_to_be_finished(
 CONVERT = """
 import sys
 from pathlib import Path
-from anaphora.store.crypto import convert
-from anaphora.store.crypto.home import Home, open_home
+from anaphora.store.home import conversion
+from anaphora.store.home.sealing import Home
 home = Home(Path(sys.argv[1]), Path(sys.argv[1]) / "conversations")
 print("ready", flush=True)
 if sys.argv[2] == "encrypt":
-    convert.encrypt(home, "file")
+    conversion.encrypt(home, "file")
 else:
-    getattr(convert, sys.argv[2])(home)
+    getattr(conversion, sys.argv[2])(home)
 """
 
 
@@ -332,7 +332,7 @@ def test_a_kill_at_any_moment_leaves_a_home_that_opens(home: Home) -> None:
     before = contents(home)
     chance = random.Random(20_260_401)
     begun = time.monotonic()
-    convert.encrypt(home, "file")
+    conversion.encrypt(home, "file")
     whole = time.monotonic() - begun
     killed = 0
     for what in ("rekey", "decrypt", "encrypt", "rekey", "decrypt", "encrypt") * 2:
@@ -342,7 +342,7 @@ def test_a_kill_at_any_moment_leaves_a_home_that_opens(home: Home) -> None:
         # A conversion that was killed before it said what it was about to do was never begun.
         assert search(home) == (set() if sealed else set(SECRETS))
         if what == "decrypt" and sealed:
-            convert.decrypt(home)
+            conversion.decrypt(home)
         elif what == "encrypt" and not sealed:
-            convert.encrypt(home, "file")
+            conversion.encrypt(home, "file")
     assert killed

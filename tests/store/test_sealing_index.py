@@ -15,10 +15,12 @@ from anaphora.core.text import query_terms
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
-from anaphora.store.crypto.home import Home, Sealing, open_home, rotate
 from anaphora.store.db.engine import Database, open_database
+from anaphora.store.home.conversion import rotate_keys
+from anaphora.store.home.opening import open_home
+from anaphora.store.home.sealing import Home, Sealing
+from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.sidecar import Sidecar
-from anaphora.store.threads.store import ConversationStore
 
 pytest.importorskip("cryptography")
 
@@ -145,7 +147,7 @@ def test_an_index_of_another_key_is_made_again(lanes: tuple[Lane, Lane]) -> None
     before = answers(sealed.index, sealed.service)
     sealed.close()
     kept = {p.name: p.read_bytes() for p in (sealed.home.root / "index" / "default").glob("turns*")}
-    rotate(sealed.home, deep=True)
+    rotate_keys(sealed.home)
     assert not (sealed.home.root / "index").exists()
     (sealed.home.root / "index" / "default").mkdir(parents=True)
     for name, data in kept.items():

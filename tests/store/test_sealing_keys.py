@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 
 from anaphora.errors import InvalidInput, MissingKey, NoKeyringError, Tampered, WrongKey
-from anaphora.store.crypto import home as homes
-from anaphora.store.crypto.home import Home, open_home
-from anaphora.store.crypto.keepers import Keychain
-from anaphora.store.crypto.keys import derive
-from anaphora.store.threads.store import ConversationStore
+from anaphora.store.crypto.cipher import derive
+from anaphora.store.crypto.key_stores import Keychain
+from anaphora.store.home import master_key
+from anaphora.store.home.opening import open_home
+from anaphora.store.home.sealing import Home, Sealing
+from anaphora.store.threads.file_store import ConversationStore
 
 pytest.importorskip("cryptography")
 keyring = pytest.importorskip("keyring")
@@ -63,12 +64,12 @@ def home(tmp_path: Path, chain: MemoryKeyring) -> Home:
     return Home(root, root / "conversations", keychain=Keychain(chain))
 
 
-def say(home: Home, sealing: homes.Sealing, text: str) -> None:
+def say(home: Home, sealing: Sealing, text: str) -> None:
     form = sealing.threads("default")
     assert ConversationStore(home.conversations, strict=True, form=form).append_user("c", text)
 
 
-def said(home: Home, sealing: homes.Sealing) -> list[str]:
+def said(home: Home, sealing: Sealing) -> list[str]:
     form = sealing.threads("default")
     return [
         t.text for t in ConversationStore(home.conversations, strict=True, form=form).recent("c")
@@ -192,8 +193,8 @@ Exported = Callable[[Home], tuple[str, str | None]]
 @pytest.mark.parametrize(
     "exported",
     [
-        lambda home: (homes.export(home, "correct horse"), "correct horse"),
-        lambda home: (homes.export(home, raw=True), None),
+        lambda home: (master_key.export_master_key(home, "correct horse"), "correct horse"),
+        lambda home: (master_key.export_master_key(home, raw=True), None),
     ],
     ids=["passphrase", "raw"],
 )
@@ -205,7 +206,7 @@ def test_an_exported_key_opens_the_home_elsewhere(
     say(home, open_home(home, True), "kept")
     text, passphrase = exported(home)
     elsewhere = replace(home, keychain=Keychain(MemoryKeyring()))
-    homes.import_(elsewhere, text, passphrase, kept=kept)
+    master_key.import_master_key(elsewhere, text, passphrase, kept=kept)
     assert said(elsewhere, open_home(elsewhere)) == ["kept"]
     assert (home.root / "master.key").exists() == (kept == "file")
 
@@ -216,13 +217,13 @@ def test_an_exported_key_is_asked_for_in_one_way(home: Home) -> None:
     wrong: list[dict[str, Any]] = [{}, {"passphrase": "x", "raw": True}, {"passphrase": " "}]
     for arguments in wrong:
         with pytest.raises(InvalidInput):
-            homes.export(home, **arguments)
+            master_key.export_master_key(home, **arguments)
 
 
 def test_wrong_imports_keep_nothing(home: Home, chain: MemoryKeyring) -> None:
     """A wrong passphrase, a changed text, another key: each is refused, and nothing is kept."""
     open_home(home, True)
-    text = homes.export(home, "correct horse")
+    text = master_key.export_master_key(home, "correct horse")
     chain.kept.clear()
     found = json.loads(text)
     changed = json.dumps(found | {"sealed": found["sealed"][:-8] + "AAAAAAA="})
@@ -236,9 +237,9 @@ def test_wrong_imports_keep_nothing(home: Home, chain: MemoryKeyring) -> None:
         ("ab" * 32, None, WrongKey),
     ):
         with pytest.raises(error):
-            homes.import_(home, given, passphrase)
+            master_key.import_master_key(home, given, passphrase)
     assert not chain.kept
-    homes.import_(home, text, "correct horse")
+    master_key.import_master_key(home, text, "correct horse")
     assert open_home(home).sealed
 
 
@@ -246,16 +247,16 @@ def test_a_new_master_key_costs_one_small_file(home: Home, chain: MemoryKeyring)
     """Rotation changes sealed.json alone; an open process goes on; the old key opens nothing."""
     sealing = open_home(home, True)
     say(home, sealing, "before")
-    old = homes.export(home, raw=True)
+    old = master_key.export_master_key(home, raw=True)
     threads = {path: path.read_bytes() for path in home.conversations.rglob("*.sealed")}
-    homes.rotate(home)
+    master_key.rotate_master_key(home)
     assert {path: path.read_bytes() for path in home.conversations.rglob("*.sealed")} == threads
     say(home, sealing, "after")
     assert said(home, open_home(home)) == ["before", "after"]
     assert [name.rsplit(".", 1)[1] for _, name in chain.kept] == ["2"]
     with pytest.raises(WrongKey):
-        homes.import_(home, old)
-    homes.rotate(home, kept="file")
+        master_key.import_master_key(home, old)
+    master_key.rotate_master_key(home, kept="file")
     assert not chain.kept
     assert said(home, open_home(home)) == ["before", "after"]
 

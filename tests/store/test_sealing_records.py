@@ -16,8 +16,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from anaphora.errors import MissingKey, Tampered
+from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.columns import CLEAR, Sealed, Sealer
-from anaphora.store.crypto.keys import Keys
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.filters import parse
 from anaphora.store.hashing import embedded_text_hash

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from pysqlite3 import dbapi2
 
 from anaphora.errors import MissingKey, Tampered
-from anaphora.store.crypto.cipher import Cipher, Finder, binding
+from anaphora.store.crypto.cipher import Cipher, Finder, Keys, binding
 from anaphora.store.crypto.columns import Clear, Sealed, open_rows
 from anaphora.store.crypto.index import ClearIndex, SealedIndex
-from anaphora.store.crypto.keys import Keys
 from anaphora.store.crypto.plans import PLANS
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.db.tables import TABLES

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anaphora.errors import CorruptThread, Tampered, WrongKey
-from anaphora.store.crypto.keys import Keys
-from anaphora.store.crypto.threads import SealedThreads, ThreadForm
+from anaphora.store.crypto.cipher import Keys
+from anaphora.store.threads.file_store import ConversationStore
+from anaphora.store.threads.forms import SealedThreads, ThreadForm
 from anaphora.store.threads.gojson import decode
-from anaphora.store.threads.store import ConversationStore
 from anaphora.values.conversations import NewTurn
 
 pytest.importorskip("cryptography")

@@ -18,13 +18,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from pysqlite3 import dbapi2
 
 from anaphora.errors import StoreError, Tampered
+from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.columns import Sealed
-from anaphora.store.crypto.keys import Keys
 from anaphora.store.db.engine import Database, open_database
+from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.gojson import decode
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
-from anaphora.store.threads.store import ConversationStore
 from anaphora.values.conversations import NewTurn
 
 OpenTruth = Callable[[], Database]

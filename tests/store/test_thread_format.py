@@ -10,15 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anaphora.store.threads.gojson import NotAThread, decode, encode, escape
-from anaphora.store.threads.gotime import (
+from anaphora.store.threads.file_store import ConversationStore
+from anaphora.store.threads.gojson import (
+    NotAThread,
     canonical_time,
+    decode,
+    encode,
+    escape,
     format_time,
     nanoseconds,
     read_time,
     utc_text,
 )
-from anaphora.store.threads.store import ConversationStore
 from anaphora.values.conversations import Thread, Turn
 
 T1 = "2026-03-01T09:55:37.5Z"

@@ -13,8 +13,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from anaphora.errors import InvalidId
+from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.ids import check_id, file_name, id_of, is_hashed, plain_name
-from anaphora.store.threads.store import ConversationStore
 
 RESERVED = {"con", "prn", "aux", "nul", *(f"{d}{n}" for d in ("com", "lpt") for n in range(10))}
 

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.store.threads.file import key_of
+from anaphora.store.threads.file_store import ConversationStore
+from anaphora.store.threads.files import ThreadLocks, key_of
 from anaphora.store.threads.gojson import Document, parse
-from anaphora.store.threads.locks import ThreadLocks
-from anaphora.store.threads.store import ConversationStore
 
 CHILD = Path(__file__).with_name("thread_child.py")
 
@@ -142,7 +141,7 @@ def test_an_append_does_not_read_what_this_process_wrote(
         return parse(data)
 
     ConversationStore(tmp_path, strict=True).append("d", "user", "by another process")
-    monkeypatch.setattr("anaphora.store.threads.file.parse", counting)
+    monkeypatch.setattr("anaphora.store.threads.files.parse", counting)
     store = ConversationStore(tmp_path, strict=True)
     for number in range(20):
         store.append("d", "user", f"turn {number}")

@@ -12,9 +12,9 @@ import pytest
 
 from anaphora.errors import InvalidTurn, StoreError
 from anaphora.store.db.engine import open_database
+from anaphora.store.threads.file_store import ConversationStore, conversations_dir
 from anaphora.store.threads.gojson import decode, encode
 from anaphora.store.threads.sidecar import Sidecar
-from anaphora.store.threads.store import ConversationStore, conversations_dir
 from anaphora.values.conversations import NewTurn
 
 Clock = Callable[[], datetime]

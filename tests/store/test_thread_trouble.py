@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from anaphora.errors import CorruptThread, DiskFull, ReadOnly, StoreError
+from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.gojson import NotAThread, decode, encode
-from anaphora.store.threads.store import ConversationStore
 from anaphora.values.conversations import NewTurn
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX permissions and limits")
@@ -262,7 +262,7 @@ FILL = """
 import json, sys
 from pathlib import Path
 from anaphora.errors import DiskFull
-from anaphora.store.threads.store import ConversationStore
+from anaphora.store.threads.file_store import ConversationStore
 
 place, strict, size = Path(sys.argv[1]), sys.argv[2] == "strict", int(sys.argv[3])
 store = ConversationStore(place, strict=strict)

@@ -12,8 +12,8 @@ from pysqlite3 import dbapi2
 from tests.conftest import Clock
 
 from anaphora.errors import InvalidInput, NotFound
+from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.columns import CLEAR, Sealed, Sealer
-from anaphora.store.crypto.keys import Keys
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.tokens import PREFIX, Tokens
 

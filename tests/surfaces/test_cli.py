@@ -170,7 +170,6 @@ def test_redact_and_delete(cli: Cli, chat: Path) -> None:
         (["conversation", "recall", "x", "--mode", "magic"], 2, "mode"),
         (["conversation", "import", "/no/such/file"], 2, "/no/such/file"),
         (["--namespace", "a/b", "stats"], 2, "namespace"),
-        (["bench", "conversation", "/no/such", "--format", "realtalk"], 2, "/no/such"),
     ],
 )
 def test_mistakes_are_one_clear_line(cli: Cli, words: list[str], code: int, says: str) -> None:
@@ -212,7 +211,7 @@ def test_remembered_text_cannot_drive_the_terminal() -> None:
 def test_every_command_has_help() -> None:
     """Every command and option is described."""
     runner = CliRunner()
-    for words in ([], ["conversation"], ["bench"], ["conversation", "recall"], ["doctor"]):
+    for words in ([], ["conversation"], ["conversation", "recall"], ["doctor"]):
         result = runner.invoke(app, [*words, "--help"])
         assert result.exit_code == 0
         assert "Usage" in result.output

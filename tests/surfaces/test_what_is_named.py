@@ -167,7 +167,7 @@ WHOLE_HOME = {
 READING = [
     (words, command)
     for words, command in commands()
-    if tuple(words) not in BEGINNING | WHOLE_HOME and words[0] not in ("key", "token", "bench")
+    if tuple(words) not in BEGINNING | WHOLE_HOME and words[0] not in ("key", "token")
 ]
 
 

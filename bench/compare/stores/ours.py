@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 
 from anaphora import Memory, NewMemory
 from anaphora.embed.service import spec_for
-from anaphora.surfaces.benchmark.timed import TimedEmbedder
 from bench.compare.store import Opening, Texts
 from bench.fit_project import Kept
+from bench.timed import TimedEmbedder
 
 __all__ = ["Anaphora"]
 

@@ -362,7 +362,7 @@ def _take_docstrings(mirror: type, original: type) -> None:
 
 
 def _mirror() -> None:
-    from anaphora.store.threads.store import ConversationStore
+    from anaphora.store.threads.file_store import ConversationStore
 
     _take_docstrings(AsyncMemory, Memory)
     _take_docstrings(AsyncDeepQuestions, DeepQuestions)

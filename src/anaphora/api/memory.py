@@ -91,8 +91,9 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         """
         from anaphora.deep.tools import DeepTools
         from anaphora.embed.service import EmbedderService, spec_for
-        from anaphora.store.crypto.home import Home, open_home
         from anaphora.store.db.engine import open_database
+        from anaphora.store.home.opening import open_home
+        from anaphora.store.home.sealing import Home
         from anaphora.store.records.ids import RecordIds
 
         settings = load_settings(

@@ -22,13 +22,13 @@ from anaphora.deep.kept.answers import AnswerCache
 from anaphora.deep.kept.traces import Traces
 from anaphora.deep.recall import DeepRecall
 from anaphora.deep.tools import DeepTools, Models
-from anaphora.ingest.projects.relinking import Relink
+from anaphora.ingest.linking import Relink
 from anaphora.values.conversations import Degraded
 from anaphora.values.deep import Budget, DreamReport, Extracted
 
 if TYPE_CHECKING:
     from anaphora.index.memories.index import MemoryIndex
-    from anaphora.ingest.remember import Remember
+    from anaphora.ingest.memories import Remember
     from anaphora.store.deep_rows import DeepRows
     from anaphora.store.records.store import Records
     from anaphora.store.records.vectors import RecordVectors

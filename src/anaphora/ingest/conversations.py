@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 from anaphora.errors import CorruptThread, InvalidInput
+from anaphora.ingest.branching import Plan, plan
 from anaphora.ingest.importers import Part, parts
-from anaphora.ingest.importers.base import Imported
-from anaphora.ingest.importers.bounds import BOUNDS, Bounds, Problems, shortened
-from anaphora.ingest.strands import Plan, plan
+from anaphora.ingest.importers.base import BOUNDS, Bounds, Imported, Problems, shortened
 from anaphora.store.disk import translate
 from anaphora.store.threads.conversations import Conversations
-from anaphora.store.threads.locks import ThreadLocks, lock_key
+from anaphora.store.threads.files import ThreadLocks, lock_key
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values.conversations import ImportedConversation, ImportProblem, ImportReport, NewTurn

@@ -24,12 +24,12 @@ from anaphora.errors import DamagedBackup, InvalidInput, SealChanged, StoreError
 from anaphora.ops import packing, staging
 from anaphora.store.crypto import marker as markers
 from anaphora.store.disk import identity_of, temporary_key, translate
-from anaphora.store.threads.folder import CORRUPT
+from anaphora.store.threads.files import CORRUPT
 
 if TYPE_CHECKING:
-    from anaphora.store.crypto.home import Home
     from anaphora.store.crypto.marker import Marker
     from anaphora.store.db.engine import Database
+    from anaphora.store.home.sealing import Home
 
 DATABASE = "anaphora.db"
 """The member, and the file of a home, that holds truth."""

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.index.turns.index import TurnIndex
     from anaphora.ops.namespaces import Lane
-    from anaphora.store.crypto.home import Home
     from anaphora.store.db.engine import Database
+    from anaphora.store.home.sealing import Home
     from anaphora.store.records.vectors import RecordVectors
     from anaphora.store.threads.conversations import Conversations
 
@@ -110,8 +110,8 @@ def _home(settings: Settings) -> Check:
 
 def _sealing(settings: Settings) -> Iterator[Check]:
     """Whether the home is sealed, its key to be had, and nothing beside it left in clear."""
-    from anaphora.store.crypto.home import Home
-    from anaphora.store.crypto.left import left_in_clear
+    from anaphora.store.home.conversion import left_in_clear
+    from anaphora.store.home.sealing import Home
 
     home = Home(settings.home, settings.conversations, settings.database)
     found, sealed = _seal(home)
@@ -127,13 +127,13 @@ def _sealing(settings: Settings) -> Iterator[Check]:
 
 def _seal(home: Home) -> tuple[Check, bool]:
     from anaphora.store.crypto import marker as markers
-    from anaphora.store.crypto.home import load
-    from anaphora.store.crypto.keepers import Keychain
+    from anaphora.store.crypto.key_stores import Keychain
+    from anaphora.store.home.master_key import load_keys
 
     try:
         marker = markers.read(home.root)
         if marker is not None:
-            load(home, marker)
+            load_keys(home, marker)
             where = "the keychain" if marker.kept == "keychain" else "a file of the home, in clear"
             detail = f"sealed; key {marker.key_name} is in {where}"
             return Check("sealing", ok=marker.state == "sealed", detail=detail), True

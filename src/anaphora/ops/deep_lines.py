@@ -23,7 +23,7 @@ from anaphora.ops.lines import (
     to_line,
 )
 from anaphora.ops.namespaces import Lane
-from anaphora.store.threads.folder import REDACTED
+from anaphora.store.threads.files import REDACTED
 from anaphora.store.threads.ids import check_id
 from anaphora.values.deep import Gap, GapStatus, Scope
 

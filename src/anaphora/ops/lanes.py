@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anaphora.errors import AnaphoraError
-from anaphora.store.threads.store import ConversationStore
+from anaphora.store.threads.file_store import ConversationStore
 from anaphora.values.conversations import FINISH_VECTORS, Check
 
 if TYPE_CHECKING:

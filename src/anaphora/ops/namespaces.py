@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from anaphora.store.crypto.home import DEFAULT_NAMESPACE, Home, Sealing, folder_name
 from anaphora.store.deep_rows import DeepRows
 from anaphora.store.escaping import escape, unescape
+from anaphora.store.home.opening import open_conversations
+from anaphora.store.home.sealing import DEFAULT_NAMESPACE, Home, Sealing, folder_name
 from anaphora.store.projects.notes import Notes
 from anaphora.store.projects.store import Projects
 from anaphora.store.records.store import Records
-from anaphora.store.threads.conversations import open_conversations
 from anaphora.store.threads.ids import SUFFIX, id_of
 from anaphora.store.threads.sidecar import Sidecar
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from anaphora.store.db.engine import Database
+    from anaphora.store.threads.file_store import ConversationStore
     from anaphora.store.threads.sql_store import SqlConversationStore
-    from anaphora.store.threads.store import ConversationStore
 
 
 @dataclass(frozen=True, slots=True)

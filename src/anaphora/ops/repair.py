@@ -20,9 +20,8 @@ from anaphora.ops import spool, staging
 from anaphora.ops.lanes import mend_rows
 from anaphora.store.disk import temporary_key
 from anaphora.store.hashing import stored_turn_hash
-from anaphora.store.threads.folder import ThreadFolder
+from anaphora.store.threads.files import ThreadFolder, ThreadLocks
 from anaphora.store.threads.gojson import NotAThread, decode
-from anaphora.store.threads.locks import ThreadLocks
 from anaphora.values.conversations import Check
 
 if TYPE_CHECKING:

@@ -15,13 +15,19 @@ from pathlib import Path
 from typing import Literal
 
 from anaphora.errors import CorruptThread
-from anaphora.store.crypto.threads import ThreadForm
 from anaphora.store.disk import NO_FILE, make_directory, translate
-from anaphora.store.threads.file import append_turns, read_document, read_tail, rewrite
-from anaphora.store.threads.folder import REDACTED, ThreadFolder
+from anaphora.store.threads.files import (
+    REDACTED,
+    ThreadFolder,
+    ThreadLocks,
+    append_turns,
+    read_document,
+    read_tail,
+    rewrite,
+)
+from anaphora.store.threads.forms import ThreadForm
 from anaphora.store.threads.gojson import Document, NotAThread, encode_turn
 from anaphora.store.threads.ids import MAX_ID_CHARACTERS
-from anaphora.store.threads.locks import ThreadLocks
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values.conversations import Thread, Turn
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from anaphora.errors import CorruptThread, StoreError, UnknownFormat
-from anaphora.ingest.importers.bounds import Problems, shortened
+from anaphora.ingest.importers.base import Problems, shortened
 from anaphora.ops.cleaning import cleaned
 from anaphora.ops.deep_lines import GapsIn, OriginsIn
 from anaphora.ops.lines import event_from, from_line, link_from, memory_from, string
@@ -27,7 +27,7 @@ from anaphora.ops.threads_in import RowsIn, ThreadsIn
 from anaphora.ops.transfer import FORMAT
 from anaphora.store.disk import open_regular, translate
 from anaphora.store.records.rows import RecordLink
-from anaphora.store.threads.gotime import read_time
+from anaphora.store.threads.gojson import read_time
 from anaphora.store.threads.ids import check_id
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values.conversations import ImportProblem, Thread, Turn

@@ -18,7 +18,7 @@ from typing import Any
 
 from anaphora.core.time_arguments import has_utc
 from anaphora.errors import FilterError
-from anaphora.store.threads.gotime import read_time
+from anaphora.store.threads.gojson import read_time
 
 Read = Callable[[object, str], Any]
 Holds = Callable[[Any, Any], bool]

@@ -44,8 +44,8 @@ from anaphora.values.deep import (
 from anaphora.values.memories import NewMemory
 
 if TYPE_CHECKING:
-    from anaphora.ingest.projects.relinking import Relink
-    from anaphora.ingest.remember import Remember
+    from anaphora.ingest.linking import Relink
+    from anaphora.ingest.memories import Remember
 
 BUDGET: Final = Budget(iterations=5, sub_calls=60, tokens=400_000, seconds=600.0, dollars=0.5)
 """For a whole cycle, but `iterations`, which is for each gap."""

@@ -27,7 +27,7 @@ from anaphora.values.deep import Budget, DeepSource, Extracted
 from anaphora.values.memories import MemoryType, NewMemory
 
 if TYPE_CHECKING:
-    from anaphora.ingest.remember import Remember
+    from anaphora.ingest.memories import Remember
     from anaphora.store.deep_rows import DeepRows
     from anaphora.store.threads.conversations import Conversations
     from anaphora.values.conversations import Turn

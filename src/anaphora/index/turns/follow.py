@@ -34,8 +34,8 @@ from anaphora.store.threads.gojson import NotAThread, parse
 from anaphora.values.conversations import Degraded, Turn
 
 if TYPE_CHECKING:
+    from anaphora.store.threads.file_store import ConversationStore
     from anaphora.store.threads.sidecar import Sidecar
-    from anaphora.store.threads.store import ConversationStore
 
 # File systems stamp times with the tick of a kernel clock (1 to 10 ms): within it, two writes of
 # the same size could look like one.

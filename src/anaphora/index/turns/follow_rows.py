@@ -25,8 +25,7 @@ from anaphora.values.conversations import Degraded, Turn
 
 if TYPE_CHECKING:
     from anaphora.store.threads.sidecar import Sidecar
-    from anaphora.store.threads.sql_reader import StoredThread
-    from anaphora.store.threads.sql_store import SqlConversationStore
+    from anaphora.store.threads.sql_store import SqlConversationStore, StoredThread
 
 
 class RowFollower:

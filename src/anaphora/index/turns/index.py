@@ -34,8 +34,8 @@ from anaphora.values.conversations import FINISH_VECTORS, Degraded
 
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
+    from anaphora.store.threads.file_store import ConversationStore
     from anaphora.store.threads.sidecar import Sidecar
-    from anaphora.store.threads.store import ConversationStore
 
 INLINE_BACKLOG = 64
 """Texts that `follow` embeds before it answers; more of them come in the background."""

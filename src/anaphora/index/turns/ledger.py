@@ -23,10 +23,9 @@ from anaphora.index.turns.columns import Columns
 from anaphora.index.turns.records import BulkMark, Change, IndexLost, Mark, text_hash
 from anaphora.index.turns.words import WordsMeta
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
+from anaphora.store.db import sqlite
 
 _FORMAT = f"2/{ANALYSER}"
-# Journals in WAL mode could be corrupted by several processes before these versions.
-_WAL_SAFE = ((3, 51, 3), (3, 50, 7), (3, 44, 6))
 # Whoever waits longer answers from memory instead.
 _BUSY_MS = 30
 _BUSY = frozenset({"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_READONLY"})
@@ -310,7 +309,7 @@ class Ledger:
             self._db.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
             self._db.execute("PRAGMA secure_delete = ON")
             if not self.read_only and self.path is not None:
-                safe = _wal_is_safe(pysqlite3.sqlite_version_info)
+                safe = sqlite.wal_is_safe(sqlite.library_version())
                 self._db.execute(f"PRAGMA journal_mode = {'WAL' if safe else 'DELETE'}")
                 # It survives a killed process whole, and is made again after a power cut.
                 self._db.execute("PRAGMA synchronous = NORMAL")
@@ -380,13 +379,6 @@ def _decoding() -> Iterator[None]:
         yield
     except (ValueError, TypeError, OverflowError, AttributeError) as error:
         raise IndexLost(f"what is in it cannot be read: {error!r}") from error
-
-
-def _wal_is_safe(version: tuple[int, ...]) -> bool:
-    newest, *backports = _WAL_SAFE
-    return version >= newest or any(
-        version[:2] == fixed[:2] and version >= fixed for fixed in backports
-    )
 
 
 def _slices(items: list[bytes], size: int) -> Iterator[list[bytes]]:

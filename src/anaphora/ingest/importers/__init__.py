@@ -17,15 +17,21 @@ from anaphora.ingest.importers import (
     claude_ai,
     claude_code,
     codex,
-    datasets,
     jsonl,
     neo,
     sharegpt,
 )
-from anaphora.ingest.importers.base import Format, Imported, ImportFile, Sample
-from anaphora.ingest.importers.bounds import BOUNDS, Bounds, Problems
+from anaphora.ingest.importers.base import (
+    BOUNDS,
+    Bounds,
+    Format,
+    Imported,
+    ImportFile,
+    Problems,
+    Sample,
+)
 from anaphora.ingest.importers.finding import UNREADABLE, find, is_zip, why
-from anaphora.ingest.importers.json_records import sample
+from anaphora.ingest.importers.json_reader import sample
 from anaphora.values.conversations import ImportProblem
 
 __all__ = ["FORMATS", "RECOGNISED", "UNKNOWN", "Part", "detect", "parts", "read"]
@@ -34,25 +40,12 @@ UNKNOWN = "no importer recognises this file"
 """How the problem of a file begins that is none of `RECOGNISED`."""
 RECOGNISED = (
     "Recognised are exports of ChatGPT and Claude.ai (the zip, or conversations.json in it), "
-    "transcripts of Claude Code and Codex, ShareGPT, threads of Neo, what `anaphora export` wrote, "
-    "and the data sets REALTALK, LoCoMo and LongMemEval. Anything else as JSON Lines, one message "
-    "a line:\n"
+    "transcripts of Claude Code and Codex, ShareGPT, threads of Neo, and what `anaphora export` "
+    "wrote. Anything else as JSON Lines, one message a line:\n"
     '{"role": "user", "text": "Which port is staging on?", "ts": "2026-03-02T09:00:00Z"}\n'
     '{"role": "assistant", "text": "5433.", "ts": "2026-03-02T09:00:05Z"}'
 )
 """What can be imported, for people whose file is none of it."""
-
-
-def _dataset(name: str) -> Format:
-    def recognise(beginning: Sample) -> bool:
-        values = beginning.values
-        whole = beginning.file.member is None and bool(values)
-        return whole and datasets.detect(values[0]) == name
-
-    def read_file(file: ImportFile) -> Iterator[Imported]:
-        return datasets.read(file.path, name, file.bounds)
-
-    return Format(name, recognise, read_file)
 
 
 # In the order in which they are tried: the plainest last, it would take others' lines for its own.
@@ -63,7 +56,6 @@ _ALL = (
     codex.FORMAT,
     sharegpt.FORMAT,
     neo.FORMAT,
-    *(_dataset(name) for name in datasets.FORMATS),
     jsonl.FORMAT,
 )
 FORMATS: Mapping[str, Format] = {form.name: form for form in _ALL}
@@ -126,9 +118,6 @@ def parts(
         raise UnknownFormat(
             "format", format, "expected one of " + ", ".join((*FORMATS, "anaphora"))
         )
-    if format is not None and format in datasets.FORMATS:
-        # A data set's folder is one thing: its reader knows which file is what.
-        return iter([Part(place.name, datasets.read(place, format, bounds), lambda: (0, 0))])
     if format is None and not place.is_dir() and not is_zip(place):
         detect(place)
     return (_part(found, format) for found in find(place, bounds))

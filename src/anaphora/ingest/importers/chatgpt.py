@@ -24,7 +24,7 @@ from anaphora.ingest.importers.drafts import (
     mapping_at,
     text_at,
 )
-from anaphora.ingest.importers.json_records import Record, records
+from anaphora.ingest.importers.json_reader import Record, records
 
 _SOURCE = "chatgpt"
 # What an assistant's or a tool's message is when it is not said to the user.

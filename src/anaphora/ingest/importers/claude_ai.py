@@ -21,7 +21,7 @@ from anaphora.ingest.importers.drafts import (
     digest,
     text_at,
 )
-from anaphora.ingest.importers.json_records import Record, records
+from anaphora.ingest.importers.json_reader import Record, records
 
 _SOURCE = "claude_ai"
 _ROLES = {"human": "user", "user": "user", "assistant": "assistant"}

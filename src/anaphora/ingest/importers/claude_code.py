@@ -32,7 +32,7 @@ from anaphora.ingest.importers.drafts import (
     mapping_at,
     text_at,
 )
-from anaphora.ingest.importers.json_records import Record, records
+from anaphora.ingest.importers.json_reader import Record, records
 
 _SOURCE = "claude_code"
 _LEFT_OUT_BLOCKS = {

@@ -7,6 +7,7 @@ time; it counts what is left out and collects what cannot be read. It changes no
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -14,8 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from anaphora.ingest.importers.base import Imported, ImportFile, Malformed
-from anaphora.ingest.importers.bounds import Problems
+from anaphora.ingest.importers.base import Imported, ImportFile, Malformed, Problems
 from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
 # What is left out, by kind; the words are what people read in the report.
@@ -354,3 +354,25 @@ def _kept(nodes: Mapping[str, _Node], key: str | None) -> str | None:
 
 def _kept_parent(nodes: Mapping[str, _Node], node: _Node) -> str | None:
     return _kept(nodes, node.parent)
+
+
+class ChatKeys:
+    """Keys for the conversations of one file."""
+
+    def __init__(self, file: ImportFile) -> None:
+        self._stem = file.stem
+        self._taken: Counter[str] = Counter()
+
+    def take(self, own: object, first: object) -> str:
+        """The conversation's own id; without one the file's stem and a hash of its first message.
+
+        The hash, not the place in the file: a conversation that a newer file has further down
+        must stay the same. Two that begin alike are told apart by their order.
+        """
+        if isinstance(own, str) and own:
+            return own
+        if isinstance(own, int) and not isinstance(own, bool):
+            return str(own)
+        key = f"{self._stem}-{digest(json.dumps(first, sort_keys=True))[:8]}"
+        self._taken[key] += 1
+        return key if self._taken[key] == 1 else f"{key}-{self._taken[key]}"

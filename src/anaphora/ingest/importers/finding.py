@@ -16,8 +16,7 @@ import zlib
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
-from anaphora.ingest.importers.base import ImportFile
-from anaphora.ingest.importers.bounds import BOUNDS, Bounds
+from anaphora.ingest.importers.base import BOUNDS, Bounds, ImportFile
 from anaphora.store.disk import open_regular
 from anaphora.values.conversations import ImportProblem
 

@@ -16,12 +16,12 @@ from anaphora.ingest.importers.drafts import (
     ATTACHMENT,
     TOOL_CALL,
     TOOL_OUTPUT,
+    ChatKeys,
     Draft,
     check_room,
     text_at,
 )
-from anaphora.ingest.importers.json_records import Record, records
-from anaphora.ingest.importers.naming import ChatKeys
+from anaphora.ingest.importers.json_reader import Record, records
 from anaphora.values.conversations import ImportedTurn
 
 _SOURCE = "jsonl"

@@ -13,7 +13,7 @@ from typing import cast
 from anaphora.errors import InvalidId
 from anaphora.ingest.importers.base import Format, Imported, ImportFile, Malformed, Sample
 from anaphora.ingest.importers.drafts import Draft, text_at
-from anaphora.ingest.importers.json_records import Record, records
+from anaphora.ingest.importers.json_reader import Record, records
 from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import ImportedTurn
 

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from anaphora.ingest.importers.base import Format, Imported, ImportFile, Malformed, Sample
-from anaphora.ingest.importers.drafts import TOOL_CALL, TOOL_OUTPUT, Draft, text_at
-from anaphora.ingest.importers.json_records import Record, records
-from anaphora.ingest.importers.naming import ChatKeys
+from anaphora.ingest.importers.drafts import TOOL_CALL, TOOL_OUTPUT, ChatKeys, Draft, text_at
+from anaphora.ingest.importers.json_reader import Record, records
 
 _SOURCE = "sharegpt"
 _ROLES = {

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from anaphora.ingest.files import is_secret_file, without_secret_names
-from anaphora.ingest.projects.files import PARSER, cut_up
+from anaphora.ingest.projects.file_sync import PARSER, cut_up
+from anaphora.ingest.projects.files.walking import is_secret_file, without_secret_names
 from anaphora.ingest.secrets.redacting import redact
 
 if TYPE_CHECKING:
-    from anaphora.ingest.projects.graphing import Graphing
+    from anaphora.ingest.projects.graph import Graphing
     from anaphora.store.projects.rows import FileRow, HistoryRow, ProjectRow
     from anaphora.store.projects.store import Projects
     from anaphora.store.projects.transaction import ProjectTransaction

@@ -17,22 +17,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from anaphora.errors import EmbeddingError, InvalidInput, NotFound
+from anaphora.ingest.notes import NoteLinker
 from anaphora.ingest.projects.cleaning import clean
-from anaphora.ingest.projects.entities import Past
-from anaphora.ingest.projects.files import embedded_text
-from anaphora.ingest.projects.folders import (
+from anaphora.ingest.projects.file_sync import (
+    Pass,
+    Progress,
     State,
+    Tools,
     changed_files,
+    embedded_text,
     folder_times,
     folders_changed,
     known_states,
     path_inside,
     project_folder,
 )
-from anaphora.ingest.projects.gitlog import GitHistory, read_history
-from anaphora.ingest.projects.graphing import Graphing
-from anaphora.ingest.projects.mentions import NoteLinker
-from anaphora.ingest.projects.passing import Pass, Progress, Tools
+from anaphora.ingest.projects.git_history import GitHistory, read_history
+from anaphora.ingest.projects.graph import Graphing, Past
 from anaphora.store.projects.rows import FileRow, HistoryRow, ProjectRow, SectionVector
 from anaphora.values.conversations import Degraded
 from anaphora.values.projects import IndexReport

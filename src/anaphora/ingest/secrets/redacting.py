@@ -15,9 +15,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from anaphora.errors import InvalidInput
-from anaphora.ingest.secrets.kinds import DENSE, KNOWN, SecretKind
-from anaphora.ingest.secrets.lines import matching, picked
-from anaphora.ingest.secrets.words import assigned_secrets, is_secret_value
+from anaphora.ingest.secrets.patterns import (
+    DENSE,
+    KNOWN,
+    SecretKind,
+    assigned_secrets,
+    is_secret_value,
+    matching,
+    picked,
+)
 
 __all__ = [
     "MAX_DEPTH",

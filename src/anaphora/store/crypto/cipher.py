@@ -1,18 +1,23 @@
-"""Sealing bytes and text: AES-256-GCM for contents, AES-256-SIV for what rows are found by.
+"""The ciphers, and the keys that they take.
 
-In: clear values, and what each is bound to (its place). Out: sealed forms, and back; what was
-changed, cut or moved raises `Tampered` and gives nothing. It never stores a key, and imports
-`cryptography` only when a cipher is made.
+AES-256-GCM seals contents, AES-256-SIV what rows are found by; whatever was changed, cut or moved
+to another place raises `Tampered`. A master key of 32 random bytes wraps the data key, from which
+every other key is derived by HKDF-SHA256 (RFC 5869) with a label of its own; so a new master key
+costs one small file. Nothing here stores a key; `cryptography` is imported with the first cipher.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
+import json
+import re
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
-from anaphora.errors import MissingExtra, Tampered
+from anaphora.errors import InvalidInput, MissingExtra, Tampered, WrongKey
 
 Random = Callable[[int], bytes]
 """So many random bytes, fit for keys: `os.urandom`."""
@@ -131,3 +136,133 @@ def _refusal() -> type[Exception]:
     from cryptography.exceptions import InvalidTag
 
     return InvalidTag
+
+
+KEY_BYTES = 32
+LABELS = {
+    "records": b"anaphora/records/v1",
+    "threads": b"anaphora/threads/v1",
+    "index": b"anaphora/index/v1",
+    "index_rows": b"anaphora/index_rows/v1",
+    "lookup": b"anaphora/lookup/v1",
+    "tokens": b"anaphora/tokens/v1",
+    "hashes": b"anaphora/hashes/v1",
+    "names": b"anaphora/names/v1",
+    "marker": b"anaphora/marker/v1",
+    "check": b"anaphora/check/v1",
+    "wrap": b"anaphora/wrap/v1",
+}
+_HEX = re.compile(r"[0-9a-fA-F]{64}\Z")
+# 128 MiB and about half a second a try (RFC 7914; the cost that OWASP names first for scrypt).
+_SCRYPT = {"n": 2**17, "r": 8, "p": 1}
+_MOST_MEMORY = 1 << 30
+
+
+def derive(key: bytes, purpose: str, length: int = KEY_BYTES) -> bytes:
+    """The key for one purpose (a name of `LABELS`), of `length` bytes."""
+    try:
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+    except ModuleNotFoundError as error:
+        raise MissingExtra("encryption", "cryptography") from error
+    return HKDF(algorithm=SHA256(), length=length, salt=None, info=LABELS[purpose]).derive(key)
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """A data key and what is derived from it. `check` identifies it and says nothing of it."""
+
+    data_key: bytes = field(repr=False)
+    random: Random = field(repr=False)
+    check: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "check", derive(self.data_key, "check", 8).hex())
+
+    def of(self, purpose: str, length: int = KEY_BYTES) -> bytes:
+        """The key for one purpose."""
+        return derive(self.data_key, purpose, length)
+
+    def cipher(self, purpose: str) -> Cipher:
+        """A cipher for one purpose."""
+        return Cipher(self.of(purpose), self.random)
+
+
+def wrap(master: bytes, data_key: bytes, home: str, random: Random) -> str:
+    """The data key of a home, sealed by its master key."""
+    cipher = Cipher(derive(master, "wrap"), random)
+    return base64.b64encode(cipher.seal(data_key, binding("data key", home))).decode("ascii")
+
+
+def unwrap(master: bytes, wrapped: str, home: str) -> bytes:
+    """The data key. `WrongKey` when the master key is another home's, or an older one."""
+    cipher = Cipher(derive(master, "wrap"), _no_randomness)
+    try:
+        sealed = base64.b64decode(wrapped, validate=True)
+        return cipher.open(sealed, binding("data key", home), "data key")
+    except (Tampered, binascii.Error, ValueError) as error:
+        raise WrongKey("master key", "it does not open this home") from error
+
+
+def export_key(master: bytes, home: str, passphrase: str | None, random: Random) -> str:
+    """The master key as a text to keep elsewhere: JSON sealed by a passphrase, or 64 hex digits.
+
+    Without a passphrase it is the key itself, in clear. `InvalidInput` for a blank passphrase.
+    """
+    if passphrase is None:
+        return master.hex()
+    if not passphrase.strip():
+        raise InvalidInput("passphrase", "", "must not be blank")
+    salt = random(16)
+    cipher = Cipher(_scrypt(passphrase, salt, _SCRYPT), random)
+    sealed = cipher.seal(master, binding("exported key", home))
+    exported = {
+        "anaphora": "master key",
+        "version": 1,
+        "home": home,
+        "kdf": {"name": "scrypt", **_SCRYPT, "salt": base64.b64encode(salt).decode("ascii")},
+        "sealed": base64.b64encode(sealed).decode("ascii"),
+    }
+    return json.dumps(exported)
+
+
+def import_key(exported: str, passphrase: str | None) -> bytes:
+    """The master key in an exported text. `WrongKey` for a wrong passphrase or a changed text.
+
+    `InvalidInput` where the text is none that `export_key` writes, or the passphrase is missing.
+    """
+    text = exported.strip()
+    if _HEX.match(text):
+        return bytes.fromhex(text)
+    try:
+        found: dict[str, Any] = json.loads(text)
+        kdf, home = found["kdf"], str(found["home"])
+        salt = base64.b64decode(kdf["salt"], validate=True)
+        sealed = base64.b64decode(found["sealed"], validate=True)
+        costs = {name: int(kdf[name]) for name in _SCRYPT}
+    except (ValueError, KeyError, TypeError) as error:
+        raise InvalidInput("exported key", "…", "not what `key export` wrote") from error
+    if passphrase is None:
+        raise InvalidInput("passphrase", None, "this key was exported with a passphrase")
+    try:
+        cipher = Cipher(_scrypt(passphrase, salt, costs), _no_randomness)
+        return cipher.open(sealed, binding("exported key", home), "exported key")
+    except Tampered as error:
+        raise WrongKey(
+            "exported key", "the passphrase is wrong, or the text was changed"
+        ) from error
+
+
+def _scrypt(passphrase: str, salt: bytes, costs: dict[str, int]) -> bytes:
+    memory = 128 * costs["r"] * (costs["n"] + costs["p"] + 2)
+    if min(costs.values()) < 1 or memory > _MOST_MEMORY:
+        raise InvalidInput("exported key", costs, "its costs are not ones that we write")
+    data = passphrase.encode("utf-8", "surrogatepass")
+    try:
+        return hashlib.scrypt(data, salt=salt, maxmem=memory + (1 << 20), dklen=KEY_BYTES, **costs)
+    except ValueError as error:
+        raise InvalidInput("exported key", costs, "its costs are not ones that we write") from error
+
+
+def _no_randomness(_count: int) -> bytes:
+    raise AssertionError("opening needs no randomness")

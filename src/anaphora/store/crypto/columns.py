@@ -18,11 +18,11 @@ from anaphora.store.crypto.cipher import (
     NOTHING_PREFIX,
     TEXT_PREFIX,
     Finder,
+    Keys,
     binding,
     looks_sealed,
 )
-from anaphora.store.crypto.guard import Guard
-from anaphora.store.crypto.keys import Keys
+from anaphora.store.crypto.marker import Guard
 from anaphora.store.crypto.plans import PLANS, Plan
 
 ValueT = TypeVar("ValueT", str, bytes)

@@ -11,8 +11,7 @@ import hmac
 import zlib
 from typing import Protocol
 
-from anaphora.store.crypto.cipher import Finder, binding
-from anaphora.store.crypto.keys import Keys
+from anaphora.store.crypto.cipher import Finder, Keys, binding
 
 
 class IndexSealer(Protocol):

@@ -1,8 +1,9 @@
-"""`sealed.json`: the file that says that a home is sealed, by which key, and in which state.
+"""`sealed.json`: the file that says that a home is encrypted, by which key, and in which state.
 
-In: a home's folder. Out: a `Marker`. It holds no secret: the data key stands in it wrapped by the
-master key. A MAC under the data key covers every field, so that nobody without the key can tell a
-program to open a home up. It never decides anything.
+It holds no secret: the data key in it is wrapped by the master key. A MAC under the data key covers
+every field, so that nobody without the key can tell a program to decrypt a home. A `Guard` tells a
+process that has the home open when the marker changes: it must not write clear rows into a home
+that another process has encrypted, nor the other way round.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from anaphora.errors import StoreError, Tampered
+from anaphora.errors import SealChanged, StoreError, Tampered
 from anaphora.store.disk import (
     NO_FILE,
     identity_of,
@@ -27,6 +28,7 @@ from anaphora.store.disk import (
 
 if TYPE_CHECKING:
     from typing import BinaryIO
+
 
 MARKER = "sealed.json"
 FORMAT = 2
@@ -136,3 +138,25 @@ def remove(home: Path) -> None:
         sync_directory(home)
     except OSError as error:
         raise translate(error, "remove", path) from error
+
+
+class Guard:
+    """Watches the marker of one home. `check` is the data key's, None for a clear home."""
+
+    def __init__(self, home: Path, key_check: str | None) -> None:
+        self._home = home
+        self._key_check = key_check
+        self._place = place_of(home) if key_check is not None else None
+
+    def check(self) -> None:
+        """Raise `SealChanged` when the home was sealed, opened up or given another data key."""
+        place = place_of(self._home)
+        if place == self._place:
+            return
+        found = read(self._home)
+        same = found.check if found is not None and found.state == "sealed" else None
+        if same != self._key_check or (found is not None and same is None):
+            reason = "it was encrypted, decrypted or given new keys meanwhile; open it again"
+            raise SealChanged(str(self._home), reason)
+        # A new master key alone changes nothing for who has the data key.
+        self._place = place

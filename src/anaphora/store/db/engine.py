@@ -148,7 +148,7 @@ class Database:
         self._sqlalchemy()
 
     def close(self) -> None:
-        """Close every connection. Truth used afterwards raises `Closed`; closing again does not."""
+        """Close every connection. One used afterwards raises `Closed`; closing again does not."""
         with self._opening:
             self._closed = True
             engine, self._engine = self._engine, None

@@ -18,7 +18,7 @@ from anaphora.store.db.engine import Write
 from anaphora.store.db.schema import thread, turn
 from anaphora.store.db.statements import insert_into
 from anaphora.store.hashing import stored_turn_hash
-from anaphora.store.threads.gotime import read_time, sound_time
+from anaphora.store.threads.gojson import read_time, sound_time
 from anaphora.values.conversations import Turn
 
 _TURN_COLUMNS = ("conversation_id", "position", "role", "text", "ts_text", "intent_id")

@@ -2,12 +2,12 @@
 
 Two keep this contract, held to it by one class of tests: `ConversationStore` (a Go file for each
 conversation) and `SqlConversationStore` (rows of the database of a home). The methods are told in
-`anaphora.store.threads.store`.
+`anaphora.store.threads.file_store`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -16,11 +16,7 @@ from anaphora.store.disk import Identity
 from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
 
 if TYPE_CHECKING:
-    from anaphora.store.crypto.home import Sealing
-    from anaphora.store.db.engine import Database
-    from anaphora.store.threads.sidecar import Sidecar
-    from anaphora.store.threads.sql_store import SqlConversationStore
-    from anaphora.store.threads.store import ConversationStore
+    pass
 
 DEFAULT_RECENT = 16
 WRITES = (
@@ -116,45 +112,3 @@ class Conversations(Protocol):
     def files(self) -> Iterator[tuple[str, Path]]:
         """Every conversation's id and file."""
         ...
-
-
-def open_conversations(
-    truth: Database,
-    sidecar: Sidecar,
-    sealing: Sealing,
-    folder: Path | None,
-    *,
-    clock: Callable[[], datetime] | None = None,
-    on_removed: Callable[[str], object] | None = None,
-) -> ConversationStore | SqlConversationStore:
-    """The conversations of the sidecar's namespace: files in `folder`, or rows of `truth`. Strict.
-
-    `folder` is None where truth is a server, from which other machines must see them too. A home
-    that was restored from such a server's backup has them in its own database, and keeps them.
-    """
-    if folder is None or _has_rows(truth, sidecar.namespace):
-        from anaphora.store.threads.sql_store import SqlConversationStore
-
-        return SqlConversationStore(
-            truth,
-            sidecar.namespace,
-            clock=clock,
-            sidecar=sidecar,
-            on_removed=on_removed,
-            sealer=sealing.rows,
-        )
-    from anaphora.store.threads.store import ConversationStore
-
-    return ConversationStore(
-        folder,
-        clock=clock,
-        strict=True,
-        sidecar=sidecar,
-        on_removed=on_removed,
-        form=sealing.threads(sidecar.namespace),
-    )
-
-
-def _has_rows(truth: Database, namespace: str) -> bool:
-    statement = "SELECT 1 FROM thread WHERE namespace = :namespace LIMIT 1"
-    return bool(truth.rows(statement, {"namespace": namespace}))

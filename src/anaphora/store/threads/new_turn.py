@@ -12,8 +12,7 @@ from datetime import UTC, datetime
 
 from anaphora.core.time_arguments import has_utc
 from anaphora.errors import InvalidTurn
-from anaphora.store.threads.gojson import Document
-from anaphora.store.threads.gotime import format_time, read_time
+from anaphora.store.threads.gojson import Document, format_time, read_time
 from anaphora.values.conversations import NewTurn, ThreadSummary, Turn
 
 NEW_CHAT = "New chat"

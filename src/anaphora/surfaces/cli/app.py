@@ -9,7 +9,6 @@ import typer
 
 from anaphora import __version__
 from anaphora.surfaces.cli import (
-    bench,
     care,
     conversation,
     deep,
@@ -30,7 +29,6 @@ app = typer.Typer(
     help="Memory and recall for AI agents, on your own machine.",
 )
 app.add_typer(conversation.app, name="conversation")
-app.add_typer(bench.app, name="bench")
 memories.register(app)
 deep.register(app)
 homes.register(app)

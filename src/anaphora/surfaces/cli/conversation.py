@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
 # Of the importers, whose import every command would wait for, and our own.
 KNOWN_FORMATS = (
-    *("chatgpt", "claude_ai", "claude_code", "codex", "sharegpt", "neo", "realtalk", "locomo"),
-    *("beam", "longmemeval", "jsonl", "anaphora"),
+    *("chatgpt", "claude_ai", "claude_code", "codex", "sharegpt", "neo", "jsonl", "anaphora"),
 )
 
 app = typer.Typer(no_args_is_help=True, help="Conversations: import, list, show, recall.")

@@ -1,7 +1,7 @@
 """Sealed rows are bound whole: no table changes, but older programs must not write any more.
 
 What they would write lacks what the rows of a sealed home are checked by. The rows that are there
-are sealed anew by `anaphora.store.crypto.renewing`, which has the key.
+are sealed anew by `anaphora.store.home.convert_rows`, which has the key.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""How well the files that a task touches are found in projects with known answers."""

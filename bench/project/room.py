@@ -1,0 +1,154 @@
+"""A project in memory, ranked by the product's own parts: sections, words, vectors, ranking.
+
+In: a project's files, an embedder. Out: for a question, the signals of its candidates and the
+files best first. It is what the context lane does between its index and its package, without a
+home: so that weights can be varied over signals that were computed once. Beside `project_road` it
+lacks the graph (a file that defines what a question names) and the packing; it is for fitting, and
+nothing that is reported of the product is measured with it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.embed.base import Embedder
+from anaphora.index.sections.words import SectionBulk, SectionWords, document_of, write_bulk
+from anaphora.ingest.projects.file_sync import embedded_text
+from anaphora.ingest.projects.files.roles import role_of
+from anaphora.ingest.projects.sections import Section, parse
+from anaphora.rank.context.files import TargetScores, rank_targets
+from anaphora.rank.context.names import PathNames
+from anaphora.rank.context.quality import quality_of
+from anaphora.rank.context.sections import Ask, Signals, holdable, rank_rows
+from anaphora.rank.context.table import SectionTable, TableRow, build_table
+from anaphora.rank.context.weights import DEFAULT_WEIGHTS, Weights
+from anaphora.rank.select import token_cost
+from anaphora.recall.context.focus import Reading, read_focus, strongest
+from anaphora.values.projects import Quality
+
+TERMS = 64
+CANDIDATES = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A question as ranking sees it: its reading, its candidates' signals, what it asks for."""
+
+    reading: Reading
+    signals: Signals
+    ask: Ask
+
+
+class ProjectRoom:
+    """The sections of one project, to be asked. `close` removes its words from the disk."""
+
+    def __init__(self, files: Mapping[str, str], embedder: Embedder | None) -> None:
+        """Parse, analyse and embed every section; without an embedder words alone rank."""
+        parsed = [(path, one) for path, text in files.items() for one in parse(path, text).sections]
+        self._embedder = embedder
+        self.table = _table(files, parsed)
+        self.names = PathNames(self.table.files.paths)
+        self._folder = tempfile.TemporaryDirectory(prefix="anaphora-bench-")
+        self._words = _words(Path(self._folder.name), parsed)
+        self._owner, self._vectors = _vectors(parsed, embedder)
+
+    def close(self) -> None:
+        """Let go of the disk."""
+        self._folder.cleanup()
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def see(self, question: str) -> Seen:
+        """Read a question and find its candidates."""
+        reading = read_focus(question)
+        weights = strongest(self._words.weights(reading.weights), TERMS)
+        rows = self._words.best(weights, CANDIDATES)
+        found = self._words.scores(weights, rows)
+        named = self.names.named((m.text, m.kind, m.weight) for m in reading.mentions)
+        return Seen(
+            reading,
+            Signals(
+                rows=rows,
+                path=found.path,
+                title=found.title,
+                body=found.body,
+                held=found.held,
+                mass=sum(weights.values()),
+                cosine=self._cosines(reading.lead, rows),
+                most=holdable(weights.values()),
+            ),
+            Ask(reading.focus.intents, 0.0, named, reading.log),
+        )
+
+    def targets(self, seen: Seen, weights: Weights = DEFAULT_WEIGHTS) -> TargetScores:
+        """The files of a question, best first."""
+        rows = rank_rows(self.table, seen.signals, seen.ask, weights)
+        return rank_targets(self.table, seen.signals, seen.ask, rows, weights)
+
+    def paths(self, targets: TargetScores) -> tuple[str, ...]:
+        """The paths of targets."""
+        return tuple(self.table.files.paths[code] for code in targets.files.tolist())
+
+    def ask(self, question: str) -> tuple[tuple[str, ...], Quality]:
+        """The paths for a question, best first, and how far they may be trusted."""
+        seen = self.see(question)
+        targets = self.targets(seen)
+        return self.paths(targets), quality_of(targets, len(seen.reading.weights))
+
+    def _cosines(self, lead: str, rows: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        if self._embedder is None or not lead:
+            return None
+        found = np.full(len(self.table), -1.0)
+        np.maximum.at(found, self._owner, self._vectors @ self._embedder.embed_query(lead))
+        return found[rows]
+
+
+def _table(files: Mapping[str, str], parsed: Sequence[tuple[str, Section]]) -> SectionTable:
+    roles = {path: role_of(path, text[:400]) for path, text in files.items()}
+    return build_table(
+        [
+            TableRow(
+                f"{path}:{one.start_line}",
+                "section",
+                path,
+                role=roles[path],
+                title=one.title,
+                tokens=token_cost(one.text),
+                start_line=one.start_line,
+                end_line=one.end_line,
+            )
+            for path, one in parsed
+        ]
+    )
+
+
+def _words(folder: Path, parsed: Sequence[tuple[str, Section]]) -> SectionWords:
+    documents = []
+    for row, (path, one) in enumerate(parsed):
+        names = [*one.heading, one.title]
+        if one.symbol and one.symbol not in one.title:
+            names.append(one.symbol)
+        documents.append(document_of(str(row), path, " ".join(names), one.text))
+    words = SectionWords(folder)
+    bulk = write_bulk(folder, SectionBulk(), 1, documents)
+    if bulk is None or not words.open(bulk, int, 1):
+        raise OSError(f"the word index could not be written to {folder}")
+    return words
+
+
+def _vectors(
+    parsed: Sequence[tuple[str, Section]], embedder: Embedder | None
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Whose each vector is, (V,), and the vectors, (V, dimensions)."""
+    if embedder is None or not parsed:
+        return np.empty(0, np.int64), np.empty((0, 0), np.float32)
+    parts = embedder.embed([embedded_text(one.title, one.heading, one.text) for _, one in parsed])
+    owner = np.repeat(np.arange(len(parts)), [len(rows) for rows in parts])
+    return owner, np.concatenate(parts)

@@ -1,0 +1,216 @@
+"""Where the messages of one imported conversation go: a pure plan, nothing is written.
+
+In: a conversation (a tree of messages), what is known of its messages here, and the threads as
+they are. Out: the turns to add to each thread. A message that answers the last turn of a thread
+goes on there; one that answers an earlier turn starts a branch, a thread of its own that holds
+only what differs. So every message is kept once, and each thread is a path of the tree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from anaphora.store.hashing import stored_turn_hash
+from anaphora.store.threads.files import REDACTED
+from anaphora.store.threads.ids import MAX_ID_CHARACTERS
+from anaphora.store.threads.sidecar import ConversationNote, TurnNote
+from anaphora.values.conversations import ImportedConversation, ImportedTurn, Thread
+
+Place = tuple[str, int]
+"""A thread and an index in it."""
+
+
+@dataclass(slots=True)
+class Plan:
+    """What an import will do: `appends` by thread, oldest first, parents' threads first.
+
+    `started` has a note for each thread that begins here; `adopted` are notes for turns that are
+    in a thread already, without an identity. `threads` are all that hold a turn of this
+    conversation.
+    """
+
+    appends: dict[str, list[ImportedTurn]] = field(default_factory=dict)
+    started: dict[str, ConversationNote] = field(default_factory=dict)
+    adopted: list[TurnNote] = field(default_factory=list)
+    threads: dict[str, None] = field(default_factory=dict)
+    known: int = 0
+    forgotten: int = 0
+
+
+def plan(
+    conversation: ImportedConversation,
+    known: Mapping[str, TurnNote],
+    get: Callable[[str], Thread | None],
+    notes_of: Callable[[str], Mapping[int, TurnNote]],
+    *,
+    again: bool = False,
+) -> Plan:
+    """Find the place of every turn. `known` is by message key, `notes_of` by index of a thread.
+
+    A known message is believed only if the turn at its place has the hash that was noted. With
+    `again`, turns that were forgotten here come in like new ones.
+    """
+    planner = _Planner(conversation, known, get, notes_of, again)
+    for turn in conversation.turns:
+        planner.take(turn)
+    return planner.plan
+
+
+@dataclass(slots=True)
+class _Strand:
+    """A thread as it is and will be: a hash for each turn, and which turns were redacted."""
+
+    hashes: list[str]
+    redacted: frozenset[int]
+
+
+class _Planner:
+    def __init__(
+        self,
+        conversation: ImportedConversation,
+        known: Mapping[str, TurnNote],
+        get: Callable[[str], Thread | None],
+        notes_of: Callable[[str], Mapping[int, TurnNote]],
+        again: bool,
+    ) -> None:
+        self.plan = Plan()
+        self._conversation = conversation
+        self._known = known
+        self._get = get
+        self._notes_of = notes_of
+        self._again = again
+        self._strands: dict[str, _Strand] = {}
+        self._places: dict[str, Place | None] = {}
+        self._taken: set[Place] = set()
+        self._branches = 0
+
+    def take(self, turn: ImportedTurn) -> None:
+        """Give one message its place; its parent was taken before."""
+        content = stored_turn_hash(turn.role, turn.text)
+        note = self._known.get(turn.key)
+        if note is not None and self._is_other_text(note, content):
+            # The source changed the words under the same id: both versions are kept.
+            self._take(replace(turn, key=f"{turn.key}~{content[:12]}"), content)
+            self._places[turn.key] = self._places[f"{turn.key}~{content[:12]}"]
+        else:
+            self._take(turn, content)
+
+    def _take(self, turn: ImportedTurn, content: str) -> None:
+        note = self._known.get(turn.key)
+        if note is not None and note.forgotten and not self._again:
+            self.plan.forgotten += 1
+            self._places[turn.key] = self._place_of_forgotten(note, turn.parent)
+        elif note is not None and self._lives(note):
+            self.plan.known += 1
+            self._settle(turn.key, (note.conversation_id, note.index))
+        else:
+            self._add(turn, content)
+
+    def _is_other_text(self, note: TurnNote, content: str) -> bool:
+        return self._lives(note) and note.turn_hash != content
+
+    def _lives(self, note: TurnNote) -> bool:
+        if note.forgotten:
+            return False
+        hashes = self._strand(note.conversation_id).hashes
+        return note.index < len(hashes) and hashes[note.index] == note.turn_hash
+
+    def _place_of_forgotten(self, note: TurnNote, parent: str | None) -> Place | None:
+        """Its slot, if it was redacted and stands there still; else the place of its parent."""
+        if note.index in self._strand(note.conversation_id).redacted:
+            return (note.conversation_id, note.index)
+        return self._place(parent)
+
+    def _place(self, key: str | None) -> Place | None:
+        if key is None:
+            return None
+        if key in self._places:
+            return self._places[key]
+        # A parent that came in before and is not in what was given now.
+        note = self._known.get(key)
+        return (note.conversation_id, note.index) if note and self._lives(note) else None
+
+    def _add(self, turn: ImportedTurn, content: str) -> None:
+        before = self._place(turn.parent)
+        thread_id, index = before or (self._conversation.conversation_id, -1)
+        strand = self._strand(thread_id)
+        following = index + 1
+        if following < len(strand.hashes) and self._adopt(turn, content, (thread_id, following)):
+            return
+        if following < len(strand.hashes):
+            adopted = self._branch(turn, content, before)
+            if adopted:
+                return
+            thread_id = next(reversed(self.plan.started))
+        elif not strand.hashes:
+            self._start(thread_id, None)
+        self._append(thread_id, turn, content)
+
+    def _append(self, thread_id: str, turn: ImportedTurn, content: str) -> None:
+        strand = self._strand(thread_id)
+        strand.hashes.append(content)
+        self.plan.appends.setdefault(thread_id, []).append(turn)
+        self._settle(turn.key, (thread_id, len(strand.hashes) - 1))
+
+    def _settle(self, key: str, place: Place) -> None:
+        self._places[key] = place
+        self._taken.add(place)
+        self.plan.threads[place[0]] = None
+
+    def _adopt(self, turn: ImportedTurn, content: str, place: Place) -> bool:
+        """Take a turn that stands there already, with the same words and nobody's, for this one.
+
+        So it is when Neo's threads are imported where they lie, or the sidecar was lost.
+        """
+        thread_id, index = place
+        if self._strand(thread_id).hashes[index] != content or place in self._taken:
+            return False
+        note = self._notes_of(thread_id).get(index)
+        if note is not None and (note.forgotten or (note.source and note.turn_hash == content)):
+            return False
+        source, key = self._conversation.source, self._conversation.key
+        self.plan.adopted.append(
+            TurnNote(thread_id, index, content, turn.speaker, source, key, turn.key)
+        )
+        self.plan.known += 1
+        self._settle(turn.key, place)
+        return True
+
+    def _branch(self, turn: ImportedTurn, content: str, at: Place | None) -> bool:
+        """Start a branch under the next free id; or adopt one that begins with this turn."""
+        base = self._conversation.conversation_id
+        if len(base) + 12 > MAX_ID_CHARACTERS:
+            base = f"{base[:900]}-{hashlib.sha256(base.encode()).hexdigest()[:12]}"
+        while True:
+            self._branches += 1
+            thread_id = f"{base}~{self._branches}"
+            if not self._strand(thread_id).hashes:
+                self._start(thread_id, at)
+                return False
+            if thread_id not in self.plan.started and self._adopt(turn, content, (thread_id, 0)):
+                return True
+
+    def _start(self, thread_id: str, at: Place | None) -> None:
+        main = self._conversation.conversation_id
+        branch_of = (at[0] if at else main) if thread_id != main else None
+        self.plan.started[thread_id] = ConversationNote(
+            thread_id,
+            self._conversation.source,
+            self._conversation.key,
+            branch_of,
+            at[1] if at else None,
+        )
+
+    def _strand(self, thread_id: str) -> _Strand:
+        strand = self._strands.get(thread_id)
+        if strand is None:
+            thread = self._get(thread_id)
+            turns = thread.turns if thread else ()
+            strand = _Strand(
+                [stored_turn_hash(turn.role, turn.text) for turn in turns],
+                frozenset(i for i, turn in enumerate(turns) if turn.text == REDACTED),
+            )
+            self._strands[thread_id] = strand
+        return strand

@@ -1,0 +1,512 @@
+"""JSON values out of a file, one at a time, with the place of each; damage is reported, not fatal.
+
+In: a file of any size, in UTF-8 (with or without BOM), UTF-16 or UTF-32. Out: `Record`s (the
+elements of its top-level array, its single value, or the value of each line) and `ImportProblem`s.
+Never holds more than one value and a read-ahead. A value beyond the file's bounds is never built:
+it is passed over as it is read, and reported.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import re
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+
+from anaphora.ingest.importers.base import Bounds, ImportFile, Sample, Shape
+from anaphora.store.nesting import is_too_deep
+from anaphora.values.conversations import ImportProblem
+
+CHUNK = 1 << 16
+_DEEP = "nested too deeply"
+_UNTERMINATED = "Unterminated string"
+
+_UNDECODED = re.compile("[\udc80-\udcff]")
+_SPACE = re.compile(r"[ \t\r\n]*")
+# Of a value that is passed over: what opens, ends or parts something.
+_MARK = re.compile(r'["\[\]{},]')
+# Within it: a run of plain characters, whole strings, and brackets that hold no others.
+_FLAT = re.compile(
+    r"""(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"|\{[^"\[\]{}]*+\}|\[[^"\[\]{}]*+\])*+""", re.DOTALL
+)
+# A cut-off literal is shown by an error at most this far before the end of the text.
+_LITERAL = len("-Infinity")
+
+# NaN and the infinities are not JSON, but Python and JavaScript programs write them: no value.
+_DECODER = json.JSONDecoder(parse_constant=lambda _: None)
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """Why a value could not be decoded, and at which character of the text.
+
+    `beyond`: it is beyond a bound, and was not decoded at all.
+    """
+
+    reason: str
+    position: int
+    too_deep: bool = False
+    beyond: bool = False
+
+    def looked_at(self, text: str) -> int:
+        """How far the decoder read to find this out."""
+        return len(text) if self.reason.startswith(_UNTERMINATED) else self.position
+
+
+def decode(text: str, position: int, *, whole: bool = False) -> tuple[object, int] | Broken:
+    """The value that starts at `position` and where it ends: the one place that decodes JSON.
+
+    With `whole` nothing may follow it. RecursionError (nesting beyond what the decoder bears) and
+    the interpreter's limit on the digits of a number end here.
+    """
+    try:
+        value, end = _DECODER.raw_decode(text, position)
+        if is_too_deep(value, text, position, end):
+            return Broken(_DEEP, position, too_deep=True)
+    except json.JSONDecodeError as error:
+        return Broken(error.msg, error.pos)
+    except RecursionError:
+        return Broken(_DEEP, position, too_deep=True)
+    except ValueError:
+        return Broken("a number has too many digits", position)
+    if whole and end != len(text):
+        return Broken("Extra data", end)
+    return value, end
+
+
+class Text:
+    """Characters of a file. A byte that is not UTF-8 is read as Windows-1252, and counted.
+
+    That is what such a byte nearly always is, and the words stay readable; the reader reports it.
+    """
+
+    def __init__(self, raw: io.BufferedReader) -> None:
+        head = raw.peek(4)[:4]
+        self.encoding = json.detect_encoding(head) if head else "utf-8"
+        utf8 = self.encoding.startswith("utf-8")
+        # A lone surrogate may stand in UTF-16 text as it may in Go's and JavaScript's strings.
+        errors = "surrogateescape" if utf8 else "surrogatepass"
+        self._stream = io.TextIOWrapper(raw, encoding=self.encoding, errors=errors, newline="\n")
+        self.misread = 0
+        self.first_misread_line = 0
+        self._lines = 1
+
+    def read(self, size: int) -> str:
+        """At most this many characters, none at the end."""
+        return self._clean(self._stream.read(size))
+
+    def readline(self, most: int) -> str:
+        """The rest of a line, at most this many characters of it."""
+        return self._clean(self._stream.readline(most))
+
+    def misread_problem(self, file: ImportFile) -> Iterator[ImportProblem]:
+        """What says how many bytes were read as something else, if any were."""
+        if self.misread:
+            yield file.problem(
+                f"line {self.first_misread_line}",
+                f"{self.misread} bytes of this file are not UTF-8; they were read as Windows-1252",
+            )
+
+    def _clean(self, text: str) -> str:
+        bad = None if text.isascii() else _UNDECODED.search(text)
+        if bad:
+            if not self.misread:
+                self.first_misread_line = self._lines + text.count("\n", 0, bad.start())
+            text, count = _UNDECODED.subn(_windows_1252, text)
+            self.misread += count
+        self._lines += text.count("\n")
+        return text
+
+
+def _windows_1252(match: re.Match[str]) -> str:
+    byte = bytes([ord(match[0]) - 0xDC00])
+    try:
+        return byte.decode("cp1252")
+    except UnicodeDecodeError:
+        # Five bytes mean nothing there; Latin-1 gives every byte a character.
+        return byte.decode("latin-1")
+
+
+def said(broken: Broken) -> str:
+    """Why a value is not there, as a problem says it."""
+    known = broken.beyond or broken.reason.startswith(("nested", "a number"))
+    return broken.reason if known else f"not valid JSON: {broken.reason}"
+
+
+def is_crowded(text: str, start: int, bounds: Bounds) -> bool:
+    """Whether more values than a file may have within one lie in `text` from `start` on."""
+    if len(text) - start <= bounds.parts:
+        return False
+    return sum(text.count(mark, start) for mark in "[{,") > bounds.parts
+
+
+def too_long(bounds: Bounds) -> str:
+    """What a problem says of a value with too many characters."""
+    return f"longer than {bounds.characters:,} characters; it was left out"
+
+
+def too_many(bounds: Bounds) -> str:
+    """What a problem says of a value that is made of too many."""
+    return f"more than {bounds.parts:,} values within one; it was left out"
+
+
+class Buffer:
+    """Text read ahead, the position in it, and the line and column where it begins."""
+
+    def __init__(self, source: Text, bounds: Bounds) -> None:
+        self.text = ""
+        self.position = 0
+        self._source = source
+        self._bounds = bounds
+        self._line = 1
+        self._column = 1
+        self._ended = False
+
+    def more(self) -> bool:
+        """Read on; False at the end. Each time as much again, so that retrying stays linear."""
+        if self._ended:
+            return False
+        self._drop()
+        # No more than what may be decoded without having been counted.
+        read = self._source.read(max(CHUNK, min(len(self.text), 2 * self._bounds.parts)))
+        self._ended = not read
+        self.text += read
+        return bool(read)
+
+    def peek(self) -> str:
+        """The next character that is no space, "" at the end; the position moves to it."""
+        while True:
+            end = _SPACE.match(self.text, self.position)
+            self.position = end.end() if end else self.position
+            if self.position < len(self.text):
+                return self.text[self.position]
+            if not self.more():
+                return ""
+
+    def decode(self) -> Broken | tuple[object]:
+        """The value here, wrapped, with the position moved behind it.
+
+        One beyond the bounds is not decoded; the position stays, for `skip`.
+        """
+        while True:
+            found = decode(self.text, self.position)
+            if isinstance(found, Broken):
+                # All of the text from here on belongs to the value.
+                unfinished = self._unfinished(found) and not self._ended
+                beyond = self._beyond() if unfinished else None
+                if beyond is not None:
+                    return beyond
+                if unfinished and self.more():
+                    continue
+                return found
+            value, end = found
+            if end == len(self.text) and not isinstance(value, dict | list | str) and self.more():
+                continue
+            self.position = end
+            return (value,)
+
+    def skip(self) -> None:
+        """Move behind the value here, or to the end of the file, without holding it."""
+        depth = 0
+        while self._to_mark():
+            character = self.text[self.position]
+            if not depth and character in ",]}":
+                return
+            self.position += 1
+            if character == '"' and not self._behind_string():
+                self.position = len(self.text)
+                return
+            depth += (character in "[{") - (character in "]}")
+            if not depth and character != ",":
+                return
+            if depth:
+                flat = _FLAT.match(self.text, self.position)
+                self.position = flat.end() if flat else self.position
+
+    def _to_mark(self) -> bool:
+        """Move to what next opens, ends or parts something outside of strings."""
+        while True:
+            mark = _MARK.search(self.text, self.position)
+            self.position = mark.start() if mark else len(self.text)
+            if mark or not self.more():
+                return mark is not None
+
+    def _behind_string(self) -> bool:
+        """Move behind the end of the string within which the position lies."""
+        while True:
+            quote = self.text.find('"', self.position)
+            before = self.text[self.position : quote if quote >= 0 else len(self.text)]
+            escaped = (len(before) - len(before.rstrip("\\"))) % 2
+            if quote >= 0:
+                self.position = quote + 1
+                if not escaped:
+                    return True
+                continue
+            # A backslash at the end waits for what it stands before.
+            self.position = len(self.text) - escaped
+            if not self.more():
+                return False
+
+    def _beyond(self) -> Broken | None:
+        if len(self.text) - self.position > self._bounds.characters:
+            return Broken(too_long(self._bounds), self.position, beyond=True)
+        if is_crowded(self.text, self.position, self._bounds):
+            return Broken(too_many(self._bounds), self.position, beyond=True)
+        return None
+
+    def where(self, position: int) -> str:
+        """Line and column of a position, both from 1."""
+        before = self.text.count("\n", 0, position)
+        start = self.text.rfind("\n", 0, position)
+        column = position - start if before else self._column + position
+        return f"line {self._line + before}, column {column}"
+
+    def _unfinished(self, broken: Broken) -> bool:
+        """Whether text that follows could mend this."""
+        if broken.too_deep:
+            return False
+        return broken.reason.startswith(
+            (_UNTERMINATED, "a number")
+        ) or broken.position + _LITERAL >= len(self.text)
+
+    def _drop(self) -> None:
+        """Forget what lies behind the position."""
+        before = self.text.count("\n", 0, self.position)
+        if before:
+            self._column = self.position - self.text.rfind("\n", 0, self.position)
+        else:
+            self._column += self.position
+        self._line += before
+        self.text = self.text[self.position :]
+        self.position = 0
+
+
+_SAMPLE_LINES = 50
+_SAMPLE_ELEMENTS = 3
+# Behind so many bytes no more values are looked at: each may be large.
+_SAMPLE_BYTES = 16 << 20
+# A damaged array is searched for its next element at this many places, and no further.
+_RECOVERY_TRIES = 20_000
+_RECOVERY_TOO_DEEP = 50
+_RECOVERY_CHARACTERS = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One JSON value: `number` counts from 1 (damaged ones count too), `place` says where it is."""
+
+    value: object
+    number: int
+    place: str
+
+
+def records(
+    file: ImportFile, accept: Callable[[object], bool] | None = None
+) -> Iterator[Record | ImportProblem]:
+    """Every value of the file: one a line, or the elements of its array, as the file is.
+
+    `accept` tells an element from an object that lies within one: it decides where reading goes
+    on after damage in an array (any object without it).
+    """
+    if _shape(file) == "lines":
+        return _lines(file)
+    return _elements(file, accept or (lambda value: isinstance(value, dict)))
+
+
+def sample(file: ImportFile, accept: Callable[[object], bool] | None = None) -> Sample:
+    """The first values of the file, to tell its format by; `accept` as for `records`."""
+    shape = _shape(file)
+    limit = _SAMPLE_LINES if shape == "lines" else _SAMPLE_ELEMENTS
+    values: list[object] = []
+    problem: ImportProblem | None = None
+    for record in itertools.islice(records(file, accept), limit):
+        if isinstance(record, Record):
+            values.append(record.value)
+        else:
+            problem = problem or record
+        if values and file.consumed > _SAMPLE_BYTES:
+            break
+    return Sample(file, shape, tuple(values), problem)
+
+
+def _shape(file: ImportFile) -> Shape:
+    """How the file is laid out, judged by its first characters."""
+    with file.open() as raw:
+        try:
+            start = Text(raw).read(CHUNK)
+        except UnicodeError:
+            return "elements"
+    lines = [line for line in start.split("\n") if line.strip()]
+    if not lines:
+        return "elements"
+    if len(lines) > 1:
+        first = decode(lines[0].strip(), 0, whole=True)
+        if not isinstance(first, Broken):
+            return "lines"
+        if lines[0].lstrip()[0] != "[" and any(map(_object_line, lines[1:])):
+            return "lines"
+        if lines[0].lstrip()[0] not in "[{":
+            return "lines"
+    return "lines" if file.name.lower().endswith((".jsonl", ".ndjson")) else "elements"
+
+
+def _object_line(line: str) -> bool:
+    if not line.startswith("{"):
+        return False
+    value = decode(line.rstrip(), 0, whole=True)
+    return isinstance(value, tuple) and isinstance(value[0], dict) and bool(value[0])
+
+
+def _lines(file: ImportFile) -> Iterator[Record | ImportProblem]:
+    with file.open() as raw:
+        text = Text(raw)
+        for number in itertools.count(1):
+            try:
+                line = text.readline(file.bounds.characters)
+                beyond = len(line) >= file.bounds.characters and _drop_rest(text, line)
+            except UnicodeError as error:
+                yield file.problem(f"line {number}", f"not valid {text.encoding}: {error}")
+                return
+            if not line:
+                break
+            stripped = "" if beyond else line.strip("\ufeff \t\r\n")
+            if beyond:
+                yield file.problem(f"line {number}", too_long(file.bounds))
+            elif stripped:
+                yield _line(file, stripped, number)
+        yield from text.misread_problem(file)
+
+
+def _drop_rest(text: Text, line: str) -> bool:
+    """Read to the end of a line without holding it; False if it had ended already."""
+    cut = False
+    while line and not line.endswith("\n"):
+        line = text.readline(CHUNK)
+        cut = cut or bool(line)
+    return cut
+
+
+def _line(file: ImportFile, text: str, number: int) -> Record | ImportProblem:
+    if is_crowded(text, 0, file.bounds):
+        return file.problem(f"line {number}", too_many(file.bounds))
+    found = decode(text, 0, whole=True)
+    if isinstance(found, Broken):
+        return file.problem(f"line {number}, column {found.position + 1}", said(found))
+    return Record(found[0], number, f"line {number}")
+
+
+def _elements(
+    file: ImportFile, accept: Callable[[object], bool]
+) -> Iterator[Record | ImportProblem]:
+    with file.open() as raw:
+        text = Text(raw)
+        buffer = Buffer(text, file.bounds)
+        try:
+            yield from _values(file, buffer, accept)
+        except UnicodeError as error:
+            yield file.problem("", f"not valid {text.encoding}: {error}")
+        yield from text.misread_problem(file)
+
+
+def _values(
+    file: ImportFile, buffer: Buffer, accept: Callable[[object], bool]
+) -> Iterator[Record | ImportProblem]:
+    if buffer.peek() == "\ufeff":
+        buffer.position += 1
+    first = buffer.peek()
+    if not first:
+        yield file.problem("line 1, column 1", "the file is empty")
+        return
+    if first == "[":
+        buffer.position += 1
+        whole = yield from _array(file, buffer, accept)
+        if not whole:
+            return
+    else:
+        place = buffer.where(buffer.position)
+        found = buffer.decode()
+        if isinstance(found, Broken):
+            yield file.problem(buffer.where(found.position), said(found))
+            if not found.beyond:
+                return
+            buffer.skip()
+        else:
+            yield Record(found[0], 1, place)
+    if buffer.peek():
+        yield file.problem(buffer.where(buffer.position), "text after the end of the JSON value")
+
+
+def _array(
+    file: ImportFile, buffer: Buffer, accept: Callable[[object], bool]
+) -> Generator[Record | ImportProblem, None, bool]:
+    """The elements of an array whose bracket was read; returns whether its end was found."""
+    for number in itertools.count(1):
+        if buffer.peek() == "]":
+            buffer.position += 1
+            return True
+        if number > 1:
+            yield from _comma(file, buffer)
+        if not buffer.peek():
+            yield file.problem(buffer.where(buffer.position), "the file ends within the array")
+            return False
+        place = f"element {number}, {buffer.where(buffer.position)}"
+        found: Broken | tuple[object] | None = buffer.decode()
+        if isinstance(found, Broken):
+            where = f"element {number}, {buffer.where(found.position)}"
+            yield file.problem(where, said(found))
+            if found.beyond:
+                buffer.skip()
+                continue
+            found = _find_next(buffer, found, accept)
+            place = f"{where}, behind the damage"
+        if found is None:
+            return False
+        yield Record(found[0], number, place)
+    return False
+
+
+def _comma(file: ImportFile, buffer: Buffer) -> Iterator[ImportProblem]:
+    character = buffer.peek()
+    if character == ",":
+        buffer.position += 1
+    elif character:
+        yield file.problem(buffer.where(buffer.position), "a comma is missing")
+
+
+def _find_next(
+    buffer: Buffer, broken: Broken, accept: Callable[[object], bool]
+) -> tuple[object] | None:
+    """The next object behind the damage that is an element, wrapped; None if there is none."""
+    # The damaged element itself begins at the position: what follows is looked for behind it.
+    buffer.position = max(broken.position, buffer.position + 1)
+    too_deep = looked_at = 0
+    for _ in range(_RECOVERY_TRIES):
+        dear = too_deep > _RECOVERY_TOO_DEEP or looked_at > _RECOVERY_CHARACTERS
+        if dear or not _to_object(buffer):
+            return None
+        found = buffer.decode()
+        if isinstance(found, Broken):
+            too_deep += found.too_deep or found.beyond
+            looked_at += found.looked_at(buffer.text) - buffer.position
+            buffer.position += 1
+        elif accept(found[0]):
+            return found
+    return None
+
+
+def _to_object(buffer: Buffer) -> bool:
+    """Move to the next "{" that may begin an element: one that is no member's value."""
+    while True:
+        at = buffer.text.find("{", buffer.position)
+        if at < 0:
+            buffer.position = len(buffer.text)
+            if not buffer.more():
+                return False
+            continue
+        buffer.position = at
+        before = buffer.text[max(0, at - 200) : at].rstrip()[-1:]
+        if before != ":":
+            return True
+        buffer.position += 1

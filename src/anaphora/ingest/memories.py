@@ -1,0 +1,497 @@
+"""How memories come in: checked, without secrets, durable first, close ones linked.
+
+In: `NewMemory` values, or changes to a memory. Out: `Remembered`. The words are kept as they came;
+Unicode forms count only when two are compared. Where the embedder is loaded and the text is short,
+record, vector and links are one transaction; otherwise the record is, and its vector comes later,
+by this call or by `fill_vectors`. A write never waits for a model, and never fails with one. It
+never merges two memories because they are close.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from anaphora.errors import AnaphoraError, EmbeddingError, InvalidInput, NotFound
+from anaphora.ingest.checking import Given, as_new, checked, checked_changes, without_secrets
+from anaphora.ingest.linking import Linker, Neighbours, Vectored
+from anaphora.store.filters import Filter, parse
+from anaphora.store.records.rows import as_mapping
+from anaphora.values.memories import Forgotten, MemoryRecord, NewMemory, Remembered, SurvivingSource
+
+if TYPE_CHECKING:
+    from anaphora.embed.base import Vectors
+    from anaphora.embed.service import EmbedderService
+    from anaphora.store.records.forgetting import Gone
+    from anaphora.store.records.rules import Drafted, Put
+    from anaphora.store.records.store import Records
+    from anaphora.store.records.transaction import RecordTransaction
+    from anaphora.store.records.vectors import Owner, RecordVectors
+
+
+BATCH: Final = 256
+"""Memories that `remember_many` writes in one transaction."""
+
+# Texts embedded at once: the embedder's own group, so that its batches are of nearly equal length.
+_GROUP = 512
+# A text up to this long is embedded in a few milliseconds: record and vector can share one fsync.
+_SHORT = 4_000
+# A longer one is written first; one beyond this is left to `fill_vectors`, as it may take minutes.
+_INLINE = 50_000
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What `fill_vectors` did: memories that got their vectors, and those that cannot have any."""
+
+    embedded: int = 0
+    failed: int = 0
+
+
+class Remember:
+    """Remembers in one namespace.
+
+    `neighbours` gives the known memories nearest to each row of a matrix of unit vectors; `clock`
+    the present, aware; `ids` new record ids that rise. Safe to share between threads.
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        vectors: RecordVectors,
+        embedder: EmbedderService,
+        neighbours: Neighbours,
+        *,
+        clock: Callable[[], datetime],
+        ids: Callable[[], str],
+    ) -> None:
+        self._records = records
+        self._vectors = vectors
+        self._embedder = embedder
+        self._linker = Linker(vectors, embedder.name, neighbours)
+        self._clock = clock
+        self._ids = ids
+        self._failed: set[str] = set()
+        self._failure: AnaphoraError | None = None
+
+    @property
+    def failure(self) -> AnaphoraError | None:
+        """Why the last vector that could not be kept had to be left for later; None if none was."""
+        return self._failure
+
+    def remember(self, new: NewMemory) -> Remembered:
+        """Keep one memory; when this returns it is on the disk.
+
+        Raises InvalidInput naming the field, NotFound when what it supersedes, or its parent, is
+        not there, StoreError and its kinds when truth cannot be written.
+        """
+        from anaphora.store.records.rules import drafted, put
+
+        new, redacted = _prepared(new)
+        draft = drafted(new, self._clock(), self._ids())
+        early = self._early(draft)
+        with self._records.change() as work:
+            if new.parent is not None:
+                _refuse_unknown(new.parent, work.find(new.parent))
+            done = put(work, draft, self._ids)
+            fresh = done.id == draft.record.id
+            related: tuple[str, ...] = ()
+            if fresh and early is not None:
+                related = self._linker.keep(work, [replace(early, record_id=done.id)])[done.id]
+            elif not fresh:
+                related = _others(done.id, work.linked([done.id]))
+        if fresh and early is None:
+            related = self._inline(done.id, new.text)
+        return Remembered(done.id, done.action, related, redacted)
+
+    def remember_many(
+        self, items: Iterable[Given], progress: Progress | None = None
+    ) -> list[Remembered]:
+        """Keep many, as if one after the other, in transactions of `BATCH`; results in their order.
+
+        A text, or a mapping of the fields of `NewMemory`, stands for one; `InvalidInput` names the
+        item by its place, such as `items[3].tags`. All are checked before the first is written.
+        `progress` is called with (kept, in all). Vectors are kept as they are made; what the
+        embedder cannot do now comes later. Raises what `remember` does; what was reported as kept
+        is kept even then.
+        """
+        prepared = [_prepared_item(item, place) for place, item in enumerate(items)]
+        self._refuse_unknown(new for new, _ in prepared)
+        puts: list[Put] = []
+        waiting: list[Owner] = []
+        with _Ahead(self._vectored, self._link_made) as ahead:
+            for start in range(0, len(prepared), BATCH):
+                some = [new for new, _ in prepared[start : start + BATCH]]
+                waiting += self._put(some, puts)
+                if len(waiting) >= _GROUP:
+                    self._begin(ahead, waiting)
+                    waiting = []
+                if progress is not None:
+                    progress(len(puts), len(prepared))
+            self._begin(ahead, waiting)
+        linked: dict[str, list[str]] = {}
+        for link in self._records.links(done.id for done in puts):
+            linked.setdefault(link.record_id, []).append(link.other_id)
+            linked.setdefault(link.other_id, []).append(link.record_id)
+        return [
+            Remembered(done.id, done.action, tuple(linked.get(done.id, ())), redacted)
+            for done, (_, redacted) in zip(puts, prepared, strict=True)
+        ]
+
+    def update(self, record_id: str, *, redact: bool = True, **changes: Any) -> Remembered:
+        """Change a memory. Another text, payload or path makes a version that supersedes it.
+
+        Tags, type, category and expiry change in place; its events keep what was there. Raises
+        NotFound, InvalidInput for a change that cannot be made or a version that is not the
+        present one, StoreError and its kinds.
+        """
+        from anaphora.store.records import rules
+        from anaphora.store.records.rows import STANDS_ALONE
+
+        wanted, redacted = _prepared_changes(changes, redact=redact)
+        now = self._clock()
+        with self._records.change() as work:
+            old = work.find(record_id)
+            if old is None or old.forgotten:
+                raise NotFound("memory", record_id)
+            draft = None
+            if any(wanted.get(n, getattr(old, n)) != getattr(old, n) for n in _VALUE):
+                rules.refuse_superseded(old)
+                key = work.same_key(record_id)
+                new = rules.replacement(old, wanted, dedupe=key != STANDS_ALONE)
+                draft = rules.drafted(new, now, self._ids())
+                if draft.same_key == key != STANDS_ALONE:
+                    draft = None  # The same words in another Unicode form.
+            if draft is None:
+                rules.change_in_place(work, record_id, wanted, now)
+                links = work.linked([record_id])
+                return Remembered(record_id, "updated", _others(record_id, links), redacted)
+            done = rules.put(work, draft, self._ids)
+        related = self._inline(done.id, draft.record.text) if done.id == draft.record.id else ()
+        return Remembered(done.id, done.action, related, redacted)
+
+    def fill_vectors(self, limit: int | None = None, progress: Progress | None = None) -> Filled:
+        """Embed and link memories that have no vector of this embedder, at most `limit` of them.
+
+        Waits for the model. What is done is kept, so that an interrupted call can be made again. A
+        text that cannot be embedded hides no other, and is tried again by the next process.
+        `progress` is called with (embedded so far, same again at the end). Raises EmbeddingError
+        when the model cannot be loaded.
+        """
+        embedded, failed, after = 0, 0, ""
+        while limit is None or embedded < limit:
+            room = _GROUP if limit is None else min(_GROUP, limit - embedded)
+            owners = self._vectors.owners_without(self._embedder.name, after=after, limit=room)
+            if not owners:
+                break
+            after = owners[-1].record_id
+            fresh = [owner for owner in owners if owner.record_id not in self._failed]
+            done = self._attach(fresh)
+            embedded += done
+            failed += len(owners) - done
+            if progress is not None:
+                progress(embedded, embedded + failed)
+        return Filled(embedded, failed)
+
+    def _early(self, draft: Drafted) -> Vectored | None:
+        """The vectors of a short text and what is near to them, where they can be had at once."""
+        from anaphora.store.records.vectors import Owner
+
+        record = draft.record
+        if len(record.text) > _SHORT or not self._embedder.ready(0):
+            return None
+        if record.path is None and draft.same_key and self._records.by_identity(record):
+            return None
+        try:
+            found = self._vectored([Owner(record.id, record.text)])
+            near = self._linker.near([one.vectors for one in found]) if draft.same_key else [()]
+        except AnaphoraError as error:
+            # An index or a model that fails must not keep the memory from being kept.
+            self._failure = error
+            return None
+        return replace(found[0], near=near[0]) if found else None
+
+    def _inline(self, record_id: str, text: str) -> tuple[str, ...]:
+        """Vectors of a memory that is durable already, unless they would take long."""
+        from anaphora.store.records.vectors import Owner
+
+        if len(text) <= _INLINE and self._attach_if_ready([Owner(record_id, text)]):
+            return _others(record_id, self._records.links([record_id]))
+        return ()
+
+    def _put(self, some: Sequence[NewMemory], puts: list[Put]) -> list[Owner]:
+        """Write one batch; add what became of it to `puts`, and return what is new."""
+        from anaphora.store.records.rules import drafted, put_all
+        from anaphora.store.records.vectors import Owner
+
+        now = self._clock()
+        drafts = [drafted(new, now, self._ids()) for new in some]
+        with self._records.change() as work:
+            done = put_all(work, drafts, self._ids)
+        puts += done
+        texts = {draft.record.id: draft.record.text for draft in drafts}
+        return [Owner(one, texts[one]) for one in dict.fromkeys(p.id for p in done) if one in texts]
+
+    def _attach_if_ready(self, owners: Sequence[Owner]) -> int:
+        if not owners or not self._embedder.ready(0):
+            return 0
+        try:
+            return self._attach(owners)
+        except AnaphoraError as error:
+            # The memories are kept; `fill_vectors` will meet the same trouble and raise it.
+            self._failure = error
+            return 0
+
+    def _attach(self, owners: Sequence[Owner]) -> int:
+        """Embed memories and link them; return how many got their vectors."""
+        return self._link(self._vectored(owners))
+
+    def _begin(self, ahead: _Ahead, owners: Sequence[Owner]) -> None:
+        if owners and self._embedder.ready(0):
+            ahead.take(owners)
+
+    def _link_made(self, made: Future[list[Vectored]]) -> None:
+        """Keep and link what was embedded meanwhile; what could not be is left for later."""
+        try:
+            self._link(made.result())
+        except AnaphoraError as error:
+            self._failure = error
+
+    def _link(self, group: Sequence[Vectored]) -> int:
+        for start in range(0, len(group), BATCH):
+            some = group[start : start + BATCH]
+            near = self._linker.near([one.vectors for one in some])
+            found = [replace(one, near=more) for one, more in zip(some, near, strict=True)]
+            with self._records.change() as work:
+                self._linker.keep(work, self._linker.among(found))
+        return len(group)
+
+    def _vectored(self, owners: Sequence[Owner]) -> list[Vectored]:
+        """The texts that can be embedded, with their vectors; the others are noted as failed."""
+        if not owners:
+            return []
+        made: list[Vectors | EmbeddingError] = self._embedder.embed([one.text for one in owners])
+        group = []
+        for owner, vectors in zip(owners, made, strict=True):
+            if isinstance(vectors, EmbeddingError):
+                self._failed.add(owner.record_id)
+                self._failure = vectors
+            else:
+                group.append(Vectored(owner.record_id, owner.text, vectors))
+        return group
+
+    def _refuse_unknown(self, items: Iterable[NewMemory]) -> None:
+        wanted = [one for new in items for one in (new.supersedes, new.parent) if one is not None]
+        known = self._records.many(wanted) if wanted else {}
+        for record_id in wanted:
+            _refuse_unknown(record_id, known.get(record_id))
+
+
+class _Ahead:
+    """Embeds one group in a thread of its own, while the one before is linked and the next written.
+
+    The model's library computes outside the interpreter's lock. Groups are linked in their order,
+    by the thread that brings them.
+    """
+
+    def __init__(
+        self,
+        embed: Callable[[Sequence[Owner]], list[Vectored]],
+        link: Callable[[Future[list[Vectored]]], None],
+    ) -> None:
+        self._embed = embed
+        self._link = link
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="anaphora-ahead")
+        self._made: Future[list[Vectored]] | None = None
+
+    def __enter__(self) -> _Ahead:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            # After an error what is under way stays without vectors until `fill_vectors`.
+            if self._made is not None and kind is None:
+                self._link(self._made)
+        finally:
+            self._pool.shutdown(cancel_futures=True)
+
+    def take(self, owners: Sequence[Owner]) -> None:
+        """Begin to embed a group; link the one before as soon as it is there."""
+        before, self._made = self._made, self._begun(owners)
+        if before is not None:
+            self._link(before)
+
+    def _begun(self, owners: Sequence[Owner]) -> Future[list[Vectored]]:
+        try:
+            return self._pool.submit(self._embed, owners)
+        except RuntimeError:
+            # The program's main thread has ended, and Python's pools with it: this one goes on.
+            made: Future[list[Vectored]] = Future()
+            try:
+                made.set_result(self._embed(owners))
+            except AnaphoraError as error:
+                made.set_exception(error)
+            return made
+
+
+_VALUE = ("text", "payload", "path")
+
+
+def _refuse_unknown(record_id: str, found: MemoryRecord | None) -> None:
+    if found is None or found.forgotten:
+        raise NotFound("memory", record_id)
+
+
+def _prepared(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
+    new = checked(new)
+    return without_secrets(new) if new.redact else (new, ())
+
+
+def _prepared_item(item: Given, place: int) -> tuple[NewMemory, tuple[str, ...]]:
+    try:
+        return _prepared(as_new(item))
+    except InvalidInput as error:
+        within = "" if error.what == "item" else f".{error.what}"
+        raise error.named(f"items[{place}]{within}") from None
+
+
+def _prepared_changes(
+    changes: dict[str, Any], *, redact: bool
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    wanted = checked_changes(changes)
+    if "path" in wanted and wanted["path"] is None:
+        raise InvalidInput("path", None, "can be changed, not taken away")
+    if not redact:
+        return wanted, ()
+    whole, redacted = without_secrets(NewMemory(**({"text": "-"} | wanted)))
+    return {name: getattr(whole, name) for name in wanted}, redacted
+
+
+def _others(record_id: str, links: Iterable[Any]) -> tuple[str, ...]:
+    ordered = sorted(links, key=lambda link: -link.strength)
+    return tuple(
+        link.other_id if link.record_id == record_id else link.record_id for link in ordered
+    )
+
+
+Survivors = Callable[[Sequence[str]], Iterable[SurvivingSource]]
+"""What in this namespace still holds these words, or what tells who they were about."""
+HasTurn = Callable[[str, int], bool]
+"""Whether a conversation still has its turn at an index."""
+
+Derived = Callable[["RecordTransaction", Sequence[str]], Iterable[str]]
+"""The memories that were taken from these, in the change under way: they go too."""
+OnGone = Callable[["RecordTransaction", "Gone", bool], None]
+"""Told in the change under way what is gone, and whether softly."""
+
+_PAGE = 512
+_NAMED = 100
+
+
+class Forget:
+    """Forgets in one namespace."""
+
+    def __init__(
+        self,
+        records: Records,
+        *,
+        clock: Callable[[], datetime],
+        survivors: Survivors,
+        has_turn: HasTurn,
+        derived: Derived | None = None,
+        on_gone: OnGone | None = None,
+    ) -> None:
+        self._records = records
+        self._clock = clock
+        self._survivors = survivors
+        self._has_turn = has_turn
+        self._derived = derived
+        self._on_gone = on_gone
+
+    def forget(
+        self,
+        record_id: str | None = None,
+        *,
+        filters: Mapping[str, Any] | None = None,
+        soft: bool = False,
+    ) -> Forgotten:
+        """Forget one memory, or all that `filters` let through, in history too.
+
+        An id that is not there forgets nothing. Raises InvalidInput unless exactly one of the two
+        is given and the filters say something, FilterError for a bad one, StoreError and its kinds
+        when truth cannot be written.
+        """
+        from anaphora.store.records.forgetting import forget_softly
+
+        keep = _one_of(record_id, filters)
+        wanted = [record_id] if record_id is not None else self._matching(keep)
+        with self._records.change() as work:
+            # What a filter found may have changed since.
+            still = [one for one in wanted if (found := work.find(one)) and _matches(keep, found)]
+            if soft:
+                gone = forget_softly(work, still, self._clock())
+            else:
+                gone = self._for_good(work, still)
+            if self._on_gone is not None:
+                # In the same transaction: nothing may die between the two.
+                self._on_gone(work, gone, soft)
+        return named(gone, () if soft else self._surviving(gone))
+
+    def _for_good(self, work: RecordTransaction, wanted: list[str]) -> Gone:
+        from anaphora.store.records.forgetting import forget_for_good
+
+        gone = forget_for_good(work, wanted)
+        more = [] if self._derived is None else list(self._derived(work, gone.ids))
+        if not more:
+            return gone
+        return gone.and_more(forget_for_good(work, more))
+
+    def _matching(self, keep: Filter) -> list[str]:
+        found: list[str] = []
+        cursor: str | None = None
+        while True:
+            page = self._records.list(keep, limit=_PAGE, cursor=cursor, history=True)
+            found += [record.id for record in page]
+            cursor = page.cursor
+            if cursor is None:
+                return found
+
+    def _surviving(self, gone: Gone) -> Iterator[SurvivingSource]:
+        if not gone.ids:
+            return
+        from anaphora.store.db.scrub import log_of, scrub
+
+        if not scrub(self._records.truth):
+            yield SurvivingSource("log", str(log_of(self._records.truth)))
+        for text in gone.texts:
+            for record_id in self._records.with_text(text):
+                yield SurvivingSource("memory", record_id)
+        for conversation_id, index in gone.turns:
+            if self._has_turn(conversation_id, index):
+                yield SurvivingSource("turn", conversation_id, index)
+        yield from self._survivors((*gone.texts, *gone.payloads))
+
+
+def named(gone: Gone, surviving: Iterable[SurvivingSource]) -> Forgotten:
+    """What was done: the first of what survives by name, the rest as a number."""
+    found = tuple(dict.fromkeys(surviving))
+    return Forgotten(len(gone.ids), found[:_NAMED], gone.ids, max(0, len(found) - _NAMED))
+
+
+def _one_of(record_id: str | None, filters: Mapping[str, Any] | None) -> Filter:
+    if record_id is not None:
+        if filters is not None:
+            raise InvalidInput("filters", filters, "expected an id or filters, not both")
+        return Filter()
+    if not filters:
+        raise InvalidInput("filters", filters, "expected an id, or filters that say what to forget")
+    return parse(filters)
+
+
+def _matches(keep: Filter, record: MemoryRecord) -> bool:
+    return keep.matches(as_mapping(record))

@@ -1,0 +1,120 @@
+"""The bytes of a file into text.
+
+In: a `Found`. Out: its text with the encoding and the hash of the bytes, or why it has none. It
+follows no link, waits for no pipe, and reads no more than it was told to.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import os
+import re
+import stat
+from typing import Final
+
+from anaphora.ingest.projects.files.walking import MAX_BYTES, Found, Text
+from anaphora.values.projects import Skipped
+
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    # The mark of UTF-32 begins with that of UTF-16, so it is looked at first.
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_DECLARED = re.compile(rb"(?:coding|charset|encoding)[:=][ \t]*[\"']?([A-Za-z0-9._-]+)")
+_CONTROL: Final = bytes(byte for byte in range(32) if byte not in b"\t\n\r\f\v\b\x1b") + b"\x7f"
+_MOST_CONTROL: Final = 0.02
+"""The share of control characters above which bytes are no text in a one-byte encoding."""
+_SAMPLE: Final = 8_192
+_LONG_LINE: Final = 2_000
+_MINIFIED_BYTES: Final = 20_000
+
+
+def read(found: Found, *, max_bytes: int = MAX_BYTES) -> Text | Skipped:
+    """The text of a file, or why it has none.
+
+    Reasons: "binary", "too_large" (it grew), "gone", "unreadable", "not_a_file" (it became
+    something else), "minified" (over 20 KB in lines of over 2,000 bytes on average).
+    """
+    try:
+        data = _bytes(found, max_bytes)
+    except FileNotFoundError:
+        return Skipped(found.path, "gone")
+    except OSError:
+        return Skipped(found.path, "unreadable")
+    if isinstance(data, Skipped):
+        return data
+    decoded = _decoded(data)
+    if decoded is None:
+        return Skipped(found.path, "binary")
+    words, encoding = decoded
+    words = words.replace("\r\n", "\n").replace("\r", "\n")
+    if len(data) > _MINIFIED_BYTES and len(data) / (words.count("\n") + 1) > _LONG_LINE:
+        return Skipped(found.path, "minified")
+    return Text(words, encoding, hashlib.sha256(data).hexdigest())
+
+
+def _bytes(found: Found, max_bytes: int) -> bytes | Skipped:
+    # What the path names may have been exchanged for a link or a pipe since it was found.
+    flags = os.O_RDONLY
+    for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
+        flags |= getattr(os, name, 0)
+    with os.fdopen(os.open(found.absolute, flags), "rb") as opened:
+        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+            return Skipped(found.path, "not_a_file")
+        data = opened.read(max_bytes + 1)
+    return data if len(data) <= max_bytes else Skipped(found.path, "too_large")
+
+
+def _decoded(data: bytes) -> tuple[str, str] | None:
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            words = _as(data, encoding)
+            return None if words is None else (words, encoding)
+    if b"\0" not in data:
+        words = _as(data, "utf-8")
+        if words is not None:
+            return (words, "utf-8") if _is_text(data) else None
+        return _one_byte(data)
+    encoding = _wide(data[:_SAMPLE])
+    words = _as(data, encoding) if encoding else None
+    return None if words is None or "\0" in words else (words, encoding)
+
+
+def _one_byte(data: bytes) -> tuple[str, str] | None:
+    """Text in the encoding that it declares, else in the one of Western Windows, else Latin-1."""
+    if not _is_text(data):
+        return None
+    declared = _DECLARED.search(b"\n".join(data[:1_000].split(b"\n", 2)[:2]))
+    names = [declared[1].decode("ascii").lower()] if declared else []
+    for encoding in [*names, "cp1252", "latin-1"]:
+        words = _as(data, encoding)
+        if words is not None:
+            return words, encoding
+    return None
+
+
+def _as(data: bytes, encoding: str) -> str | None:
+    try:
+        return data.decode(encoding)
+    except (LookupError, ValueError):
+        return None
+
+
+def _wide(sample: bytes) -> str:
+    """Which UTF-16 without a mark it looks like: half of its bytes are NUL, on one side."""
+    half = len(sample) // 2
+    even, odd = sample[0::2].count(0), sample[1::2].count(0)
+    if half and odd > 0.7 * half and even < 0.05 * half:
+        return "utf-16-le"
+    if half and even > 0.7 * half and odd < 0.05 * half:
+        return "utf-16-be"
+    return ""
+
+
+def _is_text(data: bytes) -> bool:
+    controls = len(data) - len(data.translate(None, _CONTROL))
+    return controls <= _MOST_CONTROL * len(data)

@@ -1,0 +1,352 @@
+"""The files of a project, ignored ones left out.
+
+In: a folder. Out: the files that may be indexed, and those that were skipped with the reason. The
+rules are git's: `.gitignore` of each folder, of the folders above up to the checkout's, and
+`.git/info/exclude`. A file that is ignored is left out without a word. No link is followed: what
+one points to within the project is found where it is, and what lies outside is not of the project.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+from anaphora.ingest.projects.files.roles import words
+from anaphora.ingest.secrets.redacting import redact
+from anaphora.values.projects import Skipped
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+
+_SECRET_NAMES: Final = words(
+    ".netrc _netrc .npmrc .pypirc .pgpass pgpass.conf .my.cnf .mylogin.cnf .git-credentials "
+    ".dockercfg .dockerconfigjson .htpasswd .s3cfg .boto .passwd-s3fs .vault-token .vault_pass "
+    ".ftpconfig .remote-sync.json sftp-config.json .secrets .credentials credentials "
+    "credentials.csv rootkey.csv accesskeys.csv application_default_credentials.json "
+    "credentials.tfrc.json .terraformrc keystore.properties key.properties kubeconfig "
+    "id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk id_xmss"
+)
+_SECRET_ENDINGS: Final = (
+    ".pem", ".key", ".p8", ".p12", ".pk8", ".pkcs12", ".pfx", ".ppk", ".jks", ".bks", ".keystore",
+    ".kdb", ".kdbx", ".ovpn", ".kubeconfig", ".tfstate", ".tfstate.backup",
+)  # fmt: skip
+"""Keys, stores of keys, and what is written with the secrets in it."""
+_SECRET_FORMS: Final = re.compile(
+    r"\.env(?:rc|\..+)?|.+\.env|\.?(?:credentials?|secrets?)(?:\..+)?\.(?:json|ya?ml|toml|ini|cfg"
+    r"|conf|properties|xml|db|txt)|client_secrets?.*\.json|service[_-]?account.*\.json"
+    r"|.+_accesskeys\.csv|\..+_history"
+)
+_SECRET_PLACES: Final = re.compile(
+    r"(?:^|/)(?:\.(?:ssh|gnupg|aws|azure)|\.config/(?:gcloud|gh)|\.docker/config\.json"
+    r"|\.kube/config|\.m2/settings\.xml|\.(?:composer|codex)/auth\.json|\.vscode/sftp\.json"
+    r"|\.(?:cargo|gem)/credentials[^/]*)(?:/|$)|^auth\.json$"
+)
+_TEMPLATE: Final = re.compile(
+    r"(?:^|[._-])(?:examples?|samples?|templates?|tmpl|tpl|dist|defaults?|schema|skeleton)"
+    r"(?:$|[._-])"
+)
+_JOINTS: Final = re.compile(r"([./:#])")
+
+
+def is_secret_file(path: str) -> bool:
+    """Whether a file (or folder) of a project holds secrets by its name or its place."""
+    lowered = path.lower()
+    name = lowered.rpartition("/")[2]
+    if name.endswith(_SECRET_ENDINGS) or _SECRET_PLACES.search(lowered):
+        return True
+    return (
+        name in _SECRET_NAMES or _SECRET_FORMS.fullmatch(name) is not None
+    ) and not _TEMPLATE.search(name)
+
+
+_SHORT_PARTS: Final = re.compile(r"(?:[\w-]{0,15}[./])*[\w-]{0,15}")
+_FEW_DIGITS: Final = 8
+
+
+@lru_cache(maxsize=4_096)
+def without_secret_names(path: str) -> str:
+    """A path with its secrets taken out: the same path where it gives none away."""
+    # Most names are no longer than the shortest token, and have fewer digits than any number.
+    digits = sum(character.isdigit() for character in path)
+    if digits <= _FEW_DIGITS and _SHORT_PARTS.fullmatch(path):
+        return path
+    whole = redact(path).text
+    # A secret that is a part of a path has a dot or a slash where words have a space.
+    return "".join(redact(part).text for part in _JOINTS.split(whole))
+
+
+MAX_BYTES: Final = 1_000_000
+"""A larger file is skipped unless the caller says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file that may be indexed. `path` is relative to the project's root, with forward slashes.
+
+    `size` is in bytes, `mtime_ns` in nanoseconds since 1970, as they were when it was found.
+    """
+
+    path: str
+    absolute: Path
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The text of a file. Lines end in line feeds, whatever the file has; no byte order mark.
+
+    `encoding` is what the bytes were read as; `sha` is the SHA-256 of the bytes, in hexadecimal.
+    """
+
+    text: str
+    encoding: str
+    sha: str
+
+
+ALWAYS_IGNORED: Final = words(
+    ".git .hg .svn .bzr .jj node_modules bower_components jspm_packages .venv venv .virtualenv "
+    "__pycache__ __pypackages__ .mypy_cache .ruff_cache .pytest_cache .hypothesis .tox .nox "
+    ".import_linter_cache .ipynb_checkpoints .eggs .cache .parcel-cache .turbo .next .nuxt "
+    ".svelte-kit .gradle .terraform .serverless .dart_tool .pnpm-store .yarn .nyc_output "
+    ".coverage htmlcov site-packages .anaphora .DS_Store Thumbs.db"
+)
+"""Names of files and folders that are never part of what people wrote."""
+_BUILT: Final = frozenset({"build", "dist", "target", "out", "obj", "_build", "coverage"})
+"""Folders of build output by habit: left out unless they hold Python or package files."""
+_IS_PACKAGE: Final = frozenset({"__init__.py", "package.json", "pyproject.toml", "Cargo.toml"})
+_BINARY_ENDINGS: Final = words(
+    ".png .jpg .jpeg .gif .bmp .ico .icns .webp .avif .tif .tiff .psd .pdf .zip .gz .tgz .bz2 .xz "
+    ".zst .7z .rar .tar .jar .war .whl .egg .class .pyc .pyo .pyd .so .dylib .dll .exe .a .o .lib "
+    ".bin .dat .db .sqlite .sqlite3 .parquet .arrow .npy .npz .pkl .pickle .pt .pth .onnx .gguf "
+    ".safetensors .h5 .woff .woff2 .ttf .otf .eot .mp3 .mp4 .m4a .wav .ogg .flac .avi .mov .mkv "
+    ".webm .wasm .doc .docx .xls .xlsx .ppt .pptx .odt .ods .keystore .jks .p12 .pfx"
+)
+_LOCK_FILES: Final = words(
+    "package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock bun.lockb uv.lock "
+    "poetry.lock pdm.lock pipfile.lock cargo.lock composer.lock gemfile.lock go.sum "
+    "requirements.lock mix.lock flake.lock podfile.lock packages.lock.json deno.lock "
+    "pubspec.lock gradle.lockfile"
+)
+_MOST_RULES: Final = 1_000_000
+"""Bytes of an ignore file that are read."""
+_MOST_FOLDERS: Final = 100
+"""Folders within one another."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """The rules of one ignore file. `base` is its folder relative to the walk's root.
+
+    `above` is what stands before a path of the walk for a folder further up: "src/" if the root is
+    the folder `src` of it.
+    """
+
+    spec: GitIgnoreSpec
+    base: str
+    above: str = ""
+
+    def verdict(self, path: str) -> bool | None:
+        """Whether the last rule that fits ignores the path; None if no rule fits."""
+        if self.above:
+            return self.spec.check_file(self.above + path).include
+        return self.spec.check_file(path[len(self.base) :]).include
+
+
+def walk(
+    root: Path, *, max_bytes: int = MAX_BYTES, only: Iterable[str] | None = None
+) -> Iterator[Found | Skipped]:
+    """The files under `root`, in order of their paths, and those skipped with the reason.
+
+    `only` are paths relative to `root`: nothing but those files, and what is under those folders.
+    Reasons: "secret" (keys and passwords by its name; a whole folder too), "secret_name" (the name
+    gives a secret away, and is told without it), "too_large" (more than `max_bytes`), "binary" (by
+    its ending; `read` sees the rest), "lock_file", "link", "link_outside", "link_cycle",
+    "broken_link", "not_a_file" (a socket, a pipe, a device), "unreadable", "gone", "odd_name" (no
+    Unicode text) and "too_deep". A root that is no folder, or that went away, gives one `Skipped`
+    of path ".".
+    """
+    try:
+        real = root.resolve(strict=True)
+    except (OSError, RuntimeError):
+        yield Skipped(".", "gone")
+        return
+    if not real.is_dir():
+        yield Skipped(".", "not_a_folder")
+        return
+    wanted = None if only is None else frozenset(str(PurePosixPath(path)) for path in only)
+    rules = _rules_above(real)
+    yield from _Walk(real, max_bytes, wanted).folder(real, "", rules, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    root: Path
+    max_bytes: int
+    only: frozenset[str] | None
+
+    def folder(
+        self, place: Path, base: str, above: tuple[_Rules, ...], depth: int
+    ) -> Iterator[Found | Skipped]:
+        """What is in a folder; `base` is its path with a slash at the end, "" for the root."""
+        if depth > _MOST_FOLDERS:
+            yield Skipped(base.rstrip("/"), "too_deep")
+            return
+        try:
+            with os.scandir(place) as found:
+                entries = sorted(found, key=lambda entry: entry.name)
+        except OSError as error:
+            yield Skipped(base.rstrip("/") or ".", _reason(error))
+            return
+        own = _read_rules(place / ".gitignore", base)
+        rules = above if own is None else (*above, own)
+        for entry in entries:
+            yield from self._entry(entry, base + entry.name, rules, depth)
+
+    def _entry(
+        self, entry: os.DirEntry[str], path: str, rules: tuple[_Rules, ...], depth: int
+    ) -> Iterator[Found | Skipped]:
+        if entry.name in ALWAYS_IGNORED or not self._is_wanted(path):
+            return
+        try:
+            folder = entry.is_dir(follow_symlinks=False)
+            if _is_ignored(path + "/" if folder else path, rules):
+                return
+            if not _is_text(path):
+                yield Skipped(path.encode("utf-8", "backslashreplace").decode(), "odd_name")
+            elif (shown := without_secret_names(entry.name)) != entry.name:
+                yield Skipped(path[: -len(entry.name)] + shown, "secret_name")
+            elif is_secret_file(path):
+                yield Skipped(path, "secret")
+            elif entry.is_symlink():
+                yield Skipped(path, self._link(Path(entry.path)))
+            elif not folder:
+                yield self._file(entry, path)
+            elif not _is_output(entry):
+                yield from self.folder(Path(entry.path), path + "/", rules, depth + 1)
+        except OSError as error:
+            yield Skipped(path, _reason(error))
+
+    def _file(self, entry: os.DirEntry[str], path: str) -> Found | Skipped:
+        facts = entry.stat(follow_symlinks=False)
+        if not stat.S_ISREG(facts.st_mode):
+            return Skipped(path, "not_a_file")
+        name = entry.name.lower()
+        if name in _LOCK_FILES:
+            return Skipped(path, "lock_file")
+        if PurePosixPath(name).suffix in _BINARY_ENDINGS:
+            return Skipped(path, "binary")
+        if facts.st_size > self.max_bytes:
+            return Skipped(path, "too_large")
+        return Found(path, Path(entry.path), facts.st_size, facts.st_mtime_ns)
+
+    def _link(self, link: Path) -> str:
+        try:
+            target = link.resolve(strict=True)
+        except FileNotFoundError:
+            return "broken_link"
+        except (OSError, RuntimeError):
+            return "link_cycle"
+        if target in link.parents:
+            return "link_cycle"
+        return "link" if self.root in target.parents else "link_outside"
+
+    def _is_wanted(self, path: str) -> bool:
+        """Whether `only` has the path, a folder above it, or something below it."""
+        if self.only is None or "." in self.only or path in self.only:
+            return True
+        if any(str(above) in self.only for above in PurePosixPath(path).parents):
+            return True
+        return any(each.startswith(path + "/") for each in self.only)
+
+
+def _is_ignored(path: str, rules: tuple[_Rules, ...]) -> bool:
+    for each in reversed(rules):
+        verdict = each.verdict(path)
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_output(entry: os.DirEntry[str]) -> bool:
+    """Whether a folder holds what tools made: a virtual environment, a cache, build output."""
+    place = Path(entry.path)
+    if (place / "pyvenv.cfg").is_file() or (place / "CACHEDIR.TAG").is_file():
+        return True
+    if entry.name not in _BUILT:
+        return False
+    return not any((place / name).is_file() for name in _IS_PACKAGE)
+
+
+def _reason(error: OSError) -> str:
+    return "gone" if isinstance(error, FileNotFoundError) else "unreadable"
+
+
+def _rules_above(root: Path) -> tuple[_Rules, ...]:
+    """The rules that git would apply from outside `root`, weakest first.
+
+    Where they ignore `root` itself they are dropped: whoever asks for a folder wants its files.
+    """
+    top = next((place for place in (root, *root.parents) if (place / ".git").exists()), None)
+    if top is None:
+        return ()
+    steps = root.relative_to(top).parts
+    above = "".join(part + "/" for part in steps)
+    found = [_read_rules(_git_folder(top) / "info" / "exclude", "", above)]
+    for number in range(len(steps)):
+        place = top.joinpath(*steps[:number])
+        found.append(
+            _read_rules(place / ".gitignore", "", "".join(part + "/" for part in steps[number:]))
+        )
+    rules = tuple(each for each in found if each is not None)
+    return () if above and _is_ignored("", rules) else rules
+
+
+def _git_folder(top: Path) -> Path:
+    """The folder with git's own files: of a worktree it is elsewhere, and `.git` says where."""
+    git = top / ".git"
+    if git.is_dir():
+        return git
+    try:
+        written = git.read_text(encoding="utf-8", errors="replace")
+        folder = top / written.partition("gitdir:")[2].strip()
+        common = folder / "commondir"
+        return folder / common.read_text(encoding="utf-8").strip() if common.is_file() else folder
+    except (OSError, ValueError):
+        return git
+
+
+def _read_rules(file: Path, base: str, above: str = "") -> _Rules | None:
+    from pathspec import GitIgnoreSpec
+
+    try:
+        if file.is_symlink() or not file.is_file():
+            return None
+        with file.open("rb") as opened:
+            written = opened.read(_MOST_RULES).decode("utf-8-sig", "replace")
+    except OSError:
+        return None
+    rules = []
+    for line in written.splitlines():
+        try:
+            GitIgnoreSpec.from_lines([line])
+        except ValueError:
+            # git passes over a rule that makes no sense, too.
+            continue
+        rules.append(line)
+    return _Rules(GitIgnoreSpec.from_lines(rules), base, above) if rules else None

@@ -1,0 +1,351 @@
+"""The entities and relations of a project, made of what its files say.
+
+In: files with their facts. Out: drafts of a graph. A module is a folder with its document; a file
+is a "doc", a "config" or a "file" by its role. It is pure: the same files always give the same
+drafts, so that a graph can be made again, or for some files alone.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from anaphora.ingest.projects.import_targets import Layout, Target, resolve
+from anaphora.ingest.projects.sections.base import Import, Parsed
+from anaphora.rank.context.modules import documents
+from anaphora.store.projects.graph_rows import (
+    HISTORY_SOURCE,
+    EntityDraft,
+    RelationDraft,
+    entity_key,
+)
+from anaphora.store.projects.rows import FileRow
+from anaphora.values.projects import EntityType, SourceRole
+
+if TYPE_CHECKING:
+    from anaphora.ingest.notes import NoteLinker
+    from anaphora.store.projects.graph import Graph
+    from anaphora.store.projects.rows import ProjectRow
+    from anaphora.store.projects.store import Projects
+
+
+_TITLE_ROLES: Final = frozenset({"docs", "plan"})
+_TOO_COMMON: Final = frozenset({"__init__", "index", "mod", "main", "lib", "readme", "setup"})
+_GO_MODULE = re.compile(r"^module\s+(\S+)", re.MULTILINE)
+# How surely a test is about a file: by its name and what it imports, or by one of the two.
+_COVERS_BOTH, _COVERS_NAME, _COVERS_IMPORT = 1.0, 0.8, 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A path that became another at a time."""
+
+    old: str
+    new: str
+    at: datetime
+
+
+def facts_of(path: str, role: SourceRole, parsed: Parsed, text: str) -> dict[str, Any]:
+    """What the graph needs to know of a file, as JSON keeps it."""
+    facts: dict[str, Any] = {
+        "symbols": [
+            [one.qualified, one.kind, one.start_line, one.end_line]
+            for one in parsed.symbols
+            if one.kind != "key" and not _is_formal(one.name)
+        ],
+        "imports": [[one.module, list(one.names), one.level] for one in parsed.imports],
+        "commands": list(parsed.commands),
+        "packages": list(parsed.packages),
+    }
+    if role in _TITLE_ROLES:
+        titles = [one.title for one in parsed.sections if one.kind == "heading" and one.title]
+        facts["title"] = titles[0] if titles else None
+    if posixpath.basename(path) == "go.mod" and (found := _GO_MODULE.search(text)):
+        facts["go_module"] = found[1]
+    return {name: value for name, value in facts.items() if value}
+
+
+def _is_formal(name: str) -> bool:
+    """Whether every second file has this name, so that it tells none from another: `__all__`."""
+    return name.startswith("__") and name.endswith("__") and name != "__main__"
+
+
+def drafts(
+    project: str,
+    name: str,
+    files: Sequence[FileRow],
+    only: frozenset[str] | None = None,
+) -> tuple[list[EntityDraft], list[RelationDraft]]:
+    """The graph of a project's files; with `only` (ids of files) what those files say alone.
+
+    `files` are all of the project, with their facts where they are not left out by `only`.
+    """
+    made = _Drafting(project, name, [one for one in files if one.skipped is None])
+    for file in made.files:
+        if only is None or file.id in only:
+            made.file(file)
+    if only is None:
+        made.folders()
+    return list(made.entities.values()), list(made.relations.values())
+
+
+def past_drafts(
+    project: str,
+    renames: Iterable[Past],
+    present: frozenset[str],
+    known: frozenset[str] = frozenset(),
+) -> tuple[list[EntityDraft], list[RelationDraft]]:
+    """What paths were before: the newer supersedes the older, whose place in its folder ended.
+
+    `present` are the paths that are there now, `known` those whose own relations tell the rest.
+    """
+    entities: dict[str, EntityDraft] = {}
+    relations: list[RelationDraft] = []
+    for one in renames:
+        if one.old == one.new:
+            continue
+        for path in (one.old, one.new):
+            key = entity_key(project, "file", path)
+            if path not in present:
+                entities[key] = EntityDraft(
+                    key, "file", path, tuple(_path_names(path)), gone_at=one.at
+                )
+        old, new = (entity_key(project, "file", path) for path in (one.old, one.new))
+        relations.append(RelationDraft(new, "supersedes", old, HISTORY_SOURCE, valid_from=one.at))
+        if one.old not in present | known:
+            folder = entity_key(project, "module", posixpath.dirname(one.old))
+            relations.append(
+                RelationDraft(
+                    folder, "contains", old, HISTORY_SOURCE, valid_from=one.at, valid_to=one.at
+                )
+            )
+    return list(entities.values()), relations
+
+
+class _Drafting:
+    """A graph in the making."""
+
+    def __init__(self, project: str, name: str, files: Sequence[FileRow]) -> None:
+        self.project = project
+        self.name = name
+        # As a package is declared, so it is called, whoever imports it by another spelling.
+        self.files = sorted(files, key=lambda one: (not one.facts.get("packages"), one.path))
+        self.by_path = {one.path: one for one in self.files}
+        self.entities: dict[str, EntityDraft] = {}
+        self.relations: dict[tuple[str, str, str, str], RelationDraft] = {}
+        modules = {
+            posixpath.dirname(one.path): str(one.facts["go_module"])
+            for one in files
+            if one.facts.get("go_module")
+        }
+        # The innermost module of a Go project comes first.
+        ordered = dict(sorted(modules.items(), key=lambda item: -len(item[1])))
+        self.layout = Layout(frozenset(self.by_path), ordered)
+        self.code_named = _named_code(files)
+
+    def file(self, file: FileRow) -> None:
+        """Everything that one file says."""
+        own = self._file_entity(file)
+        self._relate(self._key("module", posixpath.dirname(file.path)), "contains", own, file)
+        for qualified, kind, start, end in file.facts.get("symbols", ()):
+            key = self._symbol(file, str(qualified), str(kind), (int(start), int(end)))
+            self._relate(own, "defines", key, file)
+        for command in file.facts.get("commands", ()):
+            key = self._named("command", str(command))
+            self._relate(own, "defines", key, file)
+        for package in file.facts.get("packages", ()):
+            self._relate(own, "uses_package", self._named("package", str(package)), file)
+        self._imports(file, own)
+
+    def folders(self) -> None:
+        """A module for every folder, in the one above it, with its document."""
+        documents = _documents(self.files)
+        for folder in sorted(self.layout.folders):
+            document = documents.get(folder)
+            summary = document.facts.get("title") if document is not None else None
+            key = self._key("module", folder)
+            self.entities[key] = EntityDraft(
+                key, "module", folder or ".", tuple(_module_names(folder, self.name)), summary
+            )
+            if folder:
+                above = self._key("module", posixpath.dirname(folder))
+                self._relate(above, "contains", key, None)
+            if document is not None:
+                own = self._key("file", document.path)
+                self._relate(own, "covers", key, document)
+
+    def _imports(self, file: FileRow, own: str) -> None:
+        written = [
+            Import(str(module), tuple(names), int(level))
+            for module, names, level in file.facts.get("imports", ())
+        ]
+        targets = resolve(file.path, file.language, written, self.layout)
+        for target in targets:
+            if target.kind == "package":
+                self._relate(own, "uses_package", self._named("package", target.name), file)
+            else:
+                self._relate(own, "imports", self._key(target.kind, target.name), file)
+        if file.role == "test":
+            self._covers(file, own, targets)
+
+    def _covers(self, file: FileRow, own: str, targets: Iterable[Target]) -> None:
+        imported = {
+            one.name
+            for one in targets
+            if one.kind == "file" and self.by_path[one.name].role == "code"
+        }
+        named = set(self.code_named.get(_tested(file.path), ()))
+        for path in imported | named:
+            strength = _COVERS_IMPORT if path in imported else _COVERS_NAME
+            strength = _COVERS_BOTH if path in imported & named else strength
+            self._relate(own, "covers", self._key("file", path), file, strength)
+
+    def _file_entity(self, file: FileRow) -> str:
+        kind = _kind_of(file.role)
+        key = self._key(kind, file.path)
+        title = file.facts.get("title")
+        names = [*_path_names(file.path), *([(str(title), "title")] if title else [])]
+        if file.language == "python":
+            names += _dotted(file.path, self.layout.python_roots)
+        self.entities[key] = EntityDraft(key, kind, file.path, tuple(names), title, file.id)
+        return key
+
+    def _symbol(self, file: FileRow, qualified: str, kind: str, lines: tuple[int, int]) -> str:
+        key = self._key("symbol", f"{file.path}::{qualified}")
+        last = qualified.rsplit(".", 1)[-1]
+        names = [(qualified, "name")]
+        if last != qualified and not (last.startswith("__") and last.endswith("__")):
+            names.append((last, "last"))
+        if key not in self.entities:
+            self.entities[key] = EntityDraft(
+                key, "symbol", qualified, tuple(names), kind, file.id, *lines
+            )
+        return key
+
+    def _named(self, kind: EntityType, name: str) -> str:
+        # PyPI, npm and others take "-" and "_" for one, in whatever case.
+        key = self._key(kind, name.lower().replace("_", "-") if kind == "package" else name)
+        if key not in self.entities:
+            self.entities[key] = EntityDraft(key, kind, name, ((name, "name"),))
+        return key
+
+    def _relate(
+        self, subject: str, predicate: Any, target: str, file: FileRow | None, strength: float = 1.0
+    ) -> None:
+        source = "" if file is None else file.id
+        since = None if file is None else file.changed_at
+        triple = (subject, predicate, target, source)
+        self.relations.setdefault(triple, RelationDraft(*triple, strength, since))
+
+    def _key(self, kind: EntityType, name: str) -> str:
+        return entity_key(self.project, kind, name)
+
+
+def _kind_of(role: SourceRole) -> EntityType:
+    if role in {"docs", "plan"}:
+        return "doc"
+    return "config" if role in {"package_config", "agent_config"} else "file"
+
+
+def _documents(files: Iterable[FileRow]) -> Mapping[str, FileRow]:
+    """The document of each folder: its README, or else its index or initial module."""
+    by_path = {file.path: file for file in files}
+    return {folder: by_path[path] for folder, path in documents(by_path).items()}
+
+
+def _named_code(files: Iterable[FileRow]) -> Mapping[str, list[str]]:
+    """Code files by the stem of their name, where few enough share it to be told apart."""
+    found: dict[str, list[str]] = {}
+    for file in files:
+        if file.role == "code":
+            stem = posixpath.basename(file.path).split(".", 1)[0].lower()
+            found.setdefault(stem, []).append(file.path)
+    return {
+        stem: paths for stem, paths in found.items() if len(paths) <= 3 and stem not in _TOO_COMMON
+    }
+
+
+def _tested(path: str) -> str:
+    """The stem that a test file's name points to: "test_cli.py", "cli_test.go", "Cli.spec.ts"."""
+    stem = posixpath.basename(path).split(".", 1)[0].lower()
+    for before in ("test_", "test-", "tests_"):
+        stem = stem.removeprefix(before)
+    for after in ("_test", "-test", "_tests", "_spec", "test", "tests"):
+        stem = stem.removesuffix(after) if stem != after else stem
+    return stem
+
+
+def _path_names(path: str) -> Iterator[tuple[str, str]]:
+    name = posixpath.basename(path)
+    stem = name.split(".", 1)[0] if not name.startswith(".") else name
+    yield path, "path"
+    yield posixpath.splitext(path)[0], "path"
+    yield "/".join(path.split("/")[-2:]), "path"
+    yield name, "name"
+    if stem and stem.lower() not in _TOO_COMMON:
+        yield stem, "name"
+
+
+def _module_names(folder: str, project: str) -> Iterator[tuple[str, str]]:
+    if not folder:
+        yield project, "name"
+        return
+    yield folder, "path"
+    yield folder + "/", "path"
+    yield folder.replace("/", "."), "dotted"
+    yield posixpath.basename(folder), "name"
+
+
+def _dotted(path: str, roots: Iterable[str]) -> list[tuple[str, str]]:
+    """The names by which Python knows a file: "package.module"."""
+    stem = path.rsplit(".", 1)[0].removesuffix("/__init__")
+    inner = [stem[len(root) + 1 :] for root in roots if root and stem.startswith(root + "/")]
+    return [(name.replace("/", "."), "dotted") for name in (stem, *inner) if name]
+
+
+@dataclass(frozen=True, slots=True)
+class Graphing:
+    """Makes the graphs of one namespace. `clock` gives the present, aware; `ids` new ids."""
+
+    projects: Projects
+    graph: Graph
+    linker: NoteLinker
+    clock: Callable[[], datetime]
+    ids: Callable[[], str]
+
+    def bring(
+        self,
+        project: ProjectRow,
+        only: frozenset[str] | None = None,
+        pasts: Sequence[Past] = (),
+        known: frozenset[str] = frozenset(),
+    ) -> None:
+        """Bring the graph of a project in line with its files; with `only`, with those (ids).
+
+        `pasts` are paths that became others, `known` the paths whose own relations tell the rest.
+        """
+        from anaphora.store.projects.transaction import ProjectTransaction
+
+        with self.graph.change() as work:
+            files = list(self.projects.files(project.id, facts=True).values())
+            entities, relations = drafts(project.id, project.name, files, only)
+            present = frozenset(one.path for one in files if one.skipped is None)
+            old, past = past_drafts(project.id, pasts, present, known)
+            came = work.sync(
+                project.id,
+                [*old, *entities],
+                [*past, *relations],
+                now=self.clock(),
+                ids=self.ids,
+                files=only,
+            )
+            change = ProjectTransaction(work.write, self.projects.sealer)
+            now = change.project(project.id)
+            change.change_project(replace(now, stale=False))
+            change.drop_unused_vectors()
+        if came:
+            self.linker.link_all(project.id)

@@ -1,0 +1,231 @@
+"""What a file is made of: its sections, its symbols, what it imports and declares.
+
+In: nothing; these are the frozen values that every reader of a kind of file gives back. Lines count
+from 1 and end at a line feed; a carriage return before it stays in the text of its line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+SectionKind = Literal["heading", "symbol", "key", "lines", "file"]
+
+MAX_LINES: Final = 120
+"""Lines of a section; what is longer is cut into parts."""
+MAX_CHARS: Final = 6_000
+"""Characters of a section. A single line that is longer stays whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Consecutive lines of a file that belong together, `start_line` to `end_line` inclusive.
+
+    `kind` is "heading" (prose under a heading), "symbol" (a function, a type …), "key" (settings),
+    "lines" (lines between those, or of a file without structure) or "file" (a whole file).
+    `text` is the lines, joined by line feeds. `heading` are the titles around this one, outermost
+    first, without its own. `symbol` is the qualified name ("Class.method") that the lines belong
+    to; the parts of a long one share it, and their titles end in "(2 of 3)".
+    """
+
+    kind: SectionKind
+    title: str
+    text: str
+    start_line: int
+    end_line: int
+    heading: tuple[str, ...] = ()
+    symbol: str | None = None
+    symbol_kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A name that a file defines. `qualified` joins the names around it by dots, in any language.
+
+    `kind` is "function", "method", "class", "interface", "struct", "enum", "trait", "union",
+    "type", "module", "macro", "constant", "test", or "key" for a setting.
+    """
+
+    name: str
+    qualified: str
+    kind: str
+    start_line: int
+    end_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """Something a file imports. `module` is as written, without quotes and without leading dots.
+
+    `names` are what is taken from it ("*" for all). `level` is the number of leading dots in
+    Python, 0 everywhere else: "./a" stays "./a" in JavaScript.
+    """
+
+    module: str
+    names: tuple[str, ...] = ()
+    level: int = 0
+    line: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """All that one file says. Each of its lines is in exactly one section, in order.
+
+    A file of nothing but white space has no sections. `commands` are as a user types them
+    ("anaphora", "make test", "npm run build"); `packages` the declared dependencies, by name.
+    """
+
+    language: str
+    sections: tuple[Section, ...]
+    symbols: tuple[Symbol, ...] = ()
+    imports: tuple[Import, ...] = ()
+    commands: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text. The empty string after the last line feed is no line."""
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return lines
+
+
+_WORD = re.compile(r"\w")
+_DRESS = " \t\r\f\v#/*!<>-=;%\"'`{}()[],.:|"
+_TITLE = 80
+_NO_TITLE = re.compile(
+    r"^#!|frozen_string_literal|coding[:=]|eslint|SPDX-|copyright|licen[cs]ed? (?:under|header)"
+    r"|vim:|@ts-|prettier-|pragma|^\W*use strict|^<\?(?:php|xml)|^<!doctype",
+    re.IGNORECASE,
+)
+"""Lines for programs and lawyers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A section begins at line `start` (from 1) and goes on to the next mark."""
+
+    start: int
+    kind: SectionKind
+    title: str
+    heading: tuple[str, ...] = ()
+    symbol: str | None = None
+    symbol_kind: str | None = None
+
+
+def cut(lines: Sequence[str], marks: Iterable[Mark]) -> tuple[Section, ...]:
+    """The sections of a file that has at least one line and one mark.
+
+    The first mark is moved up to line 1. Of marks on one line the first is kept, of marks that
+    only white space follows none.
+    """
+    kept = _in_order(lines, marks)
+    ends = [mark.start - 1 for mark in kept[1:]] + [len(lines)]
+    sections: list[Section] = []
+    for mark, end in zip(kept, ends, strict=True):
+        sections.extend(_parts(lines, mark, end))
+    return tuple(sections)
+
+
+def fits(lines: Sequence[str], start: int, end: int) -> bool:
+    """Whether lines `start` to `end` are few and short enough for one section."""
+    if end - start + 1 > MAX_LINES:
+        return False
+    return sum(len(line) + 1 for line in lines[start - 1 : end]) <= MAX_CHARS
+
+
+def is_wordy(line: str) -> bool:
+    """Whether a line holds a letter or a digit, not only brackets and rules."""
+    return _WORD.search(line) is not None
+
+
+def first_words(lines: Iterable[str]) -> str:
+    """The first line that says something, without comment marks, at most 80 characters; or ""."""
+    for line in lines:
+        words = line.strip(_DRESS)
+        if is_wordy(words) and not _NO_TITLE.search(line):
+            return words if len(words) <= _TITLE else words[: _TITLE - 1].rstrip() + "…"
+    return ""
+
+
+def named(names: Sequence[str]) -> str:
+    """Names as one title, at most six of them."""
+    return ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
+
+
+def _in_order(lines: Sequence[str], marks: Iterable[Mark]) -> list[Mark]:
+    kept: list[Mark] = []
+    for mark in sorted(marks, key=lambda mark: mark.start):
+        if kept and mark.start == kept[-1].start:
+            continue
+        if 1 <= mark.start <= len(lines):
+            kept.append(mark)
+    if kept and kept[0].start > 1:
+        first = kept[0]
+        kept[0] = Mark(1, first.kind, first.title, first.heading, first.symbol, first.symbol_kind)
+    while len(kept) > 1 and not any(line.strip() for line in lines[kept[-1].start - 1 :]):
+        kept.pop()
+    return kept
+
+
+def _parts(lines: Sequence[str], mark: Mark, end: int) -> list[Section]:
+    spans = list(_spans(lines, mark.start, end))
+    return [
+        Section(
+            kind=mark.kind,
+            title=mark.title if len(spans) == 1 else f"{mark.title} ({number} of {len(spans)})",
+            text="\n".join(lines[start - 1 : stop]),
+            start_line=start,
+            end_line=stop,
+            heading=mark.heading,
+            symbol=mark.symbol,
+            symbol_kind=mark.symbol_kind,
+        )
+        for number, (start, stop) in enumerate(spans, start=1)
+    ]
+
+
+def _spans(lines: Sequence[str], start: int, end: int) -> Iterable[tuple[int, int]]:
+    while start <= end:
+        stop = _furthest(lines, start, end)
+        if stop < end:
+            stop = _good_end(lines, start, stop)
+            # White space alone makes no section: it goes to the part before it.
+            while stop < end and not lines[stop].strip():
+                stop += 1
+        yield start, stop
+        start = stop + 1
+
+
+def _furthest(lines: Sequence[str], start: int, end: int) -> int:
+    """The last line that still fits into a section that begins at `start`, at least `start`."""
+    chars = 0
+    for number in range(start, min(end, start + MAX_LINES - 1) + 1):
+        chars += len(lines[number - 1]) + 1
+        if chars > MAX_CHARS and number > start:
+            return number - 1
+    return min(end, start + MAX_LINES - 1)
+
+
+def _good_end(lines: Sequence[str], start: int, stop: int) -> int:
+    """Where to cut in the second half of a part: at the least indented blank line, the last such.
+
+    A blank line has the indentation of what follows it. Without one the cut is at the limit.
+    """
+    best, least = stop, None
+    for number in range(start + (stop - start) // 2, stop + 1):
+        following = lines[number] if number < len(lines) else ""
+        if lines[number - 1].strip() or not following.strip():
+            continue
+        indentation = len(following) - len(following.lstrip())
+        if least is None or indentation <= least:
+            best, least = number, indentation
+    return best
+
+
+def line_marks(lines: Sequence[str], title: str) -> list[Mark]:
+    """One mark for all lines: the file's own section if it fits, else lines in parts."""
+    return [Mark(1, "file" if fits(lines, 1, len(lines)) else "lines", title)]

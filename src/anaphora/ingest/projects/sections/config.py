@@ -1,0 +1,404 @@
+"""Settings by their top-level keys: JSON, TOML, YAML, INI, Makefiles, .env files, go.mod.
+
+In: lines. Out: marks, and one symbol a key. Small neighbours share a section, so that a file of
+one-line settings does not fall into crumbs. Nothing is parsed strictly: comments, trailing commas
+and half a file are all read as far as they go.
+"""
+
+from __future__ import annotations
+
+import configparser
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from anaphora.ingest.projects.sections.base import Mark, Symbol, first_words, lines_of, named
+
+SMALL_LINES = 4
+"""A key of no more lines shares its section with small neighbours …"""
+SHARED_LINES = 24
+"""… until the section is this long."""
+
+_TOML_TABLE = re.compile(r"[ \t]*\[{1,2}[ \t]*([^\[\]#]+?)[ \t]*\]{1,2}[ \t]*(?:#.*)?\r?$")
+_TOML_KEY = re.compile(r"([A-Za-z0-9_.\"'-]+)[ \t]*=")
+_INI_SECTION = re.compile(r"\[([^\]]+)\]")
+_INI_KEY = re.compile(r"([^\s#;:=\[][^:=]*?)[ \t]*[:=]")
+_YAML_KEY = re.compile(
+    r"(\"[^\"]*\"|'[^']*'|[^\s#\-\[\]{}&*!|>%@`\"'][^#]*?|-[^\s#][^#]*?)[ \t]*:(?:[ \t]|\r?$)"
+)
+_YAML_DOCUMENT = re.compile(r"---(?:[ \t]|\r?$)")
+_ENV = re.compile(r"[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_.]*)[ \t]*=")
+_TARGET = re.compile(r"([^\s#:=.$%][^#:=$%]*?)[ \t]*::?(?![:=])")
+_MAKE_VARIABLE = re.compile(r"(?:export[ \t]+)?([A-Za-z_][\w.-]*)[ \t]*(?::{0,3}|[?+!])=")
+_GO_MOD = re.compile(r"(module|go|toolchain|require|replace|exclude|retract|tool)\b")
+_JSON_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*|[\[\]{}]')
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    line: int
+    name: str
+    is_head: bool = False
+    """Whether other keys may follow that belong to it: a table, a section, a target."""
+
+
+def config_marks(language: str, lines: Sequence[str]) -> tuple[list[Mark], tuple[Symbol, ...]]:
+    """The marks and keys of settings in one of the formats above; nothing for another language."""
+    find = _FINDERS.get(language)
+    keys = [key for key in find(lines) if key.name.strip()] if find is not None else []
+    if not keys:
+        return [], ()
+    ends = [key.line - 1 for key in keys[1:]] + [len(lines)]
+    symbols = tuple(
+        Symbol(key.name, key.name, "key", key.line, max(key.line, end))
+        for key, end in zip(keys, ends, strict=True)
+    )
+    starts = _with_comments(lines, keys)
+    return list(_grouped(lines, keys, starts)), symbols
+
+
+def target_names(lines: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """The targets of a Makefile that can be asked for by name, with their lines."""
+    for number, line in enumerate(lines, start=1):
+        found = _TARGET.match(line)
+        if found is not None and not _MAKE_VARIABLE.match(line):
+            for name in found[1].split():
+                if "/" not in name:
+                    yield name, number
+
+
+def _grouped(lines: Sequence[str], keys: Sequence[_Key], starts: Sequence[int]) -> Iterator[Mark]:
+    if any(line.strip() for line in lines[: starts[0] - 1]):
+        before = first_words(lines[: starts[0] - 1])
+        # Brackets and a licence line alone go with the first key.
+        if before and starts[0] > SMALL_LINES:
+            yield Mark(1, "lines", before)
+    ends = [start - 1 for start in starts[1:]] + [len(lines)]
+    group: list[int] = []
+    for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        size = sum(1 for line in lines[start - 1 : end] if line.strip())
+        together = end - starts[group[0]] + 1 if group else 0
+        if size > SMALL_LINES or together > SHARED_LINES:
+            if group:
+                yield _mark(keys, starts, group)
+            group = []
+        if size > SMALL_LINES:
+            yield _mark(keys, starts, [number])
+        else:
+            group.append(number)
+    if group:
+        yield _mark(keys, starts, group)
+
+
+def _mark(keys: Sequence[_Key], starts: Sequence[int], group: Sequence[int]) -> Mark:
+    names = list(dict.fromkeys(keys[number].name for number in group))
+    return Mark(starts[group[0]], "key", named(names))
+
+
+def _with_comments(lines: Sequence[str], keys: Sequence[_Key]) -> list[int]:
+    """The first line of each key with the comments right above it."""
+    starts: list[int] = []
+    floor = 1
+    for key in keys:
+        start = key.line
+        while start > floor and lines[start - 2].lstrip().startswith(("#", "//", ";")):
+            start -= 1
+        starts.append(start)
+        floor = key.line + 1
+    return starts
+
+
+def _json(lines: Sequence[str]) -> Iterator[_Key]:
+    """The keys of the outermost object, found by counting brackets."""
+    depth = 0
+    comment = False
+    for number, line in enumerate(lines, start=1):
+        at = 0
+        while True:
+            if comment:
+                at = line.find("*/", at) + 2
+                if at == 1:
+                    break
+                comment = False
+            token = _JSON_TOKEN.search(line, at)
+            if token is None:
+                break
+            at = token.end()
+            if token[0] == "/*":
+                comment = True
+            elif token[0] in "[{":
+                depth += 1
+            elif token[0] in "]}":
+                depth -= 1
+            elif token[0][0] == '"' and depth == 1 and line[at:].lstrip().startswith(":"):
+                yield _Key(number, _json_name(token[0]))
+
+
+def _json_name(quoted: str) -> str:
+    try:
+        return str(json.loads(quoted))
+    except ValueError:
+        return quoted.strip('"')
+
+
+def _toml(lines: Sequence[str]) -> Iterator[_Key]:
+    """Tables, and the keys above the first of them; nothing within a string of several lines."""
+    inside = ""
+    table = False
+    for number, line in enumerate(lines, start=1):
+        if inside:
+            inside = "" if line.count(inside) % 2 else inside
+            continue
+        inside = next((mark for mark in ('"""', "'''") if line.count(mark) % 2), "")
+        head = _TOML_TABLE.match(line)
+        if head is not None and "," not in head[1]:
+            table = True
+            yield _Key(number, head[1].strip(), True)
+        elif not table and (key := _TOML_KEY.match(line)):
+            yield _Key(number, key[1].strip("\"'"))
+
+
+def _yaml(lines: Sequence[str]) -> Iterator[_Key]:
+    for number, line in enumerate(lines, start=1):
+        key = _YAML_KEY.match(line)
+        if key is not None and not _YAML_DOCUMENT.match(line):
+            yield _Key(number, key[1].strip("\"'"))
+
+
+def _ini(lines: Sequence[str]) -> Iterator[_Key]:
+    section = False
+    for number, line in enumerate(lines, start=1):
+        head = _INI_SECTION.match(line)
+        if head is not None:
+            section = True
+            yield _Key(number, head[1].strip(), True)
+        elif not section and (key := _INI_KEY.match(line)):
+            yield _Key(number, key[1])
+
+
+def _env(lines: Sequence[str]) -> Iterator[_Key]:
+    for number, line in enumerate(lines, start=1):
+        key = _ENV.match(line)
+        if key is not None:
+            yield _Key(number, key[1])
+
+
+def _makefile(lines: Sequence[str]) -> Iterator[_Key]:
+    for number, line in enumerate(lines, start=1):
+        variable, target = _MAKE_VARIABLE.match(line), _TARGET.match(line)
+        if variable is not None:
+            yield _Key(number, variable[1])
+        elif target is not None:
+            yield _Key(number, target[1], True)
+
+
+def _go_mod(lines: Sequence[str]) -> Iterator[_Key]:
+    for number, line in enumerate(lines, start=1):
+        word = _GO_MOD.match(line)
+        if word is not None:
+            yield _Key(number, word[1])
+
+
+_FINDERS: Final[Mapping[str, Callable[[Sequence[str]], Iterator[_Key]]]] = {
+    "json": _json,
+    "toml": _toml,
+    "yaml": _yaml,
+    "ini": _ini,
+    "env": _env,
+    "makefile": _makefile,
+    "gomod": _go_mod,
+}
+
+
+_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
+_REQUIREMENTS_FILE = re.compile(r"(?:requirements|constraints)[\w.-]*\.(?:txt|in)$")
+_GO_REQUIRE = re.compile(r"^(?:require\s+)?\s*([\w.-]+\.[\w./~-]+)\s+v\d", re.MULTILINE)
+_GEM = re.compile(
+    r"^\s*(?:gem|\w+\.add_(?:\w+_)?dependency)[\s(]+[\"']([\w.-]+)[\"']", re.MULTILINE
+)
+_MAVEN = re.compile(r"<dependency>(.*?)</dependency>", re.DOTALL)
+_ARTIFACT = re.compile(r"<(groupId|artifactId)>\s*([^<\s]+)\s*</")
+_NUGET = re.compile(r"<PackageReference\s+[^>]*Include=\"([^\"]+)\"")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_NPM = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
+_CARGO = ("dependencies", "dev-dependencies", "build-dependencies")
+
+Values = Mapping[str, Any]
+
+
+def commands_of(name: str, text: str) -> tuple[str, ...]:
+    """The commands that a file declares, as they are typed."""
+    return _declared(_COMMANDS, name, text)
+
+
+def packages_of(name: str, text: str) -> tuple[str, ...]:
+    """The packages that a file declares as dependencies, without versions."""
+    lowered = name.lower()
+    if _REQUIREMENTS_FILE.search(lowered):
+        lowered = "requirements.txt"
+    elif lowered.endswith((".gemspec", ".csproj")):
+        lowered = lowered.rpartition(".")[2]
+    return _declared(_PACKAGES, lowered, text)
+
+
+def _declared(
+    readers: Mapping[str, Callable[[str], Iterator[str]]], name: str, text: str
+) -> tuple[str, ...]:
+    read = readers.get(name.lower())
+    if read is None:
+        return ()
+    try:
+        return tuple(dict.fromkeys(each for each in read(text) if each))
+    except (ValueError, configparser.Error, RecursionError):
+        return ()
+
+
+def _table(value: object, *keys: str) -> Values:
+    """The table at `keys` within a parsed file; an empty one if anything else is there."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _strings(value: object) -> Iterator[str]:
+    yield from (each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
+
+
+def _requirement(written: str) -> str:
+    found = _REQUIREMENT.match(written)
+    return found[1] if found is not None else ""
+
+
+def _pyproject_commands(text: str) -> Iterator[str]:
+    parsed = tomllib.loads(text)
+    yield from _table(parsed, "project", "scripts")
+    yield from _table(parsed, "project", "gui-scripts")
+    yield from _table(parsed, "tool", "poetry", "scripts")
+
+
+def _pyproject_packages(text: str) -> Iterator[str]:
+    parsed = tomllib.loads(text)
+    project = _table(parsed, "project")
+    groups = [project.get("dependencies")]
+    groups += _table(project, "optional-dependencies").values()
+    groups += _table(parsed, "dependency-groups").values()
+    groups.append(_table(parsed, "build-system").get("requires"))
+    for group in groups:
+        yield from (_requirement(each) for each in _strings(group))
+    poetry = _table(parsed, "tool", "poetry")
+    tables = [poetry, *_table(poetry, "group").values()]
+    for table in tables:
+        for key in ("dependencies", "dev-dependencies"):
+            yield from (name for name in _table(table, key) if name != "python")
+
+
+def _setup_cfg(text: str) -> configparser.RawConfigParser:
+    parser = configparser.RawConfigParser(strict=False)
+    parser.read_string(text)
+    return parser
+
+
+def _setup_cfg_commands(text: str) -> Iterator[str]:
+    written = _setup_cfg(text).get("options.entry_points", "console_scripts", fallback="")
+    yield from (line.partition("=")[0].strip() for line in written.split("\n"))
+
+
+def _setup_cfg_packages(text: str) -> Iterator[str]:
+    parser = _setup_cfg(text)
+    groups = [parser.get("options", "install_requires", fallback="")]
+    if parser.has_section("options.extras_require"):
+        groups += [value or "" for _, value in parser.items("options.extras_require")]
+    for group in groups:
+        yield from (_requirement(line) for line in group.replace(";", "\n;").split("\n"))
+
+
+def _requirements(text: str) -> Iterator[str]:
+    for line in lines_of(text):
+        if not line.lstrip().startswith(("#", "-")) and "://" not in line.partition("@")[0]:
+            yield _requirement(line)
+
+
+def _pipfile(text: str) -> Iterator[str]:
+    parsed = tomllib.loads(text)
+    yield from _table(parsed, "packages")
+    yield from _table(parsed, "dev-packages")
+
+
+def _npm_commands(text: str) -> Iterator[str]:
+    parsed = json.loads(text)
+    yield from (f"npm run {name}" for name in _table(parsed, "scripts"))
+    yield from _table(parsed, "bin")
+    if isinstance(parsed, dict) and isinstance(parsed.get("bin"), str):
+        yield str(parsed.get("name", "")).rpartition("/")[2]
+
+
+def _npm_packages(text: str) -> Iterator[str]:
+    parsed = json.loads(text)
+    for key in _NPM:
+        yield from _table(parsed, key)
+
+
+def _composer_commands(text: str) -> Iterator[str]:
+    yield from (f"composer {name}" for name in _table(json.loads(text), "scripts"))
+
+
+def _composer_packages(text: str) -> Iterator[str]:
+    parsed = json.loads(text)
+    for key in ("require", "require-dev"):
+        yield from (name for name in _table(parsed, key) if "/" in name)
+
+
+def _cargo_commands(text: str) -> Iterator[str]:
+    parsed = tomllib.loads(text)
+    for binary in parsed.get("bin", []):
+        yield str(_table(binary).get("name", "")) if isinstance(binary, dict) else ""
+
+
+def _cargo_packages(text: str) -> Iterator[str]:
+    parsed = tomllib.loads(text)
+    tables = [parsed, _table(parsed, "workspace"), *_table(parsed, "target").values()]
+    for table in tables:
+        for key in _CARGO:
+            yield from _table(table, key)
+
+
+def _make_commands(text: str) -> Iterator[str]:
+    yield from (f"make {name}" for name, _ in target_names(lines_of(text)))
+
+
+def _maven_packages(text: str) -> Iterator[str]:
+    for block in _MAVEN.findall(_COMMENT.sub("", text)):
+        parts = dict(_ARTIFACT.findall(block))
+        yield ":".join(parts[key] for key in ("groupId", "artifactId") if key in parts)
+
+
+def _found_by(pattern: re.Pattern[str]) -> Callable[[str], Iterator[str]]:
+    return lambda text: iter(pattern.findall(text))
+
+
+_COMMANDS: Final[Mapping[str, Callable[[str], Iterator[str]]]] = {
+    "pyproject.toml": _pyproject_commands,
+    "setup.cfg": _setup_cfg_commands,
+    "package.json": _npm_commands,
+    "composer.json": _composer_commands,
+    "cargo.toml": _cargo_commands,
+    "makefile": _make_commands,
+    "gnumakefile": _make_commands,
+}
+_PACKAGES: Final[Mapping[str, Callable[[str], Iterator[str]]]] = {
+    "pyproject.toml": _pyproject_packages,
+    "setup.cfg": _setup_cfg_packages,
+    "requirements.txt": _requirements,
+    "pipfile": _pipfile,
+    "package.json": _npm_packages,
+    "composer.json": _composer_packages,
+    "cargo.toml": _cargo_packages,
+    "go.mod": _found_by(_GO_REQUIRE),
+    "gemfile": _found_by(_GEM),
+    "gemspec": _found_by(_GEM),
+    "pom.xml": _maven_packages,
+    "csproj": _found_by(_NUGET),
+}

@@ -1,0 +1,202 @@
+"""Prose by heading: Markdown (`#`, underlined) and reStructuredText.
+
+In: lines. Out: marks, one a heading, with the titles above it. What stands in a code fence, in
+front matter or in an HTML comment is no heading. A heading with nothing of its own under it goes
+into the section of the next deeper one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from anaphora.ingest.projects.sections.base import Mark, first_words
+
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*\r?$")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*\r?$")
+_NOT_PARAGRAPH = re.compile(r" {0,3}(?:[-+*][ \t]|\d{1,9}[.)][ \t]|>|<[!/?a-zA-Z]|\|)|(?: {4}|\t)")
+_RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*\r?$")
+_LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])?")
+_EMPHASIS = re.compile(r"(\*{1,3})(\S(?:[^*]*\S)?)\1")
+_TITLE = re.compile(r"(?:title|name)[ \t]*[:=][ \t]*[\"']?(.{1,120}?)[\"']?[ \t]*\r?$")
+_LABEL = re.compile(r"\.\. (?:_[^:]*:|[\w-]+::)")
+_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*[ \t]*\r?$")
+
+
+@dataclass(frozen=True, slots=True)
+class _Heading:
+    line: int
+    level: int
+    title: str
+    body: int
+    """The first line after the heading."""
+
+
+def markdown_marks(lines: Sequence[str], name: str) -> list[Mark]:
+    """The marks of a Markdown file; `name` is the title of what stands before any heading."""
+    return _marks(lines, list(_markdown_headings(lines)), name)
+
+
+def rst_marks(lines: Sequence[str], name: str) -> list[Mark]:
+    """The marks of a reStructuredText file. Levels are in the order in which styles appear."""
+    return _marks(lines, list(_rst_headings(lines)), name)
+
+
+def _marks(lines: Sequence[str], headings: list[_Heading], name: str) -> list[Mark]:
+    marks: list[Mark] = []
+    if not headings:
+        return marks
+    before = [line for line in lines[: headings[0].line - 1] if not _LABEL.match(line)]
+    if any(line.strip() for line in before):
+        marks.append(Mark(1, "lines", _front_title(lines) or first_words(before) or name))
+    above: list[_Heading] = []
+    waiting: int | None = None
+    for number, heading in enumerate(headings):
+        while above and above[-1].level >= heading.level:
+            above.pop()
+        following = headings[number + 1] if number + 1 < len(headings) else None
+        start = waiting if waiting is not None else heading.line
+        if _is_bare(lines, heading, following):
+            waiting = start
+        else:
+            waiting = None
+            path = tuple(each.title for each in above)
+            marks.append(Mark(start, "heading", heading.title or name, path))
+        above.append(heading)
+    return marks
+
+
+def _is_bare(lines: Sequence[str], heading: _Heading, following: _Heading | None) -> bool:
+    if following is None or following.level <= heading.level:
+        return False
+    return not any(line.strip() for line in lines[heading.body - 1 : following.line - 1])
+
+
+def _plain(title: str) -> str:
+    """A heading's words without the marks of links, code and emphasis."""
+    shown = _LINK.sub(r"\1", title)
+    shown = _EMPHASIS.sub(r"\2", shown.replace("`", "")).replace("**", "")
+    return shown.strip(" \t*_\r") or title.strip()
+
+
+def _front_title(lines: Sequence[str]) -> str:
+    """The title that front matter gives, or ""."""
+    for line in lines[: _after_front_matter(lines) - 1]:
+        found = _TITLE.match(line)
+        if found is not None:
+            return found[1]
+    return ""
+
+
+def _markdown_headings(lines: Sequence[str]) -> Iterator[_Heading]:
+    start = _after_front_matter(lines)
+    paragraph: int | None = None
+    """The first line of the paragraph that goes on, which an underline makes a heading."""
+    for number, line in _outside_blocks(lines, start):
+        if line is None:
+            paragraph = None
+            continue
+        atx = _ATX.match(line)
+        if atx is not None:
+            paragraph = None
+            yield _Heading(number, len(atx[1]), _plain(atx[2] or ""), number + 1)
+            continue
+        underline = _UNDERLINE.match(line)
+        if underline is not None and paragraph is not None:
+            title = " ".join(each.strip() for each in lines[paragraph - 1 : number - 1])
+            level = 1 if underline[1][0] == "=" else 2
+            yield _Heading(paragraph, level, _plain(title), number + 1)
+            paragraph = None
+            continue
+        paragraph = _paragraph(line, number, paragraph)
+
+
+def _paragraph(line: str, number: int, paragraph: int | None) -> int | None:
+    """Where the paragraph began that `line` belongs to, or None if it belongs to none."""
+    if not line.strip() or _RULE.match(line):
+        return None
+    if paragraph is not None and paragraph > 0:
+        return paragraph if not _NOT_PARAGRAPH.match(line) or line[:1] in " \t" else None
+    return None if _NOT_PARAGRAPH.match(line) else number
+
+
+def _outside_blocks(lines: Sequence[str], start: int) -> Iterator[tuple[int, str | None]]:
+    """The lines that may be headings; None for those in a code fence or an HTML comment."""
+    fence = ""
+    comment = False
+    for number in range(start, len(lines) + 1):
+        line = lines[number - 1]
+        if fence:
+            fence = "" if _closes(line, fence) else fence
+            yield number, None
+        elif comment:
+            comment = "-->" not in line
+            yield number, None
+        elif (opened := _FENCE.match(line)) and not (opened[1][0] == "`" and "`" in opened[2]):
+            fence = opened[1]
+            yield number, None
+        elif line.lstrip(" ").startswith("<!--"):
+            comment = "-->" not in line
+            yield number, None
+        else:
+            yield number, line
+
+
+def _closes(line: str, fence: str) -> bool:
+    stripped = line.strip()
+    indentation = len(line) - len(line.lstrip(" "))
+    return indentation <= 3 and len(stripped) >= len(fence) and not stripped.strip(fence[0])
+
+
+def _after_front_matter(lines: Sequence[str]) -> int:
+    """The line after `---` … `---` (or `+++`) at the top of the file, else 1."""
+    mark = lines[0].rstrip()
+    if mark in {"---", "+++"}:
+        for number, line in enumerate(lines[1:200], start=2):
+            if line.rstrip() in {mark, "..." if mark == "---" else mark}:
+                return number + 1
+    return 1
+
+
+def _rst_headings(lines: Sequence[str]) -> Iterator[_Heading]:
+    styles: list[tuple[str, bool]] = []
+    number = 1
+    while number < len(lines):
+        found = _rst_heading(lines, number)
+        if found is None:
+            number += 1
+            continue
+        style, title, body = found
+        if style not in styles:
+            styles.append(style)
+        yield _Heading(number, styles.index(style) + 1, title, body)
+        number = body
+
+
+def _rst_heading(lines: Sequence[str], number: int) -> tuple[tuple[str, bool], str, int] | None:
+    """The style, title and first line after the heading that begins at `number`, if one does."""
+    line = lines[number - 1]
+    if not line.strip():
+        return None
+    if _ADORNMENT.match(line):
+        if number + 1 >= len(lines):
+            return None
+        title, under = lines[number], lines[number + 1]
+        width = len(line.rstrip())
+        if not title.strip() or _ADORNMENT.match(title) or under.rstrip() != line.rstrip():
+            return None
+        if width < max(len(title.strip()), 3):
+            return None
+        return (line[0], True), _rst_plain(title), number + 3
+    under = lines[number]
+    before = lines[number - 2].strip() if number > 1 else ""
+    long_enough = len(under.rstrip()) >= max(min(len(line.rstrip()), 40), 3)
+    if before or line[0] in " \t" or not _ADORNMENT.match(under) or not long_enough:
+        return None
+    return (under[0], False), _rst_plain(line), number + 2
+
+
+def _rst_plain(title: str) -> str:
+    return re.sub(r":[\w:-]+:`([^`]*)`", r"\1", title).replace("`", "").strip(" \t*\r")

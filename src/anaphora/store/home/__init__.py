@@ -1,0 +1,1 @@
+"""Opening a home, clear or encrypted; its keys; its conversion from one form into the other."""

@@ -1,0 +1,240 @@
+"""A whole home from one form into another: clear, encrypted, other keys, a newer form of rows.
+
+The marker says what is under way before anything changes; whoever opens the home after a crash
+finishes it. Truth changes in one transaction; a thread's old file goes only when its new one was
+read back and compared. Other processes that have the home open are refused from the first moment
+on (`Guard`). It never leaves an index of the old form behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from anaphora.core.config import SETTINGS_FILE
+from anaphora.errors import EncryptionError, InvalidInput, StoreError
+from anaphora.store.crypto import marker as markers
+from anaphora.store.crypto.key_stores import KEY_FILE
+from anaphora.store.crypto.marker import MARKER, Marker
+from anaphora.store.home.convert_rows import convert_rows, renew_rows
+from anaphora.store.home.convert_threads import convert_folder
+from anaphora.store.home.master_key import (
+    load_keys,
+    load_next_keys,
+    new_marker,
+    rotate_master_key,
+    wrap_next,
+)
+from anaphora.store.home.sealing import Home, Kept, Sealing, clear_sealing, sealing_of
+from anaphora.store.threads.files import CORRUPT, LOCKS_FOLDER
+from anaphora.store.threads.forms import SEALED_SUFFIX
+from anaphora.values.conversations import ThreadProblem
+
+Progress = Callable[[str, int, int], None]
+_LOCKS: Final = ("sealing.lock", "anaphora.db.lock", LOCKS_FOLDER)
+_DATABASE: Final = ("anaphora.db", "anaphora.db-wal", "anaphora.db-shm", "anaphora.db-journal")
+_OURS: Final = frozenset(
+    (MARKER, KEY_FILE, SETTINGS_FILE, "index", "namespaces", *_LOCKS, *_DATABASE)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What a conversion did. `problems` are files that could not be opened; they were kept.
+
+    `left_in_clear` are files and folders in a home that is sealed now which are not ours.
+    """
+
+    rows: int = 0
+    threads: int = 0
+    problems: tuple[ThreadProblem, ...] = ()
+    left_in_clear: tuple[str, ...] = ()
+
+
+def encrypt(home: Home, kept: Kept = "keychain", progress: Progress | None = None) -> Converted:
+    """Seal a clear home, its key in the keychain or in a file of the home.
+
+    `InvalidInput` for a sealed one, and where truth is not a file. `NoKeyringError` before
+    anything was changed. What the disk itself keeps of overwritten blocks is beyond reach.
+    """
+    with home.locked():
+        marker = markers.read(home.root)
+        if marker is not None:
+            if marker.state == "encrypting":
+                return _run(home, marker, progress)
+            raise InvalidInput("home", str(home.root), "it is sealed already")
+        _refuse_server(home)
+        _check_threads_open(home)
+        marker = new_marker(home, kept, "encrypting", _number(home))
+        markers.write(home.root, marker)
+        return _run(home, marker, progress)
+
+
+def decrypt(home: Home, progress: Progress | None = None) -> Converted:
+    """Open a sealed home up; its key is dropped at the end. `InvalidInput` for a clear one."""
+    return _convert(home, "decrypting", progress)
+
+
+def rotate_keys(home: Home, *, kept: Kept | None = None) -> None:
+    """Give the home a new master key and a new data key, and encrypt everything again."""
+    marker = markers.read(home.root)
+    # Where it was interrupted after the master key had been changed, only the rest is left to do.
+    if marker is None or marker.state != "rekeying":
+        rotate_master_key(home, kept=kept)
+    rekey(home)
+
+
+def rekey(home: Home, progress: Progress | None = None) -> Converted:
+    """Encrypt everything in a sealed home again, under a new data key."""
+    return _convert(home, "rekeying", progress)
+
+
+def finish_conversion(home: Home) -> None:
+    """Finish a conversion that was interrupted, and seal older rows anew."""
+    with home.locked():
+        marker = markers.read(home.root)
+        if marker is not None and marker.state != "sealed":
+            _run(home, marker, None)
+            marker = markers.read(home.root)
+        if marker is not None and marker.older:
+            keys = load_keys(home, marker)
+            # The newer version is said at once: an older program must not write here meanwhile.
+            marker = replace(
+                marker, state="renewing", version=markers.FORMAT, conversion=_number(home)
+            )
+            marker = markers.signed(marker, keys.of("marker"))
+            markers.write(home.root, marker)
+            _run(home, marker, None)
+
+
+def _convert(home: Home, state: markers.State, progress: Progress | None) -> Converted:
+    with home.locked():
+        marker = markers.read(home.root)
+        if marker is None:
+            raise InvalidInput("home", str(home.root), "it is not sealed")
+        if marker.state == state:
+            return _run(home, marker, progress)
+        if marker.state != "sealed":
+            reason = "another conversion is unfinished: open the home first"
+            raise InvalidInput("home", marker.state, reason)
+        _refuse_server(home)
+        keys = load_keys(home, marker)
+        if state == "rekeying":
+            marker = wrap_next(home, marker)
+        marker = replace(marker, state=state, conversion=_number(home))
+        marker = markers.signed(marker, keys.of("marker"))
+        markers.write(home.root, marker)
+        return _run(home, marker, progress)
+
+
+def _run(home: Home, marker: Marker, progress: Progress | None) -> Converted:
+    """Do what the marker says, from wherever it stopped. The caller holds the home's lock."""
+    tell = progress or _nobody
+    source, target = _sides(home, marker)
+    if marker.state == "renewing":
+        rows = renew_rows(home.truth, source.rows, target.rows, tell)
+        _finish(home, marker, target)
+        return Converted(rows)
+    try:
+        rows = convert_rows(home.truth, source.rows, target.rows, marker.conversion, tell)
+    except EncryptionError:
+        # A row that does not open never will: nothing has changed yet, so the home stays as it was.
+        _undo(home, marker, source)
+        raise
+    threads, problems = 0, list[ThreadProblem]()
+    for name, folder in home.folders():
+        done = convert_folder(folder, source.threads_in(name), target.threads_in(name), tell)
+        threads += done.threads
+        problems += done.problems
+    home.forget_index()
+    _finish(home, marker, target)
+    left = left_in_clear(home) if target.sealed else ()
+    return Converted(rows, threads, tuple(problems), left)
+
+
+def _sides(home: Home, marker: Marker) -> tuple[Sealing, Sealing]:
+    keys = load_keys(home, marker)
+    present = sealing_of(home, keys, guarded=False, older=marker.older)
+    clear = clear_sealing(home, guarded=False)
+    if marker.state == "encrypting":
+        return clear, present
+    if marker.state == "decrypting":
+        return present, clear
+    if marker.state == "renewing":
+        return present, sealing_of(home, keys, guarded=False)
+    return present, sealing_of(home, load_next_keys(home, marker), guarded=False)
+
+
+def _undo(home: Home, marker: Marker, source: Sealing) -> None:
+    if source.keys is None:
+        markers.remove(home.root)
+        home.key_store(marker.kept).drop(marker.key_name)
+        return
+    back = replace(marker, state="sealed", conversion=0, next="", next_check="")
+    markers.write(home.root, markers.signed(back, source.keys.of("marker")))
+
+
+def _finish(home: Home, marker: Marker, target: Sealing) -> None:
+    if target.keys is None:
+        markers.remove(home.root)
+        # Last: until the marker is gone, the key is what opens the home.
+        home.key_store(marker.kept).drop(marker.key_name)
+        return
+    done = replace(marker, state="sealed", conversion=0)
+    if marker.state == "rekeying":
+        done = replace(done, wrapped=marker.next, check=marker.next_check, next="", next_check="")
+    markers.write(home.root, markers.signed(done, target.keys.of("marker")))
+
+
+def _refuse_server(home: Home) -> None:
+    if not isinstance(home.truth, Path):
+        reason = "only a home whose truth is a file can be converted; begin a sealed one instead"
+        raise InvalidInput("database", "a server", reason)
+
+
+def _check_threads_open(home: Home) -> None:
+    """Refuse before anything is changed what would leave the conversion stuck half-way."""
+    for _, folder in home.folders():
+        if folder.exists() and not folder.is_dir():
+            raise StoreError("convert", folder, "it is no directory")
+
+
+def _number(home: Home) -> int:
+    """A number that no earlier conversion of this home has left in the file."""
+    return 1 + int.from_bytes(home.random(4), "big") % (2**31 - 2)
+
+
+def _nobody(_label: str, _done: int, _total: int) -> None:
+    pass
+
+
+def left_in_clear(home: Home) -> tuple[str, ...]:
+    """What is not ours, by path, in order; a folder stands for all that is in it."""
+    return tuple(sorted(map(str, _strangers(home))))
+
+
+def _strangers(home: Home) -> Iterator[Path]:
+    threads = [folder for _, folder in home.folders()]
+    yield from (p for p in _entries(home.root) if p.name not in _OURS and p not in threads)
+    yield from (path for path in _entries(home.root / "namespaces") if not path.is_dir())
+    for folder in threads:
+        yield from _beside_threads(folder)
+        if folder != home.conversations:
+            yield from (path for path in _entries(folder.parent) if path != folder)
+
+
+def _beside_threads(folder: Path) -> Iterator[Path]:
+    for path in _entries(folder):
+        if path.name not in (LOCKS_FOLDER, CORRUPT) and not path.name.endswith(SEALED_SUFFIX):
+            yield path
+    # What was set aside has a number behind its name.
+    yield from (p for p in _entries(folder / CORRUPT) if not p.stem.endswith(SEALED_SUFFIX))
+
+
+def _entries(folder: Path) -> list[Path]:
+    with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+        return list(folder.iterdir())
+    return []

@@ -1,0 +1,177 @@
+"""The rows of truth from one form into another, or with the anchors that older ones lack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anaphora.errors import StoreError, Tampered
+from anaphora.store.crypto.cipher import ANCHOR_PREFIX, NOTHING_PREFIX
+from anaphora.store.crypto.columns import Sealer
+from anaphora.store.crypto.plans import PLANS, Plan
+from anaphora.store.escaping import escape, unescape
+
+if TYPE_CHECKING:
+    from anaphora.store.db.engine import Write
+
+_BATCH = 500
+Row = dict[str, Any]
+Progress = Callable[[str, int, int], None]
+
+
+def convert_rows(
+    place: Path | str, source: Sealer, target: Sealer, number: int, tell: Progress
+) -> int:
+    """Every row, in one transaction which also notes the conversion's number in the file."""
+    if not isinstance(place, Path) or not place.exists():
+        return 0
+    from anaphora.store.db import sqlite
+    from anaphora.store.db.engine import open_database
+    from anaphora.store.db.faults import explain
+
+    truth = open_database(place)
+    try:
+        truth.ensure()
+    finally:
+        truth.close()
+    connection = sqlite.connect(place)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        done = 0
+        # `user_version` is a number in the file that belongs to nobody, and it commits with rows.
+        if connection.execute("PRAGMA user_version").fetchone()[0] != number:
+            for table, plan in PLANS.items():
+                if plan.sealed or plan.lookup:
+                    done += _convert_table(connection, (table, plan), source, target, tell)
+            connection.execute(f"PRAGMA user_version = {number:d}")
+        connection.execute("COMMIT")
+        # Free pages and the journal still have what stood there before.
+        connection.execute("VACUUM")
+        busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    except sqlite.Error as error:
+        raise explain(error, "convert", place) from error
+    finally:
+        connection.close()
+    if busy:
+        reason = "another process reads it all the time: close it, and open the home again"
+        raise StoreError("convert", place, reason)
+    return done
+
+
+def _convert_table(
+    connection: Any, table: tuple[str, Plan], source: Sealer, target: Sealer, tell: Progress
+) -> int:
+    name, plan = table
+    columns = plan.columns
+    changed = tuple(dict.fromkeys((*plan.sealed, *plan.lookup)))
+    chosen = f"SELECT rowid, {', '.join(columns)} FROM {name}"  # noqa: S608 - our own names
+    settings = ", ".join(f"{column} = ?" for column in changed)
+    update = f"UPDATE {name} SET {settings} WHERE rowid = ?"  # noqa: S608
+    total = connection.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0]  # noqa: S608
+    last, done = -1, 0
+    while True:
+        batch = f"{chosen} WHERE rowid > ? ORDER BY rowid LIMIT {_BATCH}"
+        found = connection.execute(batch, (last,)).fetchall()
+        if not found:
+            return done
+        clear = {row[0]: source.open_row(name, _row(columns, row)) for row in found}
+        for rowid, row in clear.items():
+            stored = target.seal_row(name, row)
+            connection.execute(update, (*(_stored(stored[c]) for c in changed), rowid))
+        again = connection.execute(f"{batch}", (last,)).fetchall()
+        if {row[0]: target.open_row(name, _row(columns, row)) for row in again} != clear:
+            raise StoreError("convert", name, "a row was not read back as it was written")
+        last, done = found[-1][0], done + len(found)
+        tell(name, done, total)
+
+
+def _row(columns: tuple[str, ...], row: tuple[Any, ...]) -> dict[str, Any]:
+    values = (unescape(value) if isinstance(value, str) else value for value in row[1:])
+    return dict(zip(columns, values, strict=True))
+
+
+def _stored(value: Any) -> Any:
+    return escape(value) if isinstance(value, str) else value
+
+
+def renew_rows(place: Path | str, older: Sealer, target: Sealer, tell: Progress) -> int:
+    """Seal every row anew that has no anchor; how many there were. `StoreError` and its kinds.
+
+    A namespace changes in one transaction, and what is renewed already is left alone: it may be
+    broken off anywhere, and several servers may do it at once. A row that does not open stays as
+    it is, to be refused when it is read.
+    """
+    if isinstance(place, Path) and not place.exists():
+        return 0
+    from anaphora.store.db.engine import open_database
+
+    truth = open_database(place)
+    try:
+        truth.ensure()
+        done = 0
+        for (namespace,) in truth.rows("SELECT namespace FROM head ORDER BY namespace", {}):
+            with truth.write(namespace) as write:
+                for table, plan in PLANS.items():
+                    if plan.anchor:
+                        count = _renew_table(write, (table, plan), older, target)
+                        done += count
+                        tell(table, count, count)
+        return done
+    finally:
+        truth.close()
+
+
+def _renew_table(write: Write, table: tuple[str, Plan], older: Sealer, target: Sealer) -> int:
+    from sqlalchemy import bindparam, update
+
+    from anaphora.store.db.schema import metadata
+
+    name, plan = table
+    made, key = metadata.tables[name], plan.key[1:]
+    here = (made.c[one] == bindparam(f"of_{one}") for one in key)
+    statement = update(made).where(made.c.namespace == write.namespace, *here)
+    statement = statement.values({one: bindparam(f"new_{one}") for one in plan.sealed})
+    done = 0
+    for batch in _batches(write, made, plan):
+        given = []
+        for row in batch:
+            stored = _renewed(name, plan, row, older, target)
+            if stored is not None:
+                new = {f"new_{one}": stored[one] for one in plan.sealed}
+                given.append({f"of_{one}": row[one] for one in key} | new)
+        if given:
+            write.connection.execute(statement, given)
+            done += len(given)
+    return done
+
+
+def _batches(write: Write, made: Any, plan: Plan) -> Iterator[list[Row]]:
+    """All rows of the namespace, in the order of their keys."""
+    from sqlalchemy import select, tuple_
+
+    order = [made.c[one] for one in plan.key[1:]]
+    chosen = select(*(made.c[one] for one in plan.columns)).where(
+        made.c.namespace == write.namespace
+    )
+    chosen = chosen.order_by(*order).limit(_BATCH)
+    asked = chosen
+    while found := [dict(row) for row in write.connection.execute(asked).mappings()]:
+        yield found
+        last = tuple(found[-1][one.name] for one in order)
+        asked = chosen.where(tuple_(*order) > last)
+
+
+def _renewed(name: str, plan: Plan, row: Row, older: Sealer, target: Sealer) -> Row | None:
+    """The row with its anchor; None for one that has it, and for one that does not open."""
+    anchor = row[plan.anchor]
+    if isinstance(anchor, str) and anchor.startswith((ANCHOR_PREFIX, NOTHING_PREFIX)):
+        return None
+    try:
+        opened = older.open_row(name, row)
+    except Tampered:
+        return None
+    stored = target.seal_row(name, opened)
+    if target.open_row(name, stored) != opened:
+        raise StoreError("renew", name, "a row was not read back as it was written")
+    return stored

@@ -1,0 +1,143 @@
+"""Where everything of a home lies, and how an open home is written and read.
+
+A `Sealing` gives rows, thread files and index files the form that the home has: clear, or
+encrypted with the home's keys.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from anaphora.store.crypto.cipher import (
+    Keys,
+    Random,
+)
+from anaphora.store.crypto.columns import Clear, Sealed, Sealer
+from anaphora.store.crypto.index import ClearIndex, IndexSealer, SealedIndex
+from anaphora.store.crypto.key_stores import KEY_FILE, Keychain, KeyFile, KeyStore
+from anaphora.store.crypto.marker import Guard
+from anaphora.store.disk import make_directory, translate
+from anaphora.store.threads.forms import Plain, SealedThreads, ThreadForm
+from anaphora.store.threads.ids import file_name
+
+Kept = Literal["keychain", "file"]
+DEFAULT_NAMESPACE = "default"
+
+
+def folder_name(namespace: str) -> str:
+    """The name of a namespace's folder, to which its threads are bound."""
+    return Path(file_name(namespace)).stem
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where everything of a home lies, and where its keys may be kept.
+
+    `conversations` has the threads of the default namespace; `database` is truth: a path, or a
+    PostgreSQL URL; by default the file in `root`. `drop_index` removes what was derived.
+    """
+
+    root: Path
+    conversations: Path
+    database: Path | str | None = None
+    keychain: KeyStore = field(default_factory=Keychain)
+    random: Random = os.urandom
+    drop_index: Callable[[], None] | None = None
+
+    @property
+    def truth(self) -> Path | str:
+        """The database."""
+        return self.database if self.database is not None else self.root / "anaphora.db"
+
+    def key_store(self, kept: Kept) -> KeyStore:
+        """Where the master key is kept."""
+        return self.keychain if kept == "keychain" else KeyFile(self.root / KEY_FILE)
+
+    def folders(self) -> Iterator[tuple[str, Path]]:
+        """Folder name of the namespace, and folder, of all threads. `StoreError` if unknown."""
+        yield DEFAULT_NAMESPACE, self.conversations
+        others = self.root / "namespaces"
+        try:
+            found = sorted(others.iterdir())
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise translate(error, "read", others) from error
+        for place in found:
+            yield place.name, place / "conversations"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the lock under which a home becomes sealed, clear, or gets other keys."""
+        from filelock import FileLock
+
+        try:
+            make_directory(self.root)
+            lock = FileLock(self.root / "sealing.lock", mode=0o600)
+            lock.acquire()
+        except OSError as error:
+            raise translate(error, "lock", self.root) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def forget_index(self) -> None:
+        """Remove everything derived."""
+        if self.drop_index is not None:
+            self.drop_index()
+        place = self.root / "index"
+        try:
+            if place.exists():
+                shutil.rmtree(place)
+        except OSError as error:
+            raise translate(error, "remove", place) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Sealing:
+    """How an open home is written and read. `keys` is None for a clear home."""
+
+    rows: Sealer
+    keys: Keys | None = None
+    guard: Guard | None = None
+
+    @property
+    def sealed(self) -> bool:
+        """Whether the home is encrypted."""
+        return self.keys is not None
+
+    def threads(self, namespace: str) -> ThreadForm:
+        """The form of a namespace's thread files."""
+        return self.threads_in(folder_name(namespace))
+
+    def threads_in(self, folder: str) -> ThreadForm:
+        """The form of the thread files of the namespace with this folder name."""
+        if self.keys is None:
+            return Plain(self.guard)
+        return SealedThreads(self.keys, folder, self.guard)
+
+    def index(self, namespace: str) -> IndexSealer:
+        """How the index of a namespace hides what it writes."""
+        return ClearIndex() if self.keys is None else SealedIndex(self.keys, namespace)
+
+
+def clear_sealing(home: Home, *, guarded: bool) -> Sealing:
+    """How a clear home is written; `guarded` watches whether it becomes sealed."""
+    guard = Guard(home.root, None) if guarded else None
+    return Sealing(Clear(guard), guard=guard)
+
+
+def sealing_of(home: Home, keys: Keys, *, guarded: bool, older: bool = False) -> Sealing:
+    """How a home with these keys is written; `guarded` watches whether it keeps them.
+
+    `older` opens rows of an older format, too: for conversions.
+    """
+    guard = Guard(home.root, keys.check) if guarded else None
+    return Sealing(Sealed(keys, guard, older=older), keys, guard)
