@@ -173,6 +173,18 @@ class NamespaceTransaction:
             count += self.write.connection.execute(delete(made).where(here)).rowcount
         return count
 
+    def _set(self, table: Table, changed: Mapping[str, Any], **values: Any) -> int:
+        """Set clear columns of the rows whose columns have these values, without a new number."""
+        from sqlalchemy import update
+
+        from anaphora.store.db import statements
+        from anaphora.store.db.schema import metadata
+
+        made = metadata.tables[table.name]
+        here = statements.where(made, {"namespace": self.write.namespace, **values})
+        statement = update(made).where(here).values(**changed)
+        return self.write.connection.execute(statement).rowcount
+
     def _bury(self, kind: str, owner_ids: Iterable[str]) -> None:
         """Leave the tombstones of what was deleted."""
         self._insert(TOMBSTONE, [{"kind": kind, "owner_id": one} for one in owner_ids])

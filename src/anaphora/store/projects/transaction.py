@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import delete, exists, func, select, update
+from sqlalchemy import delete, exists, func, select
 
 from anaphora.errors import NotFound
 from anaphora.store.codecs import to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.engine import Write
-from anaphora.store.db.schema import project, section, section_vector
+from anaphora.store.db.schema import section, section_vector
 from anaphora.store.db.tables import (
     HISTORY_ITEM,
     HISTORY_PATH,
@@ -79,9 +79,7 @@ class ProjectTransaction(NamespaceTransaction):
 
     def mark_stale(self, project_id: str) -> None:
         """Note that the graph of a project is behind its files. `NotFound` if it was removed."""
-        here = (project.c.namespace == self.write.namespace) & (project.c.project_id == project_id)
-        done = self.write.connection.execute(update(project).where(here).values(stale=1))
-        if not done.rowcount:
+        if not self._set(PROJECT, {"stale": 1}, project_id=project_id):
             raise NotFound("project", project_id)
 
     def remove_project(self, project_id: str) -> int:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.hashing import stored_turn_hash
+from anaphora.store.threads.rows import NoteTransaction
 from anaphora.values.conversations import NewTurn, Turn
 
 if TYPE_CHECKING:
@@ -122,8 +123,6 @@ class Sidecar:
 
     def note_turns_within(self, write: Write, notes: Iterable[TurnNote]) -> None:
         """As `note_turns`, as a part of a write to this namespace that is under way."""
-        from anaphora.store.threads.note_rows import NoteTransaction
-
         self._sealer.check()
         # Two notes for one place in one call: the last one stands, as in two calls.
         written = {(note.conversation_id, note.index): note for note in notes}
@@ -162,8 +161,6 @@ class Sidecar:
 
     def forget_within(self, write: Write, conversation_id: str, index: int | None = None) -> int:
         """As `forget`, as a part of a write to this namespace that is under way."""
-        from anaphora.store.threads.note_rows import NoteTransaction
-
         self._sealer.check()
         work = NoteTransaction(write, self._sealer)
         rows = work.take_turns(conversation_id, index)
@@ -172,8 +169,6 @@ class Sidecar:
 
     def note_conversation(self, note: ConversationNote) -> None:
         """Write where a conversation came from, in place of what was noted before."""
-        from anaphora.store.threads.note_rows import NoteTransaction
-
         with self._truth.write(self.namespace) as write:
             self._sealer.check()
             NoteTransaction(write, self._sealer).put_conversation(
