@@ -28,6 +28,7 @@ from anaphora.store.db.tables import (
     SOURCE_FILE,
 )
 from anaphora.store.hashing import digest
+from anaphora.store.mapping import RowMapping
 from anaphora.store.namespace import NamespaceTransaction, Row
 from anaphora.store.projects.rows import (
     FILE_MAPPING,
@@ -44,6 +45,8 @@ from anaphora.store.projects.rows import (
     item_key,
     project_row,
 )
+
+_VECTORS = RowMapping(SECTION_VECTOR, SectionVector)
 
 
 class ProjectTransaction(NamespaceTransaction):
@@ -159,18 +162,7 @@ class ProjectTransaction(NamespaceTransaction):
         living = {row[0] for row in self._rows(SECTION, ("text_hash",), text_hash=asked)}
         self._delete(SECTION_VECTOR, embedder=embedder, text_hash=asked)
         kept = [row for row in rows if stored[row.text_hash] in living]
-        self._insert(
-            SECTION_VECTOR,
-            [
-                {
-                    "text_hash": row.text_hash,
-                    "embedder": embedder,
-                    "part": row.part,
-                    "data": row.data,
-                }
-                for row in kept
-            ],
-        )
+        self._insert(SECTION_VECTOR, [_VECTORS.row(row, embedder=embedder) for row in kept])
         return len({row.text_hash for row in kept})
 
     def drop_unused_vectors(self) -> int:

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from anaphora.store.codecs import DAMAGE, as_json, parsed
-from anaphora.store.db.tables import RECORD, RECORD_EVENT, Column
+from anaphora.store.db.tables import LINK, RECORD, RECORD_EVENT, Column
 from anaphora.store.filters import FIELDS
 from anaphora.store.hashing import digest
 from anaphora.store.mapping import RowMapping
@@ -78,6 +78,8 @@ EVENT_MAPPING: Final = RowMapping(
     RecordEvent,
     packed={"origin": ("source", "conversation_id", "turn_index", "text", "details")},
 )
+
+LINK_MAPPING: Final = RowMapping(LINK, RecordLink)
 
 
 def same_key_of(record: MemoryRecord) -> str:

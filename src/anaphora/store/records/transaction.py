@@ -23,6 +23,7 @@ from anaphora.store.db.tables import LINK, RECORD, RECORD_EVENT, VECTOR
 from anaphora.store.namespace import NamespaceTransaction, portions
 from anaphora.store.records.rows import (
     EVENT_MAPPING,
+    LINK_MAPPING,
     MEMORY,
     RECORD_MAPPING,
     RecordEvent,
@@ -189,18 +190,7 @@ class RecordTransaction(NamespaceTransaction):
     def join(self, links: Iterable[RecordLink]) -> None:
         """Write links of held records that are not linked yet."""
         self.flush()
-        self._insert(
-            LINK,
-            [
-                {
-                    "record_id": one.record_id,
-                    "other_id": one.other_id,
-                    "kind": one.kind,
-                    "strength": one.strength,
-                }
-                for one in links
-            ],
-        )
+        self._insert(LINK, [LINK_MAPPING.row(one) for one in links])
 
     def erase(self, record_ids: Iterable[str]) -> int:
         """Delete records with everything that hangs on them, and leave their tombstones."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.tables import RECORD, VECTOR
 from anaphora.store.hashing import embedded_text_hash
+from anaphora.store.mapping import RowMapping
 from anaphora.store.namespace import STEP, NamespaceReader, NamespaceTransaction, ids_named
 from anaphora.store.records.rows import MEMORY
 
@@ -70,6 +71,9 @@ class VectorRow:
     part: int
     text_hash: str
     data: bytes
+
+
+_MAPPING = RowMapping(VECTOR, VectorRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,20 +208,8 @@ class VectorTransaction(NamespaceTransaction):
             owners = [row[0] for row in self._rows(RECORD, ("record_id",), record_id=owners)]
             self._delete(VECTOR, embedder=embedder, record_id=owners)
         here = set(owners)
-        self._insert(
-            VECTOR,
-            [
-                {
-                    "record_id": row.record_id,
-                    "embedder": embedder,
-                    "part": row.part,
-                    "text_hash": row.text_hash,
-                    "data": row.data,
-                }
-                for row in rows
-                if row.record_id in here
-            ],
-        )
+        kept = [row for row in rows if row.record_id in here]
+        self._insert(VECTOR, [_MAPPING.row(row, embedder=embedder) for row in kept])
         return len(here)
 
     def drop(self, embedder: str) -> int:

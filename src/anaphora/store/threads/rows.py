@@ -18,6 +18,7 @@ from anaphora.store.db.tables import (
     Table,
 )
 from anaphora.store.hashing import stored_turn_hash
+from anaphora.store.mapping import RowMapping
 from anaphora.store.namespace import NamespaceTransaction, Row
 from anaphora.store.threads.gojson import read_time, sound_time
 from anaphora.values.conversations import Turn
@@ -35,6 +36,9 @@ class ThreadHead:
     deleted: bool = False
 
 
+_HEADS = RowMapping(THREAD, ThreadHead)
+
+
 class ThreadTransaction(NamespaceTransaction):
     """What one write transaction does to conversations."""
 
@@ -50,16 +54,7 @@ class ThreadTransaction(NamespaceTransaction):
 
     def put_head(self, conversation_id: str, head: ThreadHead) -> None:
         """Write a head, in place of the one that is there, with the next number."""
-        row = {
-            "conversation_id": conversation_id,
-            "stamp": head.stamp,
-            "turn_count": head.turn_count,
-            "opening": head.opening,
-            "deleted": int(head.deleted),
-            "title": head.title,
-            "updated_text": head.updated_text,
-        }
-        self._replace(THREAD, [row])
+        self._replace(THREAD, [_HEADS.row(head, conversation_id=conversation_id)])
 
     def turns(self, conversation_id: str) -> list[Turn]:
         """All turns of a conversation, oldest first."""
