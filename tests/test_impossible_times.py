@@ -55,7 +55,7 @@ def write(memory: Memory, statement: str, **values: Any) -> None:
     """What no door lets in, by SQL."""
     from sqlalchemy import text
 
-    with memory._wiring.truth.write("default") as change:
+    with memory._container.truth.write("default") as change:
         change.connection.execute(text(statement), values)
         # As a write of ours would be: who follows truth sees that something happened.
         change.take()
@@ -280,7 +280,7 @@ def test_a_row_of_torn_json_is_named_and_mended(open_memory: Open, tmp_path: Pat
     memory.doctor(repair=True)
     record = memory.get(bad)
     assert (record.text, record.payload, record.path) == ("Eve drinks lapsang", None, "drinks.eve")
-    kept = memory._parts().records.events(bad)[-1]
+    kept = memory._services().records.events(bad)[-1]
     assert kept.details["was"] == {"payload": '{"cups": '}
     assert not memory.recall("Eve lapsang").degraded
 

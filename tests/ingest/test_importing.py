@@ -266,7 +266,7 @@ from pathlib import Path
 from anaphora.ingest.conversations import import_conversations
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.db.engine import open_database
-from anaphora.store.threads.store import ConversationStore
+from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.db.engine import open_database
 from anaphora.store.threads.file_store import ConversationStore
 place = Path(sys.argv[1])

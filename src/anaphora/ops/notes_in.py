@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from anaphora.container.namespace import NamespaceServices
 from anaphora.ops.lines import string
-from anaphora.ops.namespaces import Lane
 from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.ids import check_id
 from anaphora.store.threads.sidecar import ConversationNote, TurnNote
@@ -28,7 +28,7 @@ class NotesIn:
     `ids` tells under which id a thread of the export is here.
     """
 
-    lane: Lane
+    lane: NamespaceServices
     again: bool = False
     ids: dict[str, str] = field(default_factory=dict)
     _left_out: set[str] = field(default_factory=set)

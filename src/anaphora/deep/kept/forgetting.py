@@ -19,7 +19,7 @@ from anaphora.store.codecs import DAMAGE, parsed
 from anaphora.values.memories import SurvivingSource
 
 if TYPE_CHECKING:
-    from anaphora.recall.marks import Mark
+    from anaphora.recall.identifiers import Mark
     from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row
     from anaphora.store.records.forgetting import Gone
     from anaphora.store.records.store import Records

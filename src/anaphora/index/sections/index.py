@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.core.progress import ProgressCount
 from anaphora.errors import AnaphoraError, Closed, SealChanged
 from anaphora.index.background import Background
 from anaphora.index.one_writer import only_one
@@ -56,7 +57,6 @@ STEP: Final = 4_000
 _TAIL_AT_CLOSE: Final = 100
 
 Rows = NDArray[np.int64]
-Progress = Callable[[int, int], None]
 
 
 class SectionIndex:
@@ -96,7 +96,7 @@ class SectionIndex:
 
     # Following.
 
-    def follow(self, progress: Progress | None = None) -> int:
+    def follow(self, progress: ProgressCount | None = None) -> int:
         """Catch up with truth; how many documents are new or changed.
 
         `progress` is called with (documents taken in, documents in all) on long work.
@@ -143,7 +143,7 @@ class SectionIndex:
         self._broken = not good and bool(bulk.meta.generation)
         return self._follower.later_than(rows, found, bulk.upto if good else -1)
 
-    def _take_in(self, changed: Changed, progress: Progress | None) -> tuple[int, bool]:
+    def _take_in(self, changed: Changed, progress: ProgressCount | None) -> tuple[int, bool]:
         """Make the documents of what changed; where they are many, write them as they come.
 
         Returns how many there were, and whether some were written.

@@ -13,8 +13,8 @@ from typing import Any, Final, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.rank.budget import token_cost
 from anaphora.rank.context.table import DocumentKind, SectionTable, TableRow, build_table
-from anaphora.rank.select import token_cost
 from anaphora.store.projects.source import ShortFile, ShortSection
 from anaphora.values.memories import MemoryRecord
 from anaphora.values.projects import SourceRole

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.turns.records import IndexLost, Record
-from anaphora.rank.table import SESSION_GAP_SECONDS, TurnTable
+from anaphora.rank.turn_table import SESSION_GAP_SECONDS, TurnTable
 
 
 class Speakers:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.core.progress import ProgressCount
 from anaphora.errors import EmbeddingError
 from anaphora.index.background import Background
 from anaphora.index.nearest import halves
@@ -27,7 +28,7 @@ from anaphora.index.turns.follow_rows import RowFollower
 from anaphora.index.turns.home import IndexHome
 from anaphora.index.turns.records import Followed, IndexCheck, ThreadFollower
 from anaphora.index.turns.view import TurnView
-from anaphora.rank.table import TurnTable
+from anaphora.rank.turn_table import TurnTable
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values.conversations import FINISH_VECTORS, Degraded
@@ -47,7 +48,6 @@ _BATCH = 256
 _ROUNDS = 5
 
 EmbedMode = Literal["inline", "all", "none"]
-Progress = Callable[[int, int], None]
 
 
 class TurnIndex:
@@ -90,7 +90,7 @@ class TurnIndex:
         conversation_id: str | None = None,
         *,
         embed: EmbedMode = "inline",
-        progress: Progress | None = None,
+        progress: ProgressCount | None = None,
     ) -> Followed:
         """Catch up with the files of one thread, or of all. What was written before is seen.
 
@@ -118,7 +118,7 @@ class TurnIndex:
         return replace(followed, degraded=(*followed.degraded, lost)), view
 
     def _follow(
-        self, conversation_id: str | None, embed: EmbedMode, progress: Progress | None
+        self, conversation_id: str | None, embed: EmbedMode, progress: ProgressCount | None
     ) -> tuple[Followed, int]:
         """What following did, and which opening of the index it was done to."""
         core = self._core
@@ -276,7 +276,7 @@ class TurnIndex:
         self._worker.begin(self._work)
         return 0
 
-    def _embed_all(self, progress: Progress | None) -> int:
+    def _embed_all(self, progress: ProgressCount | None) -> int:
         done = 0
         with self._embedding:
             missing = self._core.missing()

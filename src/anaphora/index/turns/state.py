@@ -21,7 +21,7 @@ from anaphora.index.turns.ledger import Delta, Ledger
 from anaphora.index.turns.records import Change, IndexLost, Mark
 from anaphora.index.turns.view import TurnView, Words
 from anaphora.index.turns.words import WORD_INDEX_ERRORS, MainWords, Tail, WordsMeta
-from anaphora.rank.table import TurnTable
+from anaphora.rank.turn_table import TurnTable
 
 
 class State:

@@ -22,7 +22,7 @@ from anaphora.index.turns.words import (
     tail_scores,
     unique_terms,
 )
-from anaphora.rank.table import TurnTable
+from anaphora.rank.turn_table import TurnTable
 
 
 @dataclass(frozen=True, slots=True)

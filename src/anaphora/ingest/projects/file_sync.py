@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from anaphora.core.progress import Progress
 from anaphora.errors import InvalidInput
 from anaphora.ingest.projects.files import Found, language_of, read, role_of, walk
 from anaphora.ingest.projects.graph import Past, facts_of
@@ -288,8 +289,6 @@ def _is_gone(place: str) -> bool:
         return False
     return False
 
-
-Progress = Callable[[str, int, int], None]
 
 # Files of one transaction: enough that its fsync does not count, few enough that others get their
 # turn, and that little is done again after a crash.
