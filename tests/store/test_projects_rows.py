@@ -26,6 +26,8 @@ from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorRow
 from anaphora.values.memories import NewMemory
 
+pytestmark = pytest.mark.internal
+
 FIXTURES = Path(__file__).parent / "fixtures"
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 ODD = "a \x00 b \ud800 c \x10 \U0001f600"
