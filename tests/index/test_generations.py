@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from anaphora.core.text import ANALYSER
+from anaphora.core.analyser import ANALYSER
 from anaphora.index.generations import digest_of, remove_all_but
 from anaphora.index.memories import word_files
 from anaphora.index.sections import bulk as section_files

@@ -17,7 +17,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
-from anaphora.core.text import analyse
+from anaphora.core.analyser import analyse
 from anaphora.index.turns.words import WORD_INDEX_ERRORS, signature
 
 _DIGITS: Final = 16

@@ -34,7 +34,7 @@ from datetime import datetime
 from operator import contains, eq, ge, gt, le, lt, ne
 from typing import Any, Final
 
-from anaphora.core.time_arguments import has_utc
+from anaphora.core.arguments import has_utc
 from anaphora.errors import FilterError
 from anaphora.store.threads.gojson import read_time
 

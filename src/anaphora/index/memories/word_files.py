@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from anaphora.core.text import ANALYSER
+from anaphora.core.analyser import ANALYSER
 from anaphora.index.generations import WordBulk, WordFiles, digest_of, length_of, tokens_of
 from anaphora.index.turns.words import WordsMeta, extend_main, signature
 

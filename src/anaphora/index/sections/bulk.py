@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.text import ANALYSER
+from anaphora.core.analyser import ANALYSER
 from anaphora.index.generations import WordBulk, WordFiles, digest_of, length_of, tokens_of
 from anaphora.index.sections.forward import lines_of, load_lines, save_lines
 from anaphora.index.turns.words import WORD_INDEX_ERRORS, signature

@@ -17,7 +17,7 @@ from typing import Any
 
 import pysqlite3
 
-from anaphora.core.text import ANALYSER
+from anaphora.core.analyser import ANALYSER
 from anaphora.index.turns import ledger_rows as rows
 from anaphora.index.turns.columns import Columns
 from anaphora.index.turns.records import BulkMark, Change, IndexLost, Mark, text_hash
