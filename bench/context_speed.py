@@ -29,12 +29,12 @@ import numpy as np
 from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.sections.index import SectionIndex
-from anaphora.index.sections.source import SectionSource
 from anaphora.ingest.projects.indexing import ProjectIndexer, RefreshReport
 from anaphora.recall.context.lane import ContextRecall
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.projects.graph import Graph
 from anaphora.store.projects.notes import Notes
+from anaphora.store.projects.source import SectionSource
 from anaphora.store.projects.store import Projects
 from anaphora.store.records.ids import RecordIds
 from anaphora.values.conversations import Degraded

@@ -22,11 +22,11 @@ from pathlib import Path
 
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.sections.index import SectionIndex
-from anaphora.index.sections.source import SectionSource
 from anaphora.ingest.projects.indexing import ProjectIndexer
 from anaphora.store.db.engine import open_database
 from anaphora.store.projects.graph import Graph
 from anaphora.store.projects.notes import Notes
+from anaphora.store.projects.source import SectionSource
 from anaphora.store.projects.store import Projects
 from anaphora.store.records.ids import RecordIds
 from bench.context_speed import written

@@ -19,7 +19,7 @@ from tests.ops.lanes_desk import FILES, NUTS, live, notes_of, opened, project_at
 
 from anaphora import Memory, keys
 from anaphora.errors import EncryptionError, MissingKey, NotFound, Tampered
-from anaphora.store.deep_rows import COLUMNS
+from anaphora.store.deep_rows import DEEP_TABLES
 
 pytestmark = pytest.mark.internal
 
@@ -74,7 +74,7 @@ def everything(home: Path, clock: Clock, ids: dict[str, str]) -> dict[str, Any]:
             "all gaps": memory.gaps(None),
             "rows": {
                 name: memory._services().deep_rows.find(name)
-                for name in COLUMNS
+                for name in DEEP_TABLES
             },
         }  # fmt: skip
 

@@ -15,7 +15,7 @@ from tests.deep.asking import TEA, Opening, Script, finds, opening, submits, tel
 from anaphora import AsyncMemory, Memory
 from anaphora.deep.persisted.answers import MOST_TRACES
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.store.deep_rows import COLUMNS
+from anaphora.store.deep_rows import DEEP_TABLES
 from anaphora.values.deep import Budget, DeepAnswer, DeepStep
 
 
@@ -45,7 +45,7 @@ def open_one(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> It
 def rows(memory: Memory) -> dict[str, int]:
     """How many rows each table of deep recall has."""
     held = memory._services().deep_rows
-    return {table: len(held.find(table)) for table in COLUMNS}
+    return {table: len(held.find(table)) for table in DEEP_TABLES}
 
 
 @pytest.mark.promise("deep.no_model")

@@ -12,7 +12,6 @@ from typing import Any
 from anaphora.embed.base import Embedder
 from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
 from anaphora.index.sections.index import SectionIndex
-from anaphora.index.sections.source import SectionSource
 from anaphora.ingest.notes import NoteLinker
 from anaphora.ingest.projects.indexing import ProjectIndexer
 from anaphora.recall.context.lane import ContextRecall
@@ -22,6 +21,7 @@ from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.projects.graph import Graph
 from anaphora.store.projects.notes import NoteRecordKind, Notes, payload_of
+from anaphora.store.projects.source import SectionSource
 from anaphora.store.projects.store import Projects
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import same_key_of

@@ -26,6 +26,8 @@ from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorRow
 from anaphora.values.memories import NewMemory
 
+pytestmark = pytest.mark.internal
+
 FIXTURES = Path(__file__).parent / "fixtures"
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 ODD = "a \x00 b \ud800 c \x10 \U0001f600"
@@ -225,7 +227,7 @@ def test_a_forgotten_note_leaves_nothing(projects: Projects, ids: Callable[[], s
         assert forget_for_good(change, [note]).ids == (note,)
     assert graph.relations([entity.id]) == ()
     assert graph.entities_of_notes([note]) == {}
-    assert [one for _, one in notes.gone_since(0)] == [note]
+    assert [one for _, one in notes.tombstones_since(0)] == [note]
     assert Records(truth, "default", sealer).tombstones_since(0) == ()
 
 

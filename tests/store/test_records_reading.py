@@ -22,6 +22,8 @@ from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorRow
 from anaphora.values.memories import MemoryRecord, NewMemory
 
+pytestmark = pytest.mark.internal
+
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 OpenTruth = Callable[[], Database]
 

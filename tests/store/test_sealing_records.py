@@ -27,6 +27,8 @@ from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorRow
 from anaphora.values.memories import NewMemory
 
+pytestmark = pytest.mark.internal
+
 pytest.importorskip("cryptography")
 
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)

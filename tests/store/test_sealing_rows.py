@@ -21,6 +21,8 @@ from anaphora.store.db.engine import Database, open_database
 from anaphora.store.db.tables import TABLES
 from anaphora.store.threads.sidecar import ConversationNote, Sidecar, TurnNote
 
+pytestmark = pytest.mark.internal
+
 pytest.importorskip("cryptography")
 
 SECRETS = ("Persephone", "chat-of-Ada", "message-of-Ada", "ada-and-bob", "fork-of-ada")

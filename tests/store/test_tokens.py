@@ -17,6 +17,8 @@ from anaphora.store.crypto.columns import CLEAR, Sealed, Sealer
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.tokens import PREFIX, Tokens
 
+pytestmark = pytest.mark.internal
+
 OpenTruth = Callable[[], Database]
 
 

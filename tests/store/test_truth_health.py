@@ -6,12 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from pysqlite3 import dbapi2
 
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.db.health import check_truth
 from anaphora.store.db.revision import REVISION
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
+
+pytestmark = pytest.mark.internal
 
 
 def test_a_sound_database(truth: Database) -> None:

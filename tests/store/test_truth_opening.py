@@ -18,6 +18,8 @@ from anaphora.store.db import sqlite
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
 
+pytestmark = pytest.mark.internal
+
 NOTES = [TurnNote("c", index, "hash", "Ada") for index in range(3)]
 
 

@@ -11,6 +11,8 @@ from anaphora.errors import StoreError
 from anaphora.store.db.engine import Database, Write
 from anaphora.store.db.schema import link, record, record_event, vector
 
+pytestmark = pytest.mark.internal
+
 SECOND = 1_000_000
 
 

@@ -23,6 +23,8 @@ from anaphora.store.db.revision import REVISION, REVISION_TABLE, is_older
 from anaphora.store.threads.sidecar import ConversationNote, Sidecar, TurnNote
 from anaphora.store.threads.sql_store import SqlConversationStore
 
+pytestmark = pytest.mark.internal
+
 OpenTruth = Callable[[], Database]
 ADA = "Ada \x00\ud800"
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -18,6 +18,8 @@ from anaphora.store.db.engine import Database, open_database
 from anaphora.store.db.schema import turn_note
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
 
+pytestmark = pytest.mark.internal
+
 OpenTruth = Callable[[], Database]
 
 WRITER = """

@@ -239,7 +239,7 @@ class NamespaceServices:
     def sections(self) -> SectionIndex:
         """The index of sections and notes."""
         from anaphora.index.sections.index import SectionIndex
-        from anaphora.index.sections.source import SectionSource
+        from anaphora.store.projects.source import SectionSource
 
         return SectionIndex(
             self._index_folder / "context",

@@ -19,8 +19,8 @@ from anaphora.values.memories import MemoryRecord
 if TYPE_CHECKING:
     from anaphora.embed.base import Vectors
     from anaphora.store.records.store import Records
+    from anaphora.store.records.transaction import RecordTransaction
     from anaphora.store.records.vectors import RecordVectors
-    from anaphora.store.records.work import RecordTransaction
 
 
 CLOSE: Final = 0.80

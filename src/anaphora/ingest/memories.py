@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from anaphora.store.records.forgetting import Gone
     from anaphora.store.records.rules import Drafted, Put
     from anaphora.store.records.store import Records
+    from anaphora.store.records.transaction import RecordTransaction
     from anaphora.store.records.vectors import Owner, RecordVectors
-    from anaphora.store.records.work import RecordTransaction
 
 
 BATCH: Final = 256

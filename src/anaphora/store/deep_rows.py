@@ -12,38 +12,34 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.store.crypto.columns import CLEAR, Sealer, refuse_another_form
+from anaphora.store.crypto.columns import Sealer
+from anaphora.store.db import tables
+from anaphora.store.db.tables import TABLES
+from anaphora.store.namespace import NamespaceReader, NamespaceTransaction, Row
 
 if TYPE_CHECKING:
-    from anaphora.store.db.engine import Database, Write
+    from anaphora.store.db.engine import Write
 
-Row = dict[str, Any]
+__all__ = ["DEEP_TABLES", "DeepRows", "DeepTransaction", "Row"]
+
 Where = Mapping[str, str | int]
 
-COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
-    "answer": ("answer_key", "seq", "made_at", "expires_at", "body", "evidence"),
-    "gap": (
-        "gap_id", "seq", "question_key", "conversation_id", "kind", "status", "priority", "asked",
-        "created_at", "expires_at", "closed_at", "question", "details", "closed_by",
-    ),
-    "trace": ("trace_id", "seq", "made_at", "question", "body", "seen"),
-    "session_job": ("job_id", "seq", "conversation_id", "kind", "made_at", "attempts"),
-    "extraction": ("conversation_id", "seq", "made_at", "content_hash"),
-    "fact_turn": ("record_id", "conversation_id", "position", "seq", "turn_hash"),
-}  # fmt: skip
-"""The columns of each table but its namespace."""
-
-_LOOKUPS = frozenset({"answer_key", "question_key", "conversation_id"})
+DEEP_TABLES: Final = tuple(
+    table.name
+    for table in (
+        tables.ANSWER,
+        tables.GAP,
+        tables.TRACE,
+        tables.SESSION_JOB,
+        tables.EXTRACTION,
+        tables.FACT_TURN,
+    )
+)
+"""The names of these tables."""
 
 
-class DeepRows:
+class DeepRows(NamespaceReader):
     """The rows of one namespace. Every read sees every write acknowledged by any process."""
-
-    def __init__(self, truth: Database, namespace: str, sealer: Sealer = CLEAR) -> None:
-        self.truth = truth
-        self.namespace = namespace
-        self._sealer = sealer
-        self._known_form = False
 
     def find(
         self,
@@ -52,52 +48,42 @@ class DeepRows:
         *,
         newest: bool = False,
         limit: int | None = None,
-        only: Sequence[str] | None = None,
+        only: Sequence[str] = (),
     ) -> list[Row]:
         """The rows whose columns have these values, the oldest change first, or the newest.
 
         `only` reads these columns alone, the primary key among them.
         """
-        self._sealer.check()
+        self.sealer.check()
         # Some columns alone do not show how they are sealed.
         self._refuse_another_form()
-        columns = tuple(only or COLUMNS[table])
-        statement, values = _select(table, columns, where or {}, newest, limit)
-        values = _given(self._sealer, self.namespace, values)
-        found = self.truth.rows(statement, {"namespace": self.namespace, **values})
-        return [self._opened(table, columns, row) for row in found]
+        made, columns = TABLES[table], tuple(only) or TABLES[table].names
+        stored = _stored(self.sealer, self.namespace, table, where or {})
+        tests = "".join(f"AND {name} = :w_{name} " for name in stored)
+        order = "ORDER BY seq DESC" if newest else "ORDER BY seq"
+        cut = "" if limit is None else f" LIMIT {limit:d}"
+        given = {f"w_{name}": value for name, value in stored.items()}
+        rows = self._rows(made.select(columns) + tests + order + cut, **given)
+        found = []
+        for row in rows:
+            whole = dict(zip(columns, row, strict=True), namespace=self.namespace)
+            opened = self.sealer.open_row(table, whole)
+            found.append({name: opened[name] for name in columns})
+        return found
 
     @contextmanager
     def change(self) -> Iterator[DeepTransaction]:
         """One write transaction, kept whole or not. `ReadOnly`, `DiskFull` or `StoreError`."""
-        self._refuse_another_form()
-        with self.truth.write(self.namespace) as write:
-            # Within the transaction: from here on no conversion can begin to change rows.
-            self._sealer.check()
+        with self._writing() as write:
             yield self.within(write)
 
     def within(self, write: Write) -> DeepTransaction:
         """The same, in a write of this namespace that somebody else has begun."""
-        return DeepTransaction(write, self._sealer)
-
-    def _refuse_another_form(self) -> None:
-        """Clear and sealed rows, or those of two keys, must never come to lie side by side."""
-        if not self._known_form:
-            refuse_another_form(self.truth, self._sealer)
-            self._known_form = True
-
-    def _opened(self, table: str, columns: Sequence[str], row: Sequence[Any]) -> Row:
-        given = dict(zip(columns, row, strict=True), namespace=self.namespace)
-        opened = self._sealer.open_row(table, given)
-        return {name: opened[name] for name in columns}
+        return DeepTransaction(write, self.sealer)
 
 
-class DeepTransaction:
+class DeepTransaction(NamespaceTransaction):
     """One change to these rows, inside a write transaction."""
-
-    def __init__(self, write: Write, sealer: Sealer = CLEAR) -> None:
-        self.write = write
-        self._sealer = sealer
 
     def find(
         self,
@@ -108,71 +94,29 @@ class DeepTransaction:
         limit: int | None = None,
     ) -> list[Row]:
         """As `DeepRows.find`, as the rows stand in this transaction."""
-        from sqlalchemy import select
-
-        from anaphora.store.db.schema import metadata
-
-        made, namespace = metadata.tables[table], self.write.namespace
-        chosen = select(*(made.c[name] for name in COLUMNS[table])).where(
-            made.c.namespace == namespace,
-            *(made.c[n] == v for n, v in _given(self._sealer, namespace, where or {}).items()),
-        )
-        chosen = chosen.order_by(made.c.seq.desc() if newest else made.c.seq).limit(limit)
-        return [
-            {
-                name: value
-                for name, value in self._sealer.open_row(
-                    table, {**dict(row._mapping), "namespace": namespace}
-                ).items()
-                if name != "namespace"
-            }
-            for row in self.write.connection.execute(chosen)
-        ]
+        stored = _stored(self.sealer, self.write.namespace, table, where or {})
+        found = self._found_rows(TABLES[table], **stored)
+        found.sort(key=lambda row: int(row["seq"]), reverse=newest)
+        return found[:limit]
 
     def put(self, table: str, rows: Iterable[Row]) -> None:
         """Write rows, each in place of the one with its key; each takes the next number."""
-        from anaphora.store.crypto.plans import PLANS
-        from anaphora.store.db.schema import metadata
-
-        key = PLANS[table].key[1:]
+        made = TABLES[table]
         for row in rows:
-            self.drop(table, {name: row[name] for name in key})
-            whole = {**row, "namespace": self.write.namespace, "seq": self.write.take()[0]}
-            stored = self._sealer.seal_row(table, whole)
-            self.write.connection.execute(metadata.tables[table].insert(), stored)
+            self.drop(table, {name: row[name] for name in made.own_key})
+            self._insert(made, [row])
 
     def drop(self, table: str, where: Where | None = None) -> int:
         """Delete the rows whose columns have these values; how many there were."""
-        from sqlalchemy import delete
-
-        from anaphora.store.db.schema import metadata
-
-        made, namespace = metadata.tables[table], self.write.namespace
-        gone = delete(made).where(
-            made.c.namespace == namespace,
-            *(made.c[n] == v for n, v in _given(self._sealer, namespace, where or {}).items()),
-        )
-        return self.write.connection.execute(gone).rowcount
+        stored = _stored(self.sealer, self.write.namespace, table, where or {})
+        return self._delete(TABLES[table], **stored)
 
 
-def _select(
-    table: str, columns: Sequence[str], where: Where, newest: bool, limit: int | None
-) -> tuple[str, dict[str, str | int]]:
-    tests = "".join(f" AND {name} = :w_{name}" for name in where)
-    order = "seq DESC" if newest else "seq"
-    cut = "" if limit is None else f" LIMIT {limit:d}"
-    statement = (
-        f"SELECT {', '.join(columns)} FROM {table} "  # noqa: S608 - names of ours
-        f"WHERE namespace = :namespace{tests} ORDER BY {order}{cut}"
-    )
-    return statement, {f"w_{name}": value for name, value in where.items()}
-
-
-def _given(sealer: Sealer, namespace: str, values: Where) -> dict[str, str | int]:
+def _stored(sealer: Sealer, namespace: str, table: str, values: Where) -> dict[str, Any]:
     """Values to compare with: digests and ids as a sealed home keeps them."""
-    given: dict[str, str | int] = {}
-    for name, value in values.items():
-        column = name.removeprefix("w_")
-        hidden = column in _LOOKUPS and isinstance(value, str)
-        given[name] = sealer.lookup(column, namespace, str(value)) if hidden else value
-    return given
+    return {
+        name: sealer.lookup(name, namespace, value)
+        if TABLES[table][name].at_rest == "lookup" and isinstance(value, str)
+        else value
+        for name, value in values.items()
+    }

@@ -12,15 +12,19 @@ import hashlib
 import json
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from anaphora.core.arguments import checked_moment, checks_arguments
-from anaphora.errors import InvalidInput, NotFound, StoreError, Unreadable
-from anaphora.store.codecs import DAMAGE, from_micros, parsed, readable, to_micros
+from anaphora.errors import InvalidInput, NotFound, StoreError
+from anaphora.store.codecs import parsed, readable, to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer
+from anaphora.store.db.tables import TOKEN
+from anaphora.store.mapping import RowMapping
+from anaphora.store.namespace import NamespaceReader, NamespaceTransaction
 from anaphora.store.threads.ids import check_id
 
 if TYPE_CHECKING:
@@ -38,12 +42,7 @@ _BYTES: Final = 32
 _NAME_LIMIT: Final = 100
 # Writing the time of every use would make every read a write.
 _COARSE: Final = timedelta(hours=1)
-Rows = list[tuple[Any, ...]]
-_COLUMNS = (
-    "token_id", "name", "scopes", "read_only", "created_at", "expires_at", "last_used",
-    "revoked_at", "token_hash",
-)  # fmt: skip
-_ALL = f"SELECT {', '.join(_COLUMNS)} FROM token WHERE namespace = :namespace "  # noqa: S608
+_ALL = TOKEN.select()
 _BY_HASH = _ALL + "AND token_hash = :token_hash"
 _LIST = _ALL + "ORDER BY created_at, token_id"
 _log = logging.getLogger(__name__)
@@ -84,8 +83,37 @@ class NewToken:
     secret: str
 
 
+_MAPPING: Final = RowMapping(
+    TOKEN,
+    Token,
+    named={"id": "token_id"},
+    read={
+        "namespaces": ("scopes", lambda held: _namespaces(parsed(held, list))),
+        "may_index": ("scopes", lambda held: _MAY_INDEX in parsed(held, list)),
+    },
+)
+
+
+class _TokenTransaction(NamespaceTransaction):
+    """What one write transaction does to tokens."""
+
+    def add(self, token: Token, secret: str) -> None:
+        scopes = json.dumps(_scopes(token), ensure_ascii=False)
+        self._insert(TOKEN, [_MAPPING.row(token, scopes=scopes, token_hash=_digest(secret))])
+
+    def revoke(self, token_id: str, at: datetime) -> None:
+        # What a token may do is bound to its row: the row is sealed anew with it.
+        (row,) = self._found_rows(TOKEN, token_id=token_id)
+        self._update(TOKEN, [{**row, "revoked_at": to_micros(at)}])
+
+    def note_use(self, token_id: str, at: datetime) -> None:
+        row = {"namespace": _HOME, "token_id": token_id, "last_used": to_micros(at)}
+        seq = self.write.take()[0]
+        self._execute_update(TOKEN, [{**row, "seq": seq}], ("seq", "last_used"))
+
+
 @checks_arguments
-class Tokens:
+class Tokens(NamespaceReader):
     """The tokens of a home. `clock` gives aware times, `ids` new ids, `random(n)` n bytes."""
 
     def __init__(
@@ -97,8 +125,7 @@ class Tokens:
         ids: Callable[[], str],
         random: Callable[[int], bytes] = secrets.token_bytes,
     ) -> None:
-        self._truth = truth
-        self._sealer = sealer
+        super().__init__(truth, _HOME, sealer)
         self._clock = clock
         self._ids = ids
         self._random = random
@@ -132,12 +159,13 @@ class Tokens:
         if expires_at is not None and not token.alive(now):
             raise InvalidInput("expires_at", expires_at.isoformat(), "expected a time to come")
         secret = PREFIX + self._random(_BYTES).hex()
-        self._insert(token, secret)
+        with self._changing() as work:
+            work.add(token, secret)
         return NewToken(token, secret)
 
     def list(self) -> tuple[Token, ...]:
         """Every token that was ever made, the oldest first."""
-        return tuple(readable(self._rows(_LIST), self._token))
+        return tuple(readable(self._found(TOKEN, _LIST), _MAPPING.value))
 
     def any(self) -> bool:
         """Whether any token opens anything now."""
@@ -156,13 +184,15 @@ class Tokens:
             raise NotFound("token", which)
         if len(found) > 1:
             raise InvalidInput("token", which, "several have this name: give the id of one")
-        self._revoke(found[0].id, now)
+        with self._changing() as work:
+            work.revoke(found[0].id, now)
         return found[0]
 
     def check(self, secret: str) -> Token | None:
         """The token behind a secret, while it is alive; None for anything else."""
-        found = self._rows(_BY_HASH, token_hash=self._lookup(secret))
-        token = next(readable(found[:1], self._token), None)
+        stored = self._lookup("token_hash", _digest(secret))
+        found = self._found(TOKEN, _BY_HASH, token_hash=stored)
+        token = next(readable(found[:1], _MAPPING.value), None)
         now = self._clock()
         if token is None or not token.alive(now):
             return None
@@ -172,91 +202,24 @@ class Tokens:
 
     def _note_use(self, token_id: str, now: datetime) -> None:
         try:
-            self._set(token_id, last_used=to_micros(now))
+            with self._changing() as work:
+                work.note_use(token_id, now)
         except StoreError as error:
             # A disk that cannot be written must not keep anybody from reading.
             _log.warning("the use of token %s was not noted: %s", token_id, error)
 
-    def _insert(self, token: Token, secret: str) -> None:
-        row = {
-            "namespace": _HOME,
-            "token_id": token.id,
-            "name": token.name,
-            "token_hash": _digest(secret),
-            "scopes": json.dumps(_scopes(token), ensure_ascii=False),
-            "read_only": int(token.read_only),
-            "created_at": to_micros(token.created_at),
-            "expires_at": to_micros(token.expires_at),
-            "last_used": None,
-            "revoked_at": None,
-        }
-        # Opening what is there refuses a home of another form before a row of this one is added.
-        self.list()
-        with self._truth.write(_HOME) as write:
-            from anaphora.store.db.schema import token as table
-
-            self._sealer.check()
-            stored = self._sealer.seal_row("token", {**row, "seq": write.take()[0]})
-            write.connection.execute(table.insert(), stored)
-
-    def _revoke(self, token_id: str, now: datetime) -> None:
-        # What a token may do is bound to its row: the row is sealed anew with it.
-        row = next(row for row in self._rows(_LIST) if row[0] == token_id)
-        opened = {**self._opened(row), "revoked_at": to_micros(now)}
-        stored = self._sealer.seal_row("token", opened)
-        self._set(token_id, **{name: stored[name] for name in ("name", "scopes", "revoked_at")})
-
-    def _set(self, token_id: str, **values: Any) -> None:
-        with self._truth.write(_HOME) as write:
-            from sqlalchemy import update
-
-            from anaphora.store.db.schema import token as table
-
-            self._sealer.check()
-            here = (table.c.namespace == _HOME) & (table.c.token_id == token_id)
-            write.connection.execute(
-                update(table).where(here).values(seq=write.take()[0], **values)
-            )
-
-    def _rows(self, statement: str, **parameters: str) -> Rows:
-        self._sealer.check()
-        return self._truth.rows(statement, {"namespace": _HOME, **parameters})
-
-    def _opened(self, row: tuple[Any, ...]) -> dict[str, Any]:
-        given = dict(zip(_COLUMNS, row, strict=True), namespace=_HOME)
-        return self._sealer.open_row("token", given)
-
-    def _token(self, row: tuple[Any, ...]) -> Token:
-        opened = self._opened(row)
-        try:
-            return _token_of(opened)
-        except DAMAGE as error:
-            reason = f"it makes no sense ({error}) and opens nothing"
-            raise Unreadable("token", str(opened["token_id"]), reason) from error
-
-    def _lookup(self, secret: str) -> str:
-        return self._sealer.lookup("token_hash", _HOME, _digest(secret))
-
-
-def _token_of(opened: Mapping[str, Any]) -> Token:
-    created = from_micros(opened["created_at"])
-    assert created is not None
-    scopes = parsed(opened["scopes"], list)
-    return Token(
-        id=opened["token_id"],
-        name=opened["name"],
-        namespaces=tuple(scope for scope in scopes if scope != _MAY_INDEX),
-        read_only=bool(opened["read_only"]),
-        created_at=created,
-        expires_at=from_micros(opened["expires_at"]),
-        last_used=from_micros(opened["last_used"]),
-        revoked_at=from_micros(opened["revoked_at"]),
-        may_index=_MAY_INDEX in scopes,
-    )
+    @contextmanager
+    def _changing(self) -> Iterator[_TokenTransaction]:
+        with self._writing() as write:
+            yield _TokenTransaction(write, self.sealer)
 
 
 def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _namespaces(scopes: Iterable[str]) -> tuple[str, ...]:
+    return tuple(scope for scope in scopes if scope != _MAY_INDEX)
 
 
 def _scopes(token: Token) -> tuple[str, ...]:

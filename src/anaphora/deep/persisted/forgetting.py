@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row
     from anaphora.store.records.forgetting import Gone
     from anaphora.store.records.store import Records
-    from anaphora.store.records.work import RecordTransaction
+    from anaphora.store.records.transaction import RecordTransaction
     from anaphora.store.threads.conversations import Conversations
     from anaphora.values.conversations import Turn
 

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from anaphora.errors import Unreadable
 from anaphora.store.codecs import DAMAGE, readable, to_micros
-from anaphora.store.records.rows import MEMORY
 from anaphora.store.records.store import Records
 from anaphora.values.memories import MemoryRecord
 
@@ -28,11 +27,6 @@ NEVER: Final = 2**62
 _CODES = {name: code for code, name in enumerate(TYPES)}
 # A type that no program of ours has written ages as most memories do.
 _USUAL = _CODES["semantic"]
-_SHORT = (
-    "SELECT record_id, seq, type, created_at, last_reinforced, reinforced, valid_from, "
-    "valid_until, expires_at, forgotten_at FROM record "
-    "WHERE namespace = :namespace AND kind = :kind ORDER BY seq"
-)
 _NUMBERS = (
     "seq", "type", "created", "reinforced_at", "count", "valid_from", "valid_until", "expires",
     "alive",
@@ -86,7 +80,7 @@ class MemoryRows:
 
     def load(self, records: Records) -> None:
         """Take in every memory of the namespace, without texts: the way to open."""
-        found = records.truth.rows(_SHORT, {"namespace": records.namespace, "kind": MEMORY})
+        found = records.short_rows()
         try:
             self._load(found)
         except DAMAGE:
@@ -167,7 +161,7 @@ class MemoryRows:
 
 
 def _sound(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A row of `_SHORT` whose numbers are numbers. Raises `Unreadable`."""
+    """A row of `Records.short_rows` whose numbers are numbers. Raises `Unreadable`."""
     if not all(isinstance(number, int) for number in row[3:] if number is not None):
         raise Unreadable("record", str(row[0]), "its numbers make no sense")
     return row

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ from anaphora.index.memories.best import Nearest, best_of, best_part
 from anaphora.index.memories.rows import MemoryRows
 from anaphora.index.memories.scan import Scan
 from anaphora.index.nearest import Growing, Matrix, wholes
-from anaphora.store.db.in_lists import ids_named
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorBatch
 
@@ -44,18 +43,6 @@ ROWS_FOR_ONE: Final = 40
 
 _MORE: Final = 1.5
 _MOST: Final = 8192
-_NUMBERS = (
-    "SELECT seq, record_id FROM vector WHERE namespace = :namespace AND embedder = :embedder "
-    "AND seq <= :upto ORDER BY seq"
-)
-_DATA = (
-    "SELECT seq, data FROM vector WHERE namespace = :namespace AND embedder = :embedder "
-    "AND seq > :since AND seq <= :upto ORDER BY seq LIMIT :limit"
-)
-_OF = (
-    "SELECT record_id, data FROM vector WHERE namespace = :namespace AND embedder = :embedder "
-    "AND record_id IN ({ids})"
-)
 
 Cosines: TypeAlias = NDArray[np.float64]
 
@@ -156,7 +143,7 @@ class MemoryVectors:
         self._kept = None
         if not meta.upto:
             return
-        found = self._ask(_NUMBERS, upto=meta.upto)
+        found = self._vectors.numbers(self._embedder, meta.upto)
         if found:
             numbers, owners = zip(*found, strict=True)
             self._bulk_seqs = np.array(numbers, np.int64)
@@ -272,8 +259,8 @@ class MemoryVectors:
     def _read_back(self, vector: NDArray[np.float32], rows: NDArray[np.int64]) -> Cosines:
         """The cosines of rows in the bulk, from truth."""
         best: dict[str, float] = {}
-        for some, names in ids_named(self._ids[row] for row in rows.tolist()):
-            found = self._ask(_OF.format(ids=names), **some)
+        wanted = (self._ids[row] for row in rows.tolist())
+        for found in self._vectors.data_of(self._embedder, wanted):
             data = wholes(b"".join(row[1] for row in found), self._dimensions)
             for (owner, _), cosine in zip(found, (data @ vector).tolist(), strict=True):
                 best[owner] = max(best.get(owner, cosine), cosine)
@@ -377,11 +364,7 @@ class MemoryVectors:
         self.lost = reason
 
     def _read(self, since: int, upto: int) -> Iterator[Batch]:
-        while found := self._ask(_DATA, since=since, upto=upto, limit=STEP):
+        while found := self._vectors.data_between(self._embedder, since, upto, STEP):
             numbers, data = zip(*found, strict=True)
             since = numbers[-1]
             yield np.array(numbers, np.int64), wholes(b"".join(data), self._dimensions)
-
-    def _ask(self, statement: str, **values: str | int | None) -> list[tuple[Any, ...]]:
-        named = {"namespace": self._records.namespace, "embedder": self._embedder}
-        return self._records.truth.rows(statement, {**named, **values})

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from anaphora.index.sections.rows import SectionRows
-from anaphora.index.sections.source import SectionSource
 from anaphora.index.sections.words import SectionDocument, document_of
+from anaphora.store.projects.source import SectionSource
 from anaphora.values.memories import MemoryRecord
 
 NOTE_TOMBSTONES: Final = ("memory", "observation", "diary")

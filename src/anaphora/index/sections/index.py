@@ -24,7 +24,6 @@ from anaphora.index.background import Background
 from anaphora.index.one_writer import only_one
 from anaphora.index.sections.follow import Changed, SectionFollower
 from anaphora.index.sections.rows import SectionRows
-from anaphora.index.sections.source import SectionSource, SectionText
 from anaphora.index.sections.state import (
     SectionCandidates,
     SectionCheck,
@@ -45,6 +44,7 @@ from anaphora.index.sections.words import (
 from anaphora.index.turns.words import WORD_INDEX_ERRORS
 from anaphora.rank.context.table import SectionTable
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
+from anaphora.store.projects.source import SectionSource, SectionText
 
 __all__ = ["SectionCandidates", "SectionCheck", "SectionIndex", "SectionsWanted"]
 

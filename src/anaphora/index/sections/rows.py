@@ -13,9 +13,9 @@ from typing import Any, Final, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.sections.source import FileRow, ShortSection
 from anaphora.rank.budget import token_cost
 from anaphora.rank.context.table import DocumentKind, SectionTable, TableRow, build_table
+from anaphora.store.projects.source import ShortFile, ShortSection
 from anaphora.values.memories import MemoryRecord
 from anaphora.values.projects import SourceRole
 
@@ -33,7 +33,7 @@ class SectionRows:
 
     def __init__(self) -> None:
         self.rows: list[TableRow] = []
-        self.files: dict[str, FileRow] = {}
+        self.files: dict[str, ShortFile] = {}
         self._place: dict[str, int] = {}
         self._seqs: list[int] = []
         self._states: list[int] = []
@@ -54,7 +54,7 @@ class SectionRows:
         """The number of truth that the row's document last changed at."""
         return self._seqs[row]
 
-    def put_files(self, files: Iterable[FileRow]) -> None:
+    def put_files(self, files: Iterable[ShortFile]) -> None:
         """Take in files, new or changed. Sections that are told by it come with new numbers."""
         self.files.update((file.id, file) for file in files)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.nearest import Matrix
-from anaphora.index.sections.source import SectionSource, Vectors
+from anaphora.store.projects.source import SectionSource, Vectors
 
 
 class SectionVectors:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from anaphora.ingest.projects.graph import GraphSync
     from anaphora.store.projects.rows import FileRow, HistoryRow, ProjectRow
     from anaphora.store.projects.store import Projects
-    from anaphora.store.projects.work import ProjectTransaction
+    from anaphora.store.projects.transaction import ProjectTransaction
 
 _FILES: Final = 64
 _ITEMS: Final = 1_000

@@ -27,7 +27,7 @@ from anaphora.values.projects import Skipped
 
 if TYPE_CHECKING:
     from anaphora.store.projects.store import Projects
-    from anaphora.store.projects.work import ProjectTransaction
+    from anaphora.store.projects.transaction import ProjectTransaction
 
 
 PARSER: Final = 2

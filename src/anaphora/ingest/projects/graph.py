@@ -329,7 +329,7 @@ class GraphSync:
 
         `pasts` are paths that became others, `known` the paths whose own relations tell the rest.
         """
-        from anaphora.store.projects.work import ProjectTransaction
+        from anaphora.store.projects.transaction import ProjectTransaction
 
         with self.graph.change() as work:
             files = list(self.projects.files(project.id, facts=True).values())

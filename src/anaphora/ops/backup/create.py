@@ -24,8 +24,8 @@ from anaphora.core.progress import Progress
 from anaphora.errors import DamagedBackup, InvalidInput, SealChanged, StoreError
 from anaphora.ops.backup import archive, staging
 from anaphora.store.crypto import marker as markers
-from anaphora.store.db.maintenance import copy_database, thread_count
 from anaphora.store.disk import identity_of, temporary_key, translate
+from anaphora.store.maintenance import copy_database, thread_count
 from anaphora.store.threads.files import CORRUPT
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from anaphora.core.config import Settings
 from anaphora.errors import AnaphoraError, MissingExtra, NoKeyringError
 from anaphora.ops.doctor.repair import repair_sections
-from anaphora.store.db.maintenance import note_counts
+from anaphora.store.maintenance import note_counts
 from anaphora.values.conversations import FINISH_VECTORS, Check, Stats
 
 if TYPE_CHECKING:
@@ -117,8 +117,7 @@ def _projects(lane: NamespaceServices, counts: LaneCounts) -> Iterator[Check]:
 
 def _rows(lane: NamespaceServices) -> tuple[Check, ...]:
     """Rows that make no sense, the first of them by name."""
-    from anaphora.store.db.misdated import misdated
-    from anaphora.store.records.mending import unreadable_records
+    from anaphora.store.mending import misdated, unreadable_records
 
     truth = lane.notes.truth
     try:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anaphora.errors import AnaphoraError
-from anaphora.store.db.maintenance import job_count, probe
+from anaphora.store.maintenance import job_count, probe
 from anaphora.values.conversations import Check
 
 if TYPE_CHECKING:

@@ -183,12 +183,11 @@ def _vectors(fill_vectors: Callable[[], object] | None) -> Check:
 
 def mend_rows(lane: NamespaceServices) -> Check:
     """Mend rows that make no sense, and times that nothing can keep; every word stays."""
-    from anaphora.store.db.misdated import mend, misdated
-    from anaphora.store.records.mending import mend_records
+    from anaphora.store.mending import mend_records, mend_times, misdated
 
     truth, sealer = lane.notes.truth, lane.notes.sealer
     records = mend_records(truth, lane.namespace, sealer)
-    times = mend(truth, sealer, misdated(truth))
+    times = mend_times(truth, sealer, misdated(truth))
     turns = 0
     if not isinstance(lane.conversations, ConversationStore):
         turns = lane.conversations.mend_times()

@@ -41,8 +41,8 @@ from anaphora.ops.transfer.lines import (
     texts_in,
     time_in,
 )
-from anaphora.store.db.maintenance import kinds_of, records_with_key
-from anaphora.store.records.mending import unreadable_records
+from anaphora.store.maintenance import kinds_of, records_with_key
+from anaphora.store.mending import unreadable_records
 from anaphora.store.records.rows import (
     STANDS_ALONE,
     EventKind,
@@ -50,7 +50,7 @@ from anaphora.store.records.rows import (
     RecordLink,
     same_key_of,
 )
-from anaphora.store.records.work import RecordTransaction
+from anaphora.store.records.transaction import RecordTransaction
 from anaphora.values.conversations import ImportProblem
 from anaphora.values.memories import MemoryRecord, MemoryType, NewMemory
 

@@ -25,7 +25,7 @@ from anaphora.ops.transfer.memories import (
 )
 from anaphora.store.projects.notes import RECORD_KINDS, NoteRecordKind, payload_of
 from anaphora.store.records.rows import same_key_of
-from anaphora.store.records.work import RecordTransaction
+from anaphora.store.records.transaction import RecordTransaction
 from anaphora.values.memories import MemoryRecord
 from anaphora.values.projects import NOTE_KINDS
 
@@ -141,7 +141,7 @@ class ProjectNoteReader(LineReader):
 
     @cached_property
     def _merger(self) -> RecordMerger:
-        gone = frozenset(one for _, one in self.target.services.notes.gone_since(0))
+        gone = frozenset(one for _, one in self.target.services.notes.tombstones_since(0))
         return RecordMerger(gone, self.target.again)
 
 

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from anaphora.index.sections.index import SectionIndex
-    from anaphora.index.sections.source import SectionText
     from anaphora.rank.context.table import SectionTable
     from anaphora.store.projects.graph import Graph
     from anaphora.store.projects.graph_rows import EntityRow
     from anaphora.store.projects.notes import NoteRow, Notes
+    from anaphora.store.projects.source import SectionText
     from anaphora.store.projects.store import Projects
 
 RowT = TypeVar("RowT")

@@ -20,12 +20,12 @@ from anaphora.recall.context.targets import NamedModule, beginning_of
 from anaphora.values.projects import ContextMemory, GraphEvidence, HistoryEvidence, Predicate
 
 if TYPE_CHECKING:
-    from anaphora.index.sections.source import SectionText
     from anaphora.index.sections.state import SectionsWanted
     from anaphora.recall.context.candidates import ProjectReader, QuestionContext, RankedCandidates
     from anaphora.store.projects.graph import Graph
     from anaphora.store.projects.graph_rows import EntityRow, Neighbour
     from anaphora.store.projects.notes import NoteRow
+    from anaphora.store.projects.source import SectionText
     from anaphora.store.projects.store import HistoryRow
 
 # The graph.

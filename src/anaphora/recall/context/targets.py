@@ -19,11 +19,11 @@ from anaphora.recall.context.excerpts import EXCERPT, listed
 from anaphora.values.projects import ContextMemory, Target
 
 if TYPE_CHECKING:
-    from anaphora.index.sections.source import SectionText
     from anaphora.rank.context.names import Folder
     from anaphora.recall.context.candidates import RankedCandidates
     from anaphora.store.projects.graph_rows import EntityRow
     from anaphora.store.projects.notes import NoteRow
+    from anaphora.store.projects.source import SectionText
 
 
 TARGETS: Final = 10

@@ -112,13 +112,13 @@ class Database:
         deleted or replaced while it was open.
         """
         with self._turn(), ExitStack() as stack:
-            from anaphora.store.db import heads
+            from anaphora.store.db import statements
 
             change = self._begun(stack, namespace)
             opened = change.connection.info
             yield change
             if change.changed:
-                heads.advance(change.connection, namespace, change.seq)
+                statements.advance(change.connection, namespace, change.seq)
         if self.path is not None:
             _refuse_other_files(self.path, opened)
 
@@ -169,7 +169,7 @@ class Database:
         writer of several may lose any number of times: only time ends it, as it ends a wait for
         a lock.
         """
-        from anaphora.store.db import heads
+        from anaphora.store.db import statements
 
         until = time.monotonic() + BUSY_SECONDS
         while True:
@@ -177,7 +177,7 @@ class Database:
                 with ExitStack() as begun:
                     transaction = self._transaction("write", anaphora_begin="BEGIN IMMEDIATE")
                     connection = begun.enter_context(transaction)
-                    change = Write(connection, namespace, heads.lock(connection, namespace))
+                    change = Write(connection, namespace, statements.lock(connection, namespace))
                     stack.enter_context(begun.pop_all())
                     return change
             except StoreError as error:

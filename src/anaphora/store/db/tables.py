@@ -90,9 +90,14 @@ class Table:
         """The columns that hold times."""
         return tuple(column.name for column in self.columns if column.codec == "moment")
 
-    def select(self, columns: tuple[str, ...] | None = None, of: str = "") -> str:
+    def listed(self, of: str = "", columns: tuple[str, ...] = ()) -> str:
+        """These columns, or all, for a SELECT; `of` is the table's name there."""
+        start = f"{of}." if of else ""
+        return ", ".join(start + name for name in columns or self.names)
+
+    def select(self, columns: tuple[str, ...] = ()) -> str:
         """The beginning of a SELECT of these columns, or of all, in one namespace."""
-        names = ", ".join(columns or self.names)
+        names = self.listed(columns=columns)
         return f"SELECT {names} FROM {self.name} WHERE namespace = :namespace "  # noqa: S608 - ours
 
     def __getitem__(self, name: str) -> Column:

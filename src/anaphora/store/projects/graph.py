@@ -7,52 +7,40 @@ databases know, without SQLAlchemy on SQLite; every walk is bounded. A change be
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
-from anaphora.store.db.in_lists import ids_named
+from anaphora.store.db.tables import ENTITY, ENTITY_ALIAS, RELATION
 from anaphora.store.hashing import digest
+from anaphora.store.namespace import NamespaceReader, Rows, ids_named
 from anaphora.store.projects.graph_rows import (
-    ENTITY_COLUMNS,
-    RELATION_COLUMNS,
+    ENTITY_MAPPING,
+    RELATION_MAPPING,
     EntityRow,
     Neighbour,
     RelationRow,
     alias_of,
     entity_key,
-    entity_of,
-    relation_of,
 )
 from anaphora.values.projects import EntityType, Predicate, RelationStatus
 
 if TYPE_CHECKING:
-    from anaphora.store.db.engine import Database
-    from anaphora.store.projects.graph_work import GraphTransaction
+    from anaphora.store.projects.graph_transaction import GraphTransaction
 
 __all__ = ["EntityRow", "Graph", "Neighbour", "RelationRow", "alias_of"]
 
-_ENTITIES = (
-    f"SELECT {', '.join('e.' + name for name in ENTITY_COLUMNS)} "  # noqa: S608 - names of ours
-    "FROM entity e WHERE e.namespace = :namespace "
-)
 _NAMED = (
-    f"SELECT {', '.join('e.' + name for name in ENTITY_COLUMNS)}, "  # noqa: S608
-    "a.alias_key, a.entity_id, a.kind "
+    f"SELECT {ENTITY.listed('e')}, a.alias_key, a.entity_id, a.kind "  # noqa: S608 - names of ours
     "FROM entity_alias a JOIN entity e ON e.namespace = a.namespace "
     "AND e.entity_id = a.entity_id WHERE a.namespace = :namespace AND a.alias_key IN ({names}) "
 )
 _ALIAS = ("alias_key", "entity_id", "kind")
-_RELATIONS = (
-    f"SELECT {', '.join(RELATION_COLUMNS)} FROM relation "  # noqa: S608 - names of ours
-    "WHERE namespace = :namespace "
-)
 # One half for each end: an OR of both would read the whole namespace.
 _OF_ENDS = (
-    f"SELECT {', '.join(RELATION_COLUMNS)} FROM ("  # noqa: S608 - names of ours
+    f"SELECT {RELATION.listed()} FROM ("  # noqa: S608 - names of ours
     + " UNION ALL ".join(
-        f"SELECT {', '.join(RELATION_COLUMNS)}, ROW_NUMBER() OVER ("  # noqa: S608
+        f"SELECT {RELATION.listed()}, ROW_NUMBER() OVER ("  # noqa: S608
         f"PARTITION BY {end}, predicate ORDER BY strength DESC, relation_id) AS nth "
         f"FROM relation WHERE namespace = :namespace AND {end} IN ({{names}}) "
         "AND status IN ({statuses})"
@@ -67,32 +55,25 @@ _COUNTS = (
     "AND project_id = :project AND status = 'active')"
 )
 _OF_PROJECT = (
-    _ENTITIES + "AND e.project_id = :project AND e.gone_at IS NULL AND e.kind IN ({names})"
+    ENTITY.select() + "AND project_id = :project AND gone_at IS NULL AND kind IN ({names})"
 )
 _LINKS = (
     "SELECT subject_id, object_id FROM relation WHERE namespace = :namespace "
     "AND project_id = :project AND predicate = :predicate AND status = 'active'"
 )
 _IDS = 100
-_ALL: tuple[RelationStatus, ...] = ("active", "superseded", "invalidated")
 _ACTIVE: tuple[RelationStatus, ...] = ("active",)
 
 
-class Graph:
+class Graph(NamespaceReader):
     """The entities and relations of one namespace."""
-
-    def __init__(self, truth: Database, namespace: str, sealer: Sealer = CLEAR) -> None:
-        self.truth = truth
-        self.namespace = namespace
-        self.sealer = sealer
 
     @contextmanager
     def change(self) -> Iterator[GraphTransaction]:
         """One write transaction: what was done in it is kept whole or not."""
-        from anaphora.store.projects.graph_work import GraphTransaction
+        from anaphora.store.projects.graph_transaction import GraphTransaction
 
-        with self.truth.write(self.namespace) as write:
-            self.sealer.check()
+        with self._writing() as write:
             yield GraphTransaction(write, self.sealer)
 
     def entities(self, entity_ids: Iterable[str]) -> dict[str, EntityRow]:
@@ -132,15 +113,8 @@ class Graph:
 
     def entities_at(self, project: str, paths: Iterable[str]) -> dict[str, EntityRow]:
         """The file, document or configuration entities at these paths, by path; gone ones too."""
-        keys = [
-            self.sealer.lookup("entity_key", self.namespace, entity_key(project, "file", path))
-            for path in paths
-        ]
+        keys = [self._lookup("entity_key", entity_key(project, "file", path)) for path in paths]
         return {row.name: row for row in self._entities_by("entity_key", keys)}
-
-    def entities_of_files(self, file_ids: Iterable[str]) -> tuple[EntityRow, ...]:
-        """What these files are and define."""
-        return tuple(self._entities_by("file_id", file_ids))
 
     def entities_of_notes(self, record_ids: Iterable[str]) -> dict[str, EntityRow]:
         """The entities that notes are, by the ids of the notes."""
@@ -193,9 +167,7 @@ class Graph:
         return tuple(
             row
             for some, names in ids_named(kinds, _IDS)
-            for row in self._opened(
-                self._rows(_OF_PROJECT.format(names=names), project=project, **some)
-            )
+            for row in self._entities(_OF_PROJECT.format(names=names), project=project, **some)
         )
 
     def links_of_project(self, project: str, predicate: Predicate) -> tuple[tuple[str, str], ...]:
@@ -204,38 +176,32 @@ class Graph:
         return tuple((str(row[0]), str(row[1])) for row in rows)
 
     def of_source(
-        self, source: str, statuses: tuple[RelationStatus, ...] = _ALL
+        self, source: str, statuses: tuple[RelationStatus, ...] | None = None
     ) -> tuple[RelationRow, ...]:
         """The relations that one file or note states, those of the past too."""
-        return tuple(self._relations("AND source_id = :source ", statuses, {"source": source}))
+        statement = RELATION.select() + "AND source_id = :source"
+        found = self._relation_rows(self._rows(statement, source=source))
+        return tuple(one for one in found if statuses is None or one.status in statuses)
 
     def alias_key(self, alias: str) -> str:
         """What `alias_key` columns hold for a normalised name."""
-        return self.sealer.lookup("alias_key", self.namespace, digest("alias", alias))
+        return self._lookup("alias_key", digest("alias", alias))
 
     def _aliased(self, keys: Iterable[str]) -> Iterator[tuple[str, EntityRow]]:
         for some, names in ids_named(keys, _IDS):
             rows = self._rows(_NAMED.format(names=names), **some)
             # Only a name that is the entity's own opens.
-            own = [row[-3:] for row in rows]
-            open_rows(self.sealer, "entity_alias", _ALIAS, self.namespace, own, only=())
-            for row, whole in zip(self._opened([r[:-3] for r in rows]), rows, strict=True):
-                yield whole[-3], row
+            self._opened(ENTITY_ALIAS, [row[-3:] for row in rows], _ALIAS, only=())
+            entities = self._opened(ENTITY, [row[:-3] for row in rows])
+            for entity, row in zip(entities, rows, strict=True):
+                yield row[-3], ENTITY_MAPPING.value(entity)
 
     def _entities_by(self, column: str, values: Iterable[str]) -> Iterator[EntityRow]:
         for some, names in ids_named(values, _IDS):
-            yield from self._opened(self._rows(_ENTITIES + f"AND e.{column} IN ({names})", **some))
+            yield from self._entities(ENTITY.select() + f"AND {column} IN ({names})", **some)
 
-    def _opened(self, rows: Sequence[tuple[Any, ...]]) -> Iterator[EntityRow]:
-        opened = open_rows(self.sealer, "entity", ENTITY_COLUMNS, self.namespace, rows)
-        return map(entity_of, opened)
-
-    def _relations(
-        self, where: str, statuses: tuple[RelationStatus, ...], values: dict[str, Any]
-    ) -> Iterator[RelationRow]:
-        given, among = _among(statuses)
-        rows = self._rows(_RELATIONS + where + f"AND status IN ({among})", **values, **given)
-        return self._relation_rows(rows)
+    def _entities(self, statement: str, **values: str | int | None) -> Iterator[EntityRow]:
+        return map(ENTITY_MAPPING.value, self._found(ENTITY, statement, **values))
 
     def _of_ends(
         self, entity_ids: Iterable[str], statuses: tuple[RelationStatus, ...], most: int
@@ -252,13 +218,8 @@ class Graph:
                 found[row[_ID]] = row
         return sorted(found.values(), key=_strongest)
 
-    def _relation_rows(self, rows: Sequence[tuple[Any, ...]]) -> Iterator[RelationRow]:
-        opened = open_rows(self.sealer, "relation", RELATION_COLUMNS, self.namespace, rows)
-        return map(relation_of, opened)
-
-    def _rows(self, statement: str, **values: str | int | None) -> Sequence[tuple[Any, ...]]:
-        self.sealer.check()
-        return self.truth.rows(statement, {"namespace": self.namespace, **values})
+    def _relation_rows(self, rows: Rows) -> Iterator[RelationRow]:
+        return map(RELATION_MAPPING.value, self._opened(RELATION, rows))
 
 
 def _own_first(rows: Iterable[EntityRow], alias: str) -> list[EntityRow]:
@@ -273,7 +234,7 @@ _ORDER: tuple[Predicate, ...] = (
 
 
 _ID, _SUBJECT, _PREDICATE, _OBJECT, _STRENGTH = map(
-    RELATION_COLUMNS.index, ("relation_id", "subject_id", "predicate", "object_id", "strength")
+    RELATION.names.index, ("relation_id", "subject_id", "predicate", "object_id", "strength")
 )
 _NO_LIMIT = 2**31 - 1
 

@@ -7,23 +7,14 @@ SQLAlchemy.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
+from typing import Final
 
-from anaphora.store.codecs import moment
+from anaphora.store.db.tables import ENTITY, RELATION
 from anaphora.store.hashing import digest
+from anaphora.store.mapping import RowMapping
 from anaphora.values.projects import EntityType, Predicate, RelationStatus
-
-ENTITY_COLUMNS = (
-    "entity_id", "project_id", "seq", "kind", "name", "entity_key", "summary", "file_id",
-    "record_id", "start_line", "end_line", "gone_at",
-)  # fmt: skip
-RELATION_COLUMNS = (
-    "relation_id", "project_id", "seq", "subject_id", "predicate", "object_id", "source_id",
-    "status", "strength", "valid_from", "valid_until", "supersedes", "detail",
-)  # fmt: skip
 
 HISTORY_SOURCE = "history"
 """The `source_id` of relations that the past of a project states."""
@@ -77,6 +68,25 @@ class RelationRow:
     supersedes: str | None = None
     detail: str | None = None
     seq: int = 0
+
+
+ENTITY_MAPPING: Final = RowMapping(
+    ENTITY,
+    EntityRow,
+    named={"id": "entity_id", "project": "project_id", "file": "file_id", "record": "record_id"},
+)
+RELATION_MAPPING: Final = RowMapping(
+    RELATION,
+    RelationRow,
+    named={
+        "id": "relation_id",
+        "project": "project_id",
+        "subject": "subject_id",
+        "object": "object_id",
+        "source": "source_id",
+        "valid_to": "valid_until",
+    },
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,47 +158,3 @@ def entity_key(project: str, kind: EntityType, name: str) -> str:
 def note_key(record_id: str) -> str:
     """The key of the entity that a note is."""
     return digest("entity", "note", record_id)
-
-
-def entity_of(row: Sequence[Any]) -> EntityRow:
-    """The entity that a row of `ENTITY_COLUMNS` stands for."""
-    (
-        entity_id, project, seq, kind, name, _, summary, file_id,
-        record_id, start_line, end_line, gone_at,
-    ) = row  # fmt: skip
-    return EntityRow(
-        id=entity_id,
-        kind=cast("EntityType", kind),
-        name=name,
-        project=project,
-        summary=summary,
-        file=file_id,
-        record=record_id,
-        start_line=start_line,
-        end_line=end_line,
-        gone_at=None if gone_at is None else moment(gone_at),
-        seq=seq,
-    )
-
-
-def relation_of(row: Sequence[Any]) -> RelationRow:
-    """The relation that a row of `RELATION_COLUMNS` stands for."""
-    (
-        relation_id, project, seq, subject, predicate, object_, source,
-        status, strength, valid_from, valid_until, supersedes, detail,
-    ) = row  # fmt: skip
-    return RelationRow(
-        id=relation_id,
-        subject=subject,
-        predicate=cast("Predicate", predicate),
-        object=object_,
-        source=source,
-        status=cast("RelationStatus", status),
-        strength=strength,
-        valid_from=moment(valid_from),
-        valid_to=None if valid_until is None else moment(valid_until),
-        project=project,
-        supersedes=supersedes,
-        detail=detail,
-        seq=seq,
-    )

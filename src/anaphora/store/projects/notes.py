@@ -15,47 +15,24 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from anaphora.errors import NotFound, Unreadable
 from anaphora.store.codecs import readable
-from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows, refuse_another_form
-from anaphora.store.db.in_lists import ids_named
-from anaphora.store.records.rows import (
-    COLUMNS,
-    EVENT_COLUMNS,
-    RecordEvent,
-    event_of,
-    record_of,
-    same_key_of,
-)
+from anaphora.store.crypto.columns import CLEAR, Sealer
+from anaphora.store.db.tables import RECORD
+from anaphora.store.namespace import STEP, ids_named
+from anaphora.store.records.rows import RECORD_MAPPING
+from anaphora.store.records.store import CURRENT, RecordReader
 from anaphora.store.records.vectors import RecordVectors
 from anaphora.values.memories import MemoryRecord
 from anaphora.values.projects import NOTE_KINDS, DiaryEntry, NoteKind, Observation
 
 if TYPE_CHECKING:
     from anaphora.store.db.engine import Database
-    from anaphora.store.records.work import RecordTransaction
+    from anaphora.store.records.transaction import RecordTransaction
 
 NoteRecordKind = Literal["observation", "diary"]
 RECORD_KINDS: tuple[NoteRecordKind, ...] = ("observation", "diary")
 DEFAULT_IMPORTANCE = 3
 
-_KINDS = "('observation', 'diary')"
-_NOTES = (
-    f"SELECT {', '.join(COLUMNS)} FROM record "  # noqa: S608 - names of ours
-    f"WHERE namespace = :namespace AND kind IN {_KINDS} "
-)
-_SINCE = _NOTES + "AND seq > :since ORDER BY seq LIMIT :limit"
-_BACKWARDS = _NOTES + "{where}AND record_id < :before ORDER BY record_id DESC LIMIT :limit"
-_CURRENT = "AND valid_until IS NULL AND forgotten_at IS NULL "
-_GONE = (
-    f"SELECT seq, owner_id FROM tombstone WHERE namespace = :namespace AND kind IN {_KINDS} "  # noqa: S608
-    "AND seq > :since ORDER BY seq LIMIT :limit"
-)
-_EVENTS = (
-    f"SELECT {', '.join(EVENT_COLUMNS)} FROM record_event "  # noqa: S608 - names of ours
-    "WHERE namespace = :namespace AND record_id = :id ORDER BY at, seq"
-)
-_STEP = 512
-_KIND = COLUMNS.index("kind")
-_SEQ = COLUMNS.index("seq")
+_KIND = RECORD.names.index("kind")
 # Above every id: ids are hexadecimal digits and hyphens, with a prefix of letters or none.
 _ABOVE = "\U0010ffff"
 
@@ -131,39 +108,28 @@ def diary_of(row: NoteRow, redacted: tuple[str, ...] = ()) -> DiaryEntry:
     )
 
 
-class Notes:
+class Notes(RecordReader):
     """The notes of one namespace. Every read sees every write acknowledged by any process."""
 
     def __init__(self, truth: Database, namespace: str, sealer: Sealer = CLEAR) -> None:
-        self.truth = truth
-        self.namespace = namespace
-        self.sealer = sealer
-        self._known_form = False
+        super().__init__(truth, namespace, sealer, kinds=RECORD_KINDS)
         self.vectors = RecordVectors(truth, namespace, sealer, kinds=RECORD_KINDS)
 
     @contextmanager
     def change(self, kind: NoteRecordKind = "observation") -> Iterator[RecordTransaction]:
-        """One write transaction on the notes of a kind, with the rules of `record_rules`.
+        """One write transaction on the notes of a kind, by the rules of `records.rules`.
 
         To it, memories and notes of the other kind do not exist.
         """
-        from anaphora.store.records.work import RecordTransaction
-
-        if not self._known_form:
-            refuse_another_form(self.truth, self.sealer)
-            self._known_form = True
-        with self.truth.write(self.namespace) as write:
-            self.sealer.check()
-            work = RecordTransaction(write, self.sealer, kind)
+        with self._changing(kind) as work:
             yield work
-            work.flush()
 
     def note(self, note_id: str) -> NoteRow:
         """The note of this id, also one that was superseded or softly forgotten.
 
         Raises `NotFound`, `Unreadable`.
         """
-        found = self._opened(_NOTES + "AND record_id = :id", id=note_id)
+        found = self._selected("AND record_id = :id", id=note_id)
         if not found:
             raise NotFound("note", note_id)
         return _note_of(found[0])
@@ -172,27 +138,16 @@ class Notes:
         """The notes of these ids that exist, by id."""
         found: dict[str, NoteRow] = {}
         for some, names in ids_named(note_ids):
-            for row in self._notes(_NOTES + f"AND record_id IN ({names})", **some):
+            for row in readable(self._selected(f"AND record_id IN ({names})", **some), _note_of):
                 found[row.record.id] = row
         return found
 
-    def same(self, kind: NoteRecordKind, record: MemoryRecord) -> NoteRow | None:
-        """The current note of this kind with the same type, payload and text, if there is one."""
-        key = self.sealer.lookup("same_key", self.namespace, same_key_of(record))
-        where = _NOTES + "AND same_key = :key " + _CURRENT + "ORDER BY record_id"
-        return next((row for row in self._notes(where, key=key) if row.kind == kind), None)
-
-    def notes_since(self, since: int, limit: int = _STEP) -> tuple[NoteRow, ...]:
+    def notes_since(self, since: int, limit: int = STEP) -> tuple[NoteRow, ...]:
         """Notes that changed after number `since`, in order of their numbers, past ones too."""
-        while rows := self._opened(_SINCE, since=since, limit=limit):
+        for rows in self._since(since, limit):
             if found := tuple(readable(rows, _note_of)):
                 return found
-            since = rows[-1][_SEQ]
         return ()
-
-    def gone_since(self, since: int, limit: int = 2**62) -> tuple[tuple[int, str], ...]:
-        """(number, id) of notes that were deleted for good after number `since`."""
-        return tuple((row[0], row[1]) for row in self._rows(_GONE, since=since, limit=limit))
 
     def list(
         self,
@@ -210,12 +165,13 @@ class Notes:
         """
         wanted: set[str] | None = None if types is None else set(types)
         where = "AND kind = :kind " if kind else ""
-        statement = _BACKWARDS.format(where=where + (_CURRENT if current else ""))
+        where += CURRENT if current else ""
+        where += "AND record_id < :before ORDER BY record_id DESC LIMIT :limit"
         given = {"kind": kind} if kind else {}
         found: list[NoteRow] = []
         before = _ABOVE
-        while rows := self._opened(statement, before=before, limit=_STEP, **given):
-            before = rows[-1][COLUMNS.index("record_id")]
+        while rows := self._selected(where, before=before, limit=STEP, **given):
+            before = rows[-1][0]
             found += [
                 row
                 for row in readable(rows, _note_of)
@@ -244,27 +200,9 @@ class Notes:
             chain.append(found[newer])
         return tuple(chain)
 
-    def events(self, note_id: str) -> tuple[RecordEvent, ...]:
-        """Every time that a note was said or changed, in order of time."""
-        rows = self._rows(_EVENTS, id=note_id)
-        opened = open_rows(self.sealer, "record_event", EVENT_COLUMNS, self.namespace, rows)
-        return tuple(readable(opened, event_of))
-
-    def _notes(self, statement: str, **values: str | int | None) -> Sequence[NoteRow]:
-        return list(readable(self._opened(statement, **values), _note_of))
-
-    def _opened(self, statement: str, **values: str | int | None) -> Sequence[tuple[Any, ...]]:
-        """Rows of COLUMNS."""
-        rows = self._rows(statement, **values)
-        return open_rows(self.sealer, "record", COLUMNS, self.namespace, rows)
-
-    def _rows(self, statement: str, **values: str | int | None) -> Sequence[tuple[Any, ...]]:
-        self.sealer.check()
-        return self.truth.rows(statement, {"namespace": self.namespace, **values})
-
 
 def _note_of(row: Sequence[Any]) -> NoteRow:
-    note = NoteRow(row[_KIND], record_of(row))
+    note = NoteRow(row[_KIND], RECORD_MAPPING.value(row))
     importance = (note.record.payload or {}).get("importance", DEFAULT_IMPORTANCE)
     if not isinstance(importance, int):
         raise Unreadable("record", note.record.id, f"its importance is {importance!r}")

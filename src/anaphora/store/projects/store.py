@@ -9,61 +9,46 @@ SQLite. It never reads a file of a project, a clock, and it never embeds.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from anaphora.errors import NotFound, Tampered
-from anaphora.store.codecs import moment
-from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows, refuse_another_form
-from anaphora.store.db.in_lists import ids_named
+from anaphora.store.crypto.columns import CLEAR, Sealer
+from anaphora.store.db.tables import HISTORY_ITEM, PROJECT, SECTION, SECTION_VECTOR, SOURCE_FILE
 from anaphora.store.hashing import digest
+from anaphora.store.namespace import NO_LIMIT, STEP, NamespaceReader, ids_named
 from anaphora.store.projects.rows import (
-    FILE_COLUMNS,
-    PROJECT_COLUMNS,
-    SECTION,
-    SECTION_COLUMNS,
+    FILE_MAPPING,
+    HISTORY_MAPPING,
+    PROJECT_MAPPING,
+    SECTION_KIND,
+    SECTION_MAPPING,
     FileRow,
     HistoryRow,
     ProjectRow,
     SectionBatch,
     SectionRow,
     SectionVector,
-    file_of,
-    project_of,
-    section_of,
 )
 from anaphora.values.projects import Project
 
 if TYPE_CHECKING:
     from anaphora.store.db.engine import Database
-    from anaphora.store.projects.work import ProjectTransaction
+    from anaphora.store.projects.transaction import ProjectTransaction
 
 __all__ = ["HistoryRow", "Projects", "SectionBatch", "SectionRow", "SectionVector", "holds_any"]
 
-_PROJECTS = (
-    f"SELECT {', '.join(PROJECT_COLUMNS)} FROM project "  # noqa: S608 - names of ours
-    "WHERE namespace = :namespace "
-)
-_FILES = (
-    f"SELECT {', '.join(FILE_COLUMNS)} FROM source_file "  # noqa: S608 - names of ours
-    "WHERE namespace = :namespace "
-)
-_KNOWN_COLUMNS = FILE_COLUMNS[:-1]
-_KNOWN = _FILES.replace(", facts", "")
+FILE_COLUMNS = tuple(name for name in SOURCE_FILE.names if name != "facts")
+"""Of a file, without what its graph is made of: large, and rarely asked for."""
 _ANY = (
     "SELECT 1 FROM section WHERE namespace = :namespace LIMIT 1",
     "SELECT 1 FROM record WHERE namespace = :namespace AND kind <> 'memory' LIMIT 1",
 )
 _SECTIONS = (
-    f"SELECT {', '.join('s.' + name for name in SECTION_COLUMNS)}, "  # noqa: S608 - names of ours
-    f"{', '.join('f.' + name for name in _KNOWN_COLUMNS)} FROM section s JOIN source_file f "
+    f"SELECT {SECTION.listed('s')}, "  # noqa: S608 - names of ours
+    f"{SOURCE_FILE.listed('f', FILE_COLUMNS)} FROM section s JOIN source_file f "
     "ON f.namespace = s.namespace AND f.file_id = s.file_id WHERE s.namespace = :namespace "
-)
-_GONE = (
-    f"SELECT seq, owner_id FROM tombstone WHERE namespace = :namespace AND kind = '{SECTION}' "  # noqa: S608
-    "AND seq > :since ORDER BY seq LIMIT :limit"
 )
 _VECTORS = (
     "SELECT text_hash, part, data, seq FROM section_vector WHERE namespace = :namespace "
@@ -76,13 +61,7 @@ _MISSING = (
 )
 _WITHOUT = "SELECT MIN(s.section_id) " + _MISSING + "{only}GROUP BY s.text_hash "
 _PENDING = "SELECT COUNT(*) " + _MISSING
-_HISTORY_COLUMNS = (
-    "item_id", "project_id", "kind", "at", "text", "commit_name", "paths", "seq", "item_key",
-)  # fmt: skip
-_HISTORY = (
-    f"SELECT {', '.join(_HISTORY_COLUMNS)} FROM history_item "  # noqa: S608 - names of ours
-    "WHERE namespace = :namespace AND project_id = :project "
-)
+_HISTORY = HISTORY_ITEM.select() + "AND project_id = :project "
 _OF_PATHS = (
     _HISTORY + "AND item_id IN (SELECT item_id FROM history_path "  # noqa: S608 - names of ours
     "WHERE namespace = :namespace AND path_key IN ({names})) "
@@ -102,7 +81,6 @@ _LAST_FILE = (
 _OLDER = (
     "SELECT DISTINCT project_id FROM source_file WHERE namespace = :namespace AND parser < :parser"
 )
-_STEP = 512
 
 
 def holds_any(truth: Database, namespace: str) -> bool:
@@ -110,14 +88,11 @@ def holds_any(truth: Database, namespace: str) -> bool:
     return any(truth.rows(statement, {"namespace": namespace}) for statement in _ANY)
 
 
-class Projects:
+class Projects(NamespaceReader):
     """The projects of one namespace. Every read sees every write acknowledged by any process."""
 
     def __init__(self, truth: Database, namespace: str, sealer: Sealer = CLEAR) -> None:
-        self.truth = truth
-        self.namespace = namespace
-        self.sealer = sealer
-        self._known_form = False
+        super().__init__(truth, namespace, sealer)
         # Every project as of a number of truth: each question of all projects asks for them.
         self._all: tuple[int, tuple[ProjectRow, ...]] = (-1, ())
 
@@ -128,20 +103,12 @@ class Projects:
         `ReadOnly`, `DiskFull` or `StoreError` when the database refuses; `SealChanged` where the
         home was sealed or opened up meanwhile.
         """
-        from anaphora.store.projects.work import ProjectTransaction
+        from anaphora.store.projects.transaction import ProjectTransaction
 
-        if not self._known_form:
-            refuse_another_form(self.truth, self.sealer)
-            self._known_form = True
-        with self.truth.write(self.namespace) as write:
-            self.sealer.check()
+        with self._writing() as write:
             work = ProjectTransaction(write, self.sealer)
             yield work
             work.flush()
-
-    def version(self) -> int:
-        """The number of the last committed change in the namespace, of whatever kind."""
-        return self.truth.version(self.namespace)
 
     def rows(self) -> tuple[ProjectRow, ...]:
         """Every project as truth has it, in order of their ids."""
@@ -193,7 +160,7 @@ class Projects:
 
     def with_root(self, root: str) -> ProjectRow | None:
         """The project of this root folder, if it is known."""
-        key = self.sealer.lookup("root_key", self.namespace, digest("root", root))
+        key = self._lookup("root_key", digest("root", root))
         found = self._projects("AND root_key = :key", key=key)
         return found[0] if found else None
 
@@ -207,10 +174,10 @@ class Projects:
 
     def files(self, project_id: str, *, facts: bool = False) -> dict[str, FileRow]:
         """The files of a project by path, those that were skipped too; `facts` only if asked."""
-        rows = self._rows((_FILES if facts else _KNOWN) + "AND project_id = :id", id=project_id)
-        columns = FILE_COLUMNS if facts else _KNOWN_COLUMNS
-        opened = open_rows(self.sealer, "source_file", columns, self.namespace, rows)
-        found = (file_of(row if facts else (*row, None)) for row in opened)
+        columns = SOURCE_FILE.names if facts else FILE_COLUMNS
+        rows = self._rows(SOURCE_FILE.select(columns) + "AND project_id = :id", id=project_id)
+        opened = self._opened(SOURCE_FILE, rows, columns)
+        found = (FILE_MAPPING.value(row if facts else (*row, None)) for row in opened)
         return {row.path: row for row in found}
 
     def last_file(self, project_id: str) -> tuple[int, int]:
@@ -218,10 +185,14 @@ class Projects:
         rows = self._rows(_LAST_FILE, project=project_id)
         return (int(rows[0][0]), int(rows[0][1])) if rows else (0, 0)
 
-    def sections_since(self, since: int, limit: int = _STEP) -> tuple[SectionRow, ...]:
+    def sections_since(self, since: int, limit: int = STEP) -> tuple[SectionRow, ...]:
         """Sections that changed after number `since`, in order of their numbers."""
         statement = _SECTIONS + "AND s.seq > :since ORDER BY s.seq LIMIT :limit"
         return tuple(self._sections(statement, since=since, limit=limit))
+
+    def gone_since(self, since: int, limit: int = NO_LIMIT) -> tuple[tuple[int, str], ...]:
+        """(number, id) of sections that were deleted after number `since`."""
+        return self._tombstones((SECTION_KIND,), since, limit)
 
     def sections(self, section_ids: Iterable[str]) -> dict[str, SectionRow]:
         """The sections of these ids that exist, by id."""
@@ -237,21 +208,14 @@ class Projects:
         statement = _SECTIONS + "AND f.project_id = :id AND f.path_key = :key ORDER BY s.position"
         return tuple(self._sections(statement, id=project_id, key=key))
 
-    def gone_since(self, since: int, limit: int = 2**62) -> tuple[tuple[int, str], ...]:
-        """(number, id) of sections that were deleted after number `since`."""
-        return tuple((row[0], row[1]) for row in self._rows(_GONE, since=since, limit=limit))
-
     def vectors(self, embedder: str, since: int = 0, batch: int = 8192) -> Iterator[SectionBatch]:
         """All vectors of an embedder with numbers above `since`, in batches, in their order."""
-        opener = self.sealer.opener("section_vector", "data", self.namespace)
         while rows := self._rows(_VECTORS, embedder=embedder, since=since, limit=batch):
-            stored, parts, data, numbers = zip(*rows, strict=True)
+            stored, parts, _, numbers = zip(*rows, strict=True)
             since = numbers[-1]
-            if self.sealer.sealed:
-                keys = zip(stored, parts, data, strict=True)
-                data = tuple(opener((one, embedder, part), blob) for one, part, blob in keys)
             hashes = tuple(self.sealer.found("text_hash", self.namespace, one) for one in stored)
-            yield SectionBatch(hashes, parts, b"".join(data), since)
+            data = b"".join(self._data(SECTION_VECTOR, embedder, rows))
+            yield SectionBatch(hashes, parts, data, since)
 
     def put_vectors(self, embedder: str, rows: Iterable[SectionVector]) -> int:
         """Keep vectors of texts that sections still have; return how many texts got theirs."""
@@ -262,7 +226,7 @@ class Projects:
             return work.put_vectors(embedder, given)
 
     def without_vector(
-        self, embedder: str, *, project: str | None = None, limit: int = _STEP, after: str = ""
+        self, embedder: str, *, project: str | None = None, limit: int = STEP, after: str = ""
     ) -> tuple[SectionRow, ...]:
         """Sections whose text has no vector of this embedder, one for each text.
 
@@ -281,7 +245,7 @@ class Projects:
 
     def cursor_of(self, text_hash: str) -> str:
         """Where `without_vector` goes on after a text."""
-        return self.sealer.lookup("text_hash", self.namespace, text_hash)
+        return self._lookup("text_hash", text_hash)
 
     def pending(self, embedder: str, project: str | None = None) -> int:
         """How many sections have no vector of this embedder yet."""
@@ -291,9 +255,7 @@ class Projects:
             given["project"] = project
         return sum(int(row[0]) for row in self._rows(_PENDING + only, **given))
 
-    def history(
-        self, project_id: str, since: int = 0, limit: int = _STEP
-    ) -> tuple[HistoryRow, ...]:
+    def history(self, project_id: str, since: int = 0, limit: int = STEP) -> tuple[HistoryRow, ...]:
         """Items of a project's history with numbers above `since`, in order of their numbers."""
         statement = _HISTORY + "AND seq > :since ORDER BY seq LIMIT :limit"
         return self._history(statement, project=project_id, since=since, limit=limit)
@@ -315,43 +277,22 @@ class Projects:
 
     def path_key(self, project_id: str, path: str) -> str:
         """What `path_key` columns hold for a path of a project."""
-        return self.sealer.lookup("path_key", self.namespace, digest("file", project_id, path))
+        return self._lookup("path_key", digest("file", project_id, path))
 
     def _projects(self, where: str, **values: str | int | None) -> tuple[ProjectRow, ...]:
-        rows = self._rows(_PROJECTS + where, **values)
-        opened = open_rows(self.sealer, "project", PROJECT_COLUMNS, self.namespace, rows)
-        return tuple(project_of(row) for row in opened)
+        rows = self._found(PROJECT, PROJECT.select() + where, **values)
+        return tuple(map(PROJECT_MAPPING.value, rows))
 
     def _sections(self, statement: str, **values: str | int | None) -> Iterator[SectionRow]:
         rows = self._rows(statement, **values)
-        width = len(SECTION_COLUMNS)
-        own, of_files = [row[:width] for row in rows], [row[width:] for row in rows]
-        opened = open_rows(self.sealer, "section", SECTION_COLUMNS, self.namespace, own)
-        files = open_rows(
-            self.sealer, "source_file", _KNOWN_COLUMNS, self.namespace, of_files, only=()
-        )
-        places = [_KNOWN_COLUMNS.index(name) for name in ("path", "role", "language")]
+        width = len(SECTION.names)
+        opened = self._opened(SECTION, [row[:width] for row in rows])
+        files = self._opened(SOURCE_FILE, [row[width:] for row in rows], FILE_COLUMNS, only=())
         for row, file in zip(opened, files, strict=True):
-            path, role, language = (file[place] for place in places)
-            yield section_of(row, path, role, language)
+            of = dict(zip(FILE_COLUMNS, file, strict=True))
+            yield SECTION_MAPPING.value(
+                row, path=of["path"], role=of["role"], language=of["language"]
+            )
 
     def _history(self, statement: str, **values: str | int | None) -> tuple[HistoryRow, ...]:
-        rows = self._rows(statement, **values)
-        opened = open_rows(self.sealer, "history_item", _HISTORY_COLUMNS, self.namespace, rows)
-        return tuple(
-            HistoryRow(
-                id=row[0],
-                project=row[1],
-                kind=row[2],
-                at=moment(row[3]),
-                text=row[4],
-                commit=row[5] or "",
-                paths=tuple(json.loads(row[6])) if row[6] else (),
-                seq=row[7],
-            )
-            for row in opened
-        )
-
-    def _rows(self, statement: str, **values: str | int | None) -> Sequence[tuple[Any, ...]]:
-        self.sealer.check()
-        return self.truth.rows(statement, {"namespace": self.namespace, **values})
+        return tuple(map(HISTORY_MAPPING.value, self._found(HISTORY_ITEM, statement, **values)))

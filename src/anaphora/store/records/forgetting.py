@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from anaphora.store.records.rows import RecordEvent
-from anaphora.store.records.work import RecordTransaction
+from anaphora.store.records.transaction import RecordTransaction
 from anaphora.values.memories import MemoryRecord
 
 

@@ -15,7 +15,7 @@ It never embeds and never compares meanings.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
@@ -26,7 +26,7 @@ from anaphora.store.records.rows import (
     RecordEvent,
     same_key_of,
 )
-from anaphora.store.records.work import RecordTransaction
+from anaphora.store.records.transaction import RecordTransaction
 from anaphora.values.memories import MemoryRecord, NewMemory
 
 NewId = Callable[[], str]
@@ -34,6 +34,17 @@ NewId = Callable[[], str]
 CLOCKS_APART: Final = timedelta(minutes=5)
 """How far the clocks of servers that share a database may differ: what is said now comes after what
 another one has noted within this time to come."""
+
+
+# Where a memory was said, and what each saying has of its own.
+_PLACE_FIELDS: Final = ("conversation_id", "turn_index")
+_OWN_FIELDS: Final = {*_PLACE_FIELDS, "created_at", "supersedes"}
+VALUE_FIELDS: Final = tuple(
+    one.name
+    for one in fields(NewMemory)
+    if one.name in MemoryRecord.__dataclass_fields__ and one.name not in _OWN_FIELDS
+)
+"""The fields of a memory that are given with it, and stay when a new version takes its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,23 +76,16 @@ class Drafted:
 def drafted(new: NewMemory, now: datetime, record_id: str) -> Drafted:
     """The record that `new` asks for, said at its `created_at` or `now`."""
     at = new.created_at or now
+    said = {name: getattr(new, name) for name in (*VALUE_FIELDS, *_PLACE_FIELDS)}
+    said["tags"] = tuple(dict.fromkeys(new.tags))
     record = MemoryRecord(
         id=record_id,
-        text=new.text,
-        type=new.type,
         created_at=at,
         last_reinforced=at,
         valid_from=at,
         seq=0,
-        path=new.path,
-        payload=new.payload,
-        tags=tuple(dict.fromkeys(new.tags)),
-        category=new.category,
         sources=() if new.source is None else (new.source,),
-        conversation_id=new.conversation_id,
-        turn_index=new.turn_index,
-        parent=new.parent,
-        expires_at=new.expires_at,
+        **said,
     )
     key = same_key_of(record) if new.dedupe else STANDS_ALONE
     return Drafted(record, key, new.supersedes, new.created_at is None)
@@ -119,10 +123,7 @@ def put(work: RecordTransaction, draft: Drafted, new_id: NewId) -> Put:
 
 def replacement(record: MemoryRecord, changes: Mapping[str, Any], *, dedupe: bool) -> NewMemory:
     """What to put in the place of `record` when its value changes."""
-    kept = {
-        name: getattr(record, name)
-        for name in ("text", "type", "path", "payload", "tags", "category", "parent", "expires_at")
-    }
+    kept = {name: getattr(record, name) for name in VALUE_FIELDS}
     return NewMemory(**(kept | dict(changes)), supersedes=record.id, dedupe=dedupe)
 
 

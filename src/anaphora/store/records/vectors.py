@@ -9,13 +9,16 @@ SQLite.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
+from anaphora.store.crypto.columns import CLEAR, Sealer
+from anaphora.store.db.tables import RECORD, VECTOR
 from anaphora.store.hashing import embedded_text_hash
-from anaphora.store.records.rows import COLUMNS, MEMORY
+from anaphora.store.mapping import RowMapping
+from anaphora.store.namespace import STEP, NamespaceReader, NamespaceTransaction, ids_named
+from anaphora.store.records.rows import MEMORY
 
 if TYPE_CHECKING:
     from numpy import floating
@@ -31,8 +34,7 @@ _SINCE = (
     "ORDER BY seq LIMIT :limit"
 )
 _WITHOUT = (
-    f"SELECT {', '.join(COLUMNS)} FROM record "  # noqa: S608 - names of ours
-    "WHERE namespace = :namespace AND kind IN {kinds} "
+    RECORD.select() + "AND kind IN {kinds} "  # noqa: S608 - names of ours
     "AND forgotten_at IS NULL AND record_id > :after AND NOT EXISTS ("
     "SELECT 1 FROM vector WHERE vector.namespace = record.namespace "
     "AND vector.record_id = record.record_id AND vector.embedder = :embedder) "
@@ -46,6 +48,18 @@ _MEMORIES = (
     "SELECT COUNT(*) FROM record WHERE namespace = :namespace AND kind IN {kinds} "
     "AND forgotten_at IS NULL"
 )
+_NUMBERS = (
+    "SELECT seq, record_id FROM vector WHERE namespace = :namespace AND embedder = :embedder "
+    "AND seq <= :upto ORDER BY seq"
+)
+_DATA = (
+    "SELECT seq, data FROM vector WHERE namespace = :namespace AND embedder = :embedder "
+    "AND seq > :since AND seq <= :upto ORDER BY seq LIMIT :limit"
+)
+_OF = (
+    "SELECT record_id, data FROM vector WHERE namespace = :namespace AND embedder = :embedder "
+    "AND record_id IN ({ids})"
+)
 _BATCH = 8192
 
 
@@ -57,6 +71,9 @@ class VectorRow:
     part: int
     text_hash: str
     data: bytes
+
+
+_MAPPING = RowMapping(VECTOR, VectorRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +106,7 @@ def vector_rows(record_id: str, text: str, vectors: NDArray[floating[Any]]) -> l
     ]
 
 
-class RecordVectors:
+class RecordVectors(NamespaceReader):
     """The vectors of one namespace's memories, or of its records of other `kinds`."""
 
     def __init__(
@@ -100,9 +117,7 @@ class RecordVectors:
         *,
         kinds: Iterable[str] = (MEMORY,),
     ) -> None:
-        self._truth = truth
-        self.namespace = namespace
-        self._sealer = sealer
+        super().__init__(truth, namespace, sealer)
         # Names of ours, never a caller's words.
         self._kinds = "(" + ", ".join(f"'{kind}'" for kind in kinds) + ")"
 
@@ -120,58 +135,83 @@ class RecordVectors:
         out. `fresh` says that all records were made by this very write, so that nothing need be
         looked up. `StoreError` and its kinds when truth cannot be written.
         """
-        from anaphora.store.db.record_vectors import put_vectors
-
         given = list(rows)
         if not given:
             return 0
         if write is not None:
-            return put_vectors(write, embedder, given, self._sealer, fresh=fresh)
-        with self._truth.write(self.namespace) as own:
-            self._sealer.check()
-            return put_vectors(own, embedder, given, self._sealer)
+            return VectorTransaction(write, self.sealer).put(embedder, given, fresh=fresh)
+        with self._writing() as own:
+            return VectorTransaction(own, self.sealer).put(embedder, given)
 
     def drop(self, embedder: str) -> int:
         """Delete every vector of an embedder; return how many rows that were."""
-        from anaphora.store.db.record_vectors import drop_vectors
-
-        with self._truth.write(self.namespace) as write:
-            return drop_vectors(write, embedder)
+        with self._writing() as write:
+            return VectorTransaction(write, self.sealer).drop(embedder)
 
     def get_all(self, embedder: str, since: int = 0, batch: int = _BATCH) -> Iterator[VectorBatch]:
         """All vectors of an embedder with numbers above `since`, in batches, in their order."""
-        opener = self._sealer.opener("vector", "data", self.namespace)
-        while True:
-            rows = self._rows(_SINCE, embedder=embedder, since=since, limit=batch)
-            if not rows:
-                return
-            owners, parts, data, numbers = zip(*rows, strict=True)
+        while rows := self._asked(_SINCE, embedder=embedder, since=since, limit=batch):
+            owners, parts, _, numbers = zip(*rows, strict=True)
             since = numbers[-1]
-            if self._sealer.sealed:
-                keys = zip(owners, parts, data, strict=True)
-                data = tuple(opener((one, embedder, part), blob) for one, part, blob in keys)
-            yield VectorBatch(owners, parts, b"".join(data), since)
+            yield VectorBatch(owners, parts, b"".join(self._data(VECTOR, embedder, rows)), since)
+
+    # As the index has them on its own disk: only where the home is not sealed.
+
+    def numbers(self, embedder: str, upto: int) -> list[tuple[int, str]]:
+        """(number, record id) of the vectors with numbers up to `upto`, in their order."""
+        return [(row[0], row[1]) for row in self._rows(_NUMBERS, embedder=embedder, upto=upto)]
+
+    def data_between(
+        self, embedder: str, since: int, upto: int, limit: int
+    ) -> list[tuple[int, bytes]]:
+        """(number, data) of the vectors with numbers above `since` up to `upto`, in their order."""
+        rows = self._rows(_DATA, embedder=embedder, since=since, upto=upto, limit=limit)
+        return [(row[0], row[1]) for row in rows]
+
+    def data_of(
+        self, embedder: str, record_ids: Iterable[str]
+    ) -> Iterator[list[tuple[str, bytes]]]:
+        """(record id, data) of the vectors of these records, some at a time."""
+        for some, names in ids_named(record_ids):
+            rows = self._rows(_OF.format(ids=names), embedder=embedder, **some)
+            yield [(row[0], row[1]) for row in rows]
 
     def owners_without(
-        self, embedder: str, *, after: str = "", limit: int = 512
+        self, embedder: str, *, after: str = "", limit: int = STEP
     ) -> tuple[Owner, ...]:
         """Records that have no vector of this embedder, by id from after `after` on."""
-        rows = self._rows(_WITHOUT, embedder=embedder, after=after, limit=limit)
-        opened = open_rows(self._sealer, "record", COLUMNS, self.namespace, rows, only=())
-        at = COLUMNS.index("text")
-        return tuple(Owner(row[0], row[at]) for row in opened)
+        rows = self._asked(_WITHOUT, embedder=embedder, after=after, limit=limit)
+        at = RECORD.names.index("text")
+        return tuple(Owner(row[0], row[at]) for row in self._opened(RECORD, rows, only=()))
 
     def records(self) -> int:
         """How many memories there are, past ones included."""
         # A home without a database yet has no row to count in.
-        return sum(int(count) for (count,) in self._rows(_MEMORIES))
+        return sum(int(count) for (count,) in self._asked(_MEMORIES))
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """(records, vectors) by embedder."""
         rows = self._rows(_COUNTS)
         return {embedder: (records, vectors) for embedder, records, vectors in rows}
 
-    def _rows(self, statement: str, **values: str | int) -> list[tuple[Any, ...]]:
-        self._sealer.check()
-        statement = statement.replace("{kinds}", self._kinds)
-        return self._truth.rows(statement, {"namespace": self.namespace, **values})
+    def _asked(self, statement: str, **values: str | int) -> list[tuple[Any, ...]]:
+        return self._rows(statement.replace("{kinds}", self._kinds), **values)
+
+
+class VectorTransaction(NamespaceTransaction):
+    """What one write transaction does to vectors."""
+
+    def put(self, embedder: str, rows: Sequence[VectorRow], *, fresh: bool = False) -> int:
+        """Replace the vectors of these records; those of records that are gone are left out."""
+        owners = list(dict.fromkeys(row.record_id for row in rows))
+        if not fresh:
+            owners = [row[0] for row in self._rows(RECORD, ("record_id",), record_id=owners)]
+            self._delete(VECTOR, embedder=embedder, record_id=owners)
+        here = set(owners)
+        kept = [row for row in rows if row.record_id in here]
+        self._insert(VECTOR, [_MAPPING.row(row, embedder=embedder) for row in kept])
+        return len(here)
+
+    def drop(self, embedder: str) -> int:
+        """Delete every vector of an embedder in the namespace."""
+        return self._delete(VECTOR, embedder=embedder)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.hashing import stored_turn_hash
+from anaphora.store.threads.rows import NoteTransaction
 from anaphora.values.conversations import NewTurn, Turn
 
 if TYPE_CHECKING:
@@ -121,15 +122,14 @@ class Sidecar:
 
     def note_turns_within(self, write: Write, notes: Iterable[TurnNote]) -> None:
         """As `note_turns`, as a part of a write to this namespace that is under way."""
-        from anaphora.store.db import notes as table
-
         self._sealer.check()
         # Two notes for one place in one call: the last one counts, as in two calls.
         written = {(note.conversation_id, note.index): note for note in notes}
         rows = [_turn_row(note) for note in written.values()]
         if rows:
-            table.drop_forgotten(write, self._sealer, [_identity_key(row) for row in rows])
-            table.put_turns(write, self._sealer, rows)
+            work = NoteTransaction(write, self._sealer)
+            work.drop_forgotten([_identity_key(row) for row in rows])
+            work.put_turns(rows)
 
     def turn_notes(self, conversation_id: str, start: int = 0) -> dict[int, TurnNote]:
         """The notes of a conversation from turn `start` on, by index, forgotten ones among them."""
@@ -160,30 +160,24 @@ class Sidecar:
 
     def forget_within(self, write: Write, conversation_id: str, index: int | None = None) -> int:
         """As `forget`, as a part of a write to this namespace that is under way."""
-        from anaphora.store.db import notes as table
-
         self._sealer.check()
-        rows = table.take_turns(write, self._sealer, conversation_id, index)
-        gone = [{**row, "identity_key": _identity_key(row)} for row in rows]
-        table.put_forgotten(write, self._sealer, gone)
+        work = NoteTransaction(write, self._sealer)
+        rows = work.take_turns(conversation_id, index)
+        work.put_forgotten([{**row, "identity_key": _identity_key(row)} for row in rows])
         return len(rows)
 
     def note_conversation(self, note: ConversationNote) -> None:
         """Write where a conversation came from, in place of what was noted before."""
-        from anaphora.store.db import notes as table
-
         with self._truth.write(self.namespace) as write:
             self._sealer.check()
-            table.put_conversation(
-                write,
-                self._sealer,
+            NoteTransaction(write, self._sealer).put_conversation(
                 {
                     "conversation_id": note.conversation_id,
                     "source": note.source,
                     "source_key": note.source_key,
                     "branch_of": note.branch_of,
                     "branch_at": note.branch_at,
-                },
+                }
             )
 
     def conversation_notes(self) -> dict[str, ConversationNote]:

@@ -34,12 +34,12 @@ from anaphora.store.threads.gojson import (
     sound_time,
 )
 from anaphora.store.threads.ids import check_id, file_name
+from anaphora.store.threads.rows import ThreadHead, ThreadTransaction
 from anaphora.store.threads.sidecar import notes_of
 from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
 
 if TYPE_CHECKING:
     from anaphora.store.db.engine import Database, Write
-    from anaphora.store.db.thread_rows import ThreadHead
     from anaphora.store.threads.sidecar import Sidecar
 
 
@@ -281,17 +281,15 @@ class SqlConversationStore(Conversations):
     def _extend(
         self, conversation_id: str, news: Sequence[NewTurn], turns: Sequence[Turn], title: str
     ) -> range:
-        with self._write() as write:
-            head = self._head(write, conversation_id)
+        with self._write() as work:
+            head = work.head(conversation_id)
             start = head.turn_count if head is not None else 0
             if head is None and title:
-                from anaphora.store.db.thread_rows import ThreadHead
-
                 head = ThreadHead(0, None, title, ZERO_TIME, 0)
-            self._add(write, conversation_id, head, turns)
+            self._add(work, conversation_id, head, turns)
             if self._sidecar is not None:
                 notes = notes_of(conversation_id, start, news, turns)
-                self._sidecar.note_turns_within(write, notes)
+                self._sidecar.note_turns_within(work.write, notes)
         return range(start, start + len(turns))
 
     def add_exact(
@@ -310,15 +308,14 @@ class SqlConversationStore(Conversations):
         conversation has another number of turns: nothing was written.
         """
         self._check_id(conversation_id)
-        from anaphora.store.db.thread_rows import ThreadHead
 
-        with self._write() as write:
-            head = self._head(write, conversation_id)
+        with self._write() as work:
+            head = work.head(conversation_id)
             if (head.turn_count if head is not None else 0) != at:
                 return False
             if head is None:
                 head = ThreadHead(0, None, title, updated_text, 0)
-            self._add(write, conversation_id, head, turns)
+            self._add(work, conversation_id, head, turns)
             return True
 
     def _thread(self, conversation_id: str, last: int | None) -> Thread | None:
@@ -333,45 +330,39 @@ class SqlConversationStore(Conversations):
         return self._reader.summaries()
 
     def _delete(self, conversation_id: str) -> bool:
-        from anaphora.store.db import thread_rows as table
-
-        with self._write() as write:
-            head = self._head(write, conversation_id)
-            self._forget(write, conversation_id, None)
+        with self._write() as work:
+            head = work.head(conversation_id)
+            self._forget(work.write, conversation_id, None)
             if head is not None:
-                table.drop_turns(write, self._sealer, conversation_id)
-                gone = table.ThreadHead(0, None, "", ZERO_TIME, self._stamp(), deleted=True)
-                table.put_head(write, self._sealer, conversation_id, gone)
+                work.drop_turns(conversation_id)
+                gone = ThreadHead(0, None, "", ZERO_TIME, self._stamp(), deleted=True)
+                work.put_head(conversation_id, gone)
         return self._scrubbed(head is not None)
 
     def _redact(self, conversation_id: str, index: int) -> bool:
-        from anaphora.store.db import thread_rows as table
-
-        with self._write() as write:
-            head = self._head(write, conversation_id)
+        with self._write() as work:
+            head = work.head(conversation_id)
             there = head is not None and 0 <= index < head.turn_count
             if head is not None and there:
-                turns = table.turns_of(write, self._sealer, conversation_id)
+                turns = work.turns(conversation_id)
                 document = Document(conversation_id, head.title, turns)
                 document.raw_turns = [encode_turn(turn) for turn in turns]
                 places = redact_turn(document, index)
                 for place in places:
-                    self._forget(write, conversation_id, place)
+                    self._forget(work.write, conversation_id, place)
                 stamp = self._stamp()
                 changed = [(place, document.turns[place]) for place in places]
-                table.change_turns(write, self._sealer, conversation_id, changed, stamp)
+                work.change_turns(conversation_id, changed, stamp)
                 head = replace(head, title=document.title, stamp=stamp)
-                table.put_head(write, self._sealer, conversation_id, head)
+                work.put_head(conversation_id, head)
         return self._scrubbed(there)
 
     def _set_title(self, conversation_id: str, title: str) -> bool:
-        from anaphora.store.db.thread_rows import put_head
-
-        with self._write() as write:
-            head = self._head(write, conversation_id)
+        with self._write() as work:
+            head = work.head(conversation_id)
             if head is None:
                 return False
-            put_head(write, self._sealer, conversation_id, replace(head, title=title))
+            work.put_head(conversation_id, replace(head, title=title))
             return True
 
     def problems(self) -> tuple[ThreadProblem, ...]:
@@ -385,19 +376,17 @@ class SqlConversationStore(Conversations):
 
     def mend_times(self) -> int:
         """Set times of turns that make no sense to the one that was never set; how many."""
-        from anaphora.store.db import thread_rows as table
-
         done = 0
         for key, places in self._reader.misdated().items():
-            with self._write() as write:
-                head = self._head(write, key)
+            with self._write() as work:
+                head = work.head(key)
                 # Reading has put the time in order already.
-                turns = table.turns_of(write, self._sealer, key)
+                turns = work.turns(key)
                 changed = [(place, turns[place]) for place in places if place < len(turns)]
                 if head is not None and changed:
                     stamp = self._stamp()
-                    table.change_turns(write, self._sealer, key, changed, stamp)
-                    table.put_head(write, self._sealer, key, replace(head, stamp=stamp))
+                    work.change_turns(key, changed, stamp)
+                    work.put_head(key, replace(head, stamp=stamp))
                     done += len(changed)
         return done
 
@@ -454,30 +443,27 @@ class SqlConversationStore(Conversations):
         return conversation_id
 
     @contextmanager
-    def _write(self) -> Iterator[Write]:
+    def _write(self) -> Iterator[ThreadTransaction]:
         with self._truth.write(self.namespace) as write:
             # Under the database's lock: a conversion writes the marker, then waits for this lock.
             self._sealer.check()
-            yield write
-
-    def _head(self, write: Write, conversation_id: str) -> ThreadHead | None:
-        from anaphora.store.db.thread_rows import head_of
-
-        return head_of(write, self._sealer, conversation_id)
+            yield ThreadTransaction(write, self._sealer)
 
     def _add(
-        self, write: Write, conversation_id: str, head: ThreadHead | None, turns: Sequence[Turn]
+        self,
+        work: ThreadTransaction,
+        conversation_id: str,
+        head: ThreadHead | None,
+        turns: Sequence[Turn],
     ) -> None:
-        from anaphora.store.db import thread_rows as table
-
-        head = head or table.ThreadHead(0, None, "", ZERO_TIME, 0)
+        head = head or ThreadHead(0, None, "", ZERO_TIME, 0)
         start, stamp = head.turn_count, self._stamp()
         placed = [*enumerate(turns, start)]
         opening = head.opening
         if opening is None:
             asked = (place for place, t in placed if t.role == "user" and t.text.strip())
             opening = next(asked, None)
-        table.add_turns(write, self._sealer, conversation_id, placed, stamp)
+        work.add_turns(conversation_id, placed, stamp)
         head = replace(
             head,
             turn_count=start + len(turns),
@@ -485,7 +471,7 @@ class SqlConversationStore(Conversations):
             updated_text=latest(head.updated_text, turns),
             stamp=stamp,
         )
-        table.put_head(write, self._sealer, conversation_id, head)
+        work.put_head(conversation_id, head)
 
     def _forget(self, write: Write, conversation_id: str, index: int | None) -> None:
         if self._sidecar is not None:

@@ -1,22 +1,30 @@
-"""Rows whose times lie outside the years 1 to 9999: how they are found, and mended.
+"""Rows that make no sense: how they are found, and made readable again.
 
-In: a truth, and how its rows are sealed. Out: which rows, of every namespace; after mending, each
-such time is the nearest one that can be kept, and everything else of the row is as it was. Such
-rows are read all the same (`from_micros`); a program that looks at the database is not told.
+Two kinds of damage. A time outside the years 1 to 9999, in any table: it becomes the nearest one
+that can be kept, and everything else of the row is as it was; such rows are read all the same
+(`from_micros`). A record that cannot be read: its words stay, and what was there is kept in an
+event; a change to records mends those that it touches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.arguments import EARLIEST, LATEST
+from anaphora.errors import Unreadable
 from anaphora.store.codecs import to_micros
-from anaphora.store.crypto.columns import Sealer
-from anaphora.store.db.engine import Database, Write
-from anaphora.store.db.tables import TABLES, Table
+from anaphora.store.crypto.columns import Sealer, open_rows
+from anaphora.store.db.tables import RECORD, TABLES, Table
+from anaphora.store.namespace import STEP
+from anaphora.store.records.rows import RECORD_MAPPING
 
+if TYPE_CHECKING:
+    from anaphora.store.db.engine import Database, Write
+
+_RECORDS = RECORD.select() + "AND record_id > :after ORDER BY record_id LIMIT :limit"
+_KIND = RECORD.names.index("kind")
 _FIRST: Final = to_micros(EARLIEST)
 _LAST: Final = to_micros(LATEST)
 
@@ -40,7 +48,7 @@ def misdated(truth: Database) -> tuple[Misdated, ...]:
     return tuple(found for table in TABLES.values() for found in _of_table(truth, table))
 
 
-def mend(truth: Database, sealer: Sealer, found: Sequence[Misdated]) -> int:
+def mend_times(truth: Database, sealer: Sealer, found: Sequence[Misdated]) -> int:
     """Give these rows the nearest times that can be kept; how many were mended."""
     done = 0
     for namespace in dict.fromkeys(one.namespace for one in found):
@@ -98,3 +106,34 @@ def _nearest(value: Any, *, nullable: bool) -> int | None:
         return min(max(value, _FIRST), _LAST)
     # No number at all: as if it had not been given, or 1970 where one must be.
     return None if nullable else 0
+
+
+def unreadable_records(
+    truth: Database, namespace: str, sealer: Sealer
+) -> dict[str, tuple[str, ...]]:
+    """The ids of records that make no sense, by kind. Reads every record once."""
+    found: dict[str, list[str]] = {}
+    after = ""
+    while rows := truth.rows(_RECORDS, {"namespace": namespace, "after": after, "limit": STEP}):
+        for row in open_rows(sealer, "record", RECORD.names, namespace, rows):
+            try:
+                RECORD_MAPPING.value(row)
+            except Unreadable:
+                found.setdefault(row[_KIND], []).append(row[0])
+        after = rows[-1][0]
+    return {kind: tuple(ids) for kind, ids in found.items()}
+
+
+def mend_records(truth: Database, namespace: str, sealer: Sealer) -> int:
+    """Mend the records of a namespace that make no sense; how many. What was there is an event."""
+    from anaphora.store.records.transaction import RecordTransaction
+
+    found = unreadable_records(truth, namespace, sealer)
+    for kind, ids in found.items():
+        with truth.write(namespace) as write:
+            sealer.check()
+            work = RecordTransaction(write, sealer, kind)
+            # A change mends what it touches.
+            work.load(ids=ids)
+            work.flush()
+    return sum(map(len, found.values()))

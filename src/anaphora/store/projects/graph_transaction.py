@@ -3,51 +3,36 @@
 In: a write transaction and drafts. Out: changed tables, each row with a number of its own. What is
 no longer found is not deleted but closed: its relations become superseded, with the time until
 which they held. Symbols that nothing speaks of are deleted, or a graph would grow with every edit.
-It decides nothing about what is related. Importing this module imports SQLAlchemy.
+It decides nothing about what is related.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
-
-from sqlalchemy import Table, and_, bindparam, delete, select, update
 
 from anaphora.store.codecs import to_micros
-from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
-from anaphora.store.db.engine import Write
-from anaphora.store.db.heads import insert_into
-from anaphora.store.db.schema import entity, entity_alias, relation
+from anaphora.store.db.tables import ENTITY, ENTITY_ALIAS, RELATION
 from anaphora.store.hashing import digest
+from anaphora.store.namespace import NamespaceTransaction, Row
 from anaphora.store.projects.graph_rows import (
-    ENTITY_COLUMNS,
     HISTORY_SOURCE,
-    RELATION_COLUMNS,
+    RELATION_MAPPING,
     EntityDraft,
     NoteLink,
     RelationDraft,
     RelationRow,
     alias_of,
     note_key,
-    relation_of,
 )
 from anaphora.values.projects import EntityType, RelationStatus
 
-_AT_ONCE = 256
-_INSERT = {table.name: table.insert() for table in (entity, relation)}
 _ENTITY_CHANGES = ("kind", "summary", "file_id", "start_line", "end_line", "gone_at")
 _RELATION_CHANGES = ("status", "strength", "valid_until", "detail")
 
-Row = dict[str, Any]
 
-
-class GraphTransaction:
+class GraphTransaction(NamespaceTransaction):
     """What one write transaction does to the graph."""
-
-    def __init__(self, write: Write, sealer: Sealer = CLEAR) -> None:
-        self.write = write
-        self.sealer = sealer
 
     def sync(
         self,
@@ -64,7 +49,7 @@ class GraphTransaction:
         `files` are ids: then the drafts are those of these files alone, and what others state is
         left as it is.
         """
-        at = to_micros(now) or 0
+        at = to_micros(now)
         known = self._entities(project)
         by_key, came = self._put_entities(project, entities, known, ids)
         went = self._let_go(known, {draft.key for draft in entities}, files, at)
@@ -85,11 +70,11 @@ class GraphTransaction:
         """
         record_id, kind, name = note
         key = note_key(record_id)
-        found = self._select(entity, ENTITY_COLUMNS, entity.c.record_id == record_id)
-        own = found[0]["entity_id"] if found else ids()
+        found = self._found(ENTITY, record_id=record_id)
+        own = found[0][0] if found else ids()
         if not found:
             row = {"project_id": None, "kind": kind, "name": name, "entity_key": key}
-            self._insert(entity, [_full_entity(row | {"entity_id": own, "record_id": record_id})])
+            self._insert(ENTITY, [_full_entity(row | {"entity_id": own, "record_id": record_id})])
         known = {_triple(row): row for row in self._of_source([record_id])}
         new: dict[tuple[str, ...], NoteLink] = {
             (own, link.predicate, link.entity, record_id): link for link in links
@@ -101,7 +86,7 @@ class GraphTransaction:
             }
             for triple, link in new.items()
         }  # fmt: skip
-        self._merge(known, rows, to_micros(now) or 0, ids)
+        self._merge(known, rows, to_micros(now), ids)
         return own
 
     def supersede_note(self, old: str, new: str, at: datetime) -> int:
@@ -110,18 +95,18 @@ class GraphTransaction:
         Where the new one states the same of the same entity, its relation names the old one's.
         """
         before = [row for row in self._of_source([old]) if row["status"] == "active"]
-        self._close(before, "superseded", to_micros(at) or 0)
+        self._close(before, "superseded", to_micros(at))
         places = {(row["predicate"], row["object_id"]): row["relation_id"] for row in before}
         for row in self._of_source([new]):
             replaced = places.get((row["predicate"], row["object_id"]))
             if replaced is not None:
-                self._write(relation, "relation_id", [row | {"supersedes": replaced}])
+                self._update(RELATION, [row | {"supersedes": replaced}])
         return len(before)
 
     def invalidate(self, sources: Iterable[str], at: datetime) -> int:
         """Close what these notes or files state as having turned out wrong; how many."""
         active = [row for row in self._of_source(sources) if row["status"] == "active"]
-        self._close(active, "invalidated", to_micros(at) or 0)
+        self._close(active, "invalidated", to_micros(at))
         return len(active)
 
     def erase(self, project: str, unwanted: Callable[[str], bool]) -> int:
@@ -131,18 +116,16 @@ class GraphTransaction:
             for row in self._entities(project).values()
             if unwanted(row["name"]) or unwanted(row["summary"] or "")
         ]
-        for some in _portions(doomed):
-            own = entity.c.namespace == self.write.namespace
-            self.write.connection.execute(delete(entity).where(own, entity.c.entity_id.in_(some)))
+        self._delete(ENTITY, entity_id=doomed)
         return len(doomed)
 
     def of_source(self, sources: Iterable[str]) -> tuple[RelationRow, ...]:
         """The relations that these state, as they stand in this transaction."""
-        rows = self._of_source(sources)
-        return tuple(relation_of([row[name] for name in RELATION_COLUMNS]) for row in rows)
+        found = self._found(RELATION, source_id=list(sources))
+        return tuple(map(RELATION_MAPPING.value, found))
 
     def _entities(self, project: str) -> dict[str, Row]:
-        rows = self._select(entity, ENTITY_COLUMNS, entity.c.project_id == project)
+        rows = self._found_rows(ENTITY, project_id=project)
         return {row["entity_key"]: row for row in rows}
 
     def _put_entities(
@@ -172,17 +155,14 @@ class GraphTransaction:
                 changed.append(_full_entity(row | {"entity_id": before["entity_id"]}))
                 if before["summary"] != draft.summary or before["gone_at"] is not None:
                     named.append((before["entity_id"], draft))
-        self._insert(entity, new)
-        self._write(entity, "entity_id", changed)
+        self._insert(ENTITY, new)
+        self._update(ENTITY, changed)
         self._name(named)
         return by_key, bool(new) or any(known[row["entity_key"]]["gone_at"] for row in changed)
 
     def _name(self, named: Sequence[tuple[str, EntityDraft]]) -> None:
         """Write the names by which entities are found, in place of what they had."""
-        for some in _portions(one for one, _ in named):
-            own = entity_alias.c.namespace == self.write.namespace
-            gone = delete(entity_alias).where(own, entity_alias.c.entity_id.in_(some))
-            self.write.connection.execute(gone)
+        self._delete(ENTITY_ALIAS, entity_id=[one for one, _ in named])
         rows: dict[tuple[str, str], Row] = {}
         for one, draft in named:
             for name, kind in draft.aliases:
@@ -193,9 +173,8 @@ class GraphTransaction:
                         {"alias_key": digest("alias", alias), "entity_id": one, "kind": kind},
                     )
         if rows:
-            stored = self._numbered(entity_alias, list(rows.values()))
-            statement = insert_into(self.write.connection, entity_alias).on_conflict_do_nothing()
-            self.write.connection.execute(statement, stored)
+            # One name twice is one row.
+            self._insert(ENTITY_ALIAS, list(rows.values()), once=True)
 
     def _let_go(
         self, known: Mapping[str, Row], wanted: set[str], files: Collection[str] | None, at: int
@@ -211,24 +190,15 @@ class GraphTransaction:
         symbols = [row["entity_id"] for row in gone if row["kind"] == "symbol"]
         noted = self._noted(symbols)
         doomed = [one for one in symbols if one not in noted]
-        for some in _portions(doomed):
-            own = entity.c.namespace == self.write.namespace
-            self.write.connection.execute(delete(entity).where(own, entity.c.entity_id.in_(some)))
+        self._delete(ENTITY, entity_id=doomed)
         kept = [row | {"gone_at": at} for row in gone if row["entity_id"] not in set(doomed)]
-        self._write(entity, "entity_id", kept)
+        self._update(ENTITY, kept)
         return bool(gone)
 
     def _noted(self, entity_ids: Iterable[str]) -> set[str]:
-        found: set[str] = set()
-        for some in _portions(entity_ids):
-            here = and_(
-                relation.c.namespace == self.write.namespace,
-                relation.c.object_id.in_(some),
-                relation.c.predicate.in_(("concerns", "applies_to")),
-            )
-            chosen = select(relation.c.object_id).where(here)
-            found.update(self.write.connection.execute(chosen).scalars())
-        return found
+        notes = ["concerns", "applies_to"]
+        found = self._rows(RELATION, ("object_id",), object_id=list(entity_ids), predicate=notes)
+        return {row[0] for row in found}
 
     def _put_relations(
         self,
@@ -239,8 +209,7 @@ class GraphTransaction:
         at: int,
         ids: Callable[[], str],
     ) -> None:
-        where = relation.c.project_id == project
-        stated = self._select(relation, RELATION_COLUMNS, where)
+        stated = self._found_rows(RELATION, project_id=project)
         if files is not None:
             stated = [row for row in stated if row["source_id"] in files]
         known = {_triple(row): row for row in stated}
@@ -274,8 +243,8 @@ class GraphTransaction:
                 new.append({"relation_id": ids(), "supersedes": None} | dict(ends) | row)
             elif any(before[name] != row[name] for name in _RELATION_CHANGES):
                 changed.append(before | {name: row[name] for name in _RELATION_CHANGES})
-        self._insert(relation, new)
-        self._write(relation, "relation_id", changed)
+        self._insert(RELATION, new)
+        self._update(RELATION, changed)
         # What the past states does not become untrue when it is not read again.
         closed = [
             row
@@ -290,60 +259,15 @@ class GraphTransaction:
         closed = [
             row | {"status": status, "valid_until": max(at, row["valid_from"])} for row in rows
         ]
-        self._write(relation, "relation_id", closed)
+        self._update(RELATION, closed)
 
     def _of_source(self, sources: Iterable[str]) -> list[Row]:
-        rows: list[Row] = []
-        for some in _portions(sources):
-            rows += self._select(relation, RELATION_COLUMNS, relation.c.source_id.in_(some))
-        return rows
-
-    def _select(self, table: Table, columns: Sequence[str], where: Any) -> list[Row]:
-        chosen = select(*(table.c[name] for name in columns))
-        found = self.write.connection.execute(
-            chosen.where(table.c.namespace == self.write.namespace, where)
-        )
-        rows = [tuple(row) for row in found]
-        opened = open_rows(self.sealer, table.name, columns, self.write.namespace, rows)
-        return [dict(zip(columns, row, strict=True)) for row in opened]
-
-    def _insert(self, table: Table, rows: Sequence[Row]) -> None:
-        if rows:
-            self.write.connection.execute(_INSERT[table.name], self._numbered(table, rows))
-
-    def _write(self, table: Table, key: str, rows: Sequence[Row]) -> None:
-        if not rows:
-            return
-        names = [n for n in rows[0] if n != key]
-        statement = (
-            update(table)
-            .where(table.c.namespace == bindparam("here"), table.c[key] == bindparam("of"))
-            .values({name: bindparam(f"new_{name}") for name in names})
-        )
-        given = [
-            {"here": self.write.namespace, "of": row[key]} | {f"new_{n}": row[n] for n in names}
-            for row in self._numbered(table, rows)
-        ]
-        self.write.connection.execute(statement, given)
-
-    def _numbered(self, table: Table, rows: Sequence[Row]) -> list[Row]:
-        numbers = self.write.take(len(rows))
-        here = self.write.namespace
-        return [
-            self.sealer.seal_row(table.name, row | {"seq": seq, "namespace": here})
-            for row, seq in zip(rows, numbers, strict=True)
-        ]
+        return self._found_rows(RELATION, source_id=list(sources))
 
 
 def _full_entity(row: Row) -> Row:
-    return dict.fromkeys(ENTITY_COLUMNS) | row
+    return dict.fromkeys(ENTITY.names) | row
 
 
 def _triple(row: Row) -> tuple[str, ...]:
     return row["subject_id"], row["predicate"], row["object_id"], row["source_id"]
-
-
-def _portions(values: Iterable[str]) -> Iterator[list[str]]:
-    wanted = list(dict.fromkeys(values))
-    for start in range(0, len(wanted), _AT_ONCE):
-        yield wanted[start : start + _AT_ONCE]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from anaphora.errors import StoreError
 from anaphora.store.db import sqlite
 from anaphora.store.db.faults import explain
-from anaphora.store.db.in_lists import ids_named
 from anaphora.store.db.revision import REVISION_TABLE
+from anaphora.store.namespace import ids_named
 
 if TYPE_CHECKING:
     from anaphora.store.db.engine import Database

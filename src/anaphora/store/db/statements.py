@@ -1,20 +1,72 @@
-"""The head counter of a namespace: the last sequence number that a committed write took.
+"""The statements that writes are made of, for the tables of `schema`. Imports SQLAlchemy.
 
-In: a connection in a write transaction. Out: the number, with its row locked until the end of
-that transaction, so that no other write of the namespace takes numbers meanwhile.
+Building a statement takes as long as running it, so those that every write runs are made once.
+`lock` and `advance` are for the head counter of a namespace: the last number that a committed
+write took. Its row is locked until the end of the transaction, so that no other write of the
+namespace takes numbers meanwhile.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, NoReturn
 
-from sqlalchemy import Connection, Table, bindparam, update
+from sqlalchemy import ColumnElement, Connection, Table, Update, and_, bindparam, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from anaphora.errors import SchemaTooNew, StoreError
 from anaphora.store.db.faults import BUSY_SECONDS, IDLE_SECONDS
 from anaphora.store.db.revision import REVISION, REVISION_TABLE, is_older
-from anaphora.store.db.schema import head
+from anaphora.store.db.schema import head, metadata
+
+Row = Mapping[str, Any]
+
+
+@cache
+def inserting(table: str, once: str = "") -> Any:
+    """Adds rows. With `once`, the name of a dialect, those whose keys are there are left out."""
+    made = metadata.tables[table]
+    return insert_into(once, made).on_conflict_do_nothing() if once else made.insert()
+
+
+@cache
+def replacing(table: str, dialect: str) -> Any:
+    """Adds rows, or puts them in the place of those that have their primary keys."""
+    made = metadata.tables[table]
+    keys = [column.name for column in made.primary_key.columns]
+    insert = insert_into(dialect, made)
+    others = {c.name: insert.excluded[c.name] for c in made.columns if c.name not in keys}
+    return insert.on_conflict_do_update(index_elements=keys, set_=others)
+
+
+@cache
+def changing(table: str, names: tuple[str, ...]) -> Update:
+    """Sets these columns to `new_…`, in the row whose primary key is `of_…`."""
+    made = metadata.tables[table]
+    here = (column == bindparam(f"of_{column.name}") for column in made.primary_key.columns)
+    return update(made).where(*here).values({name: bindparam(f"new_{name}") for name in names})
+
+
+def where(table: Table, values: Row) -> ColumnElement[bool]:
+    """That the columns have these values; a list stands for any of its items."""
+    return and_(
+        *(
+            table.c[name].in_(value) if isinstance(value, list) else table.c[name] == value
+            for name, value in values.items()
+        )
+    )
+
+
+def insert_into(dialect: str, table: Table) -> Any:
+    """An INSERT that knows ON CONFLICT, in the words of a database."""
+    make = postgresql.insert if dialect == "postgresql" else sqlite.insert
+    return make(table)
+
+
+def one_or_many(rows: Sequence[Row]) -> Any:
+    """The rows as parameters: a server's driver opens a pipeline for a list, even of one."""
+    return list(rows) if len(rows) > 1 else rows[0]
 
 
 def _locking(make: Any) -> Any:
@@ -66,9 +118,3 @@ def _refuse(found: str) -> NoReturn:
 def advance(connection: Connection, namespace: str, seq: int) -> None:
     """Set the head of a namespace that `lock` has locked."""
     connection.execute(_ADVANCE, {"here": namespace, "upto": seq})
-
-
-def insert_into(connection: Connection, table: Table) -> Any:
-    """An INSERT that knows ON CONFLICT, in the words of the connection's database."""
-    make = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    return make(table)

@@ -1,0 +1,137 @@
+"""Rows of a table and the frozen values that they stand for: one from the other.
+
+A field and the column that holds it are told by their names; `db.tables` says how each value lies
+in its column. Nothing here reads a database, and nothing imports SQLAlchemy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, Field, fields
+from typing import Any, Generic, TypeVar, cast
+
+from anaphora.errors import Unreadable
+from anaphora.store.codecs import DAMAGE, as_json, from_micros, moment, parsed, to_micros
+from anaphora.store.db.tables import Column, Table
+
+ValueT = TypeVar("ValueT")
+Row = dict[str, Any]
+
+
+class RowMapping(Generic[ValueT]):
+    """Between rows of `table` and values of the dataclass `made`.
+
+    `named` gives the column of a field that has another name. `packed` names, for a column of
+    JSON, the fields that lie in it together; those without a value are left out. `read` gives the
+    column and the function of a field that is only read. Columns without a field are given to
+    `row`.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        made: type[ValueT],
+        *,
+        named: Mapping[str, str] | None = None,
+        packed: Mapping[str, tuple[str, ...]] | None = None,
+        read: Mapping[str, tuple[str, Callable[[Any], Any]]] | None = None,
+    ) -> None:
+        self.table = table
+        self.columns = table.names
+        self._made = made
+        self._own_key = len(table.own_key)
+        self._packed = dict(packed or {})
+        packed_fields = {name for some in self._packed.values() for name in some}
+        own: tuple[Field[Any], ...] = fields(cast("Any", made))
+        self._empty = {one.name: _default(one) for one in own if one.name in packed_fields}
+        named, read = named or {}, read or {}
+        columns = {one.name: named.get(one.name, one.name) for one in own}
+        self.column_of = {
+            name: table[column]
+            for name, column in columns.items()
+            if name not in {*packed_fields, *read} and column in self.columns
+        }
+        decoders = [
+            (name, self.columns.index(column.name), _decoder(column))
+            for name, column in self.column_of.items()
+        ]
+        decoders += [(name, self.columns.index(at), how) for name, (at, how) in read.items()]
+        self._plain = [(name, at) for name, at, how in decoders if how is None]
+        self._decoded = [(name, at, how) for name, at, how in decoders if how is not None]
+        self._places = [(self.columns.index(at), some) for at, some in self._packed.items()]
+
+    def value(self, row: Sequence[Any], **more: Any) -> ValueT:
+        """The value that a row of all columns stands for, with `more` fields. `Unreadable`."""
+        try:
+            given = {name: row[at] for name, at in self._plain}
+            for name, at, how in self._decoded:
+                given[name] = how(row[at])
+            for at, names in self._places:
+                held = parsed(row[at], dict)
+                for name in names:
+                    empty = self._empty[name]
+                    found = held.get(name, empty)
+                    given[name] = tuple(found) if isinstance(empty, tuple) else found
+            return self._made(**given, **more)
+        except DAMAGE as error:
+            which = " ".join(map(str, row[: self._own_key]))
+            reason = f"it makes no sense ({error})"
+            raise Unreadable(self.table.name, which, reason) from error
+
+    def row(self, value: ValueT, **more: Any) -> Row:
+        """The columns of a value, with `more` columns."""
+        row = {
+            column.name: _encoded(column, getattr(value, name))
+            for name, column in self.column_of.items()
+        }
+        for column, names in self._packed.items():
+            held = {name: _plain(getattr(value, name)) for name in names}
+            held = {name: one for name, one in held.items() if one is not None}
+            row[column] = as_json(held) if held else None
+        return row | more
+
+
+def _default(field: Field[Any]) -> Any:
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return None if field.default is MISSING else field.default
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it; None for an empty collection, which is not written."""
+    return value or None if isinstance(value, tuple | Mapping) else value
+
+
+def _decoder(column: Column) -> Callable[[Any], Any] | None:
+    """How a value is read from its cell; None where it is the cell."""
+    if column.codec == "moment":
+        return moment if column.needed else from_micros
+    if column.codec == "text" and column.at_rest == "sealed" and column.needed:
+        return _words
+    return _DECODERS.get(column.codec)
+
+
+def _words(stored: Any) -> str:
+    if not isinstance(stored, str):
+        raise ValueError("its words are no text")
+    return stored
+
+
+_DECODERS: Mapping[str, Callable[[Any], Any]] = {
+    "flag": bool,
+    "texts": lambda stored: tuple(parsed(stored, list)),
+    "mapping": lambda stored: parsed(stored, dict),
+    "json": lambda stored: parsed(stored, dict) if stored else None,
+}
+_ENCODERS: Mapping[str, Callable[[Any], Any]] = {
+    "moment": to_micros,
+    "flag": int,
+    "texts": lambda value: as_json(value) if value else None,
+    "mapping": lambda value: as_json(value) if value else None,
+    "json": lambda value: None if value is None else as_json(value),
+}
+
+
+def _encoded(column: Column, value: Any) -> Any:
+    how = _ENCODERS.get(column.codec)
+    return value if how is None else how(value)

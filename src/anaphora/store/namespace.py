@@ -1,0 +1,260 @@
+"""How the tables of one namespace are read and written: what every store of truth does alike.
+
+Reads are plain SQL that both databases know; on SQLite they import no SQLAlchemy. In a sealed home
+rows are opened on their way out and sealed on their way in. Every row that is written takes the
+next number of its namespace, so that an index follows truth by numbers, and by the tombstones of
+what was deleted. Nothing here reads a clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows, refuse_another_form
+from anaphora.store.db.tables import TOMBSTONE, Table
+
+if TYPE_CHECKING:
+    from anaphora.store.db.engine import Database, Write
+
+Row = dict[str, Any]
+Rows = Sequence[tuple[Any, ...]]
+ValueT = TypeVar("ValueT")
+
+AT_ONCE: Final = 200
+"""Ids named in one statement: plans of a bounded size can be kept."""
+NO_LIMIT: Final = 2**62
+STEP: Final = 512
+"""Rows taken at once where all are looked at."""
+_WRITTEN_AT_ONCE: Final = 256
+
+_TOMBSTONES = (
+    "SELECT seq, owner_id FROM tombstone WHERE namespace = :namespace AND kind IN ({kinds}) "
+    "AND seq > :since ORDER BY seq LIMIT :limit"
+)
+
+
+def portions(values: Iterable[ValueT], at_once: int = _WRITTEN_AT_ONCE) -> Iterator[list[ValueT]]:
+    """Some values at a time, each value once."""
+    wanted = list(dict.fromkeys(values))
+    for start in range(0, len(wanted), at_once):
+        yield wanted[start : start + at_once]
+
+
+def ids_named(
+    ids: Iterable[str], at_once: int = AT_ONCE
+) -> Iterator[tuple[dict[str, str | int | None], str]]:
+    """Parameters for some ids at a time, each id once, and their names for an IN."""
+    for some in portions(ids, at_once):
+        named: dict[str, str | int | None] = {f"id{at}": one for at, one in enumerate(some)}
+        yield named, ", ".join(f":{name}" for name in named)
+
+
+class NamespaceReader:
+    """Reads tables of one namespace. Every read sees every write acknowledged by any process."""
+
+    def __init__(self, truth: Database, namespace: str, sealer: Sealer = CLEAR) -> None:
+        self.truth = truth
+        self.namespace = namespace
+        self.sealer = sealer
+        self._known_form = False
+
+    def version(self) -> int:
+        """The number of the last committed change in the namespace, of whatever kind."""
+        return self.truth.version(self.namespace)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Write]:
+        """A write transaction, kept whole or not.
+
+        When it ends, everything is on the disk. `ReadOnly`, `DiskFull` or `StoreError` when the
+        database refuses; `SealChanged`, `MissingKey` or `Tampered` where the rows that are there
+        are sealed in another way.
+        """
+        self._refuse_another_form()
+        with self.truth.write(self.namespace) as write:
+            # Within the transaction: from here on no conversion can begin to change rows.
+            self.sealer.check()
+            yield write
+
+    def _refuse_another_form(self) -> None:
+        """Clear and sealed rows, or those of two keys, must never come to lie side by side."""
+        if not self._known_form:
+            refuse_another_form(self.truth, self.sealer)
+            self._known_form = True
+
+    def _lookup(self, column: str, value: str) -> str:
+        """What a lookup column holds for a value."""
+        return self.sealer.lookup(column, self.namespace, value)
+
+    def _rows(self, statement: str, **values: str | int | None) -> list[tuple[Any, ...]]:
+        """The rows of a SELECT, as they are stored."""
+        self.sealer.check()
+        return self.truth.rows(statement, {"namespace": self.namespace, **values})
+
+    def _opened(
+        self,
+        table: Table,
+        rows: Rows,
+        columns: Sequence[str] = (),
+        only: Collection[str] | None = None,
+    ) -> Rows:
+        """Rows of these columns (all by default), opened, or `only` these columns of them."""
+        return open_rows(
+            self.sealer, table.name, columns or table.names, self.namespace, rows, only
+        )
+
+    def _found(self, table: Table, statement: str, **values: str | int | None) -> Rows:
+        """The rows of a SELECT of all columns, opened."""
+        return self._opened(table, self._rows(statement, **values))
+
+    def _tombstones(
+        self, kinds: Iterable[str], since: int, limit: int
+    ) -> tuple[tuple[int, str], ...]:
+        """(number, id) of what was deleted for good after number `since`."""
+        # Kinds are names of ours, never a caller's words.
+        statement = _TOMBSTONES.format(kinds=", ".join(f"'{kind}'" for kind in kinds))
+        return tuple((row[0], row[1]) for row in self._rows(statement, since=since, limit=limit))
+
+    def _data(self, table: Table, embedder: str, rows: Rows) -> tuple[bytes, ...]:
+        """The vectors of rows (owner, part, data, …), opened."""
+        if not self.sealer.sealed:
+            return tuple(row[2] for row in rows)
+        opener: Callable[[Sequence[str | int], bytes], bytes]
+        opener = self.sealer.opener(table.name, "data", self.namespace)
+        return tuple(opener((owner, embedder, part), data) for owner, part, data, *_ in rows)
+
+
+class NamespaceTransaction:
+    """What one write transaction does to tables of its namespace."""
+
+    def __init__(self, write: Write, sealer: Sealer = CLEAR) -> None:
+        self.write = write
+        self.sealer = sealer
+
+    def _insert(self, table: Table, rows: Sequence[Row], *, once: bool = False) -> None:
+        """Add rows, each with the next number; with `once` those whose keys are there stay."""
+        from anaphora.store.db import statements
+
+        if rows:
+            dialect = self.write.connection.dialect.name if once else ""
+            statement = statements.inserting(table.name, dialect)
+            stored = statements.one_or_many(self._numbered(table, rows))
+            self.write.connection.execute(statement, stored)
+
+    def _replace(self, table: Table, rows: Sequence[Row]) -> None:
+        """Add rows of all columns, or put them in the place of those with their primary keys."""
+        from anaphora.store.db import statements
+
+        if rows:
+            dialect = self.write.connection.dialect.name
+            statement = statements.replacing(table.name, dialect)
+            stored = statements.one_or_many(self._numbered(table, rows))
+            self.write.connection.execute(statement, stored)
+
+    def _update(self, table: Table, rows: Sequence[Row]) -> None:
+        """Change rows that are there, found by their primary keys; each gets the next number."""
+        if rows:
+            self._execute_update(table, self._numbered(table, rows), ("seq", *rows[0]))
+
+    def _delete(self, table: Table, **values: Any) -> int:
+        """Delete the rows whose columns have these values (a list: any of it); how many."""
+        from sqlalchemy import delete
+
+        from anaphora.store.db import statements
+        from anaphora.store.db.schema import metadata
+
+        made = metadata.tables[table.name]
+        count = 0
+        for some in _split(values):
+            here = statements.where(made, {"namespace": self.write.namespace, **some})
+            count += self.write.connection.execute(delete(made).where(here)).rowcount
+        return count
+
+    def _set(self, table: Table, changed: Mapping[str, Any], **values: Any) -> int:
+        """Set clear columns of the rows whose columns have these values, without a new number."""
+        from sqlalchemy import update
+
+        from anaphora.store.db import statements
+        from anaphora.store.db.schema import metadata
+
+        made = metadata.tables[table.name]
+        here = statements.where(made, {"namespace": self.write.namespace, **values})
+        statement = update(made).where(here).values(**changed)
+        return self.write.connection.execute(statement).rowcount
+
+    def _bury(self, kind: str, owner_ids: Iterable[str]) -> None:
+        """Leave the tombstones of what was deleted."""
+        self._insert(TOMBSTONE, [{"kind": kind, "owner_id": one} for one in owner_ids])
+
+    def _rows(
+        self, table: Table, columns: Sequence[str] = (), **values: Any
+    ) -> list[tuple[Any, ...]]:
+        """The rows whose columns have these values (a list: any of it), as they are stored."""
+        from sqlalchemy import select
+
+        from anaphora.store.db import statements
+        from anaphora.store.db.schema import metadata
+
+        made = metadata.tables[table.name]
+        chosen = select(*(made.c[name] for name in columns or table.names))
+        rows: list[tuple[Any, ...]] = []
+        for some in _split(values):
+            here = statements.where(made, {"namespace": self.write.namespace, **some})
+            rows += map(tuple, self.write.connection.execute(chosen.where(here)))
+        return rows
+
+    def _found(self, table: Table, **values: Any) -> Rows:
+        """The same rows, of all columns, opened."""
+        return self._opened(table, self._rows(table, **values))
+
+    def _found_rows(self, table: Table, **values: Any) -> list[Row]:
+        """The same, each as a mapping from column to value."""
+        return [dict(zip(table.names, row, strict=True)) for row in self._found(table, **values)]
+
+    def _opened(self, table: Table, rows: Rows) -> Rows:
+        return open_rows(self.sealer, table.name, table.names, self.write.namespace, rows)
+
+    def _lookup(self, column: str, value: str) -> str:
+        """What a lookup column holds for a value."""
+        return self.sealer.lookup(column, self.write.namespace, value)
+
+    def _numbered(self, table: Table, rows: Sequence[Row]) -> list[Row]:
+        """Rows as they are stored, with their namespace and the next numbers."""
+        if "seq" not in table.names:
+            return [self._stored(table, row) for row in rows]
+        numbers = self.write.take(len(rows))
+        pairs = zip(rows, numbers, strict=True)
+        return [self._stored(table, {**row, "seq": seq}) for row, seq in pairs]
+
+    def _stored(self, table: Table, row: Mapping[str, Any]) -> Row:
+        return self.sealer.seal_row(table.name, {**row, "namespace": self.write.namespace})
+
+    def _execute_insert(self, table: Table, stored: Sequence[Row]) -> None:
+        from anaphora.store.db import statements
+
+        statement = statements.inserting(table.name)
+        self.write.connection.execute(statement, statements.one_or_many(stored))
+
+    def _execute_update(self, table: Table, stored: Sequence[Row], names: Iterable[str]) -> None:
+        from anaphora.store.db import statements
+
+        names = tuple(dict.fromkeys(name for name in names if name not in table.key))
+        given = [
+            {f"of_{name}": row[name] for name in table.key}
+            | {f"new_{name}": row[name] for name in names}
+            for row in stored
+        ]
+        statement = statements.changing(table.name, names)
+        self.write.connection.execute(statement, statements.one_or_many(given))
+
+
+def _split(values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The values, with at most so many in a list as one statement takes. One list at the most."""
+    for name, value in values.items():
+        if isinstance(value, list):
+            for some in portions(value):
+                yield {**values, name: some}
+            return
+    yield values

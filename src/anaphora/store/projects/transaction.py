@@ -1,0 +1,266 @@
+"""One change to a project: files, sections, vectors and history, written in bulk.
+
+Every row gets a number of its own, and what goes leaves tombstones. Whoever changes files reads
+them first in the same transaction (`known`): two processes at work on one project then never write
+a file twice. Sections keep their ids where they are the same part of their file as before. Imports
+SQLAlchemy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import delete, exists, func, select
+
+from anaphora.errors import NotFound
+from anaphora.store.codecs import to_micros
+from anaphora.store.crypto.columns import CLEAR, Sealer
+from anaphora.store.db.engine import Write
+from anaphora.store.db.schema import section, section_vector
+from anaphora.store.db.tables import (
+    HISTORY_ITEM,
+    HISTORY_PATH,
+    PROJECT,
+    SECTION,
+    SECTION_VECTOR,
+    SOURCE_FILE,
+)
+from anaphora.store.hashing import digest
+from anaphora.store.mapping import RowMapping
+from anaphora.store.namespace import NamespaceTransaction, Row
+from anaphora.store.projects.rows import (
+    FILE_MAPPING,
+    PROJECT_MAPPING,
+    SECTION_KIND,
+    SECTION_MAPPING,
+    FileRow,
+    HistoryRow,
+    ProjectRow,
+    SectionRow,
+    SectionVector,
+    file_row,
+    history_row,
+    item_key,
+    project_row,
+)
+
+_VECTORS = RowMapping(SECTION_VECTOR, SectionVector)
+
+
+class ProjectTransaction(NamespaceTransaction):
+    """What one write transaction does to projects. `flush` writes what was put."""
+
+    def __init__(self, write: Write, sealer: Sealer = CLEAR) -> None:
+        super().__init__(write, sealer)
+        self._new_files: list[Row] = []
+        self._changed_files: list[Row] = []
+        self._new_sections: list[Row] = []
+        self._changed_sections: list[Row] = []
+
+    def add_project(self, row: ProjectRow) -> None:
+        """Take in a project whose root was not known."""
+        self._insert(PROJECT, [project_row(row)])
+
+    def project(self, project_id: str) -> ProjectRow:
+        """The project, as it stands in this transaction. `NotFound` when it was removed."""
+        found = self._found(PROJECT, project_id=project_id)
+        if not found:
+            raise NotFound("project", project_id)
+        return PROJECT_MAPPING.value(found[0])
+
+    def with_root(self, root: str) -> ProjectRow | None:
+        """The project of this root, as it stands in this transaction."""
+        key = self._lookup("root_key", digest("root", root))
+        found = self._found(PROJECT, root_key=key)
+        return PROJECT_MAPPING.value(found[0]) if found else None
+
+    def change_project(self, row: ProjectRow) -> None:
+        """Write a project that is there anew."""
+        self._update(PROJECT, [project_row(row)])
+
+    def mark_stale(self, project_id: str) -> None:
+        """Note that the graph of a project is behind its files. `NotFound` if it was removed."""
+        if not self._set(PROJECT, {"stale": 1}, project_id=project_id):
+            raise NotFound("project", project_id)
+
+    def remove_project(self, project_id: str) -> int:
+        """Delete a project and everything of it; how many sections went."""
+        self.project(project_id)
+        ids = self._ids(project_id=project_id)
+        self._bury_sections(ids)
+        self._delete(PROJECT, project_id=project_id)
+        self.drop_unused_vectors()
+        return len(ids)
+
+    def known(self, project_id: str, paths: Iterable[str]) -> dict[str, FileRow]:
+        """The files at these paths, as they stand in this transaction."""
+        keys = [self._lookup("path_key", digest("file", project_id, path)) for path in paths]
+        return {row.path: row for row in self._files(path_key=keys)}
+
+    def file(self, file_id: str) -> FileRow | None:
+        """The file of this id, as it stands in this transaction."""
+        return next(self._files(file_id=file_id), None)
+
+    def put_file(self, row: FileRow, *, known: bool) -> None:
+        """Write a file; `known` says whether it is there already."""
+        (self._changed_files if known else self._new_files).append(file_row(row))
+
+    def put_sections(
+        self, file: FileRow, sections: Sequence[SectionRow], ids: Callable[[], str], *, known: bool
+    ) -> int:
+        """Make these the sections of a file, in this order; how many were new or changed.
+
+        Parts that were there keep their ids, and those that are the same keep their numbers too.
+        """
+        old = self._sections_of(file.id) if known else []
+        taken = _matched(old, sections)
+        count = 0
+        for position, (wanted, before) in enumerate(zip(sections, taken, strict=True)):
+            named = replace(wanted, position=position, file_id=file.id, project=file.project)
+            if before is None:
+                self._new_sections.append(SECTION_MAPPING.row(replace(named, id=ids())))
+                count += 1
+                continue
+            if before["text_hash"] == wanted.text_hash:
+                same_since = before["changed_at"]
+            else:
+                same_since = to_micros(wanted.changed_at)
+            new = SECTION_MAPPING.row(replace(named, id=before["section_id"]))
+            new["changed_at"] = same_since
+            if any(new[name] != before[name] for name in _COMPARED):
+                self._changed_sections.append(new)
+                count += 1
+        kept = {before["section_id"] for before in taken if before is not None}
+        self._bury_sections([row["section_id"] for row in old if row["section_id"] not in kept])
+        return count
+
+    def moved(self, file_id: str) -> int:
+        """Give every section of a file a new number: its path or role is another one now."""
+        ids = self._ids(file_id=file_id)
+        numbers = self.write.take(len(ids))
+        moved = [
+            {"namespace": self.write.namespace, "section_id": one, "seq": seq}
+            for one, seq in zip(ids, numbers, strict=True)
+        ]
+        if moved:
+            self._execute_update(SECTION, moved, ("seq",))
+        return len(ids)
+
+    def remove_files(self, file_ids: Iterable[str]) -> int:
+        """Delete files with their sections; how many files that were."""
+        gone = list(file_ids)
+        self._bury_sections(self._ids(file_id=gone))
+        return self._delete(SOURCE_FILE, file_id=gone)
+
+    def put_vectors(self, embedder: str, rows: Sequence[SectionVector]) -> int:
+        """Keep vectors of texts that a section has, in place of older ones; how many texts."""
+        stored = {row.text_hash: "" for row in rows}
+        stored = {one: self._lookup("text_hash", one) for one in stored}
+        asked = list(stored.values())
+        living = {row[0] for row in self._rows(SECTION, ("text_hash",), text_hash=asked)}
+        self._delete(SECTION_VECTOR, embedder=embedder, text_hash=asked)
+        kept = [row for row in rows if stored[row.text_hash] in living]
+        self._insert(SECTION_VECTOR, [_VECTORS.row(row, embedder=embedder) for row in kept])
+        return len({row.text_hash for row in kept})
+
+    def drop_unused_vectors(self) -> int:
+        """Delete vectors of texts that no section has any more."""
+        used = exists().where(
+            section.c.namespace == section_vector.c.namespace,
+            section.c.text_hash == section_vector.c.text_hash,
+        )
+        gone = delete(section_vector).where(
+            section_vector.c.namespace == self.write.namespace, ~used
+        )
+        return self.write.connection.execute(gone).rowcount
+
+    def add_history(self, rows: Sequence[HistoryRow]) -> int:
+        """Add items of history; those that are known already stay. Returns how many are new."""
+        named = {item_key(row): row for row in rows}
+        keys = {self._lookup("item_key", key): key for key in named}
+        for (known,) in self._rows(HISTORY_ITEM, ("item_key",), item_key=list(keys)):
+            del named[keys[known]]
+        fresh = list(named.values())
+        self._insert(HISTORY_ITEM, [history_row(row) for row in fresh])
+        self._insert(
+            HISTORY_PATH,
+            [
+                {
+                    "path_key": digest("file", row.project, path),
+                    "item_id": row.id,
+                    "at": to_micros(row.at),
+                }
+                for row in fresh
+                for path in dict.fromkeys(row.paths)
+            ],
+        )
+        return len(fresh)
+
+    def change_history(self, rows: Sequence[HistoryRow]) -> None:
+        """Write items of history that are there anew."""
+        self._update(HISTORY_ITEM, [history_row(row) for row in rows])
+
+    def count_sections(self, project_id: str) -> int:
+        """How many sections a project has in this transaction."""
+        self.flush()
+        counted = select(func.count()).where(
+            section.c.namespace == self.write.namespace, section.c.project_id == project_id
+        )
+        return int(self.write.connection.execute(counted).scalar_one())
+
+    def flush(self) -> None:
+        """Write the files and sections that were put."""
+        for table, new, changed in (
+            (SOURCE_FILE, self._new_files, self._changed_files),
+            (SECTION, self._new_sections, self._changed_sections),
+        ):
+            self._insert(table, new)
+            self._update(table, changed)
+            new.clear()
+            changed.clear()
+
+    def _bury_sections(self, section_ids: Sequence[str]) -> None:
+        """Delete sections, and leave their tombstones."""
+        self._delete(SECTION, section_id=list(section_ids))
+        self._bury(SECTION_KIND, section_ids)
+
+    def _sections_of(self, file_id: str) -> list[Row]:
+        rows = self._found_rows(SECTION, file_id=file_id)
+        return sorted(rows, key=lambda row: row["position"])
+
+    def _files(self, **values: Any) -> Iterator[FileRow]:
+        return map(FILE_MAPPING.value, self._found(SOURCE_FILE, **values))
+
+    def _ids(self, **values: Any) -> list[str]:
+        return [row[0] for row in self._rows(SECTION, ("section_id",), **values)]
+
+
+# Where all of these are the same, a section is.
+_COMPARED = [name for name in SECTION.names if name not in {"section_id", "seq"}]
+
+
+def _matched(
+    old: Sequence[Mapping[str, Any]], new: Sequence[SectionRow]
+) -> list[Mapping[str, Any] | None]:
+    """For each new section the old one that it continues: same words first, then same name."""
+    found: list[Mapping[str, Any] | None] = [None] * len(new)
+    left = list(old)
+    for same in (_by_words, _by_name):
+        waiting: dict[Any, list[Mapping[str, Any]]] = {}
+        for row in left:
+            waiting.setdefault(same(row), []).append(row)
+        for number, one in enumerate(new):
+            if found[number] is None and waiting.get(key := same(SECTION_MAPPING.row(one))):
+                found[number] = waiting[key].pop(0)
+        left = [row for rows in waiting.values() for row in rows]
+    return found
+
+
+def _by_words(row: Mapping[str, Any]) -> Any:
+    return row["text_hash"], row["title"], row["symbol"]
+
+
+def _by_name(row: Mapping[str, Any]) -> Any:
+    return row["kind"], row["title"], row["symbol"], row["heading"]
