@@ -17,6 +17,8 @@ from anaphora.errors import Tampered
 from anaphora.index.turns.columns import checksums
 from anaphora.values.conversations import NewTurn
 
+pytestmark = pytest.mark.internal
+
 pytest.importorskip("cryptography")
 
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)

@@ -15,7 +15,7 @@ from anaphora.core.progress import Progress
 from anaphora.deep.models.base import ModelRole
 from anaphora.embed.base import Embedder
 from anaphora.ops import Backup, Exported
-from anaphora.ops.health import Health
+from anaphora.ops.doctor.health import Health
 from anaphora.store.disk import Identity
 from anaphora.store.threads.conversations import DEFAULT_RECENT
 from anaphora.store.tokens import Tokens

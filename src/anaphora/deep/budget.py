@@ -1,8 +1,8 @@
-"""What a deep question may spend, and what it has spent.
+"""What a deep question may be and may spend, and what it has spent.
 
-In: a `Budget`, and every call before and after it is made. Out: leave to make it, with how many
-tokens and seconds it may take; or `OverBudget`. What would break a limit is refused before it is
-paid for, by an estimate of the prompt and the most that the answer may hold. It calls no model.
+Each call is claimed before it is made, with the tokens and seconds it may take; what would break a
+limit is refused before it is paid for (`OverBudget`), by an estimate of the prompt and the most
+that the answer may hold.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Takes lasting facts out of finished conversations, with a model, within a budget.
 
-In: a conversation. Out: at most 20 memories, each bound to the turns that say it; a fact that
-cites a turn that is not there is refused. Only what is new since the last time is read. Facts come
-in as every memory does: without secrets, restatements reinforced. It changes no turn.
+At most 20 memories come of one, each bound to the turns that say it; a fact that cites a turn that
+is not there is refused. Only what is new since the last time is read. Facts come in as every memory
+does: without secrets, restatements reinforced. What a turn says is data to the model.
 """
 
 from __future__ import annotations
@@ -155,14 +155,14 @@ Numbered = tuple[int, "Turn"]
 
 
 @dataclass(slots=True)
-class _Taken:
+class _KeptFacts:
     added: list[str] = field(default_factory=list)
     reinforced: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Extract:
+class FactExtractor:
     """Extracts in one namespace. `timer` gives seconds, monotonic; `clock` aware times."""
 
     conversations: Conversations
@@ -269,8 +269,8 @@ class Extract:
         conversation_id: str,
         turns: Sequence[Turn],
         facts: Sequence[tuple[Fact, frozenset[int]]],
-    ) -> _Taken:
-        taken = _Taken()
+    ) -> _KeptFacts:
+        taken = _KeptFacts()
         for fact, shown in facts:
             cited = sorted(set(fact.turns))
             if not cited or not shown.issuperset(cited) or len(fact.text) > _LONGEST:

@@ -59,6 +59,12 @@ class Home:
         """Where the master key is kept."""
         return self.keychain if kept == "keychain" else KeyFile(self.root / KEY_FILE)
 
+    def folder(self, namespace: str) -> Path:
+        """Where the threads of a namespace lie."""
+        if namespace == DEFAULT_NAMESPACE:
+            return self.conversations
+        return self.root / "namespaces" / folder_name(namespace) / "conversations"
+
     def folders(self) -> Iterator[tuple[str, Path]]:
         """Folder name of the namespace, and folder, of all threads. `StoreError` if unknown."""
         yield DEFAULT_NAMESPACE, self.conversations

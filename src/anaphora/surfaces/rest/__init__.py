@@ -69,7 +69,7 @@ def serve(
     """
     _, _, uvicorn = need_server()
     options = _guarded(memory, host, options, open_to_all=open_to_all)
-    from anaphora.ops.spool import sweep
+    from anaphora.ops.backup.staging import sweep
     from anaphora.surfaces.connections import Limits, few_lines, served_by
 
     # What a server left that was killed in the middle of an upload.

@@ -16,8 +16,8 @@ from fastapi import Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from anaphora.api.memory import Memory
-from anaphora.ops.health import Health
-from anaphora.ops.spool import spooled
+from anaphora.ops.backup.staging import spooled
+from anaphora.ops.doctor.health import Health
 from anaphora.store.tokens import EVERYTHING
 from anaphora.surfaces.rest.auth import lane_router
 from anaphora.surfaces.rest.calls import answer, caller_of, opens_all, service_of

@@ -1,7 +1,7 @@
 """The file of a backup: a zip with a manifest that has the hash of every member.
 
-In: files and bytes with their names. Out: a zip file, or what its manifest says. A member is
-believed only when its hash is the one in the manifest. Nothing here knows what a member means.
+A member is believed only when its hash is the one in the manifest. Nothing here knows what a member
+means.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Restoring: a home out of a backup, whole or not at all.
 
-In: a backup, and a place where no home is. Out: a home there. Everything is written into a folder
-beside the home, held against the manifest, synced, and then renamed: whoever is killed leaves the
-place as it was, and at most such a folder, which the next restore removes. A home of an older
-schema is restored as it is and migrates when it is opened; nothing that stands anywhere is changed.
+Everything is written into a folder beside the home, held against the manifest, synced, and then
+renamed: whoever is killed leaves the place as it was, and at most such a folder, which the next
+restore removes. A home of an older schema is restored as it is and migrates when it is opened;
+nothing that stands anywhere is changed.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path, PurePosixPath
 
 from anaphora.core.progress import Progress
 from anaphora.errors import DamagedBackup, InvalidInput, NotEmpty, SchemaTooNew
-from anaphora.ops import packing, staging
-from anaphora.ops.backup import DATABASE, Backup, backup_of
+from anaphora.ops.backup import archive, staging
+from anaphora.ops.backup.create import DATABASE, Backup, backup_of
 from anaphora.store.crypto.marker import MARKER
 from anaphora.store.db.revision import REVISION, is_older
-from anaphora.store.disk import sync, translate
+from anaphora.store.disk import sync, sync_directory, translate
 
 _TABLES = "tables/"
 
@@ -42,7 +42,7 @@ def restore(
     """
     source, target = Path(path).expanduser().absolute(), Path(home).expanduser().absolute()
     _refuse_taken(target)
-    with packing.opened(source) as unpacker:
+    with archive.opened(source) as unpacker:
         made = backup_of(source, unpacker.manifest)
         _check(made, unpacker, source, database)
         with staging.staged(target) as stage:
@@ -52,14 +52,16 @@ def restore(
                 if progress is not None:
                     progress("restoring", done + 1, len(unpacker.members))
             if made.database == "postgresql":
-                from anaphora.ops import tables
+                from anaphora.store.db import dump
 
-                tables.load(unpacker, str(made.schema), database or stage / DATABASE)
+                dump.load(
+                    unpacker.members, unpacker.read, str(made.schema), database or stage / DATABASE
+                )
             _settle(stage, target)
     return made
 
 
-def _check(made: Backup, unpacker: packing.Unpacker, source: Path, database: str | None) -> None:
+def _check(made: Backup, unpacker: archive.Unpacker, source: Path, database: str | None) -> None:
     if made.schema is not None and made.schema != REVISION and not is_older(made.schema):
         raise SchemaTooNew(source, made.schema)
     if database is not None and made.database != "postgresql":
@@ -84,7 +86,7 @@ def _is_ours(name: str) -> bool:
     return name.startswith(_TABLES) and len(parts) == 2
 
 
-def _unpack(unpacker: packing.Unpacker, name: str, stage: Path) -> None:
+def _unpack(unpacker: archive.Unpacker, name: str, stage: Path) -> None:
     place = stage.joinpath(*PurePosixPath(name).parts)
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with staging.open_new(place) as file:
@@ -111,7 +113,7 @@ def _settle(stage: Path, target: Path) -> None:
         _refuse_taken(target)
         raise
     try:
-        staging.sync_directory(target.parent)
+        sync_directory(target.parent)
     except OSError:
         # It may not last: whoever is told so must be able to restore into the same place again.
         with suppress(OSError):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,16 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from anaphora.errors import DamagedBackup, MissingExtra, NotEmpty
-from anaphora.ops.packing import Packer, Unpacker
 from anaphora.store.db import sqlite
 from anaphora.store.db.engine import Database
 from anaphora.store.db.faults import explain
 from anaphora.store.db.revision import REVISION, REVISION_TABLE
 from anaphora.store.db.schema import metadata
+
+OpenMember = Callable[[str], AbstractContextManager[Callable[[bytes], None]]]
+"""Opens a member of a backup by its name: what comes is called with its bytes."""
+ReadMember = Callable[[str, Callable[[bytes], object]], None]
+"""Gives a member of a backup, by its name, to what takes its bytes."""
 
 FOLDER = "tables/"
 _SUFFIX = ".jsonl"
@@ -33,7 +38,7 @@ _MOST_LINE = 1 << 30
 _AT_ONCE = 1_000
 
 
-def dump(truth: Database, packer: Packer) -> dict[str, Any]:
+def dump(truth: Database, member: OpenMember) -> dict[str, Any]:
     """Write every table, of all namespaces, as of one moment; what a manifest says of it."""
     rows: dict[str, int] = {}
     with truth.read() as connection:
@@ -41,7 +46,7 @@ def dump(truth: Database, packer: Packer) -> dict[str, Any]:
             if table.name == REVISION_TABLE:
                 continue
             names = [column.name for column in table.columns]
-            with packer.member(f"{FOLDER}{table.name}{_SUFFIX}") as write:
+            with member(f"{FOLDER}{table.name}{_SUFFIX}") as write:
                 write(_line(names))
                 rows[table.name] = 0
                 # Plain SQL: the types of the schema would unescape what is to stay as it is.
@@ -54,7 +59,7 @@ def dump(truth: Database, packer: Packer) -> dict[str, Any]:
     return {"database": "postgresql", "schema": REVISION, "rows": rows}
 
 
-def load(unpacker: Unpacker, schema: str, database: Path | str) -> None:
+def load(members: Iterable[str], read: ReadMember, schema: str, database: Path | str) -> None:
     """Make a database of revision `schema` at `database` and fill it from a dump, all or nothing.
 
     `NotEmpty` where there are tables of ours already; `StoreError` and its kinds.
@@ -66,8 +71,8 @@ def load(unpacker: Unpacker, schema: str, database: Path | str) -> None:
             if inspect(connection).has_table(REVISION_TABLE):
                 raise NotEmpty("restore into", place, "it holds an Anaphora home already")
             _make(connection, schema)
-            for name in _in_order(unpacker):
-                _fill(connection, unpacker, name)
+            for name in _in_order(members):
+                _fill(connection, read, name)
     except SQLAlchemyError as error:
         raise explain(error, "restore into", place) from error
     finally:
@@ -104,16 +109,14 @@ def _make(connection: Connection, schema: str) -> None:
     upgrade(connection, to=schema)
 
 
-def _in_order(unpacker: Unpacker) -> Iterator[str]:
+def _in_order(members: Iterable[str]) -> Iterator[str]:
     """The tables of the dump, those first that others refer to."""
     known = [table.name for table in metadata.sorted_tables]
-    named = [
-        name[len(FOLDER) : -len(_SUFFIX)] for name in unpacker.members if name.startswith(FOLDER)
-    ]
+    named = [name[len(FOLDER) : -len(_SUFFIX)] for name in members if name.startswith(FOLDER)]
     yield from sorted(named, key=lambda name: known.index(name) if name in known else -1)
 
 
-def _fill(connection: Connection, unpacker: Unpacker, name: str) -> None:
+def _fill(connection: Connection, read: ReadMember, name: str) -> None:
     columns: list[str] = []
     waiting: list[dict[str, Any]] = []
 
@@ -138,7 +141,7 @@ def _fill(connection: Connection, unpacker: Unpacker, name: str) -> None:
 
     if not name.isidentifier():
         raise DamagedBackup("read", name, "it is the name of no table")
-    unpacker.read(f"{FOLDER}{name}{_SUFFIX}", lines_to(take))
+    read(f"{FOLDER}{name}{_SUFFIX}", lines_to(take))
     insert()
 
 

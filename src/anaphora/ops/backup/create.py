@@ -1,8 +1,8 @@
 """Backups: everything that a home cannot make again, as of one moment, in one file.
 
-In: a home that may be in use by any number of processes, and a path where nothing stands yet. Out:
-a zip file with a manifest, and `Backup`. It holds truth and the threads, those that were set
-aside too; never the index, and never a key. Nothing in the home is changed or locked.
+A backup is a zip file with a manifest. It holds truth and the threads, those that were set aside
+too; never the index, and never a key. The home may be in use by any number of processes, and
+nothing in it is changed or locked.
 
 Threads are copied first, the database last. So the database may know of turns that the copied
 threads do not have yet, as after a crash between the two writes of an append: the sidecar's claim
@@ -14,7 +14,7 @@ redactions without the note that keeps the words from coming back.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.core.progress import Progress
 from anaphora.errors import DamagedBackup, InvalidInput, SealChanged, StoreError
-from anaphora.ops import packing, staging
+from anaphora.ops.backup import archive, staging
 from anaphora.store.crypto import marker as markers
+from anaphora.store.db.maintenance import copy_database, thread_count
 from anaphora.store.disk import identity_of, temporary_key, translate
 from anaphora.store.threads.files import CORRUPT
 
@@ -91,12 +92,12 @@ def backup(
     with staging.staged(target) as stage:
         with (
             staging.open_new(stage / "backup.zip") as file,
-            packing.Packer(file, when, dense=marker is not None) as packer,
+            archive.Packer(file, when, dense=marker is not None) as packer,
         ):
             left_out = _add_threads(home, packer, progress)
             threads = sum(_is_thread(name) for name in packer.members)
             facts = _add_truth(truth, stage, packer, progress)
-            threads += _threads_in_rows(truth)
+            threads += thread_count(truth)
             if marker is not None:
                 packer.add(markers.MARKER, _bytes_of(home.root / markers.MARKER))
             manifest = _manifest(when, marker, threads, facts, left_out)
@@ -113,7 +114,7 @@ def backup(
 def verify(path: str | os.PathLike[str]) -> Backup:
     """Read a whole backup and hold it against its manifest. `DamagedBackup`, `StoreError`."""
     place = Path(path).expanduser().absolute()
-    with packing.opened(place) as unpacker:
+    with archive.opened(place) as unpacker:
         for name in unpacker.members:
             unpacker.read(name, lambda _: None)
         return backup_of(place, unpacker.manifest)
@@ -179,19 +180,13 @@ def _manifest(
     }
 
 
-def _threads_in_rows(truth: Database) -> int:
-    """Threads that lie in the database: on a server, or in a home restored from one."""
-    rows = truth.rows("SELECT COUNT(*) FROM thread WHERE deleted = 0", {})
-    return sum(int(count) for (count,) in rows)
-
-
 def _refuse_inside(home: Home, target: Path) -> None:
     for _, folder in home.folders():
         if target.is_relative_to(folder):
             raise InvalidInput("path", str(target), "it lies among the threads")
 
 
-def _add_threads(home: Home, packer: packing.Packer, progress: Progress | None) -> list[str]:
+def _add_threads(home: Home, packer: archive.Packer, progress: Progress | None) -> list[str]:
     left_out: list[str] = []
     for namespace, folder in home.folders():
         inside = Path("namespaces", namespace) if folder != home.conversations else Path()
@@ -250,15 +245,15 @@ def _bytes_of(path: Path) -> Any:
 
 
 def _add_truth(
-    truth: Database, stage: Path, packer: packing.Packer, progress: Progress | None
+    truth: Database, stage: Path, packer: archive.Packer, progress: Progress | None
 ) -> dict[str, Any]:
     nothing: dict[str, Any] = {"database": "", "schema": None, "rows": {}, "memories": 0}
     if progress is not None:
         progress("truth", 0, 1)
     if truth.path is None:
-        from anaphora.ops import tables
+        from anaphora.store.db import dump
 
-        facts = tables.dump(truth, packer)
+        facts = dump.dump(truth, packer.member)
     else:
         copied = stage / DATABASE
         found = copy_database(truth.path, copied)
@@ -270,56 +265,3 @@ def _add_truth(
         progress("truth", 1, 1)
     facts["memories"] = facts["rows"].get("record", 0)
     return facts
-
-
-def copy_database(source: Path, target: Path) -> dict[str, Any]:
-    """Copy a SQLite database that is in use, as of one moment; nothing when there is none.
-
-    SQLite's own online backup (https://sqlite.org/backup.html) in a single step: one read
-    transaction, beside which writers go on. The copy is one file without a journal.
-    """
-    from pysqlite3 import dbapi2
-
-    from anaphora.store.db import sqlite
-    from anaphora.store.db.faults import explain
-
-    if not sqlite.exists(source) or source.stat().st_size == 0:
-        return {}
-    original = sqlite.connect(source)
-    try:
-        copy = dbapi2.connect(str(target), isolation_level=None)
-        try:
-            original.backup(copy)
-            copy.execute("PRAGMA journal_mode = DELETE")
-            return _look_at(copy, source)
-        finally:
-            copy.close()
-    except dbapi2.Error as error:
-        raise explain(error, "back up", source) from error
-    finally:
-        original.close()
-
-
-def _look_at(copy: Any, source: Path) -> dict[str, Any]:
-    from anaphora.store.db.revision import REVISION_TABLE
-
-    problems = [row[0] for row in copy.execute("PRAGMA integrity_check")]
-    if problems != ["ok"]:
-        raise StoreError("back up", source, f"it is damaged: {problems[0]}")
-    names = list(_table_names(copy))
-    schema = None
-    if REVISION_TABLE in names:
-        names.remove(REVISION_TABLE)
-        schema = copy.execute(f"SELECT version_num FROM {REVISION_TABLE}").fetchone()[0]  # noqa: S608
-    rows = {
-        name: copy.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0]  # noqa: S608
-        for name in names
-    }
-    return {"database": "sqlite", "schema": schema, "rows": rows}
-
-
-def _table_names(copy: Any) -> Iterator[str]:
-    found = copy.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-    for (name,) in found.fetchall():
-        if not name.startswith("sqlite_"):
-            yield name

@@ -1,10 +1,9 @@
 """What can be mended without touching a word: `doctor --repair`.
 
-In: the parts of a home. Out: a `Check` for each thing that was looked at, which says what was done;
-`ok` is False where something stays wrong. It makes derived things again, removes what interrupted
-writes left, gives notes of the sidecar back to the turns that they were written for, and makes rows
-readable that make no sense. No word of a thread or a memory is ever changed, and a database that is
-damaged is only reported.
+It makes derived things again, removes what interrupted writes left, gives notes of the sidecar back
+to the turns that they were written for, and makes rows readable that make no sense. Each step is a
+`Check` that says what was done; `ok` is False where something stays wrong. No word of a thread or a
+memory is ever changed, and a database that is damaged is only reported.
 """
 
 from __future__ import annotations
@@ -17,13 +16,16 @@ from typing import TYPE_CHECKING
 
 from anaphora.core.progress import Progress
 from anaphora.errors import AnaphoraError
-from anaphora.ops import spool, staging
-from anaphora.ops.lanes import mend_rows
+from anaphora.ops.backup import staging
 from anaphora.store.disk import temporary_key
 from anaphora.store.hashing import stored_turn_hash
+from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.files import ThreadFolder, ThreadLocks
 from anaphora.store.threads.gojson import NotAThread, decode
 from anaphora.values.conversations import Check
+
+if TYPE_CHECKING:
+    from anaphora.container.namespace import NamespaceServices
 
 if TYPE_CHECKING:
     from anaphora.container.home import Container
@@ -75,7 +77,7 @@ def _sweep(parts: Container, lane: NamespaceServices) -> Check:
         folder.sweep(ThreadLocks(lane.folder))
     after = len(list(_temporaries(folder)))
     # Beside the home lies what a restore left that was killed.
-    stages = staging.make_room(parts.home.root) + spool.sweep(parts.home.root)
+    stages = staging.make_room(parts.home.root) + staging.sweep(parts.home.root)
     removed = before - after + stages
     kept = f"; {after} belong to writes under way" if after else ""
     return Check("temporary files", ok=True, detail=f"{removed} removed{kept}")
@@ -177,3 +179,34 @@ def _vectors(fill_vectors: Callable[[], object] | None) -> Check:
     if failed:
         detail += f", {failed:,} cannot be"
     return Check("vectors", ok=not failed, detail=detail)
+
+
+def mend_rows(lane: NamespaceServices) -> Check:
+    """Mend rows that make no sense, and times that nothing can keep; every word stays."""
+    from anaphora.store.db.misdated import mend, misdated
+    from anaphora.store.records.mending import mend_records
+
+    truth, sealer = lane.notes.truth, lane.notes.sealer
+    records = mend_records(truth, lane.namespace, sealer)
+    times = mend(truth, sealer, misdated(truth))
+    turns = 0
+    if not isinstance(lane.conversations, ConversationStore):
+        turns = lane.conversations.mend_times()
+    detail = f"{records:,} records, {times:,} rows with impossible times, {turns:,} turns mended"
+    return Check("rows", ok=True, detail=detail)
+
+
+def repair_sections(lane: NamespaceServices) -> Check:
+    """Make the index of sections again where it is broken, and embed what has no vector."""
+    sections = lane.with_projects().sections
+    broken = sections.check().problem
+    made = sections.rebuild() if broken else sections.settle()
+    lane.upkeep.fill_vectors()
+    seen = sections.check()
+    what = "made again" if broken and made else "well"
+    if not made:
+        what = "another process is writing it"
+    detail = f"{what}: {seen.known:,} sections and notes, {seen.pending:,} without a vector"
+    if seen.problem is not None:
+        detail += f"; {seen.problem}"
+    return Check("section index", ok=seen.problem is None and not seen.pending, detail=detail)

@@ -1,8 +1,8 @@
 """Whether a home is well enough to serve from right now, looked at in milliseconds.
 
-In: the parts that the facade wired. Out: a `Health`. The write path is tried for real: a row is
-written and taken out again in one transaction that reaches the disk, and where threads are files
-one is written beside them. It reads no words, and leaves nothing behind.
+The write path is tried for real: a row is written and taken out again in one transaction that
+reaches the disk, and where threads are files one is written beside them. It reads no words, and
+leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anaphora.errors import AnaphoraError
+from anaphora.store.db.maintenance import job_count, probe
 from anaphora.values.conversations import Check
 
 if TYPE_CHECKING:
@@ -56,17 +57,7 @@ def health(services: NamespaceServices) -> Health:
 
 def _write(truth: Database, token: str) -> Check:
     try:
-        with truth.write("default") as write:
-            from sqlalchemy import delete
-
-            from anaphora.store.db.schema import tombstone
-
-            # Numbers below 1 belong to no change, so no follower ever looks at this row; one with
-            # the same number waits until this transaction has ended, and taken the row out again.
-            row = {"namespace": "default", "seq": -1, "kind": "probe", "owner_id": token}
-            write.connection.execute(tombstone.insert(), row)
-            gone = delete(tombstone).where(tombstone.c.namespace == "default")
-            write.connection.execute(gone.where(tombstone.c.seq == -1))
+        probe(truth, token)
     except AnaphoraError as error:
         return Check("write", ok=False, detail=str(error))
     return Check("write", ok=True, detail="a row was written to the database and removed")
@@ -95,8 +86,7 @@ def _index(services: NamespaceServices) -> tuple[int, int, Check]:
         seen = services.turns.check()
         here, _ = services.vectors.counts().get(services.container.embedder.name, (0, 0))
         waiting = max(0, services.vectors.records() - here)
-        rows = services.truth.rows("SELECT COUNT(*) FROM session_job", {})
-        jobs = sum(count for (count,) in rows)
+        jobs = job_count(services.truth)
     except AnaphoraError as error:
         return 0, 0, Check("index", ok=False, detail=str(error))
     pending = seen.pending + waiting

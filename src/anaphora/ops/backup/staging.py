@@ -1,8 +1,10 @@
-"""A private place beside a target, in which something is made before it stands there whole.
+"""Private places for what is made before it stands whole, or only passes through.
 
-In: the path of what will stand. Out: a locked folder beside it. Whoever is killed leaves such a
-folder and nothing else; the next one that makes something for the same target removes it. What
-already stands at the target is never touched.
+`staged` is a locked folder beside a target: whoever is killed leaves such a folder and nothing
+else, and the next one that makes something for the same target removes it. What already stands at
+the target is never touched. `spooled` is a file in the home for an upload or an export on its way,
+on Linux without ever having a name: whoever is killed leaves nothing. Elsewhere it lies in such a
+folder, which the next spool, the next server, or `doctor --repair` removes.
 """
 
 from __future__ import annotations
@@ -15,23 +17,12 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from anaphora.errors import NotEmpty
 from anaphora.store.disk import make_directory, sync, sync_directory, translate
-
-__all__ = [
-    "LOCK",
-    "free_path",
-    "make_room",
-    "open_new",
-    "put_file",
-    "staged",
-    "sync_directory",
-    "sync_file",
-    "sync_tree",
-]
 
 LOCK = "sealing.lock"
 """The lock of a stage: a file that every home has, so that a staged home need not lose it."""
@@ -167,3 +158,48 @@ def _remove_abandoned(stage: Path) -> bool:
     finally:
         lock.release()
     return True
+
+
+_NAME: Final = "upload"
+
+
+@dataclass(frozen=True, slots=True)
+class Spool:
+    """An open file, and the path under which this process can open it once more."""
+
+    file: BinaryIO
+    path: Path
+
+
+@contextmanager
+def spooled(home: Path) -> Iterator[Spool]:
+    """A new spool in a home; it is gone afterwards. Raises `StoreError` and its kinds."""
+    if hasattr(os, "O_TMPFILE"):
+        with _nameless(home) as file:
+            yield Spool(file, Path(f"/proc/self/fd/{file.fileno()}"))
+        return
+    with staged(home / _NAME) as folder, open_new(folder / _NAME) as made:
+        path = folder / _NAME
+        made.close()
+        with path.open("r+b") as file:
+            yield Spool(file, path)
+
+
+def sweep(home: Path) -> int:
+    """Remove what a killed process left of its spools; how many that were."""
+    return make_room(home / _NAME)
+
+
+def _nameless(home: Path) -> BinaryIO:
+    try:
+        make_directory(home)
+        try:
+            number = os.open(home, os.O_RDWR | os.O_TMPFILE, 0o600)
+        except OSError:
+            # Not every file system knows files without a name: it has one while it is empty.
+            path = home / f".{_NAME}.{os.urandom(6).hex()}"
+            number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            path.unlink()
+    except OSError as error:
+        raise translate(error, "write", home) from error
+    return os.fdopen(number, "w+b")

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from anaphora.core.progress import Progress, labelled
-from anaphora.ops.transfer import exports_among
-from anaphora.ops.transfer_in import import_export
+from anaphora.ops.transfer.export import is_export
+from anaphora.ops.transfer.load import import_export
 from anaphora.values.conversations import ImportedConversation, ImportReport
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def import_sources(
     from anaphora.ingest.conversations import import_conversations
 
     given: Iterable[Source] = [source] if isinstance(source, (str, os.PathLike)) else source
-    exports, others = exports_among(given, form)
+    exports, others = _exports_among(given, form)
     reports = [_from_export(services, path, again, progress) for path in exports]
     if others or not exports:
         reports.append(
@@ -74,3 +74,18 @@ def _from_export(
         gaps_added=done.gaps_added,
         problems=done.problems,
     )
+
+
+def _exports_among(
+    sources: Iterable[Source], form: str | None
+) -> tuple[list[str | os.PathLike[str]], list[Source]]:
+    """What of the sources is an export of ours, and the rest; `form` is what the caller named."""
+    own: list[str | os.PathLike[str]] = []
+    others: list[Source] = []
+    for source in sources:
+        path = None if isinstance(source, ImportedConversation) else source
+        if path is not None and (form == "anaphora" or (form is None and is_export(path))):
+            own.append(path)
+        else:
+            others.append(source)
+    return own, others
