@@ -14,7 +14,7 @@ from pysqlite3 import dbapi2
 
 from anaphora import Memory
 from anaphora.errors import Tampered
-from anaphora.index.turns.columns import checksums
+from anaphora.index.turns.table import checksums
 from anaphora.values.conversations import NewTurn
 
 pytest.importorskip("cryptography")

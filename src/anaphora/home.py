@@ -228,9 +228,9 @@ def _reindexed(parts: Namespace, embedder: str, progress: Progress | None) -> Re
     def told(label: str) -> Callable[[int, int], None] | None:
         return None if progress is None else lambda done, total: progress(label, done, total)
 
-    turns = parts.turns.follow(embed="all", progress=told("turns"))
+    turns = parts.turns.sync(embed="all", progress=told("turns"))
     memories = parts.remember.fill_vectors(progress=told("memories"))
-    parts.memories.follow()
+    parts.memories.sync()
     parts.memories.settle()
     parts.projects().fill_vectors()
     return Reindexed(embedder, turns.embedded, memories.embedded, turns.pending + memories.failed)
@@ -268,7 +268,7 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
 
     # What is deleted or redacted leaves the index's files at once, not with the next question.
     def removed(conversation_id: str) -> None:
-        turns.follow(conversation_id, embed="none")
+        turns.sync(conversation_id, embed="none")
         forgetting().words_gone(conversation_id)
 
     conversations = open_conversations(
@@ -383,7 +383,7 @@ def _opened(wiring: Wiring, name: str) -> Namespace:
 
 def _settled(memories: MemoryIndex) -> None:
     """Let what was forgotten leave the index's files too."""
-    memories.follow()
+    memories.sync()
     memories.settle()
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anaphora.errors import EmbeddingError, NotFound, StoreError
-from anaphora.index.background import Background
+from anaphora.index.maintenance import Background
 from anaphora.values.conversations import Check, Degraded
 from anaphora.values.memories import Forgotten
 from anaphora.values.projects import IndexReport
@@ -57,7 +57,7 @@ class ProjectParts:
         report = self.indexing.index(root, name=name, progress=progress, embed=embed)
         if embed:
             self.taking.fill_vectors()
-        self.sections.follow()
+        self.sections.sync()
         self.sections.settle()
         return report
 
@@ -80,7 +80,7 @@ class ProjectParts:
             if not self.indexing.fill_vectors(limit=256):
                 break
         self.taking.fill_vectors()
-        self.sections.follow()
+        self.sections.sync()
         self.sections.mend()
 
     def repair(self) -> Check:
@@ -101,7 +101,7 @@ class ProjectParts:
         gone = self.taking.forget(note_id, soft=soft)
         if not gone.ids or soft:
             return named(gone, ())
-        self.sections.follow()
+        self.sections.sync()
         self.sections.settle()
         return named(gone, survivors(gone.texts) if survivors is not None else ())
 

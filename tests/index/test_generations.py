@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from anaphora.core.text import ANALYSER
-from anaphora.index.generations import digest_of, remove_all_but
-from anaphora.index.memories import word_files
-from anaphora.index.sections import bulk as section_files
-from anaphora.index.turns.words import signature
+from anaphora.index.memories import words
+from anaphora.index.sections import words as section_files
+from anaphora.index.words.manifest import digest_of, remove_all_but
+from anaphora.index.words.segment import signature
 
 # As they stand on disk since the first release of each form.
 MEMORIES: dict[str, Any] = {
@@ -33,7 +33,7 @@ SECTIONS: dict[str, Any] = {
 BOTH = pytest.mark.parametrize(
     ("files", "name", "manifest"),
     [
-        (word_files.FILES, "memories.json", MEMORIES),
+        (words.FILES, "memories.json", MEMORIES),
         (section_files.FILES, "sections.json", SECTIONS),
     ],
 )
@@ -76,8 +76,8 @@ def test_a_manifest_that_is_wrong(
 
 def test_a_manifest_as_it_is_written(tmp_path: Path) -> None:
     """What is written has the entries that earlier versions read, in their order."""
-    memory = word_files.document_of("a", "tea with cats")
-    bulk = word_files.write_bulk(tmp_path / "m", word_files.Bulk(), 12, [memory], "key")
+    memory = words.document_of("a", "tea with cats")
+    bulk = words.write_bulk(tmp_path / "m", words.Bulk(), 12, [memory], "key")
     section = section_files.document_of("a", "tea.py", "", "cats")
     other = section_files.write_bulk(
         tmp_path / "s", section_files.SectionBulk(), 12, [section], "key"

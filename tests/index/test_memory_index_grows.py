@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from anaphora import Memory
-from anaphora.index import background
+from anaphora.index import maintenance
 from anaphora.index.memories import index as memories
-from anaphora.index.memories.word_files import write_bulk
+from anaphora.index.memories.words import write_bulk
 from anaphora.values.memories import NewMemory
 
 WORDS = ("tea", "cat", "lock", "train", "invoice", "vienna", "budget", "violin")
@@ -160,7 +160,7 @@ def test_forgetting_beside_a_rewrite_that_is_just_beginning(
                 failed.append(error)
 
         forgetting = threading.Thread(target=forget)
-        monkeypatch.setattr(background, "threading", SimpleNamespace(Thread=Slow))
+        monkeypatch.setattr(maintenance, "threading", SimpleNamespace(Thread=Slow))
         asking.start()
         assert begun.wait(30)
         forgetting.start()

@@ -19,7 +19,7 @@ from anaphora.index.sections.words import (
     remove_foreign,
     write_bulk,
 )
-from anaphora.index.turns.words import idf
+from anaphora.index.words.segment import idf
 
 WORDS = ["cat", "dog", "tea", "rust", "vienna", "lock", "budget"]
 text = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)
@@ -38,10 +38,10 @@ def in_memory(folder: Path, found: list[SectionDocument]) -> SectionWords:
     return words
 
 
-def on_disk(folder: Path, found: list[SectionDocument], *, mark: str = "") -> SectionWords:
-    bulk = write_bulk(folder, SectionBulk(), 1, found, mark)
+def on_disk(folder: Path, found: list[SectionDocument], *, key_tag: str = "") -> SectionWords:
+    bulk = write_bulk(folder, SectionBulk(), 1, found, key_tag)
     assert bulk is not None
-    words = SectionWords(folder, mark=mark)
+    words = SectionWords(folder, key_tag=key_tag)
     assert words.open(bulk, int, 1)
     return words
 
@@ -139,7 +139,7 @@ def test_keyed_words_lie_on_disk_without_a_clear_one(tmp_path: Path) -> None:
     document = document_of(
         "0", "secret/path.py", "Hidden", "treasure map", term=lambda t: f"k{hash(t)}"
     )
-    on_disk(tmp_path, [document], mark="key1")
+    on_disk(tmp_path, [document], key_tag="key1")
     everything = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
     assert b"treasur" not in everything
     assert b"secret" not in everything

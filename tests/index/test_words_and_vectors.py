@@ -12,7 +12,7 @@ import pytest
 from anaphora.core.text import analyse, query_terms
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
-from anaphora.index.turns.words import Tail, tail_scores
+from anaphora.index.words.segment import MemoryPostings, tail_scores
 from anaphora.values.conversations import NewTurn
 
 from .conftest import Bench
@@ -56,15 +56,15 @@ def by_text(index: TurnIndex, scores: np.ndarray, texts: list[str]) -> list[floa
 def test_a_tail_that_grows_while_it_is_read_answers_as_it_was() -> None:
     """A posting that comes while scores are computed neither fails them nor shifts them."""
 
-    class Growing(list[tuple[int, int]]):
+    class GrowingColumn(list[tuple[int, int]]):
         def __iter__(self) -> Iterator[tuple[int, int]]:
             yield from super().__iter__()
             self.append((2, 1))
 
-    tail, lengths = Tail(), np.array([2, 1], np.int32)
+    tail, lengths = MemoryPostings(), np.array([2, 1], np.int32)
     tail.add([(0, "oak elm"), (1, "oak")])
     keys, scores = tail_scores(tail, {"oak": 1.0, "elm": 2.0}, 2.0, lengths)
-    tail.postings["oak"] = Growing(tail.postings["oak"])
+    tail.postings["oak"] = GrowingColumn(tail.postings["oak"])
     again, same = tail_scores(tail, {"oak": 1.0, "elm": 2.0}, 2.0, lengths)
     assert (again.tolist(), same.tolist()) == (keys.tolist(), scores.tolist())
 
@@ -76,9 +76,9 @@ def test_a_text_is_wholly_alike_to_itself(bench: Bench, where: str) -> None:
     texts = filled(bench)
     index = bench.index()
     if where == "both":
-        index.follow("a")
+        index.sync("a")
         index.commit_words()
-    index.follow(embed="none")
+    index.sync(embed="none")
     if where == "disk":
         index.commit_words()
     view = index.view()
@@ -102,9 +102,9 @@ def test_words_score_as_bm25(bench: Bench, where: str) -> None:
     texts = filled(bench)
     index = bench.index()
     if where == "both":
-        index.follow("a")
+        index.sync("a")
         index.commit_words()
-    index.follow()
+    index.sync()
     if where == "disk":
         index.commit_words()
     terms = query_terms("pine maple, ash or oaks")
@@ -119,7 +119,7 @@ def test_one_thread_can_be_asked_alone(bench: Bench, written: bool) -> None:
     """The turns of other threads score 0; those of the thread score as among all."""
     filled(bench)
     index = bench.index()
-    index.follow()
+    index.sync()
     if written:
         index.commit_words()
     everywhere = index.words(["pine", "oak"])
@@ -134,7 +134,7 @@ def test_a_limit_keeps_the_best(bench: Bench) -> None:
     """With a limit, the best turns of the bulk are the ones that have scores."""
     filled(bench)
     index = bench.index()
-    index.follow()
+    index.sync()
     index.commit_words()
     everything, best = index.words(["ash", "pine"]), index.words(["ash", "pine"], limit=5)
     kept = np.flatnonzero(best)
@@ -146,7 +146,7 @@ def test_idf_tells_rare_words_from_common_ones(bench: Bench) -> None:
     """A rarer term weighs more, an unknown one nothing; bulk and memory count alike."""
     filled(bench)
     index = bench.index()
-    index.follow()
+    index.sync()
     before = index.idf(["ash", "pine", "unheard"])
     assert before[1] > before[0] > before[2] == 0
     index.commit_words()
@@ -156,10 +156,10 @@ def test_idf_tells_rare_words_from_common_ones(bench: Bench) -> None:
 def test_an_unknown_term_and_no_term_score_nothing(bench: Bench) -> None:
     """No evidence is no evidence: zeros of the right length, on an empty index too."""
     index = bench.index()
-    index.follow()
+    index.sync()
     assert index.words(["ash"]).shape == index.cosine(np.ones(48, np.float32)).shape == (0,)
     filled(bench, 3)
-    index.follow()
+    index.sync()
     assert not index.words([]).any()
     assert not index.words(["unheard"]).any()
     assert len(index.rows("nowhere")) == 0
@@ -169,12 +169,12 @@ def test_a_view_stays_as_it_was(bench: Bench) -> None:
     """What was taken before more turns came still fits together afterwards."""
     filled(bench, 20)
     index = bench.index()
-    index.follow()
+    index.sync()
     view = index.view()
     words, cosine = view.words(["pine"]), view.cosine(bench.service.query("pine"))
     for number in range(10):
         bench.store.append("a", "user", f"pine and birch {number}")
-    index.follow()
+    index.sync()
     assert np.array_equal(view.cosine(bench.service.query("pine")), cosine)
     assert len(view.words(["pine"])) == len(words) == 20
     assert len(index.table()) == 30
@@ -186,11 +186,11 @@ def test_the_bundled_model_serves_the_index(bench: Bench) -> None:
     turns = ["My cat is called Misha.", "The build fails on Windows.", "We moved to Lisbon in May."]
     bench.store.extend("a", [NewTurn("user", text) for text in turns])
     index = bench.index(service=service)
-    assert index.follow().embedded == 3
+    assert index.sync().embedded == 3
     query = service.query("What is the name of your pet?")
     first = index.cosine(query)
     assert int(np.argmax(first)) == 0
     index.close()
     index = bench.index(service=service)
-    assert index.follow().embedded == 0
+    assert index.sync().embedded == 0
     assert np.array_equal(index.cosine(query), first)

@@ -213,7 +213,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
                     )
                 )
             if embed:
-                parts.turns.follow(embed="all", progress=labelled(progress, "indexing"))
+                parts.turns.sync(embed="all", progress=labelled(progress, "indexing"))
             if own and embed:
                 parts.remember.fill_vectors()
                 parts.projects().taking.fill_vectors()
@@ -237,9 +237,9 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
                 raise embedder.failure
             return False
         parts = self._parts()
-        parts.turns.follow(embed="all")
+        parts.turns.sync(embed="all")
         parts.remember.fill_vectors()
-        parts.memories.follow()
+        parts.memories.sync()
         parts.projects().fill_vectors()
         return parts.turns.wait(timeout) and parts.memories.wait(timeout)
 

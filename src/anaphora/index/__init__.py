@@ -1,1 +1,1 @@
-"""Derived and disposable: follows truth, answers which turns match words and vectors."""
+"""Derived and disposable: syncs with truth, answers which turns match words and vectors."""

@@ -41,7 +41,7 @@ def stats(
     lane: Lane,
 ) -> Stats:
     """Count what a namespace holds; the index catches up with the files first."""
-    index.follow(embed="none")
+    index.sync(embed="none")
     seen = index.check()
     counts = counted(lane, embedder.name)
     return Stats(
@@ -168,7 +168,7 @@ def _truth(truth: Database) -> Check:
 
 
 def _index(index: TurnIndex) -> Iterator[Check]:
-    followed = index.follow(embed="none")
+    followed = index.sync(embed="none")
     seen = index.check()
     detail = (
         f"{seen.turns:,} turns, {seen.vectors:,} vectors, {seen.pending:,} to come, "

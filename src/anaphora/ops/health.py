@@ -116,7 +116,7 @@ def _threads(folder: Path | None) -> Check:
 def _index(truth: Database, embedder: EmbedderService, parts: Served) -> tuple[int, int, Check]:
     try:
         # What came since is taken in first: an index that lags is no fault, one that cannot is.
-        parts.turns.follow(embed="none")
+        parts.turns.sync(embed="none")
         seen = parts.turns.check()
         here, _ = parts.vectors.counts().get(embedder.name, (0, 0))
         waiting = max(0, parts.vectors.records() - here)

@@ -121,7 +121,7 @@ class ConversationRecall:
         if not query.strip():
             return Recall((), (Degraded("query", "it is blank: there is nothing to look for"),))
         query, cut = read_of(query)
-        followed, view = self.index.followed(conversation_id)
+        followed, view = self.index.synced_view(conversation_id)
         degraded = [*cut, *followed.degraded]
         rows = _rows(view, conversation_id)
         if not len(rows):

@@ -27,7 +27,7 @@ from anaphora.values.memories import HalfLives, MemoryHit, MemoryRecord, Rejecte
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.index.memories.index import MemoryIndex
-    from anaphora.index.memories.state import Candidates, Wanted
+    from anaphora.index.memories.state import Candidates, MemoryQuery
     from anaphora.store.records.rows import RecordLink
     from anaphora.store.records.store import Records
 
@@ -121,8 +121,8 @@ class MemoryRecall:
         limit: int,
         allowed: tuple[datetime | None, Filter, bool],
         degraded: list[Degraded],
-    ) -> Wanted:
-        from anaphora.index.memories.state import Wanted
+    ) -> MemoryQuery:
+        from anaphora.index.memories.state import MemoryQuery
 
         as_of, keep, every = allowed
         vector = None
@@ -132,7 +132,7 @@ class MemoryRecall:
             except EmbeddingError as error:
                 degraded.append(Degraded("embeddings", f"words answered alone: {error}"))
         bare = mode == "vector" and vector is not None
-        return Wanted(
+        return MemoryQuery(
             moment=as_of or self.clock(),
             past=as_of is not None,
             keep=keep,
@@ -147,7 +147,7 @@ class MemoryRecall:
 class _Answer:
     """One answer in the making."""
 
-    def __init__(self, lane: MemoryRecall, wanted: Wanted, *, hybrid: bool) -> None:
+    def __init__(self, lane: MemoryRecall, wanted: MemoryQuery, *, hybrid: bool) -> None:
         self._lane = lane
         self._wanted = wanted
         self._hybrid = hybrid
@@ -287,7 +287,7 @@ def _hit(
     )
 
 
-def _is_bare(mode: str, wanted: Wanted) -> bool:
+def _is_bare(mode: str, wanted: MemoryQuery) -> bool:
     return mode == "vector" and wanted.vector is not None
 
 

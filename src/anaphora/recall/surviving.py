@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from anaphora.core.text import analyse, query_terms
-from anaphora.index.sections.state import SectionsWanted
+from anaphora.index.sections.state import SectionQuery
 from anaphora.recall.marks import Mark, marks_of
 from anaphora.values.memories import SurvivingSource
 
@@ -53,7 +53,7 @@ class Survivors:
 
     def of(self, texts: Sequence[str]) -> Iterator[SurvivingSource]:
         """What holds the words of `texts`, those first that hold nearly all of one."""
-        _, view = self.turns.followed(embed="none")
+        _, view = self.turns.synced_view(embed="none")
         for text in texts:
             yield from self._saying(view, text)
         marks = marks_of(texts)
@@ -108,7 +108,7 @@ class Survivors:
         now = round(self.clock().timestamp() * 1e6)
         for past in (False, True):
             weights = dict.fromkeys(mark.terms, 1.0)
-            wanted = SectionsWanted(weights, _STEPS[1], now, terms=len(weights), past=past)
+            wanted = SectionQuery(weights, _STEPS[1], now, terms=len(weights), past=past)
             found = index.candidates(wanted)
             ids = [found.table.ids[row] for row in found.rows.tolist()]
             for one, section in index.texts(ids).items():

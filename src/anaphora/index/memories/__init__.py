@@ -1,1 +1,1 @@
-"""The index of memories: follows the records of truth, answers by meaning, words and filters."""
+"""The index of memories: syncs with the records of truth, answers by meaning, words and filters."""

@@ -1,4 +1,4 @@
-"""The index of memories: follows truth by its numbers, answers by meaning, words and filters.
+"""The index of memories: syncs with truth by its numbers, answers by meaning, words and filters.
 
 In: the records and vectors of one namespace, a directory for what is worth keeping on disk. Out:
 candidates for a question, as columns. What was acknowledged before a question, by any process, is
@@ -19,31 +19,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.errors import AnaphoraError, Closed, SealChanged
-from anaphora.index.ann import ANN_ERRORS
-from anaphora.index.background import Background
+from anaphora.index.maintenance import Background, IndexLost, try_lock
 from anaphora.index.memories.filters import MemoryFilters
 from anaphora.index.memories.rows import NEVER, MemoryRows, Moment
-from anaphora.index.memories.state import Candidates, MemoryState, Wanted
+from anaphora.index.memories.state import Candidates, MemoryQuery, MemoryState
 from anaphora.index.memories.vectors import DEFAULT_CAP, MemoryVectors
-from anaphora.index.memories.word_files import (
+from anaphora.index.memories.words import (
     Bulk,
     CutShort,
     Document,
+    MemoryWords,
     document_of,
     read_bulk,
     remove,
     remove_foreign,
     write_bulk,
 )
-from anaphora.index.memories.words import MemoryWords
-from anaphora.index.one_writer import only_one
-from anaphora.index.turns.records import IndexLost
+from anaphora.index.vectors.ann import ANN_ERRORS
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
 from anaphora.values.memories import MemoryRecord
 
-__all__ = ["Candidates", "MemoryIndex", "Wanted"]
+__all__ = ["Candidates", "MemoryIndex", "MemoryQuery"]
 
 TAIL_LIMIT = 500
 """Texts whose words are in memory alone before they are written to the disk."""
@@ -105,7 +103,7 @@ class MemoryIndex:
 
     # Following.
 
-    def follow(self) -> int:
+    def sync(self) -> int:
         """Catch up with truth; how many memories are new or changed."""
         with self._lock:
             if self._closed:
@@ -114,7 +112,7 @@ class MemoryIndex:
             if version == self._seq:
                 return 0
             opening = not 0 <= self._seq < version
-            changed = self._open() if opening else self._catch_up()
+            changed = self._open() if opening else self._take_changes()
             # What was committed after `version` was read is looked at again next time.
             self._seq = version
             if opening and self._background and self._state.words.waiting > MUCH:
@@ -141,7 +139,7 @@ class MemoryIndex:
         state.vectors.load(state.rows)
         return len(state.rows)
 
-    def _catch_up(self) -> int:
+    def _take_changes(self) -> int:
         state, changed = self._state, 0
         for record in self._changed_since(self._seq):
             changed += 1
@@ -154,7 +152,7 @@ class MemoryIndex:
                 changed += 1
                 state.words.drop(row)
                 state.vectors.drop(row)
-        state.vectors.follow(state.rows)
+        state.vectors.sync(state.rows)
         state.words.purge()
         state.vectors.purge(state.rows)
         return changed
@@ -171,7 +169,7 @@ class MemoryIndex:
         with self._lock:
             return int((self._state.rows.column("alive") >= 0).sum())
 
-    def candidates(self, wanted: Wanted) -> Candidates:
+    def candidates(self, wanted: MemoryQuery) -> Candidates:
         """Up to `limit` memories by meaning and as many by words, of those that may be shown."""
         return self._answer(lambda: self._state.candidates(wanted, self._seq))
 
@@ -185,7 +183,7 @@ class MemoryIndex:
 
         return self._answer(find)
 
-    def excluded(self, wanted: Wanted) -> Candidates:
+    def excluded(self, wanted: MemoryQuery) -> Candidates:
         """The candidates there would be if all might be shown, each with why it may not."""
         return self._answer(lambda: self._state.excluded(wanted))
 
@@ -221,7 +219,7 @@ class MemoryIndex:
         """Follow and answer; where the bulk of vectors cannot be read, do without it."""
         with self._lock:
             for _ in range(_ROUNDS):
-                self.follow()
+                self.sync()
                 try:
                     return find()
                 except IndexLost as error:
@@ -252,7 +250,7 @@ class MemoryIndex:
                 self._worker.wait()
             finally:
                 self._cut_short.clear()
-            self.follow()
+            self.sync()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the background to end; False when something took longer than `timeout` s."""
@@ -282,7 +280,7 @@ class MemoryIndex:
             self.settle(vectors=self._state.vectors.due())
 
     def _write_words(self) -> bool:
-        with only_one(self._directory, "words.lock") as held:
+        with try_lock(self._directory, "words.lock") as held:
             if not held:
                 return False
             with self._lock:
@@ -309,12 +307,12 @@ class MemoryIndex:
 
     def _written(self, seen: Bulk, upto: int, fresh: list[Document] | None) -> Bulk | None:
         """Write documents, or all there are; None where the disk or the home's seal refuses."""
-        mark = self._sealer.mark
+        key_tag = self._sealer.mark
         try:
             documents = self._all_documents() if fresh is None else fresh
             self._records.check()
             stop = None if seen.meta.generation else self._cut_short
-            written = write_bulk(self._words_folder, seen, upto, documents, mark, stop)
+            written = write_bulk(self._words_folder, seen, upto, documents, key_tag, stop)
         except (SealChanged, CutShort):
             return None
         try:
@@ -322,7 +320,7 @@ class MemoryIndex:
         except SealChanged:
             # Words of the old form must not stay in a home that was sealed meanwhile.
             if written is not None:
-                remove(self._words_folder, written.meta.generation, mark)
+                remove(self._words_folder, written.meta.generation, key_tag)
             return None
         return written
 
@@ -338,7 +336,7 @@ class MemoryIndex:
         return document_of(record.id, record.text, self._term)
 
     def _write_vectors(self) -> bool:
-        with only_one(self._directory, "ann.lock") as held:
+        with try_lock(self._directory, "ann.lock") as held:
             if not held:
                 return False
             with self._lock:

@@ -15,11 +15,11 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.memories.best import Nearest
 from anaphora.index.memories.filters import MemoryFilters
 from anaphora.index.memories.rows import NEVER, MemoryRows, Moment
 from anaphora.index.memories.vectors import MemoryVectors
 from anaphora.index.memories.words import MemoryWords
+from anaphora.index.vectors.matrix import Nearest
 from anaphora.rank.memories import MemoryCandidates
 from anaphora.store.filters import Filter
 from anaphora.store.records.store import Records
@@ -38,7 +38,7 @@ _Asked: TypeAlias = tuple[bytes, tuple[str, ...], Filter, int, datetime | None, 
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class MemoryQuery:
     """What is looked for: a unit vector, terms, or both; what may be shown; how many of each.
 
     `every` brings what has nothing in common with it as well, the newest, where there is room.
@@ -89,7 +89,7 @@ class _Present:
     keep: NDArray[np.bool_]
 
 
-def _asked(wanted: Wanted) -> _Asked:
+def _asked(wanted: MemoryQuery) -> _Asked:
     vector = b"" if wanted.vector is None else wanted.vector.tobytes()
     moment = wanted.moment if wanted.past else None
     terms, every = tuple(wanted.terms), wanted.every
@@ -108,7 +108,7 @@ class MemoryState:
     _answered: OrderedDict[_Asked, _Answered] = field(default_factory=OrderedDict)
     _present: _Present | None = None
 
-    def candidates(self, wanted: Wanted, seq: int) -> Candidates:
+    def candidates(self, wanted: MemoryQuery, seq: int) -> Candidates:
         """Up to `limit` memories by meaning and as many by words, of those that may be shown.
 
         A question asked again is answered from what was found, while truth is at the same number
@@ -136,7 +136,7 @@ class MemoryState:
             self._answered.popitem(last=False)
         return found
 
-    def _standing_now(self, wanted: Wanted, seq: int) -> _Present:
+    def _standing_now(self, wanted: MemoryQuery, seq: int) -> _Present:
         """The rows that stand at this moment: the same ones until truth or the next expiry."""
         moment = Moment(wanted.moment)
         now, known = moment.micros, self._present
@@ -146,7 +146,7 @@ class MemoryState:
             known = self._present = _Present(seq, now, until, self.rows.standing(moment))
         return known
 
-    def excluded(self, wanted: Wanted) -> Candidates:
+    def excluded(self, wanted: MemoryQuery) -> Candidates:
         """The candidates there would be if all might be shown, each with why it may not."""
         found = self._among(wanted, np.array(self.rows.column("alive") >= 0))
         moment = Moment(wanted.moment, wanted.past)
@@ -157,7 +157,7 @@ class MemoryState:
         )
         return Candidates(found.columns, why, found.degraded, found.pending)
 
-    def _among(self, wanted: Wanted, keep: NDArray[np.bool_]) -> Candidates:
+    def _among(self, wanted: MemoryQuery, keep: NDArray[np.bool_]) -> Candidates:
         near, pending = None, 0
         if wanted.vector is not None:
             near = self.vectors.nearest(wanted.vector, keep, wanted.limit)
@@ -181,7 +181,7 @@ class MemoryState:
         return rest[order[:count]].astype(np.int64)
 
     def _matching(
-        self, weights: dict[str, float], keep: NDArray[np.bool_], wanted: Wanted
+        self, weights: dict[str, float], keep: NDArray[np.bool_], wanted: MemoryQuery
     ) -> tuple[Rows, Shares]:
         """Rows of `keep` that match words, the best `limit` of them, or all."""
         if not weights:
@@ -208,7 +208,7 @@ class MemoryState:
         return np.array([known[row] for row in rows.tolist()], np.float64)
 
     def _columns(
-        self, rows: Rows, wanted: Wanted, near: Nearest | None, shares: Shares
+        self, rows: Rows, wanted: MemoryQuery, near: Nearest | None, shares: Shares
     ) -> MemoryCandidates:
         cosines = None
         if wanted.vector is not None and near is not None:

@@ -1,14 +1,12 @@
-"""The vectors of memories: an exact scan of memory up to a cap, LanceDB beyond it.
+"""Batches of vectors as truth gives them, cut where a memory ends.
 
-In: vectors as truth has them, in the order of their numbers. Out: cosines by row; the nearest rows
-of those that may be shown. The bulk on disk holds vectors up to a number of truth, the matrix in
-memory the newer ones; an answer joins both. Without LanceDB the scan goes on past the cap. It
-never embeds, and never writes truth.
+In: batches in the order of their numbers, in which one memory's parts can straddle two. Out: the
+same vectors, each memory whole. Never reads anything itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -17,15 +15,52 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.ann import AnnMeta, AnnStore, Batch, available
-from anaphora.index.memories.batches import starts_of, whole_records
-from anaphora.index.memories.best import Nearest, best_of, best_part
 from anaphora.index.memories.rows import MemoryRows
-from anaphora.index.memories.scan import Scan
-from anaphora.index.nearest import Growing, Matrix, wholes
+from anaphora.index.vectors.ann import AnnMeta, AnnStore, Batch, available
+from anaphora.index.vectors.matrix import (
+    GrowingColumn,
+    Matrix,
+    Nearest,
+    best_of,
+    best_part,
+    from_float16,
+)
+from anaphora.index.vectors.scan import Scan
 from anaphora.store.db.in_lists import ids_named
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorBatch
+
+
+def starts_of(owners: Sequence[str]) -> list[int]:
+    """Where each owner's entries begin, in a list in which they stand together."""
+    return [at for at, one in enumerate(owners) if not at or owners[at - 1] != one]
+
+
+def whole_records(batches: Iterable[VectorBatch]) -> Iterator[VectorBatch]:
+    """The same vectors, in batches that no record's parts are split between."""
+    held: VectorBatch | None = None
+    for fetched in batches:
+        batch = fetched
+        if held is not None:
+            batch = VectorBatch(
+                held.record_ids + fetched.record_ids,
+                held.parts + fetched.parts,
+                held.data + fetched.data,
+                fetched.seq,
+            )
+        cut = starts_of(batch.record_ids)[-1]
+        size = len(batch.data) // len(batch.parts)
+        if cut:
+            # Its number is not known; that of the whole batch only says that this was taken.
+            yield VectorBatch(
+                batch.record_ids[:cut], batch.parts[:cut], batch.data[: cut * size], batch.seq
+            )
+        held = VectorBatch(
+            batch.record_ids[cut:], batch.parts[cut:], batch.data[cut * size :], batch.seq
+        )
+    if held is not None:
+        yield held
+
 
 DEFAULT_CAP: Final = 150_000
 """Parts that are scanned in memory; beyond, LanceDB holds the bulk. 0 means always LanceDB."""
@@ -102,9 +137,9 @@ class MemoryVectors:
         self._ids: Sequence[str] = ()
         self._matrix = Matrix(self._dimensions)
         self._scan = Scan(self._matrix, background=self._background)
-        self._entries = Growing()
+        self._entries = GrowingColumn()
         # The row that each text of the matrix came for; another text may have taken its place.
-        self._row_of = Growing()
+        self._row_of = GrowingColumn()
         self._kept: _Kept | None = None
         self.wants_purge = False
         self._bulk_seqs = np.empty(0, np.int64)
@@ -148,7 +183,7 @@ class MemoryVectors:
         if self._cap is not None and available():
             self._take_bulk(self.ann.open(), rows)
         self._matrix.reserve(len(rows) + len(rows) // 8)
-        self.follow(rows)
+        self.sync(rows)
         self._scan.warm()
 
     def _take_bulk(self, meta: AnnMeta, rows: MemoryRows) -> None:
@@ -173,7 +208,7 @@ class MemoryVectors:
         """Make nothing more in the background."""
         self._scan.close()
 
-    def follow(self, rows: MemoryRows) -> None:
+    def sync(self, rows: MemoryRows) -> None:
         """Take in vectors that are newer than `upto`."""
         self._kept = None
         self._fit(len(rows))
@@ -274,7 +309,7 @@ class MemoryVectors:
         best: dict[str, float] = {}
         for some, names in ids_named(self._ids[row] for row in rows.tolist()):
             found = self._ask(_OF.format(ids=names), **some)
-            data = wholes(b"".join(row[1] for row in found), self._dimensions)
+            data = from_float16(b"".join(row[1] for row in found), self._dimensions)
             for (owner, _), cosine in zip(found, (data @ vector).tolist(), strict=True):
                 best[owner] = max(best.get(owner, cosine), cosine)
         return np.array([best.get(self._ids[row], 0.0) for row in rows.tolist()], np.float64)
@@ -380,7 +415,7 @@ class MemoryVectors:
         while found := self._ask(_DATA, since=since, upto=upto, limit=STEP):
             numbers, data = zip(*found, strict=True)
             since = numbers[-1]
-            yield np.array(numbers, np.int64), wholes(b"".join(data), self._dimensions)
+            yield np.array(numbers, np.int64), from_float16(b"".join(data), self._dimensions)
 
     def _ask(self, statement: str, **values: str | int | None) -> list[tuple[Any, ...]]:
         named = {"namespace": self._records.namespace, "embedder": self._embedder}

@@ -1,26 +1,116 @@
-"""The words of memories: how much of a question's weight does each text hold?
+"""The words of memories on disk: one field in tantivy, a generation at a time.
 
-In: texts by row, a question's terms. Out: for rows, the share (0 … 1) of the question's IDF mass
-that they match (BM25 over the sum of IDFs): absolute, never relative to the best match. The bulk
-lies in tantivy on disk, what is newer in a tail in memory; one IDF counts over both. A folder that
-is torn, foreign or gone is made again from truth. It never reads truth itself.
+In: a folder, documents in order. Out: what lies there, or that it cannot be used. It never reads
+truth; only one process may write at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import shutil
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.memories.word_files import FILES, Bulk, Document
-from anaphora.index.turns.words import MainWords, Tail, idf, tail_scores
-from anaphora.index.word_rows import WordRows
+from anaphora.core.text import ANALYSER
+from anaphora.index.words.manifest import WordBulk, WordFiles, digest_of, length_of, tokens_of
+from anaphora.index.words.rows import WordRows
+from anaphora.index.words.segment import (
+    DiskPostings,
+    MemoryPostings,
+    WordsMeta,
+    extend_main,
+    idf,
+    signature,
+    tail_scores,
+)
 
 if TYPE_CHECKING:
     import tantivy
+
+
+class CutShort(Exception):
+    """A rewrite of the words ended before it was whole: what it began with has been forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A memory's text as the word index has it: tokens joined by spaces, and their digest."""
+
+    key: str
+    tokens: str
+    digest: str
+
+    @property
+    def length(self) -> int:
+        """How many tokens it has."""
+        return length_of(self.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Bulk(WordBulk[WordsMeta]):
+    """What is on disk: document n (from 1) is memory `ids[n - 1]`."""
+
+    meta: WordsMeta = field(default_factory=WordsMeta)
+
+
+FILES: Final = WordFiles("memories.json", ("analyser", ANALYSER), Bulk, WordsMeta)
+read_bulk = FILES.read
+remove = FILES.remove
+remove_foreign = FILES.remove_foreign
+
+
+def document_of(record_id: str, text: str, term: Callable[[str], str] | None = None) -> Document:
+    """Analyse a text; `term` replaces each token (a sealed home keeps keyed hashes of them)."""
+    tokens = tokens_of(text, term)
+    return Document(record_id, tokens, digest_of(tokens))
+
+
+def write_bulk(
+    folder: Path,
+    seen: Bulk,
+    upto: int,
+    documents: Sequence[Document],
+    key_tag: str = "",
+    stop: threading.Event | None = None,
+) -> Bulk | None:
+    """Write documents behind those of `seen`, or a new generation where `seen` is empty.
+
+    None where the disk refuses. Only one process may be in here at a time. Raises `CutShort`, and
+    leaves nothing of a new generation, when `stop` is set before it is whole.
+    """
+
+    def extend(place: Path) -> WordsMeta:
+        count = seen.meta.count + len(documents)
+        try:
+            # Ours are the only documents: the code by which turns are found by thread is the id.
+            going = enumerate(_until(stop, documents), seen.meta.count + 1)
+            extend_main(place, ((n, n, d.tokens) for n, d in going))
+            tokens = seen.meta.tokens + sum(d.length for d in documents)
+            meta = WordsMeta(place.name, count, count, tokens, signature(place))
+            _check(stop)
+        except CutShort:
+            shutil.rmtree(place, ignore_errors=True)
+            raise
+        return meta
+
+    return FILES.write(folder, seen, upto, documents, key_tag, extend)
+
+
+def _until(stop: threading.Event | None, documents: Sequence[Document]) -> Iterator[Document]:
+    for document in documents:
+        _check(stop)
+        yield document
+
+
+def _check(stop: threading.Event | None) -> None:
+    if stop is not None and stop.is_set():
+        raise CutShort
+
 
 LEAST_DOCUMENTS: Final = 1000
 """A term's rarity is judged as in at least so many memories: among three, every word is rare."""
@@ -29,7 +119,7 @@ LEAST_DOCUMENTS: Final = 1000
 _NAMED: Final = 400
 
 
-class _Found(MainWords):
+class _Found(DiskPostings):
     """The bulk, which can also be asked about given documents."""
 
     def search_in(
@@ -56,13 +146,13 @@ class _Found(MainWords):
         return Query.boolean_query([(Occur.Should, Query.const_score_query(n, 0.0)) for n in named])
 
 
-class MemoryWords(WordRows[Bulk, Document, _Found, Tail]):
+class MemoryWords(WordRows[Bulk, Document, _Found, MemoryPostings]):
     """The words of one namespace's memories, by row. One thread at a time."""
 
     def __init__(
-        self, folder: Path, term: Callable[[str], str] | None = None, mark: str = ""
+        self, folder: Path, term: Callable[[str], str] | None = None, key_tag: str = ""
     ) -> None:
-        super().__init__(folder, FILES, term, mark)
+        super().__init__(folder, FILES, term, key_tag)
         self._lengths = np.zeros(0, np.int32)
 
     def _opened(self, place: Path, bulk: Bulk) -> _Found:
@@ -134,9 +224,9 @@ class MemoryWords(WordRows[Bulk, Document, _Found, Tail]):
         rows, where = np.unique(keys, return_inverse=True)
         return rows, np.bincount(where, parts, len(rows)).astype(np.float64)
 
-    def _in_tail(self) -> Tail:
+    def _in_tail(self) -> MemoryPostings:
         if self._tail is None:
-            self._tail = Tail()
+            self._tail = MemoryPostings()
             self._lengths = np.zeros(0, np.int32)
             self._add(self._waiting.items())
         return self._tail

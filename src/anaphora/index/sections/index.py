@@ -1,4 +1,4 @@
-"""The index of projects and notes: follows truth by its numbers, answers by words and meaning.
+"""The index of projects and notes: syncs with truth by its numbers, answers by words and meaning.
 
 In: the sections, files and notes of one namespace, a directory for words. Out: candidates for a
 focus: rows of a table, what words they match, how close they are in meaning. What was acknowledged
@@ -19,16 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.errors import AnaphoraError, Closed, SealChanged
-from anaphora.index.background import Background
-from anaphora.index.one_writer import only_one
-from anaphora.index.sections.follow import Changed, SectionFollower
+from anaphora.index.maintenance import Background, try_lock
+from anaphora.index.sections.changes import Changed, SectionChanges
 from anaphora.index.sections.rows import SectionRows
 from anaphora.index.sections.source import SectionSource, SectionText
 from anaphora.index.sections.state import (
     SectionCandidates,
     SectionCheck,
+    SectionQuery,
     SectionState,
-    SectionsWanted,
 )
 from anaphora.index.sections.vectors import SectionVectors
 from anaphora.index.sections.words import (
@@ -41,11 +40,11 @@ from anaphora.index.sections.words import (
     remove_foreign,
     write_bulk,
 )
-from anaphora.index.turns.words import WORD_INDEX_ERRORS
+from anaphora.index.words.segment import WORD_INDEX_ERRORS
 from anaphora.rank.context.table import SectionTable
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 
-__all__ = ["SectionCandidates", "SectionCheck", "SectionIndex", "SectionsWanted"]
+__all__ = ["SectionCandidates", "SectionCheck", "SectionIndex", "SectionQuery"]
 
 TAIL_LIMIT: Final = 1_000
 """Documents whose words are in memory alone before they are written to the disk."""
@@ -81,7 +80,7 @@ class SectionIndex:
         self._embedder = embedder
         self._sealer = sealer
         self._term = sealer.token_key if sealer.sealed else None
-        self._follower = SectionFollower(source, self._term)
+        self._changes = SectionChanges(source, self._term)
         self._background = background
         self._lock = threading.RLock()
         self._folder = self._directory / "words"
@@ -96,7 +95,7 @@ class SectionIndex:
 
     # Following.
 
-    def follow(self, progress: Progress | None = None) -> int:
+    def sync(self, progress: Progress | None = None) -> int:
         """Catch up with truth; how many documents are new or changed.
 
         `progress` is called with (documents taken in, documents in all) on long work.
@@ -111,14 +110,14 @@ class SectionIndex:
             if since < 0:
                 # The first question, or truth was put back (a restore).
                 self._state = self._empty()
-            changed = self._follower.changed(self._state.rows, since)
+            changed = self._changes.changed(self._state.rows, since)
             count = len(changed.gone)
             if since < 0:
                 changed = self._open(changed, version)
             for row in changed.gone:
                 self._state.words.drop(row)
             done, streamed = self._take_in(changed, progress)
-            self._state.vectors.follow()
+            self._state.vectors.sync()
             # What was committed after `version` was read is looked at again next time.
             self._seq = version
             if streamed:
@@ -141,7 +140,7 @@ class SectionIndex:
         rows = self._state.rows
         good = self._state.words.open(bulk, rows.row, version)
         self._broken = not good and bool(bulk.meta.generation)
-        return self._follower.later_than(rows, found, bulk.upto if good else -1)
+        return self._changes.later_than(rows, found, bulk.upto if good else -1)
 
     def _take_in(self, changed: Changed, progress: Progress | None) -> tuple[int, bool]:
         """Make the documents of what changed; where they are many, write them as they come.
@@ -150,7 +149,7 @@ class SectionIndex:
         """
         rows, words = self._state.rows, self._state.words
         total, done, streamed, tried = len(changed), 0, False, 0
-        for document in self._follower.documents(rows, changed):
+        for document in self._changes.documents(rows, changed):
             row = rows.row(document.key)
             if row >= 0:
                 words.put(row, document)
@@ -168,7 +167,7 @@ class SectionIndex:
         return done, streamed
 
     def _write_alone(self, upto: int) -> bool:
-        with only_one(self._directory, "words.lock") as held:
+        with try_lock(self._directory, "words.lock") as held:
             if not held:
                 return False
             self._take_over()
@@ -179,28 +178,28 @@ class SectionIndex:
     def __len__(self) -> int:
         """How many sections and notes there are, past ones too."""
         with self._lock:
-            self.follow()
+            self.sync()
             return sum(bool(row.id) for row in self._state.rows.rows)
 
-    def candidates(self, wanted: SectionsWanted) -> SectionCandidates:
+    def candidates(self, wanted: SectionQuery) -> SectionCandidates:
         """Rows that match words, of those that may be shown, with what else is known of them."""
         with self._lock:
-            self.follow()
+            self.sync()
             try:
                 return self._state.find(wanted)
             except WORD_INDEX_ERRORS:
                 # The files went while they were read: what is in truth answers.
                 self._seq = -1
-                self.follow()
+                self.sync()
             try:
                 return self._state.find(wanted)
             except WORD_INDEX_ERRORS as error:
                 return self._state.without_words(wanted, str(error))
 
-    def described(self, wanted: SectionsWanted, rows: Rows) -> SectionCandidates:
+    def described(self, wanted: SectionQuery, rows: Rows) -> SectionCandidates:
         """Given rows as candidates: those that may be shown, with what is known of them."""
         with self._lock:
-            self.follow()
+            self.sync()
             keep = self._state.keep(wanted)
             weights = self._state.weights(wanted)
             return self._state.described(wanted, weights, rows[keep[rows]], keep)
@@ -208,14 +207,14 @@ class SectionIndex:
     def standing(self, projects: frozenset[str] | None, now: int) -> Rows:
         """The rows that may be shown now, of these projects or of all."""
         with self._lock:
-            self.follow()
-            wanted = SectionsWanted({}, 0, now, projects=projects)
+            self.sync()
+            wanted = SectionQuery({}, 0, now, projects=projects)
             return np.flatnonzero(self._state.keep(wanted))
 
     def table(self) -> SectionTable:
         """The columns of everything that is known now."""
         with self._lock:
-            self.follow()
+            self.sync()
             return self._state.rows.table()
 
     def row(self, key: str) -> int:
@@ -235,7 +234,7 @@ class SectionIndex:
     def all_texts(self, projects: frozenset[str] | None = None) -> Iterator[SectionText]:
         """Every section of these projects, or of all, with its words: a scan of truth."""
         with self._lock:
-            self.follow()
+            self.sync()
             files = [
                 file.id
                 for file in self._state.rows.files.values()
@@ -249,7 +248,7 @@ class SectionIndex:
     def check(self) -> SectionCheck:
         """What is known and what lies on the disk; the files are read whole. Follows truth."""
         with self._lock:
-            self.follow()
+            self.sync()
             state = self._state
             known = sum(bool(row.id) for row in state.rows.rows)
             waiting = state.words.waiting
@@ -260,13 +259,13 @@ class SectionIndex:
 
     def rebuild(self) -> bool:
         """Make the words on disk again from truth; False where another process is writing."""
-        with only_one(self._directory, "words.lock") as held:
+        with try_lock(self._directory, "words.lock") as held:
             if not held:
                 return False
             with self._lock:
                 shutil.rmtree(self._folder, ignore_errors=True)
                 self._state, self._seq, self._purged = self._empty(), -1, False
-        self.follow()
+        self.sync()
         return self.settle()
 
     def settle(self) -> bool:
@@ -274,7 +273,7 @@ class SectionIndex:
 
         Where much of what is on the disk counts no more, all of it is written anew.
         """
-        with only_one(self._directory, "words.lock") as held:
+        with try_lock(self._directory, "words.lock") as held:
             if not held:
                 return False
             with self._lock:
@@ -283,12 +282,12 @@ class SectionIndex:
                 self._take_over()
                 upto, whole = self._seq, self._worn()
                 rows = self._state.rows
-                every = self._follower.everything(rows) if whole else Changed()
+                every = self._changes.everything(rows) if whole else Changed()
             if not whole:
                 with self._lock:
                     return self._write(self._seq)
             # Analysing everything takes seconds: questions are answered meanwhile.
-            documents = list(self._follower.documents(rows, every))
+            documents = list(self._changes.documents(rows, every))
             written = self._written(SectionBulk(), upto, documents)
             with self._lock:
                 return written is not None and self._opened(written)
@@ -302,7 +301,7 @@ class SectionIndex:
     def purge(self) -> bool:
         """Take the words of what is gone off the disk now, however few they are; see `settle`."""
         with self._lock:
-            self.follow()
+            self.sync()
             self._forget_words()
         return self.settle()
 
@@ -351,10 +350,10 @@ class SectionIndex:
         self, seen: SectionBulk, upto: int, documents: list[SectionDocument]
     ) -> SectionBulk | None:
         """Write documents; None where the disk or the home's seal refuses."""
-        mark = self._sealer.mark
+        key_tag = self._sealer.mark
         try:
             self._source.check()
-            written = write_bulk(self._folder, seen, upto, documents, mark)
+            written = write_bulk(self._folder, seen, upto, documents, key_tag)
         except SealChanged:
             return None
         try:
@@ -362,7 +361,7 @@ class SectionIndex:
         except SealChanged:
             # Words of the old form must not stay in a home that was sealed meanwhile.
             if written is not None:
-                remove(self._folder, written.meta.generation, mark)
+                remove(self._folder, written.meta.generation, key_tag)
             return None
         return written
 

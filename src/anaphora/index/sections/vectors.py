@@ -12,8 +12,8 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.nearest import Matrix
 from anaphora.index.sections.source import SectionSource, Vectors
+from anaphora.index.vectors.matrix import Matrix
 
 
 class SectionVectors:
@@ -26,7 +26,7 @@ class SectionVectors:
         self._upto = [0, 0]
         self._entries: tuple[tuple[bytes, ...], int, NDArray[np.int32]] | None = None
 
-    def follow(self) -> None:
+    def sync(self) -> None:
         """Take in vectors that are newer than what is here."""
         sections = self._source.section_vectors(self._embedder, self._upto[0])
         self._add(sections, "")

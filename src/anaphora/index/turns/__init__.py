@@ -1,1 +1,1 @@
-"""The index of turns: follows the threads of truth, answers by words and meaning."""
+"""The index of turns: syncs with the threads of truth, answers by words and meaning."""

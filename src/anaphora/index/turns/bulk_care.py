@@ -1,8 +1,7 @@
-"""Sending the vectors of turns to their bulk on disk, and reading them back from the index file.
+"""Writing the vectors of turns to LanceDB, and reading them back from the index file.
 
-In: the open index. Out: batches of vectors, and a mark in the file for what was written. A bulk
-counts once the file says so; a text that is forgotten while it is written takes the mark away.
-Never holds the index's lock while it writes.
+What was written counts once the file says so; a text that is forgotten while it is written takes
+the checkpoint away. The index's lock is never held while vectors are written.
 """
 
 from __future__ import annotations
@@ -14,10 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.ann import Batch
-from anaphora.index.turns.bulk import batch_of
+from anaphora.index.maintenance import IndexLost
 from anaphora.index.turns.ledger import Delta, Ledger, LedgerBusy
-from anaphora.index.turns.records import BulkMark, IndexLost
+from anaphora.index.turns.records import AnnCheckpoint
+from anaphora.index.turns.vectors import batch_of
+from anaphora.index.vectors.ann import Batch
 
 if TYPE_CHECKING:
     from anaphora.index.turns.core import IndexCore
@@ -27,7 +27,7 @@ _AT_ONCE = 500
 _RETRY_SECONDS = 30.0
 
 
-class BulkCare:
+class AnnWriter:
     """What keeps the bulk of one index."""
 
     def __init__(self, core: IndexCore) -> None:
@@ -81,7 +81,7 @@ class BulkCare:
             assert self._core.state.point is not None
             return ledger, self._core.state.point
 
-        def move(before: BulkMark, after: BulkMark) -> bool:
+        def move(before: AnnCheckpoint, after: AnnCheckpoint) -> bool:
             try:
                 if self._core.opened() is not ledger or not ledger.move_bulk(before, after):
                     return False
@@ -94,8 +94,12 @@ class BulkCare:
         seen, since, target = point.bulk, point.bulk_upto, point.last_vector
         if target <= since:
             return True
-        # Whatever is forgotten from here on takes this mark away.
-        claim = BulkMark(seen.generation, seen.upto, target) if since else BulkMark("", 0, target)
+        # Whatever is forgotten from here on takes this checkpoint away.
+        claim = (
+            AnnCheckpoint(seen.generation, seen.upto, target)
+            if since
+            else AnnCheckpoint("", 0, target)
+        )
         written = None
         if self._core.with_index(lambda: move(seen, claim)):
             written = self._core.bulk.write(ledger, since, target)

@@ -1,7 +1,7 @@
 """An index of turns that stays right: opened, reopened, caught up, written.
 
-In: the directory of an index, a follower of threads. Out: a `State` that agrees with the threads
-as of the last `catch_up`. What the disk refuses is kept in memory; what is torn or gone is
+In: the directory of an index, a source of threads. Out: a `State` that agrees with the threads
+as of the last `sync_threads`. What the disk refuses is kept in memory; what is torn or gone is
 made again. Never embeds anything.
 """
 
@@ -16,14 +16,15 @@ from typing import TypeVar
 import numpy as np
 
 from anaphora.errors import Closed
-from anaphora.index.turns.bulk import TurnBulk
-from anaphora.index.turns.bulk_care import BulkCare
-from anaphora.index.turns.home import IndexHome
+from anaphora.index.maintenance import IndexLost
+from anaphora.index.turns.bulk_care import AnnWriter
+from anaphora.index.turns.folder import IndexFolder
 from anaphora.index.turns.ledger import MAX_ATTEMPTS, Ledger, LedgerBusy
-from anaphora.index.turns.records import Change, Indexed, IndexLost, ThreadFollower
+from anaphora.index.turns.records import Change, Indexed, ThreadSource
 from anaphora.index.turns.state import State
+from anaphora.index.turns.vectors import TurnAnn
 from anaphora.index.turns.view import TurnView
-from anaphora.index.turns.words import WordsMeta
+from anaphora.index.words.segment import WordsMeta
 
 TAIL_LIMIT = 500
 """Rows of words in memory before they are written; beyond, opening would take longer."""
@@ -35,24 +36,24 @@ ResultT = TypeVar("ResultT")
 
 
 class IndexCore:
-    """The index file, what of it is in memory, and the follower. `lock` guards all three."""
+    """The index file, what of it is in memory, and the source. `lock` guards all three."""
 
     def __init__(
         self,
-        home: IndexHome,
-        follower: ThreadFollower,
+        home: IndexFolder,
+        source: ThreadSource,
         embedder: tuple[str, int],
         cap: int | None,
     ) -> None:
         self.home = home
-        self.follower = follower
+        self.source = source
         self.lock = threading.RLock()
         self.ledger: Ledger | None = None
         self._name, self.dimensions = embedder
         # The bulk is in the clear: a sealed home has none.
         cap = None if home.sealer.sealed else cap
-        self.care = BulkCare(self)
-        self.bulk = TurnBulk(home.bulk, embedder, cap, self.care)
+        self.care = AnnWriter(self)
+        self.bulk = TurnAnn(home.bulk, embedder, cap, self.care)
         self.state = self._empty()
         self.unwritable = ""
         self.waiting = False
@@ -61,7 +62,7 @@ class IndexCore:
         self._noted: set[str] = set()
         self._opened_at = 0.0
         self._closed = False
-        # How often it was opened, and as of which opening all threads were followed.
+        # How often it was opened, and as of which opening all threads were synced.
         self.openings = 0
         self._whole_at = 0
 
@@ -168,12 +169,12 @@ class IndexCore:
         self._start_over(self.home.in_memory(self._name))
         self.unwritable = reason
 
-    def catch_up(self, conversation_id: str | None) -> int:
+    def sync_threads(self, conversation_id: str | None) -> int:
         """Make the index agree with one thread's file, or with all; how many turns are new."""
         added = 0
-        if self.waiting and self.follower.differing(self.state.known_marks(), None):
+        if self.waiting and self.source.differing(self.state.known_checkpoints(), None):
             self._begin()
-        self.follower.problems.clear()
+        self.source.problems.clear()
         for _ in range(_ROUNDS):
             self._absorb_outside()
             opening = self.openings
@@ -196,16 +197,16 @@ class IndexCore:
 
     @property
     def made_anew(self) -> bool:
-        """Whether it was opened since all threads were followed: it may lack any of them."""
+        """Whether it was opened since all threads were synced: it may lack any of them."""
         return self._whole_at != self.openings
 
     def _look_at_notes(self) -> None:
         """Collect the threads whose speakers may have changed; each is looked at once."""
-        version = self.follower.notes_version()
+        version = self.source.notes_version()
         if version == self._notes_seen:
             return
-        if self.state.marks:
-            self._noted |= self.follower.noted_since(self._notes_seen)
+        if self.state.checkpoints:
+            self._noted |= self.source.noted_since(self._notes_seen)
         self._notes_seen = version
 
     def _absorb_outside(self) -> None:
@@ -218,29 +219,31 @@ class IndexCore:
             self._seen_outside = version
 
     def behind(self) -> list[str]:
-        """Threads whose files have not been followed yet as they are now."""
+        """Threads whose files have not been synced yet as they are now."""
         self._absorb_outside()
-        marks = self.state.known_marks()
+        checkpoints = self.state.known_checkpoints()
         changes, _ = self._changes(None)
         return [
             change.conversation_id
             for change in changes
-            if change.mark is None
-            or not change.mark.same_content(marks.get(change.conversation_id))
+            if change.checkpoint is None
+            or not change.checkpoint.same_content(checkpoints.get(change.conversation_id))
         ]
 
     def _changes(self, conversation_id: str | None) -> tuple[list[Change], list[Change]]:
         """What differs from the files now, and what of the overlay could be written now."""
-        state, follower = self.state, self.follower
-        keys = dict.fromkeys(follower.differing(state.known_marks(), conversation_id))
+        state, source = self.state, self.source
+        keys = dict.fromkeys(source.differing(state.known_checkpoints(), conversation_id))
         noted = {key for key in self._noted if conversation_id in (None, key)}
         self._noted -= noted
-        keys.update((key, None) for key in sorted(noted) if key in state.marks)
-        indexed = Indexed(lambda mark: self.opened().digests(mark.code), state.speakers_of)
+        keys.update((key, None) for key in sorted(noted) if key in state.checkpoints)
+        indexed = Indexed(
+            lambda checkpoint: self.opened().digests(checkpoint.code), state.speakers_of
+        )
         changes = []
         for key in keys:
             # Against the file, not the overlay: the overlay gives way to the whole difference.
-            change = follower.change(key, state.marks.get(key), indexed, noted=key in noted)
+            change = source.change(key, state.checkpoints.get(key), indexed, noted=key in noted)
             if change is not None:
                 changes.append(change)
             else:
@@ -280,7 +283,7 @@ class IndexCore:
         return True
 
     def view(self) -> TurnView:
-        """Everything that is known now, as of the last `catch_up`."""
+        """Everything that is known now, as of the last `sync_threads`."""
 
         def now() -> TurnView:
             return self.state.view()

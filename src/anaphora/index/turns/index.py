@@ -1,6 +1,6 @@
-"""The index of turns: follows the thread files, embeds what is new, answers for words and vectors.
+"""The index of turns: in step with the thread files, asked for words and vectors.
 
-In: a directory for the index, the store whose threads it follows, an embedder. Out: views of N
+In: a directory for the index, the store whose threads it reads, an embedder. Out: views of N
 turns with their table, BM25 scores and cosines. It never writes truth; its directory can vanish,
 be torn, or be written by another process at any time, and the next answer is right.
 """
@@ -18,15 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.errors import EmbeddingError
-from anaphora.index.background import Background
-from anaphora.index.nearest import halves
-from anaphora.index.turns.bulk import DEFAULT_CAP, STEP, STEP_AT_CLOSE
+from anaphora.index.maintenance import Background
 from anaphora.index.turns.core import IndexCore
-from anaphora.index.turns.follow import Follower
-from anaphora.index.turns.follow_rows import RowFollower
-from anaphora.index.turns.home import IndexHome
-from anaphora.index.turns.records import Followed, IndexCheck, ThreadFollower
+from anaphora.index.turns.folder import IndexFolder
+from anaphora.index.turns.records import IndexCheck, SyncResult, ThreadSource
+from anaphora.index.turns.source import FileThreadSource, SqlThreadSource
+from anaphora.index.turns.vectors import DEFAULT_CAP, STEP, STEP_AT_CLOSE
 from anaphora.index.turns.view import TurnView
+from anaphora.index.vectors.matrix import to_float16
 from anaphora.rank.table import TurnTable
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.threads.sql_store import SqlConversationStore
@@ -38,12 +37,12 @@ if TYPE_CHECKING:
     from anaphora.store.threads.sidecar import Sidecar
 
 INLINE_BACKLOG = 64
-"""Texts that `follow` embeds before it answers; more of them come in the background."""
+"""Texts that `sync` embeds before it answers; more of them come in the background."""
 
 # A handful of rows is read back faster than a segment is written for them.
 _TAIL_AT_CLOSE = 50
 _BATCH = 256
-# How often an index is followed anew that somebody removes as often.
+# How often an index is synced anew that somebody removes as often.
 _ROUNDS = 5
 
 EmbedMode = Literal["inline", "all", "none"]
@@ -54,7 +53,7 @@ class TurnIndex:
     """The turns of one namespace. Cheap to make: it opens with its first use.
 
     Safe to use from several threads; any number of processes may share `directory`. `embed` modes
-    of `follow`: "inline" embeds a backlog of up to INLINE_BACKLOG texts and leaves a larger one to
+    of `sync`: "inline" embeds a backlog of up to INLINE_BACKLOG texts and leaves a larger one to
     a background thread, "all" embeds everything before it returns, "none" nothing. `cap` is how
     many parts of texts are scanned in memory before LanceDB holds the bulk on disk (0: always,
     None: never; a sealed home never has one, since it lies there in the clear).
@@ -75,8 +74,8 @@ class TurnIndex:
         del clock
         self._embedder = embedder
         self._core = IndexCore(
-            IndexHome(Path(directory), sealer),
-            _follower(store, sidecar, sealer),
+            IndexFolder(Path(directory), sealer),
+            _source_of(store, sidecar, sealer),
             (embedder.name, embedder.dimensions),
             cap,
         )
@@ -85,44 +84,46 @@ class TurnIndex:
         self._worker = Background("anaphora-index", self._core.lock)
         self._closed = False
 
-    def follow(
+    def sync(
         self,
         conversation_id: str | None = None,
         *,
         embed: EmbedMode = "inline",
         progress: Progress | None = None,
-    ) -> Followed:
+    ) -> SyncResult:
         """Catch up with the files of one thread, or of all. What was written before is seen.
 
         A text that cannot be embedded hides no other: it is tried again by later calls, three
         times in all. `progress` is called with (texts embedded, texts to embed).
         """
-        return self._follow(conversation_id, embed, progress)[0]
+        return self._sync(conversation_id, embed, progress)[0]
 
-    def followed(
+    def synced_view(
         self, conversation_id: str | None = None, *, embed: EmbedMode = "inline"
-    ) -> tuple[Followed, TurnView]:
-        """`follow`, and a view of what was followed.
+    ) -> tuple[SyncResult, TurnView]:
+        """`sync`, and a view of what was synced.
 
-        An index that was removed in between is followed again; where that goes on and on, it says
+        An index that was removed in between is synced again; where that goes on and on, it says
         so.
         """
         for _ in range(_ROUNDS):
-            followed, opening = self._follow(conversation_id, embed, None)
+            synced, opening = self._sync(conversation_id, embed, None)
             view, now = self._core.with_index(
                 lambda: (self._core.state.view(), self._core.openings)
             )
             if opening == now:
-                return followed, view
+                return synced, view
         lost = Degraded("index", "it was removed again and again while it was read")
-        return replace(followed, degraded=(*followed.degraded, lost)), view
+        return replace(synced, degraded=(*synced.degraded, lost)), view
 
-    def _follow(
+    def _sync(
         self, conversation_id: str | None, embed: EmbedMode, progress: Progress | None
-    ) -> tuple[Followed, int]:
-        """What following did, and which opening of the index it was done to."""
+    ) -> tuple[SyncResult, int]:
+        """What a sync did, and which opening of the index it was done to."""
         core = self._core
-        added, opening = core.with_index(lambda: (core.catch_up(conversation_id), core.openings))
+        added, opening = core.with_index(
+            lambda: (core.sync_threads(conversation_id), core.openings)
+        )
         embedded = 0
         if embed == "all":
             embedded = self._embed_all(progress)
@@ -133,10 +134,10 @@ class TurnIndex:
             if self._core.words_due() or self._core.care.due(STEP):
                 self._worker.begin(self._work)
         pending = len(self._core.missing())
-        return Followed(added, embedded, pending, self._degraded(pending)), opening
+        return SyncResult(added, embedded, pending, self._degraded(pending)), opening
 
     def view(self) -> TurnView:
-        """Everything that is known now, as of the last `follow`: parts that belong together."""
+        """Everything that is known now, as of the last `sync`: parts that belong together."""
         return self._core.view()
 
     def table(self) -> TurnTable:
@@ -171,7 +172,7 @@ class TurnIndex:
         found = self._core.with_index(lambda: self._core.texts(hashes))
         if len(found) < len(set(hashes)) and self._core.made_anew:
             # The index that the view was of is gone: what was not forgotten is in the threads.
-            self._core.with_index(lambda: self._core.catch_up(None))
+            self._core.with_index(lambda: self._core.sync_threads(None))
             found = self._core.with_index(lambda: self._core.texts(hashes))
         return [found.get(key, "") for key in hashes]
 
@@ -210,13 +211,13 @@ class TurnIndex:
             self._core.let_go()
             self._core.home.discard()
             self._core.state.unsaved.clear()
-        self.follow(embed="none")
+        self.sync(embed="none")
         self.commit_words()
 
     def check(self) -> IndexCheck:
         """Look at everything there is, and compare it with the thread files."""
         problems: list[str] = []
-        self._core.follower.problems.clear()
+        self._core.source.problems.clear()
         behind = self._core.with_index(self._core.behind)
         if behind:
             problems.append(f"{len(behind)} threads changed since they were indexed")
@@ -228,7 +229,7 @@ class TurnIndex:
             problems += self._core.opened().problems()
             if state.words_lost:
                 problems.append("the word index was lost; it will be made again")
-            problems += [str(problem) for problem in self._core.follower.problems]
+            problems += [str(problem) for problem in self._core.source.problems]
             indexed = state.main.meta.count if state.main is not None else 0
             return IndexCheck(
                 conversations=len(view.table.conversations),
@@ -297,7 +298,7 @@ class TurnIndex:
         try:
             found = self._embedder.embed([texts[key] for key in keys])
             vectors = {
-                key: halves(got)
+                key: to_float16(got)
                 for key, got in zip(keys, found, strict=True)
                 if not isinstance(got, EmbeddingError)
             }
@@ -322,7 +323,7 @@ class TurnIndex:
             raise found
 
     def _degraded(self, pending: int) -> tuple[Degraded, ...]:
-        parts = list(self._core.follower.problems)
+        parts = list(self._core.source.problems)
         failed = len(self._core.state.failures)
         ledger = self._core.ledger
         if ledger is not None and not ledger.on_disk and not self._core.waiting:
@@ -359,9 +360,9 @@ class TurnIndex:
             self._commit_due_vectors(STEP)
 
 
-def _follower(
+def _source_of(
     store: ConversationStore | SqlConversationStore, sidecar: Sidecar | None, sealer: IndexSealer
-) -> ThreadFollower:
+) -> ThreadSource:
     if isinstance(store, SqlConversationStore):
-        return RowFollower(store, sidecar, sealer)
-    return Follower(store, sidecar, sealer=sealer)
+        return SqlThreadSource(store, sidecar, sealer)
+    return FileThreadSource(store, sidecar, sealer=sealer)

@@ -14,13 +14,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.nearest import Matrix
-from anaphora.index.turns.bulk import BulkView, TurnBulk
-from anaphora.index.turns.columns import Columns, Speakers, empty_columns, make_table, of_records
+from anaphora.index.maintenance import IndexLost
 from anaphora.index.turns.ledger import Delta, Ledger
-from anaphora.index.turns.records import Change, IndexLost, Mark
+from anaphora.index.turns.records import Change, Checkpoint
+from anaphora.index.turns.table import Columns, Speakers, empty_columns, make_table, of_records
+from anaphora.index.turns.vectors import AnnView, TurnAnn
 from anaphora.index.turns.view import TurnView, Words
-from anaphora.index.turns.words import WORD_INDEX_ERRORS, MainWords, Tail, WordsMeta
+from anaphora.index.vectors.matrix import Matrix
+from anaphora.index.words.segment import WORD_INDEX_ERRORS, DiskPostings, MemoryPostings, WordsMeta
 from anaphora.rank.table import TurnTable
 
 
@@ -32,7 +33,7 @@ class State:
         words_folder: Path,
         dimensions: int,
         term_of: Callable[[str], str],
-        bulk: TurnBulk,
+        bulk: TurnAnn,
     ) -> None:
         self._words_folder = words_folder
         self._dimensions = dimensions
@@ -41,17 +42,17 @@ class State:
         self.overlay: dict[str, Change] = {}
         self.unsaved: dict[bytes, bytes] = {}
         self.failures: dict[bytes, tuple[int, str]] = {}
-        self.marks: dict[str, Mark] = {}
-        self.main: MainWords | None = None
+        self.checkpoints: dict[str, Checkpoint] = {}
+        self.main: DiskPostings | None = None
         self.words_lost = False
-        self.tail = Tail()
+        self.tail = MemoryPostings()
         self._bulk = bulk
         self._entries: NDArray[np.int32]
         self._take_bulk([], [])
         self._forget_rows()
 
     def _forget_rows(self) -> None:
-        self.marks = {}
+        self.checkpoints = {}
         self._columns = empty_columns()
         self._speakers = Speakers()
         self._entries = np.empty(0, np.int32)
@@ -70,7 +71,7 @@ class State:
         before = 0 if delta.whole or self.point is None else self.point.last_row
         codes = self._speakers.codes(delta.speakers)
         self._columns = self._columns.joined(replace(delta.columns, speaker=codes))
-        self.marks.update(delta.marks)
+        self.checkpoints.update(delta.checkpoints)
         self._check_counts()
         if delta.owners is not None:
             self._take_bulk(*delta.owners)
@@ -80,20 +81,24 @@ class State:
         self._absorb_words(ledger, delta, before)
         self.point = delta
         self._changed()
-        for key in [k for k, c in self.overlay.items() if not _still_based(c, self.marks.get(k))]:
+        for key in [
+            k for k, c in self.overlay.items() if not _still_based(c, self.checkpoints.get(k))
+        ]:
             del self.overlay[key]
 
     def _take_bulk(self, hashes: list[bytes], ids: list[int]) -> None:
         """Leave the vectors of these texts to the bulk; memory begins anew with the others."""
         self._matrix = Matrix(self._dimensions)
         self._entries = np.empty(0, np.int32)
-        self._far: BulkView | None = self._bulk.view(ids)
+        self._far: AnnView | None = self._bulk.view(ids)
         self._far_places = dict(zip(hashes, range(len(hashes)), strict=True))
 
     def _check_counts(self) -> None:
-        """Raise IndexLost where a thread has not as many rows as its mark says."""
-        codes = np.fromiter((mark.code for mark in self.marks.values()), np.int64)
-        counts = np.fromiter((mark.count for mark in self.marks.values()), np.int64)
+        """Raise IndexLost where a thread has not as many rows as its checkpoint says."""
+        codes = np.fromiter((checkpoint.code for checkpoint in self.checkpoints.values()), np.int64)
+        counts = np.fromiter(
+            (checkpoint.count for checkpoint in self.checkpoints.values()), np.int64
+        )
         rows = np.bincount(self._columns.conversation, minlength=int(codes.max(initial=-1)) + 1)
         if rows.sum() != counts.sum() or not np.array_equal(rows[codes], counts):
             raise IndexLost("rows are missing")
@@ -104,7 +109,7 @@ class State:
         if words.generation and (self.main is None or self.main.meta != words):
             renewed = True
             try:
-                self.main = MainWords(self._words_folder / words.generation, words)
+                self.main = DiskPostings(self._words_folder / words.generation, words)
                 self.words_lost = False
             except WORD_INDEX_ERRORS:
                 self.main, self.words_lost = None, True
@@ -112,7 +117,7 @@ class State:
                 raise IndexLost("the words are not those of the rows")
         upto = self.main.meta.upto if self.main is not None else 0
         if renewed or (self.main is None and not before):
-            self.tail = Tail()
+            self.tail = MemoryPostings()
             before = upto
         # Not beyond the rows that were read: another process may have written more since, whose
         # words come with their rows.
@@ -121,7 +126,7 @@ class State:
 
     def drop_main(self, ledger: Ledger) -> None:
         """Answer without the bulk of words: nothing of it is left."""
-        self.main, self.words_lost, self.tail = None, False, Tail()
+        self.main, self.words_lost, self.tail = None, False, MemoryPostings()
         last = self.point.last_row if self.point is not None else 0
         self.tail.add((key, tokens) for key, _, tokens in ledger.tokens(0, last))
         self._changed()
@@ -137,17 +142,17 @@ class State:
         if self.overlay.pop(conversation_id, None) is not None:
             self._changed()
 
-    def known_marks(self) -> dict[str, Mark]:
+    def known_checkpoints(self) -> dict[str, Checkpoint]:
         """Marks of what is answered with: the file's, and the overlay's in their place."""
         if not self.overlay:
-            return self.marks
-        marks = dict(self.marks)
+            return self.checkpoints
+        checkpoints = dict(self.checkpoints)
         for key, change in self.overlay.items():
-            if change.mark is None:
-                marks.pop(key, None)
+            if change.checkpoint is None:
+                checkpoints.pop(key, None)
             else:
-                marks[key] = change.mark
-        return marks
+                checkpoints[key] = change.checkpoint
+        return checkpoints
 
     def add_vectors(self, vectors: dict[bytes, bytes]) -> None:
         """Answer with these vectors, and keep them until they are saved."""
@@ -173,9 +178,9 @@ class State:
         """How many parts of texts are scanned in memory."""
         return len(self._matrix.view().parts)
 
-    def speakers_of(self, mark: Mark) -> list[str | None]:
+    def speakers_of(self, checkpoint: Checkpoint) -> list[str | None]:
         """Who spoke in each indexed turn of a thread, in order."""
-        rows = np.flatnonzero(self._columns.conversation == mark.code)
+        rows = np.flatnonzero(self._columns.conversation == checkpoint.code)
         rows = rows[np.argsort(self._columns.position[rows], kind="stable")]
         names = self._speakers.names
         return [None if c < 0 else names[c] for c in self._columns.speaker[rows].tolist()]
@@ -207,7 +212,7 @@ class State:
 
     def _make_rows(self) -> tuple[Columns, TurnTable, Words]:
         """All but the vectors, which come more often than rows do."""
-        ids = {mark.code: key for key, mark in self.marks.items()}
+        ids = {checkpoint.code: key for key, checkpoint in self.checkpoints.items()}
         columns = self._columns
         if self.overlay:
             columns = self._without_dropped(columns)
@@ -236,17 +241,17 @@ class State:
         keep = np.ones(len(columns), np.bool_)
         for change in self.overlay.values():
             if change.base is not None:
-                own = columns.conversation == self.marks[change.conversation_id].code
+                own = columns.conversation == self.checkpoints[change.conversation_id].code
                 keep &= ~(own & (columns.position >= change.drop_from))
         return columns.kept(keep)
 
-    def _overlay_rows(self, ids: dict[int, str]) -> tuple[Columns, Tail]:
+    def _overlay_rows(self, ids: dict[int, str]) -> tuple[Columns, MemoryPostings]:
         """Rows of the overlay; adds to `ids` the threads that only it has, drops those it drops."""
-        extra, tail = empty_columns(), Tail()
+        extra, tail = empty_columns(), MemoryPostings()
         for key, change in self.overlay.items():
-            mark = self.marks.get(key)
-            code = mark.code if mark is not None else max(ids, default=0) + 1
-            if change.mark is None:
+            checkpoint = self.checkpoints.get(key)
+            code = checkpoint.code if checkpoint is not None else max(ids, default=0) + 1
+            if change.checkpoint is None:
                 ids.pop(code, None)
                 continue
             ids[code] = key
@@ -279,7 +284,7 @@ class State:
         return known
 
 
-def _still_based(change: Change, mark: Mark | None) -> bool:
+def _still_based(change: Change, checkpoint: Checkpoint | None) -> bool:
     if change.base is None:
-        return mark is None
-    return change.base.same_content(mark)
+        return checkpoint is None
+    return change.base.same_content(checkpoint)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.nearest import MatrixView
-from anaphora.index.turns.bulk import BulkView
-from anaphora.index.turns.words import (
-    MainWords,
-    Tail,
+from anaphora.index.turns.vectors import AnnView
+from anaphora.index.vectors.matrix import MatrixView
+from anaphora.index.words.segment import (
+    DiskPostings,
+    MemoryPostings,
     full_score,
     idf,
     tail_scores,
@@ -34,9 +34,9 @@ class Words:
     in the place of a token (in a sealed home a keyed form).
     """
 
-    main: MainWords | None
-    tail: Tail
-    overlay: Tail
+    main: DiskPostings | None
+    tail: MemoryPostings
+    overlay: MemoryPostings
     row_of: NDArray[np.int32]
     codes: NDArray[np.int32]
     base: int
@@ -55,7 +55,7 @@ class TurnView:
     embedded: NDArray[np.bool_]
     _entries: NDArray[np.int32]
     _matrix: MatrixView
-    _bulk: BulkView | None
+    _bulk: AnnView | None
     _words: Words
 
     def __len__(self) -> int:

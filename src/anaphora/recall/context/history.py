@@ -16,7 +16,7 @@ from anaphora.values.projects import HistoryEvidence
 
 if TYPE_CHECKING:
     from anaphora.index.sections.index import SectionIndex
-    from anaphora.index.sections.state import SectionsWanted
+    from anaphora.index.sections.state import SectionQuery
     from anaphora.recall.context.ranked import Asked, Ranked
     from anaphora.recall.context.relations import Nearby
     from anaphora.store.projects.graph import Graph
@@ -34,7 +34,7 @@ def history(
     asked: Asked,
     ranked: Ranked,
     near: Nearby,
-    past: SectionsWanted,
+    past: SectionQuery,
     stores: tuple[SectionIndex, Notes, Graph, Projects],
 ) -> list[HistoryEvidence]:
     """What was before, one of each kind in turn. `past` asks the index for replaced notes."""
@@ -51,9 +51,7 @@ def history(
     return [one for one in turns if one is not None]
 
 
-def _replaced_notes(
-    index: SectionIndex, notes: Notes, past: SectionsWanted
-) -> list[HistoryEvidence]:
+def _replaced_notes(index: SectionIndex, notes: Notes, past: SectionQuery) -> list[HistoryEvidence]:
     found = index.candidates(past)
     held = dict(zip(found.rows.tolist(), found.words.held.tolist(), strict=True))
     best = sorted((row for row in held if held[row] >= LEAST_HELD), key=lambda r: (-held[r], r))

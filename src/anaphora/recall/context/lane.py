@@ -24,7 +24,7 @@ from anaphora.values.projects import Quality, RecallPackage
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.index.sections.index import SectionIndex
-    from anaphora.index.sections.state import SectionsWanted
+    from anaphora.index.sections.state import SectionQuery
     from anaphora.recall.context.ranked import Asked
     from anaphora.recall.context.search import Found
     from anaphora.store.projects.graph import Graph
@@ -89,8 +89,8 @@ class ContextRecall:
 
     def _asked(
         self, reading: Reading, names: Mapping[str, str], degraded: list[Degraded], *, sources: bool
-    ) -> tuple[Asked, SectionsWanted]:
-        from anaphora.index.sections.state import SectionsWanted
+    ) -> tuple[Asked, SectionQuery]:
+        from anaphora.index.sections.state import SectionQuery
         from anaphora.recall.context.ranked import Asked
         from anaphora.recall.context.search import CANDIDATES
 
@@ -101,7 +101,7 @@ class ContextRecall:
             degraded.append(Degraded("embeddings", f"words answered alone: {error}"))
         now = to_micros(self.clock())
         assert now is not None
-        wanted = SectionsWanted(
+        wanted = SectionQuery(
             weights=reading.weights,
             limit=CANDIDATES,
             now=now,
@@ -111,7 +111,7 @@ class ContextRecall:
         return Asked(reading, names, sources), wanted
 
     def _answer(
-        self, asked: Asked, wanted: SectionsWanted, budget: int, degraded: list[Degraded]
+        self, asked: Asked, wanted: SectionQuery, budget: int, degraded: list[Degraded]
     ) -> RecallPackage:
         from anaphora.recall.context.search import search
 
@@ -128,7 +128,7 @@ class ContextRecall:
         material = self._material(asked, found, wanted)
         return assemble(replace(material, degraded=tuple(degraded)), budget)
 
-    def _material(self, asked: Asked, found: Found, wanted: SectionsWanted) -> Material:
+    def _material(self, asked: Asked, found: Found, wanted: SectionQuery) -> Material:
         from anaphora.recall.context.brief import brief
         from anaphora.recall.context.history import history
         from anaphora.recall.context.memories import memories

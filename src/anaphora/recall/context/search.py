@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from anaphora.index.sections.state import SectionCandidates, SectionsWanted
-from anaphora.index.sections.words import FieldScores
+from anaphora.index.sections.forward import FieldScores
+from anaphora.index.sections.state import SectionCandidates, SectionQuery
 from anaphora.rank.context.table import DOCUMENT_KINDS
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Found:
     rung: Rung
 
 
-def search(index: SectionIndex, notes: Notes, wanted: SectionsWanted) -> Found:
+def search(index: SectionIndex, notes: Notes, wanted: SectionQuery) -> Found:
     """Climb the rungs until one has something."""
     found = index.candidates(wanted)
     if len(found.rows):
@@ -64,7 +64,7 @@ def search(index: SectionIndex, notes: Notes, wanted: SectionsWanted) -> Found:
     return Found(found, "none")
 
 
-def _notes(index: SectionIndex, notes: Notes, wanted: SectionsWanted) -> Iterable[tuple[int, str]]:
+def _notes(index: SectionIndex, notes: Notes, wanted: SectionQuery) -> Iterable[tuple[int, str]]:
     table = index.table()
     rows = index.standing(wanted.projects, wanted.now)
     rows = rows[np.isin(table.kind[rows], _NOTES)]
@@ -85,7 +85,7 @@ def _scan(texts: Iterable[tuple[int, str]], parts: Mapping[str, float]) -> dict[
 
 def _scanned(
     index: SectionIndex,
-    wanted: SectionsWanted,
+    wanted: SectionQuery,
     held: Mapping[int, float],
     found: SectionCandidates,
 ) -> SectionCandidates:

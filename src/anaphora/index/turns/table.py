@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.turns.records import IndexLost, Record
+from anaphora.index.maintenance import IndexLost
+from anaphora.index.turns.records import Record
 from anaphora.rank.table import SESSION_GAP_SECONDS, TurnTable
 
 
@@ -127,9 +128,9 @@ def checksums(
     numbers: Sequence[NDArray[np.int64]], ts: NDArray[np.float64], hashes: Sequence[bytes]
 ) -> NDArray[np.int64]:
     """A checksum a row over its six integer columns, its time and its text's hash (N,)."""
-    halves = np.frombuffer(b"".join(hashes), "<u8").reshape(-1, 2)
+    pairs = np.frombuffer(b"".join(hashes), "<u8").reshape(-1, 2)
     parts = [*(np.asarray(n, np.int64).view(np.uint64) for n in numbers)]
-    parts += [np.asarray(ts, np.float64).view(np.uint64), halves[:, 0], halves[:, 1]]
+    parts += [np.asarray(ts, np.float64).view(np.uint64), pairs[:, 0], pairs[:, 1]]
     total = np.zeros(len(ts), np.uint64)
     for part, multiplier in zip(parts, _MULTIPLIERS, strict=True):
         mixed = (part + np.uint64(1)) * multiplier

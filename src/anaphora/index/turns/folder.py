@@ -14,12 +14,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from anaphora.index.generations import remove_all_but
-from anaphora.index.one_writer import only_one
-from anaphora.index.turns.bulk import bulk_folder
+from anaphora.index.maintenance import IndexLost, try_lock
 from anaphora.index.turns.ledger import Ledger, LedgerBusy
-from anaphora.index.turns.records import IndexLost
-from anaphora.index.turns.words import WORD_INDEX_ERRORS, WordsMeta, extend_main, signature
+from anaphora.index.turns.vectors import ann_folder
+from anaphora.index.words.manifest import remove_all_but
+from anaphora.index.words.segment import WORD_INDEX_ERRORS, WordsMeta, extend_main, signature
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.disk import make_directory
 
@@ -29,7 +28,7 @@ _COMPANIONS = ("", "-wal", "-shm", "-journal")
 
 
 @dataclass(frozen=True, slots=True)
-class IndexHome:
+class IndexFolder:
     """The directory of one namespace's index of turns."""
 
     directory: Path
@@ -83,7 +82,7 @@ class IndexHome:
 
     def discard(self) -> bool:
         """Remove all that is on disk; False where another process is at it."""
-        with only_one(self.directory, "index.lock") as held:
+        with try_lock(self.directory, "index.lock") as held:
             if not held:
                 return False
             with suppress(OSError):
@@ -106,18 +105,18 @@ class IndexHome:
 
     def remove_bulk_but(self, embedders: Iterable[str]) -> None:
         """Remove the vectors of others: they can be of texts that were forgotten."""
-        remove_all_but(self.bulk, {bulk_folder(one) for one in embedders})
+        remove_all_but(self.bulk, {ann_folder(one) for one in embedders})
 
     @contextmanager
     def writing_words(self) -> Iterator[bool]:
         """Hold the right to write words if nobody else does; say whether."""
-        with only_one(self.directory, "words.lock") as held:
+        with try_lock(self.directory, "words.lock") as held:
             yield held
 
     @contextmanager
     def writing_bulk(self) -> Iterator[bool]:
         """Hold the right to write the bulk of vectors if nobody else does; say whether."""
-        with only_one(self.directory, "ann.lock") as held:
+        with try_lock(self.directory, "ann.lock") as held:
             yield held
 
     def write_words(self, seen: WordsMeta, rows: list[tuple[int, int, str]]) -> WordsMeta | None:

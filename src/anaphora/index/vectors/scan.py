@@ -13,10 +13,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.background import Background
-from anaphora.index.memories.outline import Outline, Rough
-from anaphora.index.memories.sketch import Sketch
-from anaphora.index.nearest import Matrix, MatrixView
+from anaphora.index.maintenance import Background
+from anaphora.index.vectors.matrix import Matrix, MatrixView
+from anaphora.index.vectors.quantized import ApproximateCosines, Projected, Quantized
 
 BIG: Final = 8_192
 """From so many parts on an outline saves more than it costs to make."""
@@ -43,8 +42,8 @@ class Scan:
         self._matrix = matrix
         self._background = background
         self._worker = Background("anaphora-memory-scan")
-        self._outline: Outline | None = None
-        self._sketch: Sketch | None = None
+        self._quantized: Quantized | None = None
+        self._projected: Projected | None = None
         self._asked = 0
         # One question asks more than once for the same: (vector, parts, texts' cosines, error).
         self._last: tuple[Floats, int, Floats, float] | None = None
@@ -120,7 +119,7 @@ class Scan:
         """The parts that could be so close, by the sketch; None while the outline is quicker."""
         self._asked += 1
         self._keep_up(view)
-        sketch = self._sketch
+        sketch = self._projected
         if sketch is None or len(view.parts) - len(sketch) > NEWER:
             return None
         # Looked at once: the background may add to it meanwhile.
@@ -139,7 +138,7 @@ class Scan:
         if len(view.parts) >= BIG:
             # Whoever asks begins the background, so none begins while this is waited for.
             self._worker.wait()
-            sketch = self._sketched(view, len(view.parts))
+            sketch = self._project(view, len(view.parts))
             yield from sketch.pairs(vectors, view.parts, closer)
         elif len(view.parts):
             # The bound of the sketch is not needed for few; their rounding may differ from below.
@@ -156,7 +155,7 @@ class Scan:
         view = self._matrix.view()
         if self._last is None or not self._fits(vector, view):
             self._keep_up(view)
-            outline = self._outline
+            outline = self._quantized
             if outline is None:
                 found, error = view.best(vector), 0.0
             else:
@@ -171,48 +170,48 @@ class Scan:
         if not self._due(view):
             return
         if self._background:
-            self._worker.begin(lambda: self._catch_up(view))
+            self._worker.begin(lambda: self._add_newer(view))
         else:
-            self._catch_up(view)
+            self._add_newer(view)
 
     def _due(self, view: MatrixView) -> bool:
         count = len(view.parts)
         if count < BIG:
             return False
-        if self._outline is None or count - len(self._outline) > NEWER:
+        if self._quantized is None or count - len(self._quantized) > NEWER:
             return True
-        sketched = 0 if self._sketch is None else len(self._sketch)
+        sketched = 0 if self._projected is None else len(self._projected)
         return self._asked > PATIENCE and count - sketched > FRESH
 
-    def _catch_up(self, view: MatrixView) -> None:
+    def _add_newer(self, view: MatrixView) -> None:
         """Take in what is newer, some of it at a time: whoever closes does not wait for long."""
         count = len(view.parts)
-        outline = Outline(view.parts.shape[1]) if self._outline is None else self._outline
+        outline = Quantized(view.parts.shape[1]) if self._quantized is None else self._quantized
         outline.reserve(count)
         for start in range(len(outline), count, _STEP):
             if self._worker.stopping.is_set():
                 return
             outline.add(view.parts[start : start + _STEP])
-        self._outline = outline
+        self._quantized = outline
         if self._asked > PATIENCE:
-            for end in range(0 if self._sketch is None else self._sketch.taken, count, _STEP):
+            for end in range(0 if self._projected is None else self._projected.taken, count, _STEP):
                 if self._worker.stopping.is_set():
                     return
-                self._sketched(view, min(count, end + _STEP))
-            self._sketched(view, count).encode()
+                self._project(view, min(count, end + _STEP))
+            self._project(view, count).encode()
 
-    def _sketched(self, view: MatrixView, upto: int) -> Sketch:
-        if self._sketch is None:
-            self._sketch = Sketch(view.parts)
-        self._sketch.extend(view.parts, upto)
-        return self._sketch
+    def _project(self, view: MatrixView, upto: int) -> Projected:
+        if self._projected is None:
+            self._projected = Projected(view.parts)
+        self._projected.extend(view.parts, upto)
+        return self._projected
 
 
-def _rough(outline: Outline, vector: Floats, view: MatrixView) -> Rough:
+def _rough(outline: Quantized, vector: Floats, view: MatrixView) -> ApproximateCosines:
     rough = outline.rough(vector)
     # The outline may have grown since: it says itself how many it looked at.
     newer = view.parts[len(rough.cosines) :]
     if not len(newer):
-        return Rough(rough.cosines[: len(view.parts)], rough.error)
+        return ApproximateCosines(rough.cosines[: len(view.parts)], rough.error)
     exact = np.einsum("ij,j->i", newer, vector)
-    return Rough(np.concatenate((rough.cosines, exact)), rough.error)
+    return ApproximateCosines(np.concatenate((rough.cosines, exact)), rough.error)

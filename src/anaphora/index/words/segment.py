@@ -67,7 +67,7 @@ def full_score(mass: float, lengths: NDArray[np.int32], average: float) -> NDArr
     return full
 
 
-class Tail:
+class MemoryPostings:
     """Rows that are in no word index on disk: term → (key, occurrences)."""
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class Tail:
         return len(self.postings.get(term, ()))
 
 
-class MainWords:
+class DiskPostings:
     """One generation of the bulk on disk, opened for search; immutable once opened."""
 
     def __init__(self, folder: Path, meta: WordsMeta) -> None:
@@ -167,7 +167,7 @@ def signature(folder: Path) -> int:
 
 
 def tail_scores(
-    tail: Tail, terms: Mapping[str, float], average: float, lengths: NDArray[np.int32]
+    tail: MemoryPostings, terms: Mapping[str, float], average: float, lengths: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Keys of the tail's rows that hold a term, with BM25 parts: one entry a row and term.
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.errors import MissingExtra
-from anaphora.index.turns.records import IndexLost
+from anaphora.index.maintenance import IndexLost
 
 Batch = tuple[NDArray[np.int64], NDArray[np.float32]]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 from anaphora.core.text import analyse
-from anaphora.index.turns.words import WORD_INDEX_ERRORS, signature
+from anaphora.index.words.segment import WORD_INDEX_ERRORS, signature
 
 _DIGITS: Final = 16
 
@@ -114,14 +114,14 @@ class WordFiles(Generic[BulkT]):
         self.bulk = bulk
         self._meta = meta
 
-    def read(self, folder: Path, mark: str = "") -> BulkT:
+    def read(self, folder: Path, key_tag: str = "") -> BulkT:
         """What the manifest in `folder` says; an empty bulk where there is none that can be read.
 
-        `mark` tells words of one key from those of another, and from clear ones ("").
+        `key_tag` tells words of one key from those of another, and from clear ones ("").
         """
         try:
             found = json.loads((folder / self._manifest).read_text(encoding="utf-8"))
-            if found[self._entry] != self._form + mark:
+            if found[self._entry] != self._form + key_tag:
                 return self.bulk()
             digests = found["digests"]
             cut = tuple(digests[at : at + _DIGITS] for at in range(0, len(digests), _DIGITS))
@@ -137,7 +137,7 @@ class WordFiles(Generic[BulkT]):
         seen: BulkT,
         upto: int,
         documents: Sequence[Document],
-        mark: str,
+        key_tag: str,
         extend: Callable[[Path], Meta],
     ) -> BulkT | None:
         """Write documents behind those of `seen`, or a new generation where `seen` is empty.
@@ -157,10 +157,10 @@ class WordFiles(Generic[BulkT]):
                 (*seen.ids, *(d.key for d in documents)),
                 (*seen.digests, *(d.digest for d in documents)),
             )
-            self._write_manifest(folder, bulk, mark)
+            self._write_manifest(folder, bulk, key_tag)
         except WORD_INDEX_ERRORS:
             # With its manifest: one that speaks of files that are gone would never be made right.
-            self.remove(folder, generation, mark)
+            self.remove(folder, generation, key_tag)
             with suppress(OSError):
                 self._fresh(folder).unlink(missing_ok=True)
             return None
@@ -168,26 +168,26 @@ class WordFiles(Generic[BulkT]):
         remove_all_but(folder, {generation})
         return bulk
 
-    def remove(self, folder: Path, generation: str, mark: str = "") -> None:
+    def remove(self, folder: Path, generation: str, key_tag: str = "") -> None:
         """Remove one generation, and the manifest if it is about that one."""
-        if self.read(folder, mark).meta.generation == generation:
+        if self.read(folder, key_tag).meta.generation == generation:
             with suppress(OSError):
                 (folder / self._manifest).unlink(missing_ok=True)
         shutil.rmtree(folder / generation, ignore_errors=True)
 
-    def remove_foreign(self, folder: Path, mark: str) -> None:
+    def remove_foreign(self, folder: Path, key_tag: str) -> None:
         """Remove words that a home of another key, or a clear one, has left in a sealed home."""
-        if not mark or not (folder / self._manifest).exists():
+        if not key_tag or not (folder / self._manifest).exists():
             return
-        if not self.read(folder, mark).meta.generation:
+        if not self.read(folder, key_tag).meta.generation:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _fresh(self, folder: Path) -> Path:
         return folder / f"{self._manifest}.new"
 
-    def _write_manifest(self, folder: Path, bulk: BulkT, mark: str) -> None:
+    def _write_manifest(self, folder: Path, bulk: BulkT, key_tag: str) -> None:
         value = {
-            self._entry: self._form + mark,
+            self._entry: self._form + key_tag,
             "meta": astuple(bulk.meta),
             "upto": bulk.upto,
             "ids": bulk.ids,

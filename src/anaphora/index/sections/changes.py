@@ -38,7 +38,7 @@ class Changed:
         return len(self.sections) + len(self.notes)
 
 
-class SectionFollower:
+class SectionChanges:
     """Brings rows in line with truth. One thread at a time, but for `documents`."""
 
     def __init__(self, source: SectionSource, term: Callable[[str], str] | None) -> None:

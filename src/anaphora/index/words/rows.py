@@ -13,8 +13,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from anaphora.index.generations import Document, WordBulk, WordFiles
-from anaphora.index.turns.words import WORD_INDEX_ERRORS
+from anaphora.index.words.manifest import Document, WordBulk, WordFiles
+from anaphora.index.words.segment import WORD_INDEX_ERRORS
 
 BulkT = TypeVar("BulkT", bound=WordBulk[Any])
 DocumentT = TypeVar("DocumentT", bound=Document)
@@ -25,18 +25,18 @@ TailT = TypeVar("TailT")
 class WordRows(ABC, Generic[BulkT, DocumentT, MainT, TailT]):
     """The words of one namespace's things of one kind, by row. One thread at a time.
 
-    `term` replaces each token and `mark` tells one key's words from another's (sealing). `MainT` is
+    `term` replaces each token; `key_tag` tells one key's words from another's (sealing). `MainT` is
     the bulk opened for search, `TailT` what waits, in the form that is searched.
     """
 
     def __init__(
-        self, folder: Path, files: WordFiles[BulkT], term: Callable[[str], str] | None, mark: str
+        self, folder: Path, files: WordFiles[BulkT], term: Callable[[str], str] | None, key_tag: str
     ) -> None:
         self.folder = folder
         self.bulk = files.bulk()
         self.stale = False
         self._files = files
-        self._mark = mark
+        self._key_tag = key_tag
         self._term = term
         self._main: MainT | None = None
         self._row_of = np.full(1, -1, np.int64)
@@ -83,7 +83,7 @@ class WordRows(ABC, Generic[BulkT, DocumentT, MainT, TailT]):
     def purge(self) -> None:
         """Take what was forgotten off the disk at once; what is open here goes on answering."""
         if self.stale and self.bulk.meta.generation:
-            self._files.remove(self.folder, self.bulk.meta.generation, self._mark)
+            self._files.remove(self.folder, self.bulk.meta.generation, self._key_tag)
 
     @property
     def waiting(self) -> int:

@@ -18,10 +18,11 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.ann import ANN_ERRORS, AnnStore, Batch, available
-from anaphora.index.nearest import wholes
+from anaphora.index.maintenance import IndexLost
 from anaphora.index.turns.ledger import LedgerBusy
-from anaphora.index.turns.records import BulkMark, IndexLost
+from anaphora.index.turns.records import AnnCheckpoint
+from anaphora.index.vectors.ann import ANN_ERRORS, AnnStore, Batch, available
+from anaphora.index.vectors.matrix import from_float16
 
 DEFAULT_CAP: Final = 100_000
 """Parts that are scanned in memory; beyond, LanceDB holds the bulk. 0 means always LanceDB."""
@@ -57,7 +58,7 @@ class StoredVectors(Protocol):
         ...
 
 
-def bulk_folder(embedder: str) -> str:
+def ann_folder(embedder: str) -> str:
     """The name of the folder that has the bulk of one embedder's vectors."""
     return hashlib.blake2b(embedder.encode(), digest_size=8).hexdigest()
 
@@ -65,17 +66,17 @@ def bulk_folder(embedder: str) -> str:
 def batch_of(ids: list[int], blobs: list[bytes], dimensions: int) -> Batch:
     """Stored vectors as (keys, parts): a text's number stands at each of its parts."""
     counts = [len(blob) // (2 * dimensions) for blob in blobs]
-    return np.repeat(np.array(ids, np.int64), counts), wholes(b"".join(blobs), dimensions)
+    return np.repeat(np.array(ids, np.int64), counts), from_float16(b"".join(blobs), dimensions)
 
 
-class TurnBulk:
+class TurnAnn:
     """The bulk of one embedder. `cap` None: never (a sealed home: the bulk is in the clear)."""
 
     def __init__(
         self, folder: Path, embedder: tuple[str, int], cap: int | None, stored: StoredVectors
     ) -> None:
         self._embedder, self._dimensions = embedder
-        self.folder = folder / bulk_folder(self._embedder)
+        self.folder = folder / ann_folder(self._embedder)
         self.cap = cap
         self.stored = stored
         self.failed = False
@@ -96,29 +97,32 @@ class TurnBulk:
         store.open()
         return store
 
-    def usable(self, mark: BulkMark) -> int:
+    def usable(self, checkpoint: AnnCheckpoint) -> int:
         """Up to which number of a vector the bulk can answer; 0 where it cannot."""
         failed, self.failed = self.failed, False
         held = self._store
-        if not mark.generation or not self.writable():
+        if not checkpoint.generation or not self.writable():
             self._store = None
             return 0
-        if held is not None and not failed and _fits(held, mark):
+        if held is not None and not failed and _fits(held, checkpoint):
             return held.meta.upto
         store = self.new_store()
-        if not _fits(store, mark) or (store.meta.generation, store.meta.version) == self._broken:
+        if (
+            not _fits(store, checkpoint)
+            or (store.meta.generation, store.meta.version) == self._broken
+        ):
             self._store = None
             return 0
         self._store = store
         return store.meta.upto
 
-    def view(self, ids: list[int]) -> BulkView | None:
+    def view(self, ids: list[int]) -> AnnView | None:
         """What can be asked for the texts of these numbers, in ascending order."""
         if self._store is None or not ids:
             return None
-        return BulkView(np.array(ids, np.int64), self, self._store, self.stored.file())
+        return AnnView(np.array(ids, np.int64), self, self._store, self.stored.file())
 
-    def write(self, file: object, since: int, target: int) -> BulkMark | None:
+    def write(self, file: object, since: int, target: int) -> AnnCheckpoint | None:
         """Write the file's vectors after `since`, up to `target`: None where that was refused."""
         store = self.new_store()
         if store.meta.upto != since or not since:
@@ -130,7 +134,7 @@ class TurnBulk:
             meta = store.extend(self.stored.vectors(file, since, target), target)
         except (IndexLost, LedgerBusy, *ANN_ERRORS):
             return None
-        return BulkMark(meta.generation, target, target)
+        return AnnCheckpoint(meta.generation, target, target)
 
     def give_up(self, store: AnnStore) -> None:
         """The bulk could not be read: it is not used again before it is written anew."""
@@ -138,18 +142,21 @@ class TurnBulk:
         self.failed = True
 
 
-def _fits(store: AnnStore, mark: BulkMark) -> bool:
+def _fits(store: AnnStore, checkpoint: AnnCheckpoint) -> bool:
     # Beyond `upto` lies what somebody wrote who did not come to say so.
     meta = store.meta
-    return meta.generation == mark.generation and mark.upto <= meta.upto <= mark.target
+    return (
+        meta.generation == checkpoint.generation
+        and checkpoint.upto <= meta.upto <= checkpoint.target
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class BulkView:
+class AnnView:
     """B texts of the bulk at one moment; `ids` (B,) are the numbers of their vectors."""
 
     ids: NDArray[np.int64]
-    _bulk: TurnBulk
+    _bulk: TurnAnn
     _store: AnnStore
     # Numbers are those of one index file: in another one they stand for other texts.
     _file: object
