@@ -19,7 +19,7 @@ from anaphora.errors import EmbeddingError
 from anaphora.index.memories.index import MemoryIndex
 from anaphora.index.memories.state import MemoryQuery
 from anaphora.index.memories.vectors import DEFAULT_CAP
-from anaphora.index.memories.words import read_bulk
+from anaphora.index.memories.words import memory_segments
 from anaphora.index.vectors.ann import available
 from anaphora.store.filters import Filter, parse
 from anaphora.store.records.rows import as_mapping
@@ -312,13 +312,13 @@ def test_nothing_forgotten_stays_on_disk(tmp_path: Path) -> None:
         home.index.sync()
         home.index.settle()
         words = tmp_path / "index" / "words"
-        assert set(read_bulk(words).ids) == {secret, kept}
+        assert set(memory_segments(words).read().ids) == {secret, kept}
         home.erase(secret)
         home.index.sync()
         assert not list(words.iterdir())
         assert secret not in facts(home.index, asked(home, "qwxzzq"))
         assert home.index.settle()
-        assert read_bulk(words).ids == (kept,)
+        assert memory_segments(words).read().ids == (kept,)
         assert kept in facts(home.index, asked(home, "cat"))
 
 

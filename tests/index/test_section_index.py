@@ -19,7 +19,7 @@ from anaphora.index.sections import index as module
 from anaphora.index.sections.changes import SectionChanges
 from anaphora.index.sections.index import SectionIndex
 from anaphora.index.sections.state import SectionCandidates, SectionQuery
-from anaphora.index.sections.words import read_bulk
+from anaphora.index.sections.words import section_segments
 from anaphora.store.records.rows import to_micros
 
 
@@ -188,7 +188,7 @@ def test_a_forgotten_note_leaves_the_files(desk: ContextDesk, tmp_path: Path) ->
     desk.sections.sync()
     assert desk.sections.settle()
     words = desk.place / "context" / "words"
-    written = read_bulk(words)
+    written = section_segments(words).read()
     assert note in written.ids
     with desk.notes.change("observation") as work:
         work.erase([note])
@@ -196,7 +196,7 @@ def test_a_forgotten_note_leaves_the_files(desk: ContextDesk, tmp_path: Path) ->
     assert not (words / written.meta.generation).exists()
     assert names(desk, desk.sections, "xylophone") == set()
     assert desk.sections.settle()
-    assert note not in read_bulk(words).ids
+    assert note not in section_segments(words).read().ids
     assert names(desk, desk.index(), "walrus") == {"walrus"}
 
 

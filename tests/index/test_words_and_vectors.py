@@ -12,7 +12,7 @@ import pytest
 from anaphora.core.text import analyse, query_terms
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
-from anaphora.index.words.segment import MemoryPostings, tail_scores
+from anaphora.index.words.postings import MemoryPostings
 from anaphora.values.conversations import NewTurn
 
 from .conftest import Bench
@@ -56,16 +56,17 @@ def by_text(index: TurnIndex, scores: np.ndarray, texts: list[str]) -> list[floa
 def test_a_tail_that_grows_while_it_is_read_answers_as_it_was() -> None:
     """A posting that comes while scores are computed neither fails them nor shifts them."""
 
-    class GrowingColumn(list[tuple[int, int]]):
-        def __iter__(self) -> Iterator[tuple[int, int]]:
+    class Growing(list[tuple[int, int, int]]):
+        def __iter__(self) -> Iterator[tuple[int, int, int]]:
             yield from super().__iter__()
-            self.append((2, 1))
+            self.append((2, 1, 1))
 
-    tail, lengths = MemoryPostings(), np.array([2, 1], np.int32)
-    tail.add([(0, "oak elm"), (1, "oak")])
-    keys, scores = tail_scores(tail, {"oak": 1.0, "elm": 2.0}, 2.0, lengths)
-    tail.postings["oak"] = GrowingColumn(tail.postings["oak"])
-    again, same = tail_scores(tail, {"oak": 1.0, "elm": 2.0}, 2.0, lengths)
+    postings = MemoryPostings()
+    postings.add(0, ["oak elm"])
+    postings.add(1, ["oak"])
+    keys, scores = postings.scores({"oak": 1.0, "elm": 2.0}, 2.0)
+    postings._postings[0]["oak"] = Growing(postings._postings[0]["oak"])
+    again, same = postings.scores({"oak": 1.0, "elm": 2.0}, 2.0)
     assert (again.tolist(), same.tolist()) == (keys.tolist(), scores.tolist())
 
 

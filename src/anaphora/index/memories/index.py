@@ -24,18 +24,10 @@ from anaphora.index.memories.filters import MemoryFilters
 from anaphora.index.memories.rows import NEVER, MemoryRows, Moment
 from anaphora.index.memories.state import Candidates, MemoryQuery, MemoryState
 from anaphora.index.memories.vectors import DEFAULT_CAP, MemoryVectors
-from anaphora.index.memories.words import (
-    Bulk,
-    CutShort,
-    Document,
-    MemoryWords,
-    document_of,
-    read_bulk,
-    remove,
-    remove_foreign,
-    write_bulk,
-)
+from anaphora.index.memories.words import MemoryWords, memory_segments
 from anaphora.index.vectors.ann import ANN_ERRORS
+from anaphora.index.words.index import WordIndex
+from anaphora.index.words.manifest import Document, Manifest, document_of
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
@@ -81,16 +73,15 @@ class MemoryIndex:
     ) -> None:
         self._directory = Path(directory)
         self._records = records
-        self._sealer = sealer
-        self._term = sealer.token_key if sealer.sealed else None
+        self._term_of = sealer.token_key if sealer.sealed else None
         self._background = background
         self._lock = threading.RLock()
-        self._words_folder = self._directory / "words"
+        self._folder = memory_segments(self._directory / "words", sealer.mark, records.check)
         self._state = MemoryState(
             records,
             MemoryRows(),
             MemoryFilters(),
-            MemoryWords(self._words_folder, self._term, sealer.mark),
+            self._no_words(),
             MemoryVectors(
                 self._directory / "ann", records, vectors, embedder, cap, background=background
             ),
@@ -115,7 +106,7 @@ class MemoryIndex:
             changed = self._open() if opening else self._take_changes()
             # What was committed after `version` was read is looked at again next time.
             self._seq = version
-            if opening and self._background and self._state.words.waiting > MUCH:
+            if opening and self._background and self._state.words.index.waiting > MUCH:
                 self._write_words()
             if self._background and (self._words_due() or self._state.vectors.due()):
                 self._worker.begin(self._settle_in_background)
@@ -127,15 +118,15 @@ class MemoryIndex:
         state.rows = MemoryRows()
         state.rows.load(self._records)
         state.filters.forget()
-        state.words = MemoryWords(self._words_folder, self._term, self._sealer.mark)
-        remove_foreign(self._words_folder, self._sealer.mark)
-        bulk = read_bulk(self._words_folder, self._sealer.mark)
-        good = state.words.open(bulk, state.rows.row, self._records.version())
-        for record in self._changed_since(bulk.upto if good else -1):
+        state.words = self._no_words()
+        self._folder.remove_foreign()
+        manifest, words = self._folder.read(), state.words.index
+        good = words.open(manifest, state.rows.row, self._records.version())
+        for record in self._changed_since(manifest.upto if good else -1):
             row = state.rows.row(record.id)
             if row >= 0:
-                state.words.put(row, self._document(record))
-        state.words.purge()
+                words.put(row, self._document(record))
+        words.purge()
         state.vectors.load(state.rows)
         return len(state.rows)
 
@@ -145,15 +136,15 @@ class MemoryIndex:
             changed += 1
             (row,) = state.rows.put([record])
             state.filters.changed(state.rows, [record])
-            state.words.put(row, self._document(record))
+            state.words.index.put(row, self._document(record))
         for seq, record_id in self._records.tombstones_since(self._seq):
             row = state.rows.delete(record_id, seq)
             if row >= 0:
                 changed += 1
-                state.words.drop(row)
+                state.words.index.drop(row)
                 state.vectors.drop(row)
         state.vectors.sync(state.rows)
-        state.words.purge()
+        state.words.index.purge()
         state.vectors.purge(state.rows)
         return changed
 
@@ -263,15 +254,16 @@ class MemoryIndex:
             self._state.vectors.close()
             if self._closed:
                 return
-            worth = self._state.words.waiting > _TAIL_AT_CLOSE or self._state.words.stale
+            words = self._state.words.index
+            worth = words.waiting > _TAIL_AT_CLOSE or words.stale
         if worth:
             self._write_words()
         with self._lock:
             self._closed = True
 
     def _words_due(self) -> bool:
-        words = self._state.words
-        room = max(TAIL_LIMIT, words.bulk.meta.count // TAIL_SHARE)
+        words = self._state.words.index
+        room = max(TAIL_LIMIT, words.manifest.meta.count // TAIL_SHARE)
         return words.waiting > room or words.stale
 
     def _settle_in_background(self) -> None:
@@ -284,56 +276,49 @@ class MemoryIndex:
             if not held:
                 return False
             with self._lock:
-                words, upto = self._state.words, self._seq
-                on_disk = read_bulk(self._words_folder, self._sealer.mark)
-                if on_disk.meta.generation and on_disk.meta != words.bulk.meta:
+                words, upto = self._state.words.index, self._seq
+                on_disk = self._folder.read()
+                if on_disk.meta.generation and on_disk.meta != words.manifest.meta:
                     # Another process has written meanwhile.
                     words.open(on_disk, self._state.rows.row, self._seq)
-                whole = words.stale or on_disk.meta != words.bulk.meta
+                whole = words.stale or on_disk.meta != words.manifest.meta
                 whole = whole or not on_disk.meta.generation
-                seen, fresh = words.bulk, words.documents()
+                seen, fresh = words.manifest, words.documents()
             if not whole and not fresh:
                 return True
+            if whole and (upto < 0 or seen.meta.generation):
+                found = self._all_documents()
+                if found is None:
+                    return False
+                fresh = found
             # Where nothing was on the disk for us, what waits is all there is, analysed already.
-            again = whole and (upto < 0 or bool(seen.meta.generation))
-            written = self._written(Bulk() if whole else seen, upto, None if again else fresh)
+            stop = self._cut_short.is_set if whole else lambda: False
+            written = self._folder.write(Manifest() if whole else seen, upto, fresh, stop)
             if written is None:
                 return False
             with self._lock:
                 # The index was opened anew meanwhile where these are not the same words.
-                good = self._state.words.open(written, self._state.rows.row, self._seq)
-                self._state.words.purge()
+                words = self._state.words.index
+                good = words.open(written, self._state.rows.row, self._seq)
+                words.purge()
                 return good
 
-    def _written(self, seen: Bulk, upto: int, fresh: list[Document] | None) -> Bulk | None:
-        """Write documents, or all there are; None where the disk or the home's seal refuses."""
-        key_tag = self._sealer.mark
-        try:
-            documents = self._all_documents() if fresh is None else fresh
-            self._records.check()
-            stop = None if seen.meta.generation else self._cut_short
-            written = write_bulk(self._words_folder, seen, upto, documents, key_tag, stop)
-        except (SealChanged, CutShort):
-            return None
-        try:
-            self._records.check()
-        except SealChanged:
-            # Words of the old form must not stay in a home that was sealed meanwhile.
-            if written is not None:
-                remove(self._words_folder, written.meta.generation, key_tag)
-            return None
-        return written
-
-    def _all_documents(self) -> list[Document]:
+    def _all_documents(self) -> list[Document] | None:
+        """All there are; None where the rewrite is cut short, or the home's seal refuses."""
         found = []
-        for record in self._changed_since(-1):
-            if self._cut_short.is_set():
-                raise CutShort
-            found.append(self._document(record))
-        return found
+        with suppress(SealChanged):
+            for record in self._changed_since(-1):
+                if self._cut_short.is_set():
+                    return None
+                found.append(self._document(record))
+            return found
+        return None
 
     def _document(self, record: MemoryRecord) -> Document:
-        return document_of(record.id, record.text, self._term)
+        return document_of(record.id, (record.text,), self._term_of)
+
+    def _no_words(self) -> MemoryWords:
+        return MemoryWords(WordIndex(self._folder, self._term_of))
 
     def _write_vectors(self) -> bool:
         with try_lock(self._directory, "ann.lock") as held:

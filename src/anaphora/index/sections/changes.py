@@ -6,13 +6,13 @@ taken in. It writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 from anaphora.index.sections.rows import SectionRows
 from anaphora.index.sections.source import SectionSource
-from anaphora.index.sections.words import SectionDocument, document_of
+from anaphora.index.words.manifest import Document, TermOf, document_of
 from anaphora.values.memories import MemoryRecord
 
 NOTE_TOMBSTONES: Final = ("memory", "observation", "diary")
@@ -41,9 +41,9 @@ class Changed:
 class SectionChanges:
     """Brings rows in line with truth. One thread at a time, but for `documents`."""
 
-    def __init__(self, source: SectionSource, term: Callable[[str], str] | None) -> None:
+    def __init__(self, source: SectionSource, term_of: TermOf | None) -> None:
         self._source = source
-        self._term = term
+        self._term_of = term_of
         self._relations_at = -1
 
     def changed(self, rows: SectionRows, since: int) -> Changed:
@@ -81,12 +81,12 @@ class SectionChanges:
             found.gone,
         )
 
-    def documents(self, rows: SectionRows, changed: Changed) -> Iterator[SectionDocument]:
+    def documents(self, rows: SectionRows, changed: Changed) -> Iterator[Document]:
         """The documents of what changed."""
         for start in range(0, len(changed.sections), _AT_ONCE):
             for one in self._source.texts(changed.sections[start : start + _AT_ONCE]).values():
                 path = rows.path_of(one.file)
-                yield document_of(one.id, path, one.name, one.text, self._term)
+                yield document_of(one.id, (path, one.name, one.text), self._term_of)
         for record in changed.notes:
             yield self._of_note(record)
 
@@ -95,8 +95,8 @@ class SectionChanges:
         sections = [row.id for row in rows.rows if row.id and row.path is not None]
         return Changed(sections, [record for _, record in self._source.notes(-1)])
 
-    def _of_note(self, record: MemoryRecord) -> SectionDocument:
+    def _of_note(self, record: MemoryRecord) -> Document:
         source = record.sources[0] if record.sources else ""
         subject = (record.payload or {}).get("subject")
         names = (record.type, *record.tags, subject if isinstance(subject, str) else "")
-        return document_of(record.id, source, " ".join(names), record.text, self._term)
+        return document_of(record.id, (source, " ".join(names), record.text), self._term_of)

@@ -8,7 +8,6 @@ read. It never writes truth, never embeds and holds no text; its directory can v
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -18,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.errors import AnaphoraError, Closed, SealChanged
+from anaphora.errors import AnaphoraError, Closed
 from anaphora.index.maintenance import Background, try_lock
 from anaphora.index.sections.changes import Changed, SectionChanges
 from anaphora.index.sections.rows import SectionRows
@@ -30,16 +29,9 @@ from anaphora.index.sections.state import (
     SectionState,
 )
 from anaphora.index.sections.vectors import SectionVectors
-from anaphora.index.sections.words import (
-    SectionBulk,
-    SectionDocument,
-    SectionWords,
-    look_at,
-    read_bulk,
-    remove,
-    remove_foreign,
-    write_bulk,
-)
+from anaphora.index.sections.words import SectionWords, look_at, section_segments
+from anaphora.index.words.index import WordIndex
+from anaphora.index.words.manifest import Manifest
 from anaphora.index.words.segment import WORD_INDEX_ERRORS
 from anaphora.rank.context.table import SectionTable
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
@@ -78,12 +70,11 @@ class SectionIndex:
         self._directory = Path(directory)
         self._source = source
         self._embedder = embedder
-        self._sealer = sealer
-        self._term = sealer.token_key if sealer.sealed else None
-        self._changes = SectionChanges(source, self._term)
+        self._term_of = sealer.token_key if sealer.sealed else None
+        self._changes = SectionChanges(source, self._term_of)
         self._background = background
         self._lock = threading.RLock()
-        self._folder = self._directory / "words"
+        self._folder = section_segments(self._directory / "words", sealer.mark, source.check)
         self._state = self._empty()
         self._seq = -1
         # Whether the words on disk were removed, or are not those that answer here.
@@ -115,7 +106,7 @@ class SectionIndex:
             if since < 0:
                 changed = self._open(changed, version)
             for row in changed.gone:
-                self._state.words.drop(row)
+                self._state.words.index.drop(row)
             done, streamed = self._take_in(changed, progress)
             self._state.vectors.sync()
             # What was committed after `version` was read is looked at again next time.
@@ -130,24 +121,23 @@ class SectionIndex:
             return len(self._state.rows) if since < 0 else count + done
 
     def _empty(self) -> SectionState:
-        words = SectionWords(self._folder, self._term, self._sealer.mark)
+        words = SectionWords(WordIndex(self._folder, self._term_of))
         return SectionState(SectionRows(), words, SectionVectors(self._source, self._embedder))
 
     def _open(self, found: Changed, version: int) -> Changed:
         """Open the words on disk, and leave of what was found what they do not have."""
-        remove_foreign(self._folder, self._sealer.mark)
-        bulk = read_bulk(self._folder, self._sealer.mark)
-        rows = self._state.rows
-        good = self._state.words.open(bulk, rows.row, version)
-        self._broken = not good and bool(bulk.meta.generation)
-        return self._changes.later_than(rows, found, bulk.upto if good else -1)
+        self._folder.remove_foreign()
+        manifest, rows = self._folder.read(), self._state.rows
+        good = self._state.words.open(manifest, rows.row, version)
+        self._broken = not good and bool(manifest.meta.generation)
+        return self._changes.later_than(rows, found, manifest.upto if good else -1)
 
     def _take_in(self, changed: Changed, progress: Progress | None) -> tuple[int, bool]:
         """Make the documents of what changed; where they are many, write them as they come.
 
         Returns how many there were, and whether some were written.
         """
-        rows, words = self._state.rows, self._state.words
+        rows, words = self._state.rows, self._state.words.index
         total, done, streamed, tried = len(changed), 0, False, 0
         for document in self._changes.documents(rows, changed):
             row = rows.row(document.key)
@@ -251,10 +241,10 @@ class SectionIndex:
             self.sync()
             state = self._state
             known = sum(bool(row.id) for row in state.rows.rows)
-            waiting = state.words.waiting
+            waiting = state.words.index.waiting
             embedded = state.vectors.embedded(state.rows.vector_keys())
             pending = int((state.standing() & ~embedded).sum())
-        written, problem = look_at(self._folder, self._sealer.mark)
+        written, problem = look_at(self._folder)
         return SectionCheck(known, written, waiting, pending, problem)
 
     def rebuild(self) -> bool:
@@ -263,7 +253,7 @@ class SectionIndex:
             if not held:
                 return False
             with self._lock:
-                shutil.rmtree(self._folder, ignore_errors=True)
+                self._folder.remove_all()
                 self._state, self._seq, self._purged = self._empty(), -1, False
         self.sync()
         return self.settle()
@@ -288,7 +278,7 @@ class SectionIndex:
                     return self._write(self._seq)
             # Analysing everything takes seconds: questions are answered meanwhile.
             documents = list(self._changes.documents(rows, every))
-            written = self._written(SectionBulk(), upto, documents)
+            written = self._folder.write(Manifest(), upto, documents)
             with self._lock:
                 return written is not None and self._opened(written)
 
@@ -315,67 +305,46 @@ class SectionIndex:
         with self._lock:
             if self._closed:
                 return
-            worth = self._state.words.waiting > _TAIL_AT_CLOSE or self._worn() or self._broken
+            worth = self._state.words.index.waiting > _TAIL_AT_CLOSE or self._worn() or self._broken
         if worth:
             self.settle()
         with self._lock:
             self._closed = True
 
     def _due(self) -> bool:
-        return self._state.words.waiting > TAIL_LIMIT or self._worn()
+        return self._state.words.index.waiting > TAIL_LIMIT or self._worn()
 
     def _worn(self) -> bool:
         """Whether the words on disk are to be written anew: much counts no more, or they went."""
-        words = self._state.words
-        known = len(words.bulk.ids)
+        words = self._state.words.index
+        known = len(words.manifest.ids)
         return bool(known) and (words.gone > max(TAIL_LIMIT, known // 4) or self._purged)
 
     def _take_over(self) -> None:
         """Go on from what another process has written meanwhile."""
-        on_disk = read_bulk(self._folder, self._sealer.mark)
-        if on_disk.meta == self._state.words.bulk.meta:
+        on_disk, ours = self._folder.read(), self._state.words.index.manifest
+        if on_disk.meta == ours.meta:
             return
         if not on_disk.meta.generation or not self._opened(on_disk):
-            self._purged = bool(self._state.words.bulk.ids)
+            self._purged = bool(ours.ids)
 
     def _write(self, upto: int) -> bool:
         """Write what waits behind what is on the disk. The caller holds both locks."""
-        words = self._state.words
-        if not words.waiting and words.bulk.upto >= upto:
+        words = self._state.words.index
+        if not words.waiting and words.manifest.upto >= upto:
             return True
-        written = self._written(words.bulk, upto, words.documents())
+        written = self._folder.write(words.manifest, upto, words.documents())
         return written is not None and self._opened(written)
 
-    def _written(
-        self, seen: SectionBulk, upto: int, documents: list[SectionDocument]
-    ) -> SectionBulk | None:
-        """Write documents; None where the disk or the home's seal refuses."""
-        key_tag = self._sealer.mark
-        try:
-            self._source.check()
-            written = write_bulk(self._folder, seen, upto, documents, key_tag)
-        except SealChanged:
-            return None
-        try:
-            self._source.check()
-        except SealChanged:
-            # Words of the old form must not stay in a home that was sealed meanwhile.
-            if written is not None:
-                remove(self._folder, written.meta.generation, key_tag)
-            return None
-        return written
-
-    def _opened(self, bulk: SectionBulk) -> bool:
-        good = self._state.words.open(bulk, self._state.rows.row, self._seq)
+    def _opened(self, manifest: Manifest) -> bool:
+        good = self._state.words.open(manifest, self._state.rows.row, self._seq)
         if good:
             self._purged = self._broken = False
         return good
 
     def _forget_words(self) -> None:
         """Take what was forgotten off the disk at once; what is open here goes on answering."""
-        if self._state.words.stale and self._state.words.bulk.meta.generation:
-            self._state.words.purge()
-            self._purged = True
+        self._purged |= self._state.words.index.purge()
 
     def _settle_in_background(self) -> None:
         # What cannot be written stays in memory and answers from there; a later change tries again.

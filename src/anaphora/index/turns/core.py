@@ -24,7 +24,7 @@ from anaphora.index.turns.records import Change, Indexed, ThreadSource
 from anaphora.index.turns.state import State
 from anaphora.index.turns.vectors import TurnAnn
 from anaphora.index.turns.view import TurnView
-from anaphora.index.words.segment import WordsMeta
+from anaphora.index.words.segment import SegmentMeta
 
 TAIL_LIMIT = 500
 """Rows of words in memory before they are written; beyond, opening would take longer."""
@@ -342,12 +342,12 @@ class IndexCore:
     def commit_words_once(self) -> bool:
         """One attempt; False where the rows changed meanwhile."""
 
-        def begin() -> tuple[WordsMeta, WordsMeta, int, list[tuple[int, int, str]]]:
+        def begin() -> tuple[SegmentMeta, SegmentMeta, int, list[tuple[int, int, str]]]:
             ledger, state = self.opened(), self.state
             state.absorb(ledger)
             assert state.point is not None
             words = state.point.words
-            seen = words if self.home.words_are(words) else WordsMeta()
+            seen = words if self.home.words_are(words) else SegmentMeta()
             rows = ledger.tokens(seen.upto)
             if not rows and not words.generation:
                 state.drop_main(ledger)

@@ -13,14 +13,24 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from anaphora.index.maintenance import IndexLost, try_lock
 from anaphora.index.turns.ledger import Ledger, LedgerBusy
 from anaphora.index.turns.vectors import ann_folder
 from anaphora.index.words.manifest import remove_all_but
-from anaphora.index.words.segment import WORD_INDEX_ERRORS, WordsMeta, extend_main, signature
+from anaphora.index.words.segment import (
+    WORD_INDEX_ERRORS,
+    NumberedTexts,
+    SegmentMeta,
+    signature,
+    write_segment,
+)
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.disk import make_directory
+
+FIELDS: Final = ("words",)
+"""The fields of the word index of turns."""
 
 _FILE = "turns.sqlite"
 _ATTEMPTS = 6
@@ -119,28 +129,22 @@ class IndexFolder:
         with try_lock(self.directory, "ann.lock") as held:
             yield held
 
-    def write_words(self, seen: WordsMeta, rows: list[tuple[int, int, str]]) -> WordsMeta | None:
+    def write_words(
+        self, seen: SegmentMeta, rows: list[tuple[int, int, str]]
+    ) -> SegmentMeta | None:
         """Write rows behind `seen`, or all rows into a new generation when `seen` has none.
 
         None where it cannot be written. The new state counts once the ledger says so.
         """
-        generation = seen.generation or uuid.uuid4().hex
-        folder = self.words / generation
+        folder = self.words / (seen.generation or uuid.uuid4().hex)
+        documents = (NumberedTexts(row, (tokens,), thread) for row, thread, tokens in rows)
         try:
-            extend_main(folder, rows)
-            tokens = sum(len(text.split()) for _, _, text in rows)
-            return WordsMeta(
-                generation,
-                rows[-1][0],
-                seen.count + len(rows),
-                seen.tokens + tokens,
-                signature(folder),
-            )
+            return write_segment(folder, seen, FIELDS, documents)
         except WORD_INDEX_ERRORS:
             shutil.rmtree(folder, ignore_errors=True)
             return None
 
-    def words_are(self, meta: WordsMeta) -> bool:
+    def words_are(self, meta: SegmentMeta) -> bool:
         """Whether the words on disk are those that were finished as `meta`."""
         try:
             return bool(meta.generation) and signature(self.words / meta.generation) == (

@@ -24,7 +24,7 @@ from anaphora.errors import Tampered
 from anaphora.index.maintenance import IndexLost
 from anaphora.index.turns.records import AnnCheckpoint, Change, Checkpoint, Record, text_hash
 from anaphora.index.turns.table import Columns, checksums, empty_columns
-from anaphora.index.words.segment import WordsMeta
+from anaphora.index.words.segment import SegmentMeta
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.db import sqlite
 
@@ -337,7 +337,7 @@ def _named(stored: bytes, sealer: IndexSealer) -> str:
         raise IndexLost(str(error)) from error
 
 
-_FORMAT = f"2/{ANALYSER}"
+_FORMAT = f"3/{ANALYSER}"
 # Whoever waits longer answers from memory instead.
 _BUSY_MS = 30
 _BUSY = frozenset({"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_READONLY"})
@@ -361,7 +361,7 @@ class Delta:
     change: int
     epoch: int
     notes: int
-    words: WordsMeta
+    words: SegmentMeta
     checkpoints: dict[str, Checkpoint]
     columns: Columns
     speakers: list[str | None]
@@ -447,7 +447,7 @@ class Ledger:
         `usable` says up to which number vectors need not be read, since the bulk has them.
         """
         with self._guarded(), _decoding(), self._reading():
-            change, epoch, notes, *words = self._db.execute(
+            change, epoch, notes, generation, last, count, tokens, signed = self._db.execute(
                 "SELECT change, epoch, notes, generation, upto, count, tokens, signature FROM meta"
             ).fetchone()
             whole = since is None or since.epoch != epoch
@@ -468,7 +468,7 @@ class Ledger:
                 change=change,
                 epoch=epoch,
                 notes=notes,
-                words=WordsMeta(*words),
+                words=SegmentMeta(generation, last, count, (tokens,) if generation else (), signed),
                 checkpoints=read_checkpoints(self._db, after_change, self._sealer),
                 columns=columns,
                 speakers=speakers,
@@ -563,7 +563,7 @@ class Ledger:
                 [(key, self.embedder, reason[:200]) for key, reason in failures],
             )
 
-    def set_words(self, words: WordsMeta, *, seen: WordsMeta, epoch: int) -> bool:
+    def set_words(self, words: SegmentMeta, *, seen: SegmentMeta, epoch: int) -> bool:
         """Say that the bulk is `words` now; False where rows or the bulk changed meanwhile."""
         with self._guarded(), self._writing():
             now = self._db.execute("SELECT epoch, generation, upto FROM meta").fetchone()
@@ -572,7 +572,7 @@ class Ledger:
                 return False
             self._db.execute(
                 "UPDATE meta SET generation = ?, upto = ?, count = ?, tokens = ?, signature = ?",
-                (words.generation, words.upto, words.count, words.tokens, words.signature),
+                (words.generation, words.upto, words.count, sum(words.tokens), words.signature),
             )
         return True
 

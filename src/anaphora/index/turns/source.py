@@ -36,8 +36,7 @@ from anaphora.values.conversations import Degraded, Turn
 if TYPE_CHECKING:
     from anaphora.store.threads.file_store import ConversationStore
     from anaphora.store.threads.sidecar import Sidecar
-    from anaphora.store.threads.sql_reader import StoredThread
-    from anaphora.store.threads.sql_store import SqlConversationStore
+    from anaphora.store.threads.sql_store import SqlConversationStore, StoredThread
 
 
 # File systems stamp times with the tick of a kernel clock (1 to 10 ms): within it, two writes of

@@ -7,7 +7,7 @@ reads truth and never embeds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,13 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.maintenance import IndexLost
+from anaphora.index.turns.folder import FIELDS
 from anaphora.index.turns.ledger import Delta, Ledger
 from anaphora.index.turns.records import Change, Checkpoint
 from anaphora.index.turns.table import Columns, Speakers, empty_columns, make_table, of_records
 from anaphora.index.turns.vectors import AnnView, TurnAnn
-from anaphora.index.turns.view import TurnView, Words
+from anaphora.index.turns.view import TurnView, TurnWords
 from anaphora.index.vectors.matrix import Matrix
-from anaphora.index.words.segment import WORD_INDEX_ERRORS, DiskPostings, MemoryPostings, WordsMeta
+from anaphora.index.words.postings import MemoryPostings, WordStatistics
+from anaphora.index.words.segment import WORD_INDEX_ERRORS, Segment, SegmentMeta
 from anaphora.rank.table import TurnTable
 
 
@@ -43,7 +45,7 @@ class State:
         self.unsaved: dict[bytes, bytes] = {}
         self.failures: dict[bytes, tuple[int, str]] = {}
         self.checkpoints: dict[str, Checkpoint] = {}
-        self.main: DiskPostings | None = None
+        self.main: Segment | None = None
         self.words_lost = False
         self.tail = MemoryPostings()
         self._bulk = bulk
@@ -60,7 +62,7 @@ class State:
 
     def _changed(self) -> None:
         self._view: TurnView | None = None
-        self._rows: tuple[Columns, TurnTable, Words] | None = None
+        self._rows: tuple[Columns, TurnTable, TurnWords] | None = None
 
     def absorb(self, ledger: Ledger) -> None:
         """Take in what is new in the file. Raises IndexLost and LedgerBusy."""
@@ -109,7 +111,7 @@ class State:
         if words.generation and (self.main is None or self.main.meta != words):
             renewed = True
             try:
-                self.main = DiskPostings(self._words_folder / words.generation, words)
+                self.main = Segment(self._words_folder / words.generation, words, FIELDS)
                 self.words_lost = False
             except WORD_INDEX_ERRORS:
                 self.main, self.words_lost = None, True
@@ -122,14 +124,18 @@ class State:
         # Not beyond the rows that were read: another process may have written more since, whose
         # words come with their rows.
         rows = ledger.tokens(max(before, upto), delta.last_row)
-        self.tail.add((key, tokens) for key, _, tokens in rows)
+        self._add_words(rows)
 
     def drop_main(self, ledger: Ledger) -> None:
         """Answer without the bulk of words: nothing of it is left."""
         self.main, self.words_lost, self.tail = None, False, MemoryPostings()
         last = self.point.last_row if self.point is not None else 0
-        self.tail.add((key, tokens) for key, _, tokens in ledger.tokens(0, last))
+        self._add_words(ledger.tokens(0, last))
         self._changed()
+
+    def _add_words(self, rows: Iterable[tuple[int, int, str]]) -> None:
+        for key, _, tokens in rows:
+            self.tail.add(key, (tokens,))
 
     def keep(self, changes: Sequence[Change]) -> None:
         """Answer with these changes although the file has not got them."""
@@ -165,7 +171,7 @@ class State:
     @property
     def words_wanting(self) -> bool:
         """Whether the bulk on disk is not the one that was finished last, and has to be made."""
-        meta = self.main.meta if self.main is not None else WordsMeta()
+        meta = self.main.meta if self.main is not None else SegmentMeta()
         return self.words_lost or (self.point is not None and meta != self.point.words)
 
     @property
@@ -210,7 +216,7 @@ class State:
             _words=words,
         )
 
-    def _make_rows(self) -> tuple[Columns, TurnTable, Words]:
+    def _make_rows(self) -> tuple[Columns, TurnTable, TurnWords]:
         """All but the vectors, which come more often than rows do."""
         ids = {checkpoint.code: key for key, checkpoint in self.checkpoints.items()}
         columns = self._columns
@@ -219,10 +225,8 @@ class State:
         base = len(columns)
         extra, overlay_tail = self._overlay_rows(ids)
         columns = columns.joined(extra)
-        words = Words(
-            main=self.main,
-            tail=self.tail,
-            overlay=overlay_tail,
+        words = TurnWords(
+            statistics=WordStatistics(self.main, (self.tail, overlay_tail)),
             row_of=self._row_of(columns.ids[:base]),
             codes=np.array(sorted(ids), np.int32),
             base=base,
@@ -255,7 +259,8 @@ class State:
                 ids.pop(code, None)
                 continue
             ids[code] = key
-            tail.add((len(extra) + i, r.tokens) for i, r in enumerate(change.records))
+            for place, record in enumerate(change.records, len(extra)):
+                tail.add(place, (record.tokens,))
             extra = extra.joined(of_records(code, change.records, self._speakers))
         return extra, tail
 

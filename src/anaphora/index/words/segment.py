@@ -1,20 +1,17 @@
-"""The word index: tantivy for the bulk, a tail in memory for the newest turns, one BM25 for both.
+"""A segment: words on disk under tantivy, in one field or several, found by BM25.
 
-In: analysed tokens by row id. Out: BM25 scores (k1 1.2, b 0.75, idf = ln(1 + (N - n + 0.5) /
-(n + 0.5)); Robertson and Zaragoza, *The Probabilistic Relevance Framework*, 2009). How often a
-term occurs is counted over bulk and tail together, so that a score hardly depends on where a turn
-lies; the average length is the bulk's. Never analyses a text: that is `text.py`.
+Documents have a number (turns: the row id), and may belong to a group (turns: the thread). A
+segment that was finished as one `SegmentMeta` is never answered from as another.
 """
 
 from __future__ import annotations
 
-import math
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,77 +19,46 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import tantivy
 
-_K1, _B = 1.2, 0.75
-_HEAP = 32_000_000
-# What tantivy may raise for files that are torn, gone or locked.
-WORD_INDEX_ERRORS = (ValueError, OSError, RuntimeError)
+_HEAP: Final = 32_000_000
+WORD_INDEX_ERRORS: Final = (ValueError, OSError, RuntimeError)
+"""What tantivy may raise for files that are torn, gone or locked."""
 
+# Documents that are named one by one in a query: 24 take 0.1 ms, as a set 0.5 to 1.
+_NAMED: Final = 400
 
-def _norm_table() -> NDArray[np.int64]:
-    """Lengths that tantivy can tell apart: it keeps one byte of a text's length (as Lucene)."""
-    lengths, step = list(range(41)), 2
-    while len(lengths) < 256:
-        for _ in range(8):
-            lengths.append(lengths[-1] + step)
-        step *= 2
-    return np.array(lengths[:256], np.int64)
-
-
-_NORMS = _norm_table()
+Numbers = NDArray[np.int64]
+Scores = NDArray[np.float64]
+Boosts = Mapping[str, Mapping[str, float]]
+"""How much each term counts in each field, beside the segment's own IDF."""
 
 
 @dataclass(frozen=True, slots=True)
-class WordsMeta:
-    """The bulk on disk: folder `generation`, `count` rows up to row id `upto`, `tokens` in all.
+class SegmentMeta:
+    """What lies in the folder `generation`: `count` documents, the last of number `upto`.
 
-    `signature` is over the files: another one means that a write did not end.
+    `tokens` are those of each field; `signature` is over the files: another one means that a write
+    did not end.
     """
 
     generation: str = ""
     upto: int = 0
     count: int = 0
-    tokens: int = 0
+    tokens: tuple[int, ...] = ()
     signature: int = 0
 
 
-def idf(documents: int, holding: int) -> float:
-    """Inverse document frequency of a term that `holding` of `documents` texts hold."""
-    return math.log(1.0 + (documents - holding + 0.5) / (holding + 0.5))
+class NumberedTexts(NamedTuple):
+    """A document to be written: each field's tokens joined by spaces."""
+
+    number: int
+    texts: Sequence[str]
+    group: int | None = None
 
 
-def full_score(mass: float, lengths: NDArray[np.int32], average: float) -> NDArray[np.float64]:
-    """BM25 of texts with these lengths that hold each term once; `mass` is the sum of their idf."""
-    norm = 1.0 - _B + _B * lengths.astype(np.float64) / average
-    full: NDArray[np.float64] = mass * (_K1 + 1.0) / (1.0 + _K1 * norm)
-    return full
+class Segment:
+    """A segment opened for search; immutable."""
 
-
-class MemoryPostings:
-    """Rows that are in no word index on disk: term → (key, occurrences)."""
-
-    def __init__(self) -> None:
-        self.postings: dict[str, list[tuple[int, int]]] = {}
-        self.count = 0
-        self.tokens = 0
-
-    def add(self, rows: Iterable[tuple[int, str]]) -> None:
-        """Add rows: a key (row id, or place in an overlay) and tokens joined by spaces."""
-        for key, tokens in rows:
-            words = tokens.split(" ") if tokens else []
-            for term, occurrences in Counter(words).items():
-                self.postings.setdefault(term, []).append((key, occurrences))
-            self.count += 1
-            self.tokens += len(words)
-
-    def holding(self, term: str) -> int:
-        """How many rows hold a term."""
-        return len(self.postings.get(term, ()))
-
-
-class DiskPostings:
-    """One generation of the bulk on disk, opened for search; immutable once opened."""
-
-    def __init__(self, folder: Path, meta: WordsMeta) -> None:
+    def __init__(self, folder: Path, meta: SegmentMeta, fields: Sequence[str]) -> None:
         """Open it. Raises ValueError or OSError where the files are not those of `meta`."""
         import tantivy
 
@@ -103,103 +69,126 @@ class DiskPostings:
         self._schema = index.schema
         self._searcher = index.searcher()
         if self._searcher.num_docs != meta.count:
-            raise ValueError("the word index on disk has lost rows")
+            raise ValueError("the word index on disk has lost documents")
+        self.fields = tuple(fields)
         self.meta = meta
 
-    def holding(self, term: str) -> int:
-        """How many rows hold a term."""
-        return int(self._searcher.doc_freq("words", term))
+    def holding(self, term: str, field: int = 0) -> int:
+        """How many documents hold a term in a field."""
+        return int(self._searcher.doc_freq(self.fields[field], term))
 
     def search(
-        self, boosts: Mapping[str, float], code: int | None, limit: int
-    ) -> tuple[list[int], list[float]]:
-        """Row ids and scores of the best `limit` rows, in the thread with this code if given."""
+        self,
+        boosts: Boosts,
+        limit: int,
+        *,
+        group: int | None = None,
+        among: Sequence[int] | None = None,
+    ) -> tuple[Numbers, Scores]:
+        """Numbers and scores of the best `limit` documents: all, of one group, or `among` some."""
         import tantivy
 
-        query = tantivy.Query.boolean_query(
-            [(tantivy.Occur.Should, self._term(term, boost)) for term, boost in boosts.items()]
-        )
-        if code is not None:
-            inside = tantivy.Query.term_query(self._schema, "conversation", code)
+        query = self._any_term(boosts)
+        if query is None or limit < 1:
+            return np.empty(0, np.int64), np.empty(0)
+        inside = None
+        if group is not None:
+            inside = tantivy.Query.term_query(self._schema, "group", group)
+        elif among is not None:
+            inside = self._any_of(among)
+        if inside is not None:
             only = tantivy.Query.const_score_query(inside, 0.0)
             both = [(tantivy.Occur.Must, query), (tantivy.Occur.Must, only)]
             query = tantivy.Query.boolean_query(both)
         hits = self._searcher.search(query, limit=limit, count=False).hits
-        ids = self._searcher.fast_field_values("id", [address for _, address in hits])
-        return [int(i) for i in ids if i is not None], [float(score) for score, _ in hits]
+        found = self._searcher.fast_field_values("number", [address for _, address in hits])
+        numbers = np.array([int(one or 0) for one in found], np.int64)
+        return numbers, np.array([score for score, _ in hits], np.float64)
 
-    def _term(self, term: str, boost: float) -> tantivy.Query:
+    def _any_term(self, boosts: Boosts) -> tantivy.Query | None:
         import tantivy
 
-        query = tantivy.Query.term_query(self._schema, "words", term, "freq")
-        # Of plain terms alone tantivy skips what cannot be among the best; boosted ones it reads.
-        return query if boost == 1.0 else tantivy.Query.boost_query(query, boost)
+        parts = []
+        for field, terms in boosts.items():
+            for term, boost in terms.items():
+                query = tantivy.Query.term_query(self._schema, field, term, "freq")
+                if boost != 1.0:
+                    # Of plain terms alone tantivy skips what cannot be among the best.
+                    query = tantivy.Query.boost_query(query, boost)
+                parts.append((tantivy.Occur.Should, query))
+        return tantivy.Query.boolean_query(parts) if parts else None
+
+    def _any_of(self, numbers: Sequence[int]) -> tantivy.Query:
+        from tantivy import Occur, Query
+
+        if len(numbers) > _NAMED:
+            return Query.term_set_query(self._schema, "number", list(numbers))
+        # A set is looked up by an automaton over every document there is: docs/decisions/0022.
+        named = (Query.term_query(self._schema, "number", one) for one in numbers)
+        return Query.boolean_query([(Occur.Should, query) for query in named])
 
 
-def extend_main(folder: Path, rows: Iterable[tuple[int, int, str]]) -> None:
-    """Add rows (id, thread's code, tokens) to the word index in `folder`, made if it is not there.
+def write_segment(
+    folder: Path, seen: SegmentMeta, fields: Sequence[str], documents: Iterable[NumberedTexts]
+) -> SegmentMeta:
+    """Add documents behind those of `seen`, in `folder`; what lies there then.
 
-    Raises ValueError or OSError where it cannot be written, or another process writes it.
+    Raises one of WORD_INDEX_ERRORS where it cannot be written, or another process writes it.
     """
     import tantivy
 
     folder.mkdir(parents=True, exist_ok=True)
-    index = tantivy.Index(_schema(), path=str(folder))
+    index = tantivy.Index(_schema(fields), path=str(folder))
     writer = index.writer(_HEAP, 1)
-    for key, code, tokens in rows:
+    tokens = [*seen.tokens] or [0] * len(fields)
+    upto, count = seen.upto, seen.count
+    for number, texts, group in documents:
         document = tantivy.Document()
-        document.add_unsigned("id", key)
-        document.add_unsigned("conversation", code)
-        document.add_text("words", tokens)
+        document.add_unsigned("number", number)
+        if group is not None:
+            document.add_unsigned("group", group)
+        for at, (field, text) in enumerate(zip(fields, texts, strict=True)):
+            document.add_text(field, text)
+            tokens[at] += length_of(text)
         writer.add_document(document)
+        upto, count = number, count + 1
     writer.commit()
     writer.wait_merging_threads()
+    return SegmentMeta(folder.name, upto, count, tuple(tokens), signature(folder))
+
+
+def length_of(tokens: str) -> int:
+    """How many tokens are joined there."""
+    return tokens.count(" ") + 1 if tokens else 0
 
 
 def signature(folder: Path) -> int:
-    """One number over the names and bytes of the index files in `folder`."""
+    """One number over the names and bytes of the files in `folder`.
+
+    A file is read once, and again when it was changed.
+    """
     total = 0
     for path in sorted(folder.iterdir()):
-        if path.name.endswith(".lock"):
-            continue
-        total = zlib.crc32(path.read_bytes(), zlib.crc32(path.name.encode(), total))
+        if not path.name.endswith(".lock"):
+            found = path.stat()
+            identity = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+            total = zlib.crc32(f"{path.name}:{_checksum(path, identity)}".encode(), total)
     return total
 
 
-def tail_scores(
-    tail: MemoryPostings, terms: Mapping[str, float], average: float, lengths: NDArray[np.int32]
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Keys of the tail's rows that hold a term, with BM25 parts: one entry a row and term.
-
-    `terms` gives each term's idf; `lengths` is indexed by key.
-    """
-    # Copies: the tail grows while an older view still reads it, and these are walked twice.
-    found = [(term, list(tail.postings[term])) for term in terms if term in tail.postings]
-    if not found:
-        return np.empty(0, np.int64), np.empty(0, np.float32)
-    pairs = np.array([pair for _, postings in found for pair in postings], np.int64)
-    weights = np.repeat([terms[term] for term, _ in found], [len(p) for _, p in found])
-    # What the tail got since the view was taken: that view's rows end where its lengths end.
-    inside = pairs[:, 0] < len(lengths)
-    pairs, weights = pairs[inside], weights[inside]
-    known = _NORMS[np.searchsorted(_NORMS, lengths[pairs[:, 0]], side="right") - 1]
-    occurrences = pairs[:, 1]
-    saturation = occurrences + _K1 * (1.0 - _B + _B * known / average)
-    scores = weights * (_K1 + 1.0) * occurrences / saturation
-    return pairs[:, 0], scores.astype(np.float32)
+@lru_cache(maxsize=4_096)
+def _checksum(path: Path, identity: tuple[int, ...]) -> int:
+    del identity  # Part of the key: a file of another identity has other bytes.
+    return zlib.crc32(path.read_bytes())
 
 
-def _schema() -> tantivy.Schema:
+def _schema(fields: Sequence[str]) -> tantivy.Schema:
     import tantivy
 
     builder = tantivy.SchemaBuilder()
     # Our analyser is the only one: tokens never hold white space.
-    builder.add_text_field("words", tokenizer_name="whitespace", index_option="freq")
-    builder.add_unsigned_field("id", fast=True)
-    builder.add_unsigned_field("conversation", indexed=True)
+    for name in fields:
+        builder.add_text_field(name, tokenizer_name="whitespace", index_option="freq")
+    builder.add_unsigned_field("number", indexed=True, fast=True)
+    builder.add_unsigned_field("group", indexed=True)
     return builder.build()
-
-
-def unique_terms(terms: Sequence[str]) -> list[str]:
-    """Terms once each, in order."""
-    return list(dict.fromkeys(terms))
