@@ -39,7 +39,7 @@ def test_a_deleted_directory_is_made_again_under_an_open_index(bench: Bench) -> 
     shutil.rmtree(bench.root / "index")
     bench.store.append("c", "user", "a new one")
     index.sync(embed="all")
-    assert len(index.table()) == 241
+    assert len(index.view().table) == 241
     bench.store.delete("c")
     index.sync(embed="all")
     assert facts(index, QUERIES) == expected
@@ -95,7 +95,7 @@ def test_where_nothing_can_be_written_memory_answers(bench: Bench) -> None:
     synced = index.sync()
     assert (synced.new_turns, synced.pending) == (10, 0)
     assert [part.part for part in synced.degraded] == ["index"]
-    assert index.words(["number"]).all()
+    assert index.view().words(["number"]).all()
     assert "cannot be written" in index.check().problems[0]
 
 

@@ -166,8 +166,8 @@ def test_a_turn_is_seen_by_the_next_question(rows: RowBench) -> None:
         rows.store.append("a" if number % 3 else "b", "user", f"fact number{number} holds")
         synced = index.sync(("a" if number % 3 else "b") if number % 2 else None)
         assert (synced.new_turns, synced.embedded, synced.pending) == (1, 1, 0)
-        row = int(np.argmax(index.words([f"number{number}"])))
-        assert index.texts([row]) == [f"fact number{number} holds"]
+        row = int(np.argmax(index.view().words([f"number{number}"])))
+        assert index.texts_of(index.view(), [row]) == [f"fact number{number} holds"]
     assert index.check().problems == ()
     rows.store.append("a", "user", "not synced yet")
     assert index.check().problems == ("1 threads changed since they were indexed",)
@@ -194,7 +194,7 @@ def test_what_is_forgotten_is_gone_from_the_disk(rows: RowBench) -> None:
     index.sync()
     index.wait(60)
     assert b"zeppelinword" not in all_bytes(rows.root / "index")
-    assert index.table().conversations == ("a",)
+    assert index.view().table.conversations == ("a",)
 
 
 class Watched(SqlConversationStore):
@@ -263,7 +263,7 @@ def test_truth_that_was_put_back_and_went_on_differently(tmp_path: Path) -> None
         index = bench.index()
         index.sync(embed="all")
         assert facts(index, QUERIES) == facts(bench.fresh(), QUERIES)
-        assert index.words([word]).any()
+        assert index.view().words([word]).any()
         bench.close()
         truth.close()
 

@@ -36,10 +36,10 @@ def test_a_turn_is_seen_by_the_next_question(bench: Bench) -> None:
         bench.store.append("a" if number % 3 else "b", "user", f"fact number{number} holds")
         synced = index.sync(("a" if number % 3 else "b") if number % 2 else None)
         assert (synced.new_turns, synced.embedded, synced.pending) == (1, 1, 0)
-        row = int(np.argmax(index.words([f"number{number}"])))
-        assert index.texts([row]) == [f"fact number{number} holds"]
-        assert index.cosine(bench.service.query(f"fact number{number} holds"))[row] > 0.99
-    assert [index.table().position[row] for row in index.rows("a")] == list(range(8))
+        row = int(np.argmax(index.view().words([f"number{number}"])))
+        assert index.texts_of(index.view(), [row]) == [f"fact number{number} holds"]
+        assert index.view().cosine(bench.service.query(f"fact number{number} holds"))[row] > 0.99
+    assert [index.view().table.position[row] for row in index.view().rows("a")] == list(range(8))
 
 
 def test_nothing_is_embedded_twice(bench: Bench) -> None:
@@ -64,11 +64,11 @@ def test_a_large_backlog_comes_in_the_background(bench: Bench) -> None:
     index = bench.index()
     synced = index.sync()
     assert synced.new_turns == len(turns)
-    assert np.count_nonzero(index.words(["unit7"])) == 1
+    assert np.count_nonzero(index.view().words(["unit7"])) == 1
     if synced.pending:
         assert [part.part for part in synced.degraded] == ["vectors"]
     assert index.wait(60)
-    assert index.sync().pending == index.lag() == 0
+    assert index.sync().pending == index.check().pending == 0
     assert index.view().embedded.all()
 
 
@@ -84,7 +84,7 @@ def test_an_edit_in_place_is_followed(bench: Bench) -> None:
         path.write_bytes(path.read_bytes().replace(old, new))
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
         index.sync()
-        assert index.texts([0]) == [f"the wall is {new.decode()}"]
+        assert index.texts_of(index.view(), [0]) == [f"the wall is {new.decode()}"]
 
 
 @pytest.mark.promise("index.forgets")
@@ -100,12 +100,12 @@ def test_what_is_forgotten_is_gone_from_the_disk(bench: Bench) -> None:
     bench.store.redact("a", 80)
     index.sync()
     assert b"xylophon" not in all_bytes(bench.root / "index")
-    assert not index.words(["xylophon"]).any()
+    assert not index.view().words(["xylophon"]).any()
     bench.store.delete("b")
     index.sync()
     index.wait(60)
     assert b"zeppelinword" not in all_bytes(bench.root / "index")
-    assert index.table().conversations == ("a",)
+    assert index.view().table.conversations == ("a",)
     index.close()
     assert b"xylophon" not in all_bytes(bench.root / "index")
 
@@ -131,9 +131,9 @@ def test_a_text_that_cannot_be_embedded_hides_no_other(bench: Bench) -> None:
     synced = index.sync()
     assert (synced.new_turns, synced.embedded, synced.pending) == (3, 2, 1)
     assert index.view().embedded.tolist() == [True, False, True]
-    assert np.flatnonzero(index.words(["poison"])).tolist() == [1]
+    assert np.flatnonzero(index.view().words(["poison"])).tolist() == [1]
     for _ in range(3):
-        bench.store.append("a", "user", f"more {len(index.table())}")
+        bench.store.append("a", "user", f"more {len(index.view().table)}")
         synced = index.sync()
         assert synced.embedded == 1
     assert synced.pending == 0
@@ -164,7 +164,7 @@ def test_vectors_of_another_embedder_are_never_compared(bench: Bench) -> None:
     other = EmbedderService(spec_for(WordHashingEmbedder(32)))
     second = bench.index(service=other)
     assert second.sync().embedded == 1
-    assert second.cosine(other.query("hello there"))[0] > 0.99
+    assert second.view().cosine(other.query("hello there"))[0] > 0.99
     second.close()
     assert bench.index().sync().embedded == 0
 
@@ -176,7 +176,7 @@ def test_a_long_text_counts_by_its_best_part(bench: Bench) -> None:
     index = bench.index()
     index.sync()
     query = bench.service.query("seven eight nine ten eleven twelve")
-    assert index.cosine(query)[0] == pytest.approx(1.0, abs=1e-3)
+    assert index.view().cosine(query)[0] == pytest.approx(1.0, abs=1e-3)
 
 
 def test_a_set_aside_thread_leaves_the_index_and_is_reported(bench: Bench) -> None:
@@ -189,7 +189,7 @@ def test_a_set_aside_thread_leaves_the_index_and_is_reported(bench: Bench) -> No
     synced = lenient.sync()
     assert "conversations" in {part.part for part in synced.degraded}
     lenient.sync()
-    assert np.count_nonzero(lenient.words(["word"])) == 1
+    assert np.count_nonzero(lenient.view().words(["word"])) == 1
 
 
 def test_the_check_says_how_the_index_stands(bench: Bench) -> None:
@@ -220,7 +220,7 @@ def test_sessions_end_where_time_passes(bench: Bench) -> None:
     bench.store.extend("b", turns[:2])
     index = bench.index()
     index.sync()
-    sessions = [index.table().session[index.rows(key)].tolist() for key in ("a", "b")]
+    sessions = [index.view().table.session[index.view().rows(key)].tolist() for key in ("a", "b")]
     assert sessions == [[0, 0, 0, 1, 1], [2, 2]]
 
 
@@ -259,8 +259,8 @@ def test_speakers_come_from_the_sidecar(bench: Bench) -> None:
     index.sync()
 
     def speakers() -> list[str | None]:
-        table = index.table()
-        return [None if c < 0 else table.speakers[c] for c in table.speaker[index.rows("a")]]
+        table = index.view().table
+        return [None if c < 0 else table.speakers[c] for c in table.speaker[index.view().rows("a")]]
 
     assert speakers() == ["Ann", None]
     notes.note("a", 1, "hi", "Bea")

@@ -21,7 +21,7 @@ def test_writes_are_seen_at_once_and_edits_in_place_soon(bench: Bench) -> None:
     marks: dict[str, Checkpoint] = {}
     index = bench.index()
     index.sync(embed="none")
-    assert len(index.table()) == 300
+    assert len(index.view().table) == 300
     assert len(follower.differing(marks, None)) == 300
     for key in follower.differing(marks, None):
         status = bench.store.path(key).stat()

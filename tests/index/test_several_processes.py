@@ -49,8 +49,8 @@ def test_a_locked_file_changes_no_answer(bench: Bench) -> None:
     synced = index.sync()
     assert (synced.pending, synced.degraded) == (0, ())
     assert facts(index, QUERIES)["rows"] == facts(bench.fresh(), QUERIES)["rows"]
-    assert index.texts(index.rows("c")) == ["a thread of its own"]
-    assert np.count_nonzero(index.words(["late"])) == 1
+    assert index.texts_of(index.view(), index.view().rows("c")) == ["a thread of its own"]
+    assert np.count_nonzero(index.view().words(["late"])) == 1
     assert index.view().embedded.all()
     # Nothing is read or embedded again while it stays so.
     assert index.sync().embedded == 0
@@ -98,9 +98,9 @@ def test_words_that_another_process_writes_are_not_waited_for(bench: Bench) -> N
     with FileLock(bench.root / "index" / "words.lock"):
         index.sync(embed="all")
         assert not index.commit_words()
-        assert index.words(["number"]).all()
+        assert index.view().words(["number"]).all()
     assert index.commit_words()
-    assert index.words(["number"]).all()
+    assert index.view().words(["number"]).all()
 
 
 READER = """
@@ -118,9 +118,9 @@ index = TurnIndex(root / "index", store, None, service)
 for number in range(15):
     store.append(name if number % 2 else "shared", "user", f"{name} number {number}")
     index.sync()
-    found = index.words([str(number)]) * index.words([name])
+    found = index.view().words([str(number)]) * index.view().words([name])
     assert found.any(), (name, number)
-    assert all(index.texts(found.nonzero()[0]))
+    assert all(index.texts_of(index.view(), found.nonzero()[0]))
 index.close()
 """
 
@@ -141,5 +141,5 @@ def test_processes_at_the_same_time_see_their_own_writes(bench: Bench) -> None:
         assert worker.returncode == 0, error
     index = bench.index()
     assert index.sync(embed="all").new_turns == 0
-    assert len(index.table()) == 60
+    assert len(index.view().table) == 60
     assert facts(index, QUERIES)["rows"] == facts(bench.fresh(), QUERIES)["rows"]

@@ -61,11 +61,11 @@ def fill(bench: Bench, threads: int = 4, turns: int = 60, seed: int = 1) -> None
 
 
 def in_bulk(view: TurnView) -> int:
-    return 0 if view._bulk is None else len(view._bulk.ids)
+    return 0 if view._ann is None else len(view._ann.ids)
 
 
 def cosines(index: TurnIndex, query: str) -> np.ndarray[Any, Any]:
-    return index.cosine(index._embedder.query(query))
+    return index.view().cosine(index._embedder.query(query))
 
 
 def assert_alike(index: TurnIndex, fresh: TurnIndex) -> None:
@@ -168,7 +168,7 @@ def test_the_graph_finds_nearly_what_the_scan_finds(
     fill(bulky, threads=6, turns=100)
     index = bulky.index()
     index.sync(embed="all")
-    store = index._core.bulk._store
+    store = index._core.ann._store
     assert store is not None
     assert store.meta.indexed >= 300
     fresh = bulky.fresh()
@@ -201,7 +201,7 @@ def test_a_forgotten_vector_is_gone_from_the_disk(bulky: Bench, how: str) -> Non
     else:
         bulky.store.delete("secret")
     # The background rests, as after a refusal: it would write the bulk anew while this looks at it.
-    index._core.care._refused = time.monotonic()
+    index._core._ann_refused = time.monotonic()
     TurnIndex.sync(index)
     assert not any(form in everything(bulky.root / "index") for form in forms)
     assert not list((bulky.root / "index" / "ann").rglob("*.lance"))
@@ -367,7 +367,7 @@ def test_the_cap_decides_in_the_background(tmp_path: Path, monkeypatch: pytest.M
 
     def say(count: int) -> int:
         for _ in range(count):
-            bench.store.append("a", "user", f"number {len(index.table())}")
+            bench.store.append("a", "user", f"number {len(index.view().table)}")
             index.sync()
             assert index.wait(60)
         index.sync()
@@ -473,7 +473,7 @@ store = ConversationStore(root / "conversations")
 service = EmbedderService(spec_for(WordHashingEmbedder(48, window=6)))
 index = TurnIndex(root / "index", store, None, service)
 index.sync(embed="all")
-assert index.cosine(service.query("red cat")).any()
+assert index.view().cosine(service.query("red cat")).any()
 index.close()
 assert "lancedb" not in sys.modules
 assert "pyarrow" not in sys.modules

@@ -49,7 +49,8 @@ def plain_bm25(texts: list[str], terms: tuple[str, ...]) -> list[float]:
 
 
 def by_text(index: TurnIndex, scores: np.ndarray, texts: list[str]) -> list[float]:
-    found = dict(zip(index.texts(range(len(scores))), scores.tolist(), strict=True))
+    every = index.texts_of(index.view(), range(len(scores)))
+    found = dict(zip(every, scores.tolist(), strict=True))
     return [found[text] for text in texts]
 
 
@@ -110,7 +111,7 @@ def test_words_score_as_bm25(bench: Bench, where: str) -> None:
         index.commit_words()
     terms = query_terms("pine maple, ash or oaks")
     expected = plain_bm25(texts, terms)
-    found = by_text(index, index.words(terms), texts)
+    found = by_text(index, index.view().words(terms), texts)
     # The average length is that of the part on disk: a little off when only half lies there.
     assert found == pytest.approx(expected, rel=0.06 if where == "both" else 1e-4)
 
@@ -123,10 +124,10 @@ def test_one_thread_can_be_asked_alone(bench: Bench, written: bool) -> None:
     index.sync()
     if written:
         index.commit_words()
-    everywhere = index.words(["pine", "oak"])
-    code = index.table().conversations.index("b")
-    own = index.table().conversation == code
-    inside = index.words(["pine", "oak"], code)
+    everywhere = index.view().words(["pine", "oak"])
+    code = index.view().table.conversations.index("b")
+    own = index.view().table.conversation == code
+    inside = index.view().words(["pine", "oak"], code)
     assert inside[own] == pytest.approx(everywhere[own], rel=1e-5)
     assert not inside[~own].any()
 
@@ -137,7 +138,8 @@ def test_a_limit_keeps_the_best(bench: Bench) -> None:
     index = bench.index()
     index.sync()
     index.commit_words()
-    everything, best = index.words(["ash", "pine"]), index.words(["ash", "pine"], limit=5)
+    view = index.view()
+    everything, best = view.words(["ash", "pine"]), view.words(["ash", "pine"], limit=5)
     kept = np.flatnonzero(best)
     assert len(kept) == 5
     assert everything[kept].min() >= np.delete(everything, kept).max()
@@ -148,22 +150,23 @@ def test_idf_tells_rare_words_from_common_ones(bench: Bench) -> None:
     filled(bench)
     index = bench.index()
     index.sync()
-    before = index.idf(["ash", "pine", "unheard"])
+    before = index.view().idf(["ash", "pine", "unheard"])
     assert before[1] > before[0] > before[2] == 0
     index.commit_words()
-    assert index.idf(["ash", "pine", "unheard"]) == pytest.approx(before)
+    assert index.view().idf(["ash", "pine", "unheard"]) == pytest.approx(before)
 
 
 def test_an_unknown_term_and_no_term_score_nothing(bench: Bench) -> None:
     """No evidence is no evidence: zeros of the right length, on an empty index too."""
     index = bench.index()
     index.sync()
-    assert index.words(["ash"]).shape == index.cosine(np.ones(48, np.float32)).shape == (0,)
+    view = index.view()
+    assert view.words(["ash"]).shape == view.cosine(np.ones(48, np.float32)).shape == (0,)
     filled(bench, 3)
     index.sync()
-    assert not index.words([]).any()
-    assert not index.words(["unheard"]).any()
-    assert len(index.rows("nowhere")) == 0
+    assert not index.view().words([]).any()
+    assert not index.view().words(["unheard"]).any()
+    assert len(index.view().rows("nowhere")) == 0
 
 
 def test_a_view_stays_as_it_was(bench: Bench) -> None:
@@ -178,7 +181,7 @@ def test_a_view_stays_as_it_was(bench: Bench) -> None:
     index.sync()
     assert np.array_equal(view.cosine(bench.service.query("pine")), cosine)
     assert len(view.words(["pine"])) == len(words) == 20
-    assert len(index.table()) == 30
+    assert len(index.view().table) == 30
 
 
 def test_the_bundled_model_serves_the_index(bench: Bench) -> None:
@@ -189,9 +192,9 @@ def test_the_bundled_model_serves_the_index(bench: Bench) -> None:
     index = bench.index(service=service)
     assert index.sync().embedded == 3
     query = service.query("What is the name of your pet?")
-    first = index.cosine(query)
+    first = index.view().cosine(query)
     assert int(np.argmax(first)) == 0
     index.close()
     index = bench.index(service=service)
     assert index.sync().embedded == 0
-    assert np.array_equal(index.cosine(query), first)
+    assert np.array_equal(index.view().cosine(query), first)

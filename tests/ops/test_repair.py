@@ -32,7 +32,7 @@ def make_index(clock: Clock) -> Iterator[MakeIndex]:
     def make(parts: Parts) -> TurnIndex:
         lane = parts.lane("default")
         place = parts.home.root / "index" / "default"
-        made.append(TurnIndex(place, lane.conversations, lane.sidecar, service, clock=clock))
+        made.append(TurnIndex(place, lane.conversations, lane.sidecar, service))
         return made[-1]
 
     yield make

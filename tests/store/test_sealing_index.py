@@ -96,7 +96,7 @@ def test_a_sealed_index_answers_as_a_clear_one(lanes: tuple[Lane, Lane]) -> None
     assert clear == sealed
     assert len(clear) == 121
     for lane in lanes:
-        assert all("the " in text for text in lane.index.texts(range(120)))
+        assert all("the " in text for text in lane.index.texts_of(lane.index.view(), range(120)))
 
 
 def test_a_sealed_index_is_read_back_from_the_disk(lanes: tuple[Lane, Lane]) -> None:

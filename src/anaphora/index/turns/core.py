@@ -7,7 +7,6 @@ made again. Never embeds anything.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -17,12 +16,11 @@ import numpy as np
 
 from anaphora.errors import Closed
 from anaphora.index.maintenance import IndexLost
-from anaphora.index.turns.bulk_care import AnnWriter
 from anaphora.index.turns.folder import IndexFolder
-from anaphora.index.turns.ledger import MAX_ATTEMPTS, Ledger, LedgerBusy
-from anaphora.index.turns.records import Change, Indexed, ThreadSource
+from anaphora.index.turns.ledger import MAX_ATTEMPTS, Delta, Ledger, LedgerBusy
+from anaphora.index.turns.records import AnnCheckpoint, Change, Indexed, ThreadSource
 from anaphora.index.turns.state import State
-from anaphora.index.turns.vectors import TurnAnn
+from anaphora.index.turns.vectors import OpenLedger, TurnAnn
 from anaphora.index.turns.view import TurnView
 from anaphora.index.words.segment import SegmentMeta
 
@@ -47,13 +45,13 @@ class IndexCore:
     ) -> None:
         self.home = home
         self.source = source
-        self.lock = threading.RLock()
-        self.ledger: Ledger | None = None
         self._name, self.dimensions = embedder
-        # The bulk is in the clear: a sealed home has none.
+        self._open = OpenLedger(self.dimensions)
+        self.lock = self._open.lock
+        # LanceDB keeps vectors in the clear: a sealed home has none there.
         cap = None if home.sealer.sealed else cap
-        self.care = AnnWriter(self)
-        self.bulk = TurnAnn(home.bulk, embedder, cap, self.care)
+        self.ann = TurnAnn(home.ann, embedder, cap, self._open)
+        self._ann_refused = -_RETRY_SECONDS
         self.state = self._empty()
         self.unwritable = ""
         self.waiting = False
@@ -65,6 +63,15 @@ class IndexCore:
         # How often it was opened, and as of which opening all threads were synced.
         self.openings = 0
         self._whole_at = 0
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """The index file that is open, None for none."""
+        return self._open.ledger
+
+    @ledger.setter
+    def ledger(self, ledger: Ledger | None) -> None:
+        self._open.ledger = ledger
 
     def close(self) -> None:
         """Let go of the file for good: what is asked afterwards raises Closed."""
@@ -144,13 +151,13 @@ class IndexCore:
             with self.home.writing_words() as held:
                 if held:
                     self.home.remove_words_but(point.words.generation)
-            with self.home.writing_bulk() as held:
+            with self.home.writing_ann() as held:
                 if held:
-                    self.home.remove_bulk_but(ledger.bulk_embedders())
+                    self.home.remove_ann_but(ledger.ann_embedders())
 
     def _empty(self) -> State:
         home = self.home
-        return State(home.words, self.dimensions, home.sealer.token_key, self.bulk)
+        return State(home.words, self.dimensions, home.sealer.token_key, self.ann)
 
     def _give_up(self) -> None:
         """Let go of a torn file and remove it; one that is merely gone is opened anew."""
@@ -214,7 +221,7 @@ class IndexCore:
         if ledger.wants_purge:
             ledger.purge()
         version = ledger.outside_version()
-        if version != self._seen_outside or self.bulk.failed:
+        if version != self._seen_outside or self.ann.failed:
             self.state.absorb(ledger)
             self._seen_outside = version
 
@@ -277,7 +284,7 @@ class IndexCore:
             # What was forgotten must not stay on disk, not even for a moment.
             if not state.point.words.generation:
                 self.home.remove_words_but("")
-            self.home.remove_bulk_but(ledger.bulk_embedders())
+            self.home.remove_ann_but(ledger.ann_embedders())
         if ledger.on_disk:
             self.unwritable = ""
         return True
@@ -337,7 +344,7 @@ class IndexCore:
         ledger, state = self.ledger, self.state
         if ledger is None or not ledger.on_disk:
             return False
-        return state.tail.count > limit or state.words_wanting
+        return state.postings.count > limit or state.words_wanting
 
     def commit_words_once(self) -> bool:
         """One attempt; False where the rows changed meanwhile."""
@@ -350,7 +357,7 @@ class IndexCore:
             seen = words if self.home.words_are(words) else SegmentMeta()
             rows = ledger.tokens(seen.upto)
             if not rows and not words.generation:
-                state.drop_main(ledger)
+                state.drop_segment(ledger)
             return words, seen, state.point.epoch, rows
 
         def end() -> bool:
@@ -375,6 +382,55 @@ class IndexCore:
         if not done:
             self.home.remove_words_but("")
         return done
+
+    def ann_due(self, limit: int) -> bool:
+        """Whether more vectors lie in memory than the cap allows, `limit` more beside LanceDB's."""
+        ledger, point = self.ledger, self.state.point
+        if ledger is None or point is None or not ledger.on_disk or not self.ann.writable():
+            return False
+        if time.monotonic() - self._ann_refused < _RETRY_SECONDS:
+            return False
+        most = limit if point.ann_upto else self.ann.cap
+        return self.state.parts > (most or 0) and point.last_vector > point.ann_upto
+
+    def commit_vectors(self) -> bool:
+        """Write the vectors that are only in memory to LanceDB. The caller has the right to.
+
+        They count there once the index file says so. The lock is not held while they are written: a
+        text that is forgotten meanwhile takes the checkpoint away.
+        """
+
+        def begin() -> tuple[Ledger, Delta]:
+            ledger = self.opened()
+            self.state.absorb(ledger)
+            assert self.state.point is not None
+            return ledger, self.state.point
+
+        def move(before: AnnCheckpoint, after: AnnCheckpoint) -> bool:
+            try:
+                if self.opened() is not ledger or not ledger.move_ann(before, after):
+                    return False
+            except LedgerBusy:
+                return False
+            self.state.absorb(ledger)
+            return True
+
+        ledger, point = self.with_index(begin)
+        seen, since, target = point.ann, point.ann_upto, point.last_vector
+        if target <= since:
+            return True
+        claim = AnnCheckpoint(seen.generation, seen.upto, target)
+        if not since:
+            claim = AnnCheckpoint("", 0, target)
+        written = None
+        if self.with_index(lambda: move(seen, claim)):
+            written = self.ann.write(ledger, since, target)
+        if written is not None and self.with_index(lambda: move(claim, written)):
+            return True
+        self._ann_refused = time.monotonic()
+        live = self.with_index(lambda: self.opened().ann_embedders())
+        self.home.remove_ann_but(live)
+        return False
 
 
 def _transactions(changes: list[Change]) -> list[list[Change]]:

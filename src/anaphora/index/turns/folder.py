@@ -1,4 +1,4 @@
-"""Where an index lies on disk: its file, made anew when torn, and the bulk of words.
+"""Where an index lies on disk: its file, made anew when torn, and the segments of words.
 
 In: a directory. Out: an open `Ledger`, always: where the directory cannot be written, one that is
 only read or lies in memory. Never raises for what is wrong with the index itself.
@@ -50,7 +50,7 @@ class IndexFolder:
         return self.directory / "words"
 
     @property
-    def bulk(self) -> Path:
+    def ann(self) -> Path:
         """The folder of vectors that memory should not hold, with one folder an embedder."""
         return self.directory / "ann"
 
@@ -99,7 +99,7 @@ class IndexFolder:
                 for companion in _COMPANIONS:
                     (self.directory / (_FILE + companion)).unlink(missing_ok=True)
             shutil.rmtree(self.words, ignore_errors=True)
-            shutil.rmtree(self.bulk, ignore_errors=True)
+            shutil.rmtree(self.ann, ignore_errors=True)
             return True
 
     def size(self) -> int:
@@ -113,9 +113,9 @@ class IndexFolder:
         """Remove what is left of other generations: they can hold words that were forgotten."""
         remove_all_but(self.words, {generation})
 
-    def remove_bulk_but(self, embedders: Iterable[str]) -> None:
+    def remove_ann_but(self, embedders: Iterable[str]) -> None:
         """Remove the vectors of others: they can be of texts that were forgotten."""
-        remove_all_but(self.bulk, {ann_folder(one) for one in embedders})
+        remove_all_but(self.ann, {ann_folder(one) for one in embedders})
 
     @contextmanager
     def writing_words(self) -> Iterator[bool]:
@@ -124,8 +124,8 @@ class IndexFolder:
             yield held
 
     @contextmanager
-    def writing_bulk(self) -> Iterator[bool]:
-        """Hold the right to write the bulk of vectors if nobody else does; say whether."""
+    def writing_ann(self) -> Iterator[bool]:
+        """Hold the right to write the ANN index if nobody else does; say whether."""
         with try_lock(self.directory, "ann.lock") as held:
             yield held
 

@@ -10,23 +10,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.core.config import EXACT_CAP
 from anaphora.errors import EmbeddingError
 from anaphora.index.maintenance import Background
 from anaphora.index.turns.core import IndexCore
 from anaphora.index.turns.folder import IndexFolder
 from anaphora.index.turns.records import IndexCheck, SyncResult, ThreadSource
 from anaphora.index.turns.source import FileThreadSource, SqlThreadSource
-from anaphora.index.turns.vectors import DEFAULT_CAP, STEP, STEP_AT_CLOSE
+from anaphora.index.turns.vectors import STEP, STEP_AT_CLOSE
 from anaphora.index.turns.view import TurnView
 from anaphora.index.vectors.matrix import to_float16
-from anaphora.rank.table import TurnTable
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values.conversations import FINISH_VECTORS, Degraded
@@ -55,7 +54,7 @@ class TurnIndex:
     Safe to use from several threads; any number of processes may share `directory`. `embed` modes
     of `sync`: "inline" embeds a backlog of up to INLINE_BACKLOG texts and leaves a larger one to
     a background thread, "all" embeds everything before it returns, "none" nothing. `cap` is how
-    many parts of texts are scanned in memory before LanceDB holds the bulk on disk (0: always,
+    many parts of texts are scanned in memory before LanceDB holds them on disk (0: always,
     None: never; a sealed home never has one, since it lies there in the clear).
     """
 
@@ -66,12 +65,9 @@ class TurnIndex:
         sidecar: Sidecar | None,
         embedder: EmbedderService,
         *,
-        clock: Callable[[], datetime] | None = None,
         sealer: IndexSealer = CLEAR_INDEX,
-        cap: int | None = DEFAULT_CAP,
+        cap: int | None = EXACT_CAP,
     ) -> None:
-        # Time decides nothing here yet: turns bring their own.
-        del clock
         self._embedder = embedder
         self._core = IndexCore(
             IndexFolder(Path(directory), sealer),
@@ -131,7 +127,7 @@ class TurnIndex:
             self._commit_due_vectors(STEP_AT_CLOSE)
         elif embed == "inline":
             embedded = self._embed_inline()
-            if self._core.words_due() or self._core.care.due(STEP):
+            if self._core.words_due() or self._core.ann_due(STEP):
                 self._worker.begin(self._work)
         pending = len(self._core.missing())
         return SyncResult(added, embedded, pending, self._degraded(pending)), opening
@@ -139,32 +135,6 @@ class TurnIndex:
     def view(self) -> TurnView:
         """Everything that is known now, as of the last `sync`: parts that belong together."""
         return self._core.view()
-
-    def table(self) -> TurnTable:
-        """The indexed turns as columns; the same object until something changes."""
-        return self.view().table
-
-    def rows(self, conversation_id: str) -> NDArray[np.int64]:
-        """Rows of a conversation's turns in their order."""
-        return self.view().rows(conversation_id)
-
-    def words(
-        self, terms: Sequence[str], conversation: int | None = None, limit: int = 1000
-    ) -> NDArray[np.float32]:
-        """BM25 of each turn, shape (N,): see `TurnView.words`."""
-        return self.view().words(terms, conversation, limit)
-
-    def cosine(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Cosine of each turn's best part, shape (N,), 0 without a vector: `TurnView.cosine`."""
-        return self.view().cosine(vector)
-
-    def idf(self, terms: Sequence[str]) -> NDArray[np.float32]:
-        """Inverse document frequency of each term, 0 for an unknown one."""
-        return self.view().idf(terms)
-
-    def texts(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
-        """Texts of rows of the current view, verbatim."""
-        return self.texts_of(self.view(), rows)
 
     def texts_of(self, view: TurnView, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
         """Texts of rows of a view, verbatim; "" for a turn that was forgotten meanwhile."""
@@ -179,10 +149,6 @@ class TurnIndex:
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the background to end; False when `timeout` seconds did not suffice."""
         return self._worker.wait(timeout)
-
-    def lag(self) -> int:
-        """How many texts still wait for a vector."""
-        return len(self._core.missing())
 
     def close(self) -> None:
         """Stop the background after its present batch, write what is worth writing, let go."""
@@ -230,7 +196,7 @@ class TurnIndex:
             if state.words_lost:
                 problems.append("the word index was lost; it will be made again")
             problems += [str(problem) for problem in self._core.source.problems]
-            indexed = state.main.meta.count if state.main is not None else 0
+            indexed = state.segment.meta.count if state.segment is not None else 0
             return IndexCheck(
                 conversations=len(view.table.conversations),
                 turns=len(view),
@@ -251,18 +217,18 @@ class TurnIndex:
             return held and any(self._core.commit_words_once() for _ in range(2))
 
     def commit_vectors(self) -> bool:
-        """Write the vectors that are only in memory to the bulk on disk, whatever the cap is.
+        """Write the vectors that are only in memory to the ANN index, whatever the cap is.
 
         False where another process is writing it, where nothing may be written, or without LanceDB.
         """
         on_disk = self._core.with_index(lambda: self._core.opened().on_disk)
-        if not on_disk or not self._core.bulk.writable():
+        if not on_disk or not self._core.ann.writable():
             return False
-        with self._core.home.writing_bulk() as held:
-            return held and self._core.care.commit()
+        with self._core.home.writing_ann() as held:
+            return held and self._core.commit_vectors()
 
     def _commit_due_vectors(self, limit: int) -> None:
-        if self._core.care.due(limit):
+        if self._core.ann_due(limit):
             self.commit_vectors()
 
     # Vectors.
@@ -338,7 +304,7 @@ class TurnIndex:
             reason = next(iter(self._core.state.failures.values()))[1]
             parts.append(Degraded("vectors", f"{failed} texts could not be embedded: {reason}"))
         scanned = self._core.state.parts
-        if self._core.bulk.beyond(scanned):
+        if self._core.ann.beyond(scanned):
             reason = "pip install 'anaphora[large]' searches them faster"
             parts.append(Degraded("vectors", f"{scanned:,} are scanned one by one: {reason}"))
         return tuple(parts)

@@ -23,7 +23,7 @@ from anaphora.core.text import ANALYSER
 from anaphora.errors import Tampered
 from anaphora.index.maintenance import IndexLost
 from anaphora.index.turns.records import AnnCheckpoint, Change, Checkpoint, Record, text_hash
-from anaphora.index.turns.table import Columns, checksums, empty_columns
+from anaphora.index.turns.table import TURN, Turns, no_turns, of_records, turn_rows
 from anaphora.index.words.segment import SegmentMeta
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.db import sqlite
@@ -51,7 +51,7 @@ CREATE TABLE vectors (
 CREATE TABLE failures (
   text_hash BLOB NOT NULL, embedder TEXT NOT NULL, attempts INTEGER NOT NULL, reason TEXT NOT NULL,
   PRIMARY KEY (text_hash, embedder)) WITHOUT ROWID;
-CREATE TABLE bulk (
+CREATE TABLE ann (
   embedder TEXT PRIMARY KEY, generation TEXT NOT NULL, upto INTEGER NOT NULL,
   target INTEGER NOT NULL) WITHOUT ROWID;
 """
@@ -59,7 +59,7 @@ CREATE TABLE bulk (
 _VECTORS = "SELECT id, text_hash, parts, checked FROM vectors"
 
 
-def read_columns(db: Any, after: int, sealer: IndexSealer) -> tuple[Columns, list[str | None]]:
+def read_turns(db: Any, after: int, sealer: IndexSealer) -> tuple[Turns, list[str | None]]:
     """Turns after a row id and who spoke them; the column of speakers' codes is left at -1."""
     found = db.execute(
         "SELECT id, thread, position, role, length, flags, ts, text_hash, checked, speaker, digest"
@@ -67,29 +67,14 @@ def read_columns(db: Any, after: int, sealer: IndexSealer) -> tuple[Columns, lis
         (after,),
     ).fetchall()
     if not found:
-        return empty_columns(), []
-    ids, thread, position, role, length, flags, ts, hashes, checked, names, digests = zip(
-        *found, strict=True
-    )
-    numbers = [np.array(c, np.int64) for c in (ids, thread, position, role, length, flags)]
-    times = np.array(ts, np.float64)
-    owners = (names, digests, _owners(db, thread) if sealer.sealed else ())
-    expected = _checks(numbers, times, hashes, owners, sealer)
-    if not np.array_equal(expected, np.array(checked, np.int64)):
+        return no_turns(), []
+    *columns, hashes, checked, names, digests = zip(*found, strict=True)
+    turns = Turns(turn_rows((*columns, -1), len(found)), list(hashes))
+    owners = (names, digests, _owners(db, columns[1]) if sealer.sealed else ())
+    if not np.array_equal(row_checks(turns, owners, sealer), np.array(checked, np.int64)):
         raise IndexLost("rows are not the ones that were written")
     decoded = {name: None if name is None else _named(name, sealer) for name in set(names)}
-    columns = Columns(
-        numbers[0],
-        numbers[1].astype(np.int32),
-        numbers[2].astype(np.int32),
-        numbers[3].astype(np.int8),
-        np.full(len(ids), -1, np.int16),
-        times,
-        numbers[4].astype(np.int32),
-        numbers[5].astype(np.int32),
-        list(hashes),
-    )
-    return columns, [decoded[name] for name in names]
+    return turns, [decoded[name] for name in names]
 
 
 def read_vectors(
@@ -142,20 +127,20 @@ def read_owners(db: Any, embedder: str, upto: int) -> tuple[list[bytes], list[in
     return [row[0] for row in found], [row[1] for row in found]
 
 
-def read_bulk(db: Any, embedder: str) -> AnnCheckpoint:
-    """What is said of the bulk of an embedder's vectors."""
+def read_ann(db: Any, embedder: str) -> AnnCheckpoint:
+    """What the file says of the ANN index of an embedder."""
     row = db.execute(
-        "SELECT generation, upto, target FROM bulk WHERE embedder = ?", (embedder,)
+        "SELECT generation, upto, target FROM ann WHERE embedder = ?", (embedder,)
     ).fetchone()
     return AnnCheckpoint() if row is None else AnnCheckpoint(*row)
 
 
-def move_bulk(db: Any, embedder: str, before: AnnCheckpoint, after: AnnCheckpoint) -> bool:
-    """Say something new of the bulk; False where something else than `before` is said of it."""
-    if read_bulk(db, embedder) != before:
+def move_ann(db: Any, embedder: str, before: AnnCheckpoint, after: AnnCheckpoint) -> bool:
+    """Say something new of the ANN index; False where the file does not say `before`."""
+    if read_ann(db, embedder) != before:
         return False
     db.execute(
-        "INSERT OR REPLACE INTO bulk VALUES (?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO ann VALUES (?, ?, ?, ?)",
         (embedder, after.generation, after.upto, after.target),
     )
     return True
@@ -239,27 +224,16 @@ def _insert(
         ],
     )
     last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'turns'").fetchone()
-    first = (last[0] if last else 0) + 1
-    ids = np.arange(first, first + len(records))
-    fields = ("position", "role", "length", "flags")
-    numbers: list[NDArray[np.int64]] = [ids, np.full(len(records), code)]
-    numbers += [np.array([getattr(r, field) for r in records], np.int64) for field in fields]
-    times = np.array([r.ts for r in records], np.float64)
+    # Speakers have no codes in the file.
+    turns = of_records(code, records, None, first=(last[0] if last else 0) + 1)
     names = [None if r.speaker is None else sealer.name(r.speaker) for r in records]
-    owners = (names, [r.digest for r in records], [thread] * len(records))
-    checked = _checks(numbers, times, [r.text_hash for r in records], owners, sealer)
+    digests = [r.digest for r in records]
+    checked = row_checks(turns, (names, digests, [thread] * len(records)), sealer)
+    stored = zip(turns.rows.tolist(), turns.hashes, checked.tolist(), names, digests, strict=True)
     db.executemany(
-        "INSERT INTO turns (id, thread, position, role, speaker, ts, length, flags, text_hash,"
-        " digest, checked) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (
-                *(key, code, r.position, r.role, name, r.ts, r.length, r.flags, r.text_hash),
-                *(r.digest, total),
-            )
-            for key, r, name, total in zip(
-                ids.tolist(), records, names, checked.tolist(), strict=True
-            )
-        ],
+        "INSERT INTO turns (id, thread, position, role, length, flags, ts, text_hash, checked,"
+        " speaker, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [(*row[:-1], *others) for row, *others in stored],
     )
 
 
@@ -269,25 +243,25 @@ def _owners(db: Any, codes: Sequence[int]) -> list[bytes]:
     return [names.get(code, b"") for code in codes]
 
 
-def _checks(
-    numbers: Sequence[NDArray[np.int64]],
-    times: NDArray[np.float64],
-    hashes: Sequence[bytes],
+def row_checks(
+    turns: Turns,
     owners: tuple[Sequence[bytes | None], Sequence[bytes], Sequence[bytes]],
     sealer: IndexSealer,
 ) -> NDArray[np.int64]:
-    """What `checked` must hold for each of N rows: a checksum, or in a sealed home a keyed one.
+    """What `checked` must hold for each of N rows: a CRC-32, or in a sealed home a keyed check.
 
     `owners` are speakers, digests and threads as they are stored: in a sealed home nobody may give
-    a row to another one unseen. 100,000 rows take about 0.2 s.
+    a row to another one unseen. 100,000 rows take about 0.2 s there.
     """
+    fixed, width = turns.rows.tobytes(), TURN.itemsize
+    places = range(0, len(fixed), width)
     if not sealer.sealed:
-        return checksums(numbers, times, hashes)
-    fixed = np.column_stack([*numbers, times.view(np.int64)]).astype("<i8").tobytes()
-    width = 8 * (len(numbers) + 1)
+        crc, pairs = zlib.crc32, zip(places, turns.hashes, strict=True)
+        found = [crc(fixed[at : at + width], crc(text)) for at, text in pairs]
+        return np.array(found, np.int64)
     check = sealer.check
-    rows = zip(range(0, len(fixed), width), hashes, *owners, strict=True)
-    found = (
+    rows = zip(places, turns.hashes, *owners, strict=True)
+    keyed = (
         check(
             "turn",
             thread,
@@ -297,7 +271,7 @@ def _checks(
         )
         for at, text, name, digest, thread in rows
     )
-    return np.fromiter(found, np.int64, len(times))
+    return np.fromiter(keyed, np.int64, len(turns))
 
 
 def forget_orphans(db: Any, lowest: int) -> None:
@@ -306,15 +280,15 @@ def forget_orphans(db: Any, lowest: int) -> None:
     `lowest` is the lowest row id that went.
     """
     db.execute("DELETE FROM texts WHERE hash NOT IN (SELECT text_hash FROM turns)")
-    # LanceDB keeps deleted vectors in its files and its graph: the bulk is made again instead.
+    # LanceDB keeps deleted vectors in its files and its graph: the ANN index is made again instead.
     db.execute(
-        "DELETE FROM bulk WHERE EXISTS (SELECT 1 FROM vectors WHERE vectors.id <= bulk.target"
-        " AND vectors.embedder = bulk.embedder AND text_hash NOT IN (SELECT hash FROM texts))"
+        "DELETE FROM ann WHERE EXISTS (SELECT 1 FROM vectors WHERE vectors.id <= ann.target"
+        " AND vectors.embedder = ann.embedder AND text_hash NOT IN (SELECT hash FROM texts))"
     )
     for table in ("vectors", "failures"):
         db.execute(f"DELETE FROM {table} WHERE text_hash NOT IN (SELECT hash FROM texts)")  # noqa: S608
     db.execute("UPDATE meta SET epoch = epoch + 1")
-    # tantivy keeps deleted words until it merges: the bulk is made again instead.
+    # tantivy keeps deleted words until it merges: the segment is made again instead.
     db.execute(
         "UPDATE meta SET generation = '', upto = 0, count = 0, tokens = 0, signature = 0"
         " WHERE upto >= ?",
@@ -353,7 +327,7 @@ class LedgerBusy(Exception):
 class Delta:
     """What the file holds beyond a point. `whole` means: forget what you had before.
 
-    Where the bulk of vectors is another one, or reaches further (`bulk_upto`), `owners` has the
+    Where the ANN index is another one, or reaches further (`ann_upto`), `owners` has the
     hashes and numbers of what it holds, and `vectors` all that is newer; else `owners` is None.
     """
 
@@ -363,20 +337,20 @@ class Delta:
     notes: int
     words: SegmentMeta
     checkpoints: dict[str, Checkpoint]
-    columns: Columns
+    turns: Turns
     speakers: list[str | None]
     vectors: tuple[list[bytes], list[bytes]]
     last_row: int
     last_vector: int
-    bulk: AnnCheckpoint
-    bulk_upto: int
+    ann: AnnCheckpoint
+    ann_upto: int
     owners: tuple[list[bytes], list[int]] | None
     failures: dict[bytes, tuple[int, str]] = field(default_factory=dict)
 
-    def reads_from(self, bulk: AnnCheckpoint, upto: int) -> bool:
-        """Whether this was read with the same vectors left to the bulk."""
-        same = not upto or self.bulk.generation == bulk.generation
-        return same and self.bulk_upto == upto
+    def reads_from(self, ann: AnnCheckpoint, upto: int) -> bool:
+        """Whether this was read with the same vectors left to the ANN index."""
+        same = not upto or self.ann.generation == ann.generation
+        return same and self.ann_upto == upto
 
 
 class Ledger:
@@ -444,7 +418,7 @@ class Ledger:
     ) -> Delta:
         """What is new since `since`, or all there is.
 
-        `usable` says up to which number vectors need not be read, since the bulk has them.
+        `usable` says up to which number vectors need not be read, since the ANN index has them.
         """
         with self._guarded(), _decoding(), self._reading():
             change, epoch, notes, generation, last, count, tokens, signed = self._db.execute(
@@ -453,12 +427,12 @@ class Ledger:
             whole = since is None or since.epoch != epoch
             after_row = 0 if since is None or whole else since.last_row
             after_change = 0 if since is None or whole else since.change
-            bulk = read_bulk(self._db, self.embedder)
-            upto = usable(bulk)
-            same = since is not None and since.reads_from(bulk, upto)
+            ann = read_ann(self._db, self.embedder)
+            upto = usable(ann)
+            same = since is not None and since.reads_from(ann, upto)
             owners = None if same else read_owners(self._db, self.embedder, upto)
             after_vector = since.last_vector if since is not None and same else upto
-            columns, speakers = read_columns(self._db, after_row, self._sealer)
+            turns, speakers = read_turns(self._db, after_row, self._sealer)
             span = (after_vector, _ALL, -1)
             ids, keys, blobs = read_vectors(
                 self._db, self.embedder, span, 2 * dimensions, self._sealer
@@ -470,13 +444,13 @@ class Ledger:
                 notes=notes,
                 words=SegmentMeta(generation, last, count, (tokens,) if generation else (), signed),
                 checkpoints=read_checkpoints(self._db, after_change, self._sealer),
-                columns=columns,
+                turns=turns,
                 speakers=speakers,
                 vectors=(keys, blobs),
-                last_row=int(columns.ids[-1]) if len(columns) else after_row,
+                last_row=int(turns.rows["id"][-1]) if len(turns) else after_row,
                 last_vector=ids[-1] if ids else after_vector,
-                bulk=bulk,
-                bulk_upto=upto,
+                ann=ann,
+                ann_upto=upto,
                 owners=owners,
                 failures=read_failures(self._db, self.embedder),
             )
@@ -564,7 +538,7 @@ class Ledger:
             )
 
     def set_words(self, words: SegmentMeta, *, seen: SegmentMeta, epoch: int) -> bool:
-        """Say that the bulk is `words` now; False where rows or the bulk changed meanwhile."""
+        """Say that the segment is `words` now; False where rows or segment changed meanwhile."""
         with self._guarded(), self._writing():
             now = self._db.execute("SELECT epoch, generation, upto FROM meta").fetchone()
             if now != (epoch, seen.generation, seen.upto):
@@ -588,15 +562,15 @@ class Ledger:
                 ids, _, blobs = read_some_vectors(self._db, which, width, self._sealer)
         return ids, blobs
 
-    def move_bulk(self, before: AnnCheckpoint, after: AnnCheckpoint) -> bool:
-        """Say something new of the bulk of vectors; False where `before` does not hold any more."""
+    def move_ann(self, before: AnnCheckpoint, after: AnnCheckpoint) -> bool:
+        """Say something new of the ANN index; False where `before` does not hold any more."""
         with self._guarded(), self._writing():
-            return move_bulk(self._db, self.embedder, before, after)
+            return move_ann(self._db, self.embedder, before, after)
 
-    def bulk_embedders(self) -> list[str]:
-        """Whose vectors may lie in a bulk."""
+    def ann_embedders(self) -> list[str]:
+        """Whose vectors may lie in an ANN index."""
         with self._guarded():
-            return [row[0] for row in self._db.execute("SELECT embedder FROM bulk")]
+            return [row[0] for row in self._db.execute("SELECT embedder FROM ann")]
 
     def problems(self) -> tuple[str, ...]:
         """What SQLite finds wrong in the file."""

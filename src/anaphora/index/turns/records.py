@@ -25,7 +25,7 @@ _ROLES = {"user": ROLE_USER, "assistant": ROLE_ASSISTANT}
 
 @dataclass(frozen=True, slots=True)
 class AnnCheckpoint:
-    """What the index file says of the bulk of vectors on disk; `generation` "" for none.
+    """What the index file says of the ANN index on disk; `generation` "" for none.
 
     It holds the vectors up to number `upto`. Vectors up to `target` may be there too: whoever
     writes says so before it begins, and what is forgotten of them takes the checkpoint away.

@@ -1,13 +1,10 @@
-"""Indexed turns as NumPy columns, and the table for ranking that is made from them.
-
-In: rows of the index file, and records that are not in it yet. Out: `Columns`, `TurnTable`. Never
-reads a disk.
-"""
+"""Turns in memory, one row each, and the table for ranking that is made from them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +12,21 @@ from numpy.typing import NDArray
 from anaphora.index.maintenance import IndexLost
 from anaphora.index.turns.records import Record
 from anaphora.rank.table import SESSION_GAP_SECONDS, TurnTable
+
+TURN: Final = np.dtype(
+    [
+        ("id", "<i8"),
+        ("conversation", "<i4"),
+        ("position", "<i4"),
+        ("role", "i1"),
+        ("length", "<i4"),
+        ("flags", "<i4"),
+        ("ts", "<f8"),
+        ("speaker", "<i2"),
+    ]
+)
+"""A turn: its row in the index file (-1: not in it), its thread's code there, and what TurnTable
+has of it."""
 
 
 class Speakers:
@@ -33,113 +45,60 @@ class Speakers:
         return np.fromiter(map(self._codes.__getitem__, names), np.int16, len(names))
 
 
+def turn_rows(columns: Sequence[Any], count: int) -> NDArray[Any]:
+    """Rows of the type TURN from their columns, each a sequence or one value for all."""
+    rows = np.empty(count, TURN)
+    for name, column in zip(TURN.names or (), columns, strict=True):
+        rows[name] = column
+    return rows
+
+
 @dataclass(frozen=True, slots=True)
-class Columns:
-    """N turns: `ids` of their rows in the index file (-1: not in it) and what TurnTable holds.
+class Turns:
+    """N turns: `rows` (N,) of the type TURN, and `hashes`, which stand for their texts."""
 
-    `conversation` is the thread's code in the index file here; `hashes` stand for the texts.
-    """
-
-    ids: NDArray[np.int64]
-    conversation: NDArray[np.int32]
-    position: NDArray[np.int32]
-    role: NDArray[np.int8]
-    speaker: NDArray[np.int16]
-    ts: NDArray[np.float64]
-    length: NDArray[np.int32]
-    flags: NDArray[np.int32]
+    rows: NDArray[Any]
     hashes: list[bytes]
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self.rows)
 
-    def joined(self, other: Columns) -> Columns:
+    def joined(self, other: Turns) -> Turns:
         """These turns, then the other ones."""
         if not len(other):
             return self
-        if not len(self):
-            return other
-        return Columns(
-            np.concatenate((self.ids, other.ids)),
-            np.concatenate((self.conversation, other.conversation)),
-            np.concatenate((self.position, other.position)),
-            np.concatenate((self.role, other.role)),
-            np.concatenate((self.speaker, other.speaker)),
-            np.concatenate((self.ts, other.ts)),
-            np.concatenate((self.length, other.length)),
-            np.concatenate((self.flags, other.flags)),
-            self.hashes + other.hashes,
-        )
+        return Turns(np.concatenate((self.rows, other.rows)), self.hashes + other.hashes)
 
-    def kept(self, keep: NDArray[np.bool_]) -> Columns:
+    def kept(self, keep: NDArray[np.bool_]) -> Turns:
         """Only the turns where `keep` is true."""
-        return Columns(
-            self.ids[keep],
-            self.conversation[keep],
-            self.position[keep],
-            self.role[keep],
-            self.speaker[keep],
-            self.ts[keep],
-            self.length[keep],
-            self.flags[keep],
-            [value for value, stays in zip(self.hashes, keep.tolist(), strict=True) if stays],
-        )
+        pairs = zip(self.hashes, keep.tolist(), strict=True)
+        return Turns(self.rows[keep], [value for value, stays in pairs if stays])
 
 
-def empty_columns() -> Columns:
+def no_turns() -> Turns:
     """No turns."""
-    return of_records(0, (), Speakers())
+    return Turns(np.empty(0, TURN), [])
 
 
-def of_records(code: int, records: Sequence[Record], speakers: Speakers) -> Columns:
-    """Turns of the thread with this code that have no row in the index file."""
+def of_records(
+    code: int, records: Sequence[Record], speakers: Speakers | None, first: int = -1
+) -> Turns:
+    """Turns of the thread with this code; their rows in the index file count from `first`."""
     n = len(records)
-    return Columns(
-        np.full(n, -1, np.int64),
-        np.full(n, code, np.int32),
-        np.fromiter((r.position for r in records), np.int32, n),
-        np.fromiter((r.role for r in records), np.int8, n),
-        speakers.codes([r.speaker for r in records]),
-        np.fromiter((r.ts for r in records), np.float64, n),
-        np.fromiter((r.length for r in records), np.int32, n),
-        np.fromiter((r.flags for r in records), np.int32, n),
-        [r.text_hash for r in records],
+    columns = (
+        np.full(n, -1) if first < 0 else np.arange(first, first + n),
+        code,
+        [r.position for r in records],
+        [r.role for r in records],
+        [r.length for r in records],
+        [r.flags for r in records],
+        [r.ts for r in records],
+        -1 if speakers is None else speakers.codes([r.speaker for r in records]),
     )
+    return Turns(turn_rows(columns, n), [r.text_hash for r in records])
 
 
-# Odd multipliers of 64 bits: every bit of a column reaches the sum.
-_MULTIPLIERS = np.array(
-    [
-        0x9E3779B97F4A7C15,
-        0xC2B2AE3D27D4EB4F,
-        0x165667B19E3779F9,
-        0xD6E8FEB86659FD93,
-        0xFF51AFD7ED558CCD,
-        0xC4CEB9FE1A85EC53,
-        0x94D049BB133111EB,
-        0xBF58476D1CE4E5B9,
-        0x2545F4914F6CDD1D,
-    ],
-    np.uint64,
-)
-
-
-def checksums(
-    numbers: Sequence[NDArray[np.int64]], ts: NDArray[np.float64], hashes: Sequence[bytes]
-) -> NDArray[np.int64]:
-    """A checksum a row over its six integer columns, its time and its text's hash (N,)."""
-    pairs = np.frombuffer(b"".join(hashes), "<u8").reshape(-1, 2)
-    parts = [*(np.asarray(n, np.int64).view(np.uint64) for n in numbers)]
-    parts += [np.asarray(ts, np.float64).view(np.uint64), pairs[:, 0], pairs[:, 1]]
-    total = np.zeros(len(ts), np.uint64)
-    for part, multiplier in zip(parts, _MULTIPLIERS, strict=True):
-        mixed = (part + np.uint64(1)) * multiplier
-        total ^= mixed ^ (mixed >> np.uint64(29))
-        total *= np.uint64(0xFF51AFD7ED558CCD)
-    return total.view(np.int64)
-
-
-def make_table(columns: Columns, ids: Mapping[int, str], speakers: tuple[str, ...]) -> TurnTable:
+def make_table(turns: Turns, ids: Mapping[int, str], speakers: tuple[str, ...]) -> TurnTable:
     """The table of these turns; `ids` gives the conversation id of each code.
 
     Raises IndexLost where a thread's positions are not 0, 1, 2 …: then rows are missing.
@@ -147,14 +106,14 @@ def make_table(columns: Columns, ids: Mapping[int, str], speakers: tuple[str, ..
     codes = sorted(ids)
     dense = np.full((codes[-1] if codes else 0) + 1, -1, np.int32)
     dense[codes] = np.arange(len(codes), dtype=np.int32)
-    n = len(columns)
-    order = np.argsort(
-        columns.conversation.astype(np.int64) << 32 | columns.position, kind="stable"
-    )
-    thread, place, ts = columns.conversation[order], columns.position[order], columns.ts[order]
+    n = len(turns)
+    own = {name: np.ascontiguousarray(turns.rows[name]) for name in TURN.names or ()}
+    conversation, position = own["conversation"], own["position"]
+    order = np.argsort(conversation.astype(np.int64) << 32 | position, kind="stable")
+    thread, place, ts = conversation[order], position[order], own["ts"][order]
     first = np.ones(n, np.bool_)
     first[1:] = thread[1:] != thread[:-1]
-    _check_places(first, place, columns.conversation, dense)
+    _check_places(first, place, conversation, dense)
     apart = first.copy()
     apart[1:] |= (ts[1:] - ts[:-1]) > SESSION_GAP_SECONDS
     previous, following = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
@@ -164,16 +123,16 @@ def make_table(columns: Columns, ids: Mapping[int, str], speakers: tuple[str, ..
     following[order[later - 1]] = order[later]
     session[order] = np.cumsum(apart) - 1
     return TurnTable(
-        conversation=dense[columns.conversation],
-        position=columns.position,
+        conversation=dense[conversation],
+        position=position,
         previous=previous,
         following=following,
         session=session,
-        role=columns.role,
-        speaker=columns.speaker,
-        ts=columns.ts,
-        length=columns.length,
-        flags=columns.flags,
+        role=own["role"],
+        speaker=own["speaker"],
+        ts=own["ts"],
+        length=own["length"],
+        flags=own["flags"],
         conversations=tuple(ids[code] for code in codes),
         speakers=speakers,
     )

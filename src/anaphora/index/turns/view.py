@@ -46,7 +46,7 @@ class TurnView:
     embedded: NDArray[np.bool_]
     _entries: NDArray[np.int32]
     _matrix: MatrixView
-    _bulk: AnnView | None
+    _ann: AnnView | None
     _words: TurnWords
 
     def __len__(self) -> int:
@@ -70,7 +70,7 @@ class TurnView:
         """Cosine of each turn's best part with a unit vector, shape (N,).
 
         A turn without a vector (see `embedded`) has 0: no evidence either way. So has one whose
-        vector is in the bulk on disk and not among the nearest few hundred there. `rows` are those
+        vector is in the ANN index and not among the nearest few hundred there. `rows` are those
         that are asked about, if not all: theirs are found although others are nearer. `also` are
         those whose cosines are wanted beside the nearest (what matches the question's words).
         """
@@ -89,17 +89,17 @@ class TurnView:
         rows: NDArray[np.int64] | None,
         also: NDArray[np.int64] | None,
     ) -> NDArray[np.float32]:
-        """The cosine of each text: first those of the bulk, then those in memory."""
-        bulk = self._bulk
+        """The cosine of each text: first those of the ANN index, then those in memory."""
+        ann = self._ann
         near = self._matrix.best(vector)
-        if bulk is None:
+        if ann is None:
             return near
         wanted = also if rows is None else rows
         places = np.empty(0, np.int64) if wanted is None else self._entries[wanted].astype(np.int64)
-        places = places[(places >= 0) & (places < len(bulk.ids))]
-        far = bulk.of(vector, places)
+        places = places[(places >= 0) & (places < len(ann.ids))]
+        far = ann.of(vector, places)
         if rows is None:
-            nearest = bulk.best(vector)
+            nearest = ann.best(vector)
             far = np.where(nearest == 0, far, nearest)
         return np.concatenate((far, near))
 
@@ -109,7 +109,7 @@ class TurnView:
         """BM25 of each turn for `terms`, shape (N,), 0 for those that hold none of them.
 
         `conversation` (a code of `table`) leaves the other threads' turns at 0. Of the turns in
-        the bulk, the best `limit` have scores; those in the tail all have.
+        the segment, the best `limit` have scores; those in memory all have.
         """
         scores = np.zeros(len(self), np.float32)
         kept = self._unique(terms)
