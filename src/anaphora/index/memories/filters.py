@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.memories.rows import MemoryRows
+from anaphora.index.rows import GrowingColumn
 from anaphora.store.filters import Filter
 from anaphora.store.readable import DAMAGE, parsed
 from anaphora.store.records.rows import as_mapping, from_micros
@@ -66,21 +67,17 @@ class _Values:
     """One field of every row: a code a row, a value a code."""
 
     def __init__(self) -> None:
-        self.codes = np.zeros(0, np.int64)
+        self.codes = GrowingColumn()
         self.values: list[Any] = [None]
         self._known: dict[Any, int] = {None: 0}
 
     def put(self, row: int, value: Any, key: Any) -> None:
         """Set the value of a row; `key` is equal for equal values."""
-        if row >= len(self.codes):
-            grown = np.zeros(row + row // 4 + 64, np.int64)
-            grown[: len(self.codes)] = self.codes
-            self.codes = grown
         code = self._known.get(key)
         if code is None:
             code = self._known[key] = len(self.values)
             self.values.append(value)
-        self.codes[row] = code
+        self.codes.extend_to(row + 1)[row] = code
 
     def fill(
         self, rows: NDArray[np.int64], stored: Iterable[Any], read: Callable[[Any], Any], count: int
@@ -95,9 +92,10 @@ class _Values:
             if place == len(self.values):
                 self.values.append(value)
             places.append(place)
-        self.codes = np.zeros(count, np.int64)
         good = rows >= 0
-        self.codes[rows[good]] = np.array(places, np.int64)[np.array(codes, np.int64)[good]]
+        self.codes.extend_to(count)[rows[good]] = np.array(places, np.int64)[
+            np.array(codes, np.int64)[good]
+        ]
 
 
 class MemoryFilters:
@@ -148,7 +146,7 @@ class MemoryFilters:
         together = np.zeros(count, np.int64)
         columns = []
         for name in names:
-            codes = _sized(fields[name].codes, count)
+            codes = fields[name].codes.extend_to(count)
             columns.append(codes)
             # Renumbered after each field: the product of all sizes could overflow.
             pairs = together * len(fields[name].values) + codes
@@ -192,9 +190,3 @@ def _key(value: Any) -> Any:
     if isinstance(value, Mapping):
         return (_PAYLOAD, json.dumps(value, sort_keys=True, default=dict))
     return tuple(value) if isinstance(value, list) else value
-
-
-def _sized(codes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    if len(codes) >= count:
-        return codes[:count]
-    return np.concatenate((codes, np.zeros(count - len(codes), np.int64)))

@@ -25,6 +25,7 @@ from anaphora.index.memories.rows import NEVER, MemoryRows, Moment
 from anaphora.index.memories.state import Candidates, MemoryQuery, MemoryState
 from anaphora.index.memories.vectors import DEFAULT_CAP, MemoryVectors
 from anaphora.index.memories.words import MemoryWords, memory_segments
+from anaphora.index.rows import CURRENT
 from anaphora.index.vectors.ann import ANN_ERRORS
 from anaphora.index.words.index import WordIndex
 from anaphora.index.words.manifest import Document, Manifest, document_of
@@ -134,7 +135,7 @@ class MemoryIndex:
         state, changed = self._state, 0
         for record in self._changed_since(self._seq):
             changed += 1
-            (row,) = state.rows.put([record])
+            row = state.rows.put_record(record)
             state.filters.changed(state.rows, [record])
             state.words.index.put(row, self._document(record))
         for seq, record_id in self._records.tombstones_since(self._seq):
@@ -158,7 +159,7 @@ class MemoryIndex:
     def __len__(self) -> int:
         """How many memories there are, in history too."""
         with self._lock:
-            return int((self._state.rows.column("alive") >= 0).sum())
+            return self._state.rows.known()
 
     def candidates(self, wanted: MemoryQuery) -> Candidates:
         """Up to `limit` memories by meaning and as many by words, of those that may be shown."""
@@ -190,8 +191,8 @@ class MemoryIndex:
             rows = self._state.rows
 
             def current(some: NDArray[np.int64]) -> NDArray[np.bool_]:
-                alive = rows.column("alive")[some] == 1
-                found: NDArray[np.bool_] = alive & (rows.column("valid_until")[some] == NEVER)
+                current = rows.column("state")[some] == CURRENT
+                found: NDArray[np.bool_] = current & (rows.column("valid_until")[some] == NEVER)
                 return found
 
             near = self._state.vectors.close_to(vectors, current, closer, limit)

@@ -19,6 +19,7 @@ from anaphora.index.memories.filters import MemoryFilters
 from anaphora.index.memories.rows import NEVER, MemoryRows, Moment
 from anaphora.index.memories.vectors import MemoryVectors
 from anaphora.index.memories.words import MemoryWords
+from anaphora.index.rows import GONE
 from anaphora.index.vectors.matrix import Nearest
 from anaphora.rank.memories import MemoryCandidates
 from anaphora.store.filters import Filter
@@ -122,7 +123,7 @@ class MemoryState:
         if wanted.past:
             # A moment in the past is part of the question.
             standing = _Present(
-                seq, -NEVER, NEVER, self.rows.standing(Moment(wanted.moment, past=True))
+                seq, -NEVER, NEVER, self.rows.visible(Moment(wanted.moment, past=True))
             )
         else:
             standing = self._standing_now(wanted, seq)
@@ -143,12 +144,12 @@ class MemoryState:
         if known is None or known.seq != seq or not known.since <= now < known.until:
             ends = self.rows.column("expires")
             until = int(ends[ends > now].min(initial=NEVER))
-            known = self._present = _Present(seq, now, until, self.rows.standing(moment))
+            known = self._present = _Present(seq, now, until, self.rows.visible(moment))
         return known
 
     def excluded(self, wanted: MemoryQuery) -> Candidates:
         """The candidates there would be if all might be shown, each with why it may not."""
-        found = self._among(wanted, np.array(self.rows.column("alive") >= 0))
+        found = self._among(wanted, np.array(self.rows.column("state") != GONE))
         moment = Moment(wanted.moment, wanted.past)
         allowed = self.filters.mask(wanted.keep, self.rows, self.records)
         rows = [self.rows.row(one) for one in found.columns.ids]

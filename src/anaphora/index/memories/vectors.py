@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.memories.rows import MemoryRows
+from anaphora.index.rows import GrowingColumn
 from anaphora.index.vectors.ann import AnnMeta, AnnStore, Batch, available
 from anaphora.index.vectors.matrix import (
-    GrowingColumn,
     Matrix,
     Nearest,
     best_of,
@@ -137,20 +137,25 @@ class MemoryVectors:
         self._ids: Sequence[str] = ()
         self._matrix = Matrix(self._dimensions)
         self._scan = Scan(self._matrix, background=self._background)
-        self._entries = GrowingColumn()
+        self._entries = GrowingColumn(fill=-1)
         # The row that each text of the matrix came for; another text may have taken its place.
         self._row_of = GrowingColumn()
         self._kept: _Kept | None = None
         self.wants_purge = False
         self._bulk_seqs = np.empty(0, np.int64)
         self._bulk_rows = np.empty(0, np.int64)
-        self._in_bulk = np.zeros(0, np.bool_)
+        self._far = GrowingColumn(np.bool_)
         self.upto = 0
 
     @property
     def _entry(self) -> NDArray[np.int64]:
         """The text of the matrix that each row has, -1 for none."""
         return self._entries.view()
+
+    @property
+    def _in_bulk(self) -> NDArray[np.bool_]:
+        """Whether the vector of each row is on disk only."""
+        return self._far.view()
 
     @property
     def bulk(self) -> bool:
@@ -252,14 +257,8 @@ class MemoryVectors:
             self._in_bulk[gone] = False
 
     def _fit(self, count: int) -> None:
-        more = count - len(self._entries)
-        if more > 0:
-            self._entries.add(np.full(more, -1, np.int64))
-        more = count - len(self._in_bulk)
-        if more > 0:
-            # With room to spare, or every memory that comes would copy it.
-            room = np.zeros(more + count // 8, np.bool_)
-            self._in_bulk = np.concatenate((self._in_bulk, room))
+        self._entries.extend_to(count)
+        self._far.extend_to(count)
 
     def lacking(self, keep: NDArray[np.bool_]) -> int:
         """How many of these rows (N,) have no vector yet."""

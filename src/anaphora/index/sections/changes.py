@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+
 from anaphora.index.sections.rows import SectionRows
 from anaphora.index.sections.source import SectionSource
 from anaphora.index.words.manifest import Document, TermOf, document_of
@@ -68,15 +70,17 @@ class SectionChanges:
         for kind, owner, seq in self._source.tombstones(since):
             if kind not in ("section", *NOTE_TOMBSTONES):
                 continue
-            row = rows.drop(owner, seq)
+            row = rows.delete(owner, seq)
             if row >= 0:
                 found.gone.append(row)
                 found.forgotten |= kind != "section"
 
     def later_than(self, rows: SectionRows, found: Changed, upto: int) -> Changed:
         """Of what was found, what changed after number `upto`."""
+        at = rows.rows(found.sections)
+        late = (at >= 0) & (rows.column("seq")[at] > upto) if len(rows) else at >= 0
         return Changed(
-            [one for one in found.sections if rows.seq(rows.row(one)) > upto],
+            [one for one, is_late in zip(found.sections, late.tolist(), strict=True) if is_late],
             [one for one in found.notes if one.seq > upto],
             found.gone,
         )
@@ -92,7 +96,7 @@ class SectionChanges:
 
     def everything(self, rows: SectionRows) -> Changed:
         """All that there is, as if it had changed."""
-        sections = [row.id for row in rows.rows if row.id and row.path is not None]
+        sections = [rows.ids[row] for row in np.flatnonzero(rows.column("file") >= 0).tolist()]
         return Changed(sections, [record for _, record in self._source.notes(-1)])
 
     def _of_note(self, record: MemoryRecord) -> Document:

@@ -169,7 +169,7 @@ class SectionIndex:
         """How many sections and notes there are, past ones too."""
         with self._lock:
             self.sync()
-            return sum(bool(row.id) for row in self._state.rows.rows)
+            return self._state.rows.known()
 
     def candidates(self, wanted: SectionQuery) -> SectionCandidates:
         """Rows that match words, of those that may be shown, with what else is known of them."""
@@ -240,7 +240,7 @@ class SectionIndex:
         with self._lock:
             self.sync()
             state = self._state
-            known = sum(bool(row.id) for row in state.rows.rows)
+            known = state.rows.known()
             waiting = state.words.index.waiting
             embedded = state.vectors.embedded(state.rows.vector_keys())
             pending = int((state.standing() & ~embedded).sum())

@@ -13,8 +13,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.index.rows import CURRENT, PAST
 from anaphora.index.sections.forward import FieldScores
-from anaphora.index.sections.rows import CURRENT, PAST, SectionRows
+from anaphora.index.sections.rows import SectionRows
 from anaphora.index.sections.vectors import SectionVectors
 from anaphora.index.sections.words import SectionWords
 from anaphora.rank.context.table import SectionTable
@@ -127,13 +128,13 @@ class SectionState:
 
     def standing(self) -> NDArray[np.bool_]:
         """Which rows are current, (N,)."""
-        standing: NDArray[np.bool_] = self.rows.states() == CURRENT
+        standing: NDArray[np.bool_] = self.rows.column("state") == CURRENT
         return standing
 
     def keep(self, wanted: SectionQuery) -> NDArray[np.bool_]:
         """Which rows may be shown, (N,)."""
         table = self.rows.table()
-        keep: NDArray[np.bool_] = self.rows.states() == (PAST if wanted.past else CURRENT)
+        keep: NDArray[np.bool_] = self.rows.column("state") == (PAST if wanted.past else CURRENT)
         for row in self.rows.expired(wanted.now):
             keep[row] = wanted.past
         if wanted.projects is None or not len(keep):

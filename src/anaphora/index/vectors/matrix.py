@@ -12,31 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-
-class GrowingColumn:
-    """A column of whole numbers that grows at its end; what it showed before stays as it was."""
-
-    def __init__(self) -> None:
-        self._buffer = np.empty(0, np.int64)
-        self._count = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    def add(self, values: NDArray[np.int64]) -> None:
-        """Put values behind those that are here."""
-        end = self._count + len(values)
-        if end > len(self._buffer):
-            # Copied once in many times: a column of 100,000 is not worth copying for every one.
-            grown = np.empty(end + end // 8 + 64, np.int64)
-            grown[: self._count] = self.view()
-            self._buffer = grown
-        self._buffer[self._count : end] = values
-        self._count = end
-
-    def view(self) -> NDArray[np.int64]:
-        """All of them, in place."""
-        return self._buffer[: self._count]
+from anaphora.index.rows import GrowingColumn
 
 
 def to_float16(parts: NDArray[np.float32]) -> bytes:
