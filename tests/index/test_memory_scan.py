@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from anaphora.index.vectors import quantized as memory_sketch
+from anaphora.index.vectors import quantized
 from anaphora.index.vectors import scan as memory_scan
 from anaphora.index.vectors.matrix import Matrix, best_of, to_float16
 from anaphora.index.vectors.quantized import Quantized
@@ -44,8 +44,8 @@ def _small_is_big(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_scan, "PATIENCE", 0)
     monkeypatch.setattr(memory_scan, "_STEP", 64)
     monkeypatch.setattr(memory_scan, "FRESH", 8)
-    monkeypatch.setattr(memory_sketch, "LEADING", 12)
-    monkeypatch.setattr(memory_sketch, "_STEP", 64)
+    monkeypatch.setattr(quantized, "LEADING", 12)
+    monkeypatch.setattr(quantized, "_PROJECT_STEP", 64)
 
 
 SIZES = st.integers(20, 400)
