@@ -61,7 +61,7 @@ class SectionVectors:
         counts = ends - starts
         first = np.concatenate(([0], np.cumsum(counts)[:-1]))
         parts = np.arange(counts.sum()) - np.repeat(first - starts, counts)
-        # Not a matrix product: see index/nearest.py on the threads that it wakes.
+        # Not a matrix product: see index/vectors/matrix.py on the threads that it wakes.
         products = np.einsum("ij,j->i", view.parts[parts], vector)
         found[has] = np.maximum.reduceat(products, first)
         return found

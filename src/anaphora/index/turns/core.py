@@ -291,24 +291,19 @@ class IndexCore:
 
     def view(self) -> TurnView:
         """Everything that is known now, as of the last `sync_threads`."""
-
-        def now() -> TurnView:
-            return self.state.view()
-
-        return self.with_index(now)
+        return self.with_index(lambda: self.state.view())
 
     def missing(self) -> list[bytes]:
-        """Hashes of texts without a vector that are worth another attempt, oldest turn first."""
+        """Hashes of texts without a vector that are worth another attempt, oldest turn first.
 
-        def find() -> list[bytes]:
-            view, failures = self.state.view(), self.state.failures
-            if view.embedded.all():
-                return []
-            rows = np.flatnonzero(~view.embedded).tolist()
-            keys = dict.fromkeys(view.hashes[row] for row in rows)
-            return [key for key in keys if failures.get(key, (0, ""))[0] < MAX_ATTEMPTS]
-
-        return self.with_index(find)
+        The caller has the open index.
+        """
+        view, failures = self.state.view(), self.state.failures
+        if view.embedded.all():
+            return []
+        rows = np.flatnonzero(~view.embedded).tolist()
+        keys = dict.fromkeys(view.hashes[row] for row in rows)
+        return [key for key in keys if failures.get(key, (0, ""))[0] < MAX_ATTEMPTS]
 
     def keep_vectors(self, vectors: dict[bytes, bytes], failed: dict[bytes, str]) -> None:
         """Answer with new vectors, count failed attempts, and save both if that is possible."""

@@ -99,38 +99,42 @@ class TurnIndex:
     ) -> tuple[SyncResult, TurnView]:
         """`sync`, and a view of what was synced.
 
-        An index that was removed in between is synced again; where that goes on and on, it says
-        so.
+        An index that was removed in between is synced again; where that goes on and on, the result
+        says so.
         """
         for _ in range(_ROUNDS):
-            synced, opening = self._sync(conversation_id, embed, None)
-            view, now = self._core.with_index(
-                lambda: (self._core.state.view(), self._core.openings)
-            )
-            if opening == now:
-                return synced, view
+            result, view, same = self._sync(conversation_id, embed, None)
+            if same:
+                return result, view
         lost = Degraded("index", "it was removed again and again while it was read")
-        return replace(synced, degraded=(*synced.degraded, lost)), view
+        return replace(result, degraded=(*result.degraded, lost)), view
 
     def _sync(
         self, conversation_id: str | None, embed: EmbedMode, progress: Progress | None
-    ) -> tuple[SyncResult, int]:
-        """What a sync did, and which opening of the index it was done to."""
-        core = self._core
-        added, opening = core.with_index(
-            lambda: (core.sync_threads(conversation_id), core.openings)
-        )
-        embedded = 0
+    ) -> tuple[SyncResult, TurnView, bool]:
+        """What a sync did, a view, and whether that is of the index that was synced."""
+        core, embedded, same = self._core, 0, True
+
+        def look() -> tuple[int, list[bytes], TurnView, int]:
+            added = core.sync_threads(conversation_id)
+            return added, core.missing(), core.state.view(), core.openings
+
+        added, missing, view, opening = core.with_index(look)
         if embed == "all":
             embedded = self._embed_all(progress)
             self.commit_words()
             self._commit_due_vectors(STEP_AT_CLOSE)
         elif embed == "inline":
-            embedded = self._embed_inline()
-            if self._core.words_due() or self._core.ann_due(STEP):
+            embedded = self._embed_inline() if missing else 0
+            if core.words_due() or core.ann_due(STEP):
                 self._worker.begin(self._work)
-        pending = len(self._core.missing())
-        return SyncResult(added, embedded, pending, self._degraded(pending)), opening
+        if embed == "all" or (embed == "inline" and missing):
+            missing, view, now = core.with_index(
+                lambda: (core.missing(), core.state.view(), core.openings)
+            )
+            same = now == opening
+        pending = len(missing)
+        return SyncResult(added, embedded, pending, self._degraded(pending)), view, same
 
     def view(self) -> TurnView:
         """Everything that is known now, as of the last `sync`: parts that belong together."""
@@ -201,7 +205,7 @@ class TurnIndex:
                 conversations=len(view.table.conversations),
                 turns=len(view),
                 vectors=state.vectors,
-                pending=len(self._core.missing()),
+                pending=len(self._missing()),
                 failed=len(state.failures),
                 words_indexed=indexed,
                 words_in_memory=len(view) - min(indexed, len(view)),
@@ -237,16 +241,19 @@ class TurnIndex:
         if self._worker.running:
             return 0
         with self._embedding:
-            missing = self._core.missing()
+            missing = self._missing()
             if len(missing) <= INLINE_BACKLOG:
                 return self._embed(missing)
         self._worker.begin(self._work)
         return 0
 
+    def _missing(self) -> list[bytes]:
+        return self._core.with_index(self._core.missing)
+
     def _embed_all(self, progress: Progress | None) -> int:
         done = 0
         with self._embedding:
-            missing = self._core.missing()
+            missing = self._missing()
             for start in range(0, len(missing), _BATCH):
                 done += self._embed(missing[start : start + _BATCH])
                 if progress is not None:
@@ -315,7 +322,7 @@ class TurnIndex:
         tried: set[bytes] = set()
         while not self._worker.stopping.is_set():
             with self._embedding:
-                missing = [key for key in self._core.missing() if key not in tried][:INLINE_BACKLOG]
+                missing = [key for key in self._missing() if key not in tried][:INLINE_BACKLOG]
                 tried.update(missing)
                 self._embed(missing)
             if not missing or self._outage is not None:
