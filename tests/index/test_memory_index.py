@@ -166,7 +166,7 @@ class TestBothSidesOfTheCap:
             then = facts(home.index, wanted)
             valid = {r.id for r in home.records.valid_at(wanted.moment)}
             assert set(then) <= valid
-            assert home.index.standing(history.living, wanted.moment, past=True) == valid
+            assert home.index.visible(history.living, wanted.moment, past=True) == valid
             assert_alike(then, facts(fresh, wanted))
 
     def test_what_another_process_wrote_is_seen_at_once(

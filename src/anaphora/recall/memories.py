@@ -223,7 +223,7 @@ class _Answer:
         linked = [other for one in taken for other in links.others(one)]
         if not linked:
             return set()
-        return self._lane.index.standing(linked, self._wanted.moment, past=self._wanted.past)
+        return self._lane.index.visible(linked, self._wanted.moment, past=self._wanted.past)
 
 
 class _Links:

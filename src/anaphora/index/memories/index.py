@@ -200,7 +200,7 @@ class MemoryIndex:
 
         return self._answer(find)
 
-    def standing(self, record_ids: Sequence[str], moment: datetime, *, past: bool) -> set[str]:
+    def visible(self, record_ids: Sequence[str], moment: datetime, *, past: bool) -> set[str]:
         """Which of these memories may be shown at `moment`."""
         with self._lock:
             rows, when = self._state.rows, Moment(moment, past)

@@ -35,7 +35,7 @@ FEW: Final = 1_000
 _MOST_MATCHES: Final = 4_096
 _KEPT: Final = 512
 
-_Asked: TypeAlias = tuple[bytes, tuple[str, ...], Filter, int, datetime | None, bool, bool]
+_AnswerKey: TypeAlias = tuple[bytes, tuple[str, ...], Filter, int, datetime | None, bool, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answered:
+class _CachedAnswer:
     """What was found at truth's number `seq`; right from `since` to before `until`."""
 
     seq: int
@@ -81,8 +81,8 @@ class _Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class _Present:
-    """Which rows stand now, as of truth's number `seq`; right from `since` to before `until`."""
+class _VisibleRows:
+    """Which rows may be shown, as of truth's number `seq`; right from `since` to before `until`."""
 
     seq: int
     since: int
@@ -90,7 +90,7 @@ class _Present:
     keep: NDArray[np.bool_]
 
 
-def _asked(wanted: MemoryQuery) -> _Asked:
+def _answer_key(wanted: MemoryQuery) -> _AnswerKey:
     vector = b"" if wanted.vector is None else wanted.vector.tobytes()
     moment = wanted.moment if wanted.past else None
     terms, every = tuple(wanted.terms), wanted.every
@@ -106,8 +106,8 @@ class MemoryState:
     filters: MemoryFilters
     words: MemoryWords
     vectors: MemoryVectors
-    _answered: OrderedDict[_Asked, _Answered] = field(default_factory=OrderedDict)
-    _present: _Present | None = None
+    _answers: OrderedDict[_AnswerKey, _CachedAnswer] = field(default_factory=OrderedDict)
+    _visible: _VisibleRows | None = None
 
     def candidates(self, wanted: MemoryQuery, seq: int) -> Candidates:
         """Up to `limit` memories by meaning and as many by words, of those that may be shown.
@@ -115,36 +115,36 @@ class MemoryState:
         A question asked again is answered from what was found, while truth is at the same number
         `seq` and nothing has expired.
         """
-        key, now = _asked(wanted), Moment(wanted.moment).micros
-        known = self._answered.get(key)
+        key, now = _answer_key(wanted), Moment(wanted.moment).micros
+        known = self._answers.get(key)
         if known is not None and known.seq == seq and known.since <= now < known.until:
-            self._answered.move_to_end(key)
+            self._answers.move_to_end(key)
             return known.found
         if wanted.past:
             # A moment in the past is part of the question.
-            standing = _Present(
+            visible = _VisibleRows(
                 seq, -NEVER, NEVER, self.rows.visible(Moment(wanted.moment, past=True))
             )
         else:
-            standing = self._standing_now(wanted, seq)
-        keep = standing.keep
+            visible = self._visible_now(wanted, seq)
+        keep = visible.keep
         if wanted.keep.fields:
             keep = keep & self.filters.mask(wanted.keep, self.rows, self.records)
         found = self._among(wanted, keep)
-        self._answered[key] = _Answered(seq, standing.since, standing.until, found)
-        self._answered.move_to_end(key)
-        if len(self._answered) > _KEPT:
-            self._answered.popitem(last=False)
+        self._answers[key] = _CachedAnswer(seq, visible.since, visible.until, found)
+        self._answers.move_to_end(key)
+        if len(self._answers) > _KEPT:
+            self._answers.popitem(last=False)
         return found
 
-    def _standing_now(self, wanted: MemoryQuery, seq: int) -> _Present:
-        """The rows that stand at this moment: the same ones until truth or the next expiry."""
+    def _visible_now(self, wanted: MemoryQuery, seq: int) -> _VisibleRows:
+        """The rows that may be shown now: the same ones until truth changes or one expires."""
         moment = Moment(wanted.moment)
-        now, known = moment.micros, self._present
+        now, known = moment.micros, self._visible
         if known is None or known.seq != seq or not known.since <= now < known.until:
             ends = self.rows.column("expires")
             until = int(ends[ends > now].min(initial=NEVER))
-            known = self._present = _Present(seq, now, until, self.rows.visible(moment))
+            known = self._visible = _VisibleRows(seq, now, until, self.rows.visible(moment))
         return known
 
     def excluded(self, wanted: MemoryQuery) -> Candidates:

@@ -194,7 +194,7 @@ class SectionIndex:
             weights = self._state.weights(wanted)
             return self._state.described(wanted, weights, rows[keep[rows]], keep)
 
-    def standing(self, projects: frozenset[str] | None, now: int) -> Rows:
+    def visible_rows(self, projects: frozenset[str] | None, now: int) -> Rows:
         """The rows that may be shown now, of these projects or of all."""
         with self._lock:
             self.sync()
@@ -243,7 +243,7 @@ class SectionIndex:
             known = state.rows.known()
             waiting = state.words.index.waiting
             embedded = state.vectors.embedded(state.rows.vector_keys())
-            pending = int((state.standing() & ~embedded).sum())
+            pending = int((state.current() & ~embedded).sum())
         written, problem = look_at(self._folder)
         return SectionCheck(known, written, waiting, pending, problem)
 

@@ -126,10 +126,10 @@ class SectionState:
             degraded=(Degraded("word index", f"it could not be read: {reason}"),),
         )
 
-    def standing(self) -> NDArray[np.bool_]:
+    def current(self) -> NDArray[np.bool_]:
         """Which rows are current, (N,)."""
-        standing: NDArray[np.bool_] = self.rows.column("state") == CURRENT
-        return standing
+        current: NDArray[np.bool_] = self.rows.column("state") == CURRENT
+        return current
 
     def keep(self, wanted: SectionQuery) -> NDArray[np.bool_]:
         """Which rows may be shown, (N,)."""

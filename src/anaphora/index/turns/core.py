@@ -291,7 +291,12 @@ class IndexCore:
 
     def view(self) -> TurnView:
         """Everything that is known now, as of the last `sync_threads`."""
-        return self.with_index(lambda: self.state.view())
+
+        def now() -> TurnView:
+            # The state of the index as it is then: another one after it was opened anew.
+            return self.state.view()
+
+        return self.with_index(now)
 
     def missing(self) -> list[bytes]:
         """Hashes of texts without a vector that are worth another attempt, oldest turn first.

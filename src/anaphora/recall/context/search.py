@@ -66,7 +66,7 @@ def search(index: SectionIndex, notes: Notes, wanted: SectionQuery) -> Found:
 
 def _notes(index: SectionIndex, notes: Notes, wanted: SectionQuery) -> Iterable[tuple[int, str]]:
     table = index.table()
-    rows = index.standing(wanted.projects, wanted.now)
+    rows = index.visible_rows(wanted.projects, wanted.now)
     rows = rows[np.isin(table.kind[rows], _NOTES)]
     ids = {table.ids[row]: row for row in rows.tolist()}
     return [(ids[one], row.record.text) for one, row in notes.many(ids).items()]
