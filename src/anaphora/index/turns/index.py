@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from anaphora.core.config import EXACT_CAP
 from anaphora.errors import EmbeddingError
+from anaphora.index.backlog import GROUP, embed_texts
 from anaphora.index.maintenance import Background
 from anaphora.index.turns.core import IndexCore
 from anaphora.index.turns.folder import IndexFolder
@@ -40,7 +41,6 @@ INLINE_BACKLOG = 64
 
 # A handful of rows is read back faster than a segment is written for them.
 _TAIL_AT_CLOSE = 50
-_BATCH = 256
 # How often an index is synced anew that somebody removes as often.
 _ROUNDS = 5
 
@@ -254,38 +254,30 @@ class TurnIndex:
         done = 0
         with self._embedding:
             missing = self._missing()
-            for start in range(0, len(missing), _BATCH):
-                done += self._embed(missing[start : start + _BATCH])
+            for start in range(0, len(missing), GROUP):
+                done += self._embed(missing[start : start + GROUP])
                 if progress is not None:
-                    progress(min(start + _BATCH, len(missing)), len(missing))
+                    progress(min(start + GROUP, len(missing)), len(missing))
                 if self._outage is not None:
                     break
         return done
 
     def _embed(self, keys: list[bytes]) -> int:
         """Embed texts by hash, outside the lock; how many got their vectors."""
-        texts = self._core.with_index(lambda: self._core.texts(keys))
-        keys = [key for key in keys if key in texts]
-        if not keys:
+        known = self._core.with_index(lambda: self._core.texts(keys))
+        texts = {key: known[key] for key in keys if key in known}
+        if not texts:
             return 0
         try:
-            found = self._embedder.embed([texts[key] for key in keys])
-            vectors = {
-                key: to_float16(got)
-                for key, got in zip(keys, found, strict=True)
-                if not isinstance(got, EmbeddingError)
-            }
-            if not vectors:
+            found, failures = embed_texts(self._embedder, texts)
+            if not found:
                 self._raise_if_out_of_order()
         except EmbeddingError as error:
             self._outage = error
             return 0
         self._outage = None
-        failed = {
-            key: str(got)
-            for key, got in zip(keys, found, strict=True)
-            if isinstance(got, EmbeddingError)
-        }
+        vectors = {key: to_float16(made) for key, made in found.items()}
+        failed = {key: str(error) for key, error in failures.items()}
         self._core.with_index(lambda: self._core.keep_vectors(vectors, failed))
         return len(vectors)
 
