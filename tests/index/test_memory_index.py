@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.memory_home import NOW, MemoryHome, memory_home
 
+from anaphora.core.config import EXACT_CAP
 from anaphora.errors import EmbeddingError
 from anaphora.index.memories.index import MemoryIndex
 from anaphora.index.memories.state import MemoryQuery
-from anaphora.index.memories.vectors import DEFAULT_CAP
 from anaphora.index.memories.words import memory_segments
 from anaphora.index.vectors.ann import available
 from anaphora.store.filters import Filter, parse
@@ -42,7 +42,7 @@ WORDS = [
 LANCE = pytest.param(
     0, marks=pytest.mark.skipif(not available(), reason="the extra `large` is not installed")
 )
-SIDES = pytest.mark.parametrize("cap", [DEFAULT_CAP, LANCE])
+SIDES = pytest.mark.parametrize("cap", [EXACT_CAP, LANCE])
 
 
 @pytest.fixture

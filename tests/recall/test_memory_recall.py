@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.memory_home import NOW, MemoryHome, memory_home
 
+from anaphora.core.config import EXACT_CAP
 from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.errors import EmbeddingError, FilterError, InvalidInput
-from anaphora.index.memories.vectors import DEFAULT_CAP
 from anaphora.index.vectors.ann import available
 from anaphora.store.records.rows import RecordLink
 
@@ -56,7 +56,7 @@ def cosine(home: MemoryHome, query: str, text: str) -> float:
 @pytest.mark.parametrize(
     "cap",
     [
-        DEFAULT_CAP,
+        EXACT_CAP,
         pytest.param(0, marks=pytest.mark.skipif(not available(), reason="no `large`")),
     ],
 )

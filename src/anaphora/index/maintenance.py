@@ -1,8 +1,4 @@
-"""Work behind the calls: one thread at a time, that can be waited for and told to stop.
-
-In: what to do. Out: whether it has ended. It never does two works at once, never restarts one that
-failed, and does not look into what the work raises.
-"""
+"""What every index needs to keep itself up: work behind the calls, and the right to write."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
 """Filters over all memories at once: which rows does a filter let through?
 
-In: a filter that was read, the records' metadata. Out: a mask with one entry a row, exactly what
-`Filter.matches` says of each record. A filter is asked once for every distinct combination of the
-values it looks at, so that one on category, type, path or tags costs little however many rows
-share them. A field is read from truth with the first filter that looks at it, and kept; texts
-never are.
+A filter is asked once for every distinct combination of the values it looks at, so that one on
+category, type, path or tags costs little however many rows share them; the answer is that of
+`Filter.matches` for each record. A field is read from truth with the first filter that looks at it,
+and kept; texts never are.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The index of memories: syncs with truth by its numbers, answers by meaning, words and filters.
+"""The index of memories: in step with truth by its numbers, asked by meaning, words and filters.
 
-In: the records and vectors of one namespace, a directory for what is worth keeping on disk. Out:
-candidates for a question, as columns. What was acknowledged before a question, by any process, is
-in its answer: asking whether anything changed costs one small read. It never writes truth, never
-embeds, and holds no text; its directory can vanish or be torn at any time.
+What was acknowledged before a question, by any process, is in its answer: asking whether anything
+changed costs one small read. Nothing is embedded here and no text is held; the directory can vanish
+or be torn at any time.
 """
 
 from __future__ import annotations
@@ -18,12 +17,13 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.core.config import EXACT_CAP
 from anaphora.errors import AnaphoraError, Closed, SealChanged
 from anaphora.index.maintenance import Background, IndexLost, try_lock
 from anaphora.index.memories.filters import MemoryFilters
 from anaphora.index.memories.rows import NEVER, MemoryRows, Moment
 from anaphora.index.memories.state import Candidates, MemoryQuery, MemoryState
-from anaphora.index.memories.vectors import DEFAULT_CAP, MemoryVectors
+from anaphora.index.memories.vectors import MemoryVectors
 from anaphora.index.memories.words import MemoryWords, memory_segments
 from anaphora.index.rows import CURRENT
 from anaphora.index.vectors.ann import ANN_ERRORS
@@ -56,7 +56,7 @@ class MemoryIndex:
 
     Safe to use from several threads; any number of processes may share `directory`. `embedder` is
     the (name, dimensions) of the vectors that are compared. `cap` is how many parts are scanned in
-    memory before LanceDB holds the bulk (0: always, None: never: it keeps vectors in clear).
+    memory before LanceDB holds them (0: always, None: never: it keeps vectors in clear).
     `sealer` says what may lie on disk in the place of a token. `background` False leaves writing
     to `settle`.
     """
@@ -68,7 +68,7 @@ class MemoryIndex:
         vectors: RecordVectors,
         embedder: tuple[str, int],
         *,
-        cap: int | None = DEFAULT_CAP,
+        cap: int | None = EXACT_CAP,
         sealer: IndexSealer = CLEAR_INDEX,
         background: bool = True,
     ) -> None:
@@ -208,14 +208,14 @@ class MemoryIndex:
             return {i for i, row in places if row >= 0 and not rows.why_not(row, when)}
 
     def _answer(self, find: Callable[[], ResultT]) -> ResultT:
-        """Follow and answer; where the bulk of vectors cannot be read, do without it."""
+        """Follow and answer; where the ANN index cannot be read, do without it."""
         with self._lock:
             for _ in range(_ROUNDS):
                 self.sync()
                 try:
                     return find()
                 except IndexLost as error:
-                    self._state.vectors.lose_bulk(self._state.rows, str(error))
+                    self._state.vectors.lose_ann(self._state.rows, str(error))
             return find()
 
     # The disk.
@@ -328,7 +328,7 @@ class MemoryIndex:
             with self._lock:
                 upto = self._state.vectors.upto
             try:
-                self._state.vectors.write_bulk(upto)
+                self._state.vectors.write_ann(upto)
             except ANN_ERRORS:
                 return False
             with self._lock:

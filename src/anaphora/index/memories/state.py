@@ -1,8 +1,4 @@
-"""What an index of memories knows at one moment, and how it is asked.
-
-In: rows, words, vectors and metadata that belong together; what is looked for. Out: candidates as
-columns, or why a memory may not be shown. It never reads a clock and never writes anything.
-"""
+"""What an index of memories knows at one moment, and how candidates are found in it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""How the index of sections learns what changed in truth.
-
-In: a number of truth. Out: rows brought in line with it, and the documents whose words are to be
-taken in. It writes nothing.
-"""
+"""What changed in the sections and notes of truth since a number, and the documents made of it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """What words each section holds, by section: so that a few hundred can be scored at once.
 
-In: documents of the section index. Out: for given rows, BM25 by field and the share of the terms'
-mass that they hold. An inverted index finds candidates; scoring each field of each candidate by it
-takes a search a field. Here a candidate's own terms lie side by side: 400 of them take a
-millisecond. BM25 is that of the word index.
+An inverted index finds candidates; scoring each field of each candidate by it takes a search a
+field. Here a candidate's own terms lie side by side: 400 of them take a millisecond. BM25 is that
+of the word index.
 
 A term is a number of 32 bits: two terms of one number are told apart by nothing here, which makes
 one wrong match in some thousand questions, among rows that were found by their true words.

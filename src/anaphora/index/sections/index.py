@@ -1,9 +1,8 @@
-"""The index of projects and notes: syncs with truth by its numbers, answers by words and meaning.
+"""The index of projects and notes: in step with truth by its numbers, asked by words and meaning.
 
-In: the sections, files and notes of one namespace, a directory for words. Out: candidates for a
-focus: rows of a table, what words they match, how close they are in meaning. What was acknowledged
-before a question, by any process, is in its answer: asking whether anything changed costs one small
-read. It never writes truth, never embeds and holds no text; its directory can vanish at any time.
+What was acknowledged before a question, by any process, is in its answer: asking whether anything
+changed costs one small read. Nothing is embedded here and no text is held; the directory can vanish
+at any time.
 """
 
 from __future__ import annotations

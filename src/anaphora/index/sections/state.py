@@ -1,8 +1,4 @@
-"""The parts of one index of sections, and how candidates are found among them.
-
-In: what is wanted. Out: rows that match words, of those that may be shown, with their cosines. It
-reads nothing from truth and writes nothing: `sections` does. One thread at a time.
-"""
+"""The parts of one index of sections, and how candidates are found among them."""
 
 from __future__ import annotations
 

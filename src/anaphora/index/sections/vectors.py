@@ -1,9 +1,4 @@
-"""The vectors of sections and notes, of one embedder, scanned exactly.
-
-In: vectors as truth has them, by the hash of a section's words or the id of a note. Out: the cosine
-of each row's best part with a query, NaN for a row that has no vector. It never embeds, never
-writes, and never compares vectors of two embedders.
-"""
+"""The vectors of sections and notes: cosines of the candidates that words found."""
 
 from __future__ import annotations
 

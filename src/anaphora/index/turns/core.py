@@ -1,8 +1,7 @@
-"""An index of turns that stays right: opened, reopened, caught up, written.
+"""An index of turns that stays right: opened, reopened, synced, written.
 
-In: the directory of an index, a source of threads. Out: a `State` that agrees with the threads
-as of the last `sync_threads`. What the disk refuses is kept in memory; what is torn or gone is
-made again. Never embeds anything.
+What the disk refuses is kept in memory; what is torn or gone is made again. Nothing is embedded
+here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Where an index lies on disk: its file, made anew when torn, and the segments of words.
+"""Where an index of turns lies on disk: its file, made anew when torn, words and ANN index.
 
-In: a directory. Out: an open `Ledger`, always: where the directory cannot be written, one that is
-only read or lies in memory. Never raises for what is wrong with the index itself.
+What is wrong with the index itself is never raised: where the directory cannot be written, the file
+is only read, or lies in memory.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The index of turns: in step with the thread files, asked for words and vectors.
 
-In: a directory for the index, the store whose threads it reads, an embedder. Out: views of N
-turns with their table, BM25 scores and cosines. It never writes truth; its directory can vanish,
-be torn, or be written by another process at any time, and the next answer is right.
+Its directory can vanish, be torn, or be written by another process at any time, and the next answer
+is right.
 """
 
 from __future__ import annotations

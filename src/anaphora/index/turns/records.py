@@ -1,8 +1,4 @@
-"""The values that travel inside the index: turns as indexed, checkpoints of thread files, changes.
-
-In: turns of thread files. Out: frozen values with the fingerprints that a sync needs. Nothing
-here reads a disk or a clock.
-"""
+"""The values that travel inside the index of turns, and the fingerprints that a sync needs."""
 
 from __future__ import annotations
 

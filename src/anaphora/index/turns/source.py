@@ -1,9 +1,9 @@
-"""Following thread files: which have changed, and what of them is new.
+"""Which threads have changed since they were indexed, and what of them is new: files, or rows.
 
-In: the checkpoints of what is indexed, and the store's directory. Out: one `Change` a thread that
-differs. An unchanged file is never opened; a file that only grew, and was read here before, is
-parsed from where it grew. Never writes anything, and never trusts a time stamp that is too fresh
-to tell two writes apart.
+An unchanged file is never opened; one that only grew, and was read here before, is parsed from
+where it grew. A time stamp that is too fresh to tell two writes apart is not trusted. In a
+database, where nothing was written to the namespace one number is read; of a conversation that only
+grew, only its new turns. No clock is trusted there: each state of a conversation has a stamp.
 """
 
 from __future__ import annotations

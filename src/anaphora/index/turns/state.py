@@ -1,8 +1,7 @@
 """The index as this process holds it: what the file has, and an overlay of what it has not yet.
 
-In: deltas of the index file, changes that could not be written to it. Out: views. The overlay is
-what lets a process answer right while another one writes, or where nothing can be written. Never
-reads truth and never embeds.
+The overlay is what lets a process answer right while another one writes, or where nothing can be
+written.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""What an index knew at one moment: rows, vectors and words that belong together.
+"""What an index of turns knew at one moment: rows, vectors and words that belong together.
 
-In: parts of the index, none of which changes under it. Out: the table for ranking, BM25 scores,
-cosines. A view stays right while the index goes on; it never reads truth.
+A view stays right while the index goes on.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Vectors of one embedder in memory, scanned exactly.
+"""Vectors of one embedder in memory, scanned exactly: the best cosine of each text with a query.
 
-In: unit vectors by the hash of their text, one text with several parts where it is long. Out: the
-best cosine of each text with a query. Never approximates, never reads a disk.
+A text is told by a key, such as its hash; a long one has several parts.
 """
 
 from __future__ import annotations

@@ -1,13 +1,17 @@
-"""An outline of many vectors in a byte a number: what can be near is found without reading them.
+"""Short forms of many vectors: what can be near is found without reading them whole.
 
-In: unit vectors (parts, dimensions). Out: for a unit query, an approximate cosine of every part,
-and how far from the exact one it can be at most. Whoever asks takes all that could be among the
-best and computes those exactly: so an answer is that of an exact scan, from a quarter of the memory
-that one reads. The sums are those of ONNX Runtime's whole-number matrix product, in one thread:
-several would wait for each other where other programs want the processors too. It never decides
-what is near.
-
+`Quantized` keeps a byte a number: an approximate cosine of every part with a query, and how far
+from the exact one it can be at most. Whoever asks computes exactly all that could be among the
+best: an answer is that of an exact scan, from a quarter of the memory that one reads. The sums are
+those of ONNX Runtime's whole-number matrix product, in one thread: several would wait for each
+other where other programs want the processors too.
 The bound, for x ≈ x' and q ≈ q': |x·q - x'·q'| ≤ |x - x'| |q| + |x'| |q - q'|, by Cauchy-Schwarz.
+
+`Projected` keeps each vector by its leading directions, as a principal component analysis of some
+of them finds them, and by the length of what is left of it: which pairs can be close is found
+without multiplying them out.
+The bound, for x = a + b and q = c + d with a, c along the leading directions and b, d across them:
+x·q ≤ a·c + |b| |d|, by Cauchy-Schwarz. It is itself one product, of a number more than directions.
 """
 
 from __future__ import annotations
@@ -75,7 +79,7 @@ class Quantized:
             # Last: who asks in another thread looks at so many.
             self._count = end
 
-    def rough(self, vector: Floats) -> ApproximateCosines:
+    def approximate(self, vector: Floats) -> ApproximateCosines:
         """The approximate cosine of each part with a unit vector; the product, for any other."""
         count = self._count
         scale = np.float32(max(float(np.abs(vector).max()), 1e-12) / _QUERY_MOST)
@@ -109,7 +113,7 @@ def _longest(rows: Floats) -> float:
 
 def _whole_product(codes: NDArray[np.uint8], query: NDArray[np.int8]) -> NDArray[np.int32]:
     """codes (n, d) · query (d, 1) in 32 bits."""
-    global _product  # noqa: PLW0603 - one session serves every outline, and costs 10 ms to make
+    global _product  # noqa: PLW0603 - one session serves every matrix, and costs 10 ms to make
     with _lock:
         if _product is None:
             _product = _session()
@@ -204,8 +208,8 @@ class Projected:
 
         Of the first `upto`, which is no more than `len`.
         """
-        rough = self._codes.rough(_short(vector[None], self._axes)[0])
-        found = np.flatnonzero(rough.cosines[:upto] >= closer - _BOUND_ROUNDING - rough.error)
+        near = self._codes.approximate(_short(vector[None], self._axes)[0])
+        found = np.flatnonzero(near.cosines[:upto] >= closer - _BOUND_ROUNDING - near.error)
         return None if len(found) > _TOO_MANY * upto else found
 
     def pairs(
