@@ -33,7 +33,7 @@ class Ticking:
 
 
 class Eager(TurnIndex):
-    """Sends every vector to the bulk on disk before it answers."""
+    """Sends every vector to the ANN index before it answers."""
 
     def sync(
         self,
@@ -43,7 +43,7 @@ class Eager(TurnIndex):
         progress: Progress | None = None,
     ) -> SyncResult:
         synced = super().sync(conversation_id, embed=embed, progress=progress)
-        # The background writes the same bulk, and whoever comes second does not wait.
+        # The background writes the same one, and whoever comes second does not wait.
         self.wait()
         self.commit_vectors()
         return synced
@@ -85,7 +85,7 @@ EXACT_AND_BULK = pytest.mark.parametrize(
     "bench",
     [
         pytest.param(None, id="exact"),
-        pytest.param(0, id="bulk", marks=pytest.mark.skipif(not available(), reason="no LanceDB")),
+        pytest.param(0, id="ann", marks=pytest.mark.skipif(not available(), reason="no LanceDB")),
     ],
     indirect=True,
 )

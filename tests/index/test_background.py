@@ -10,6 +10,8 @@ import pytest
 from anaphora.index import maintenance
 from anaphora.index.maintenance import Background
 
+pytestmark = pytest.mark.internal
+
 
 def test_one_work_at_a_time() -> None:
     """While one work is under way no other is begun; after its end the next one is."""

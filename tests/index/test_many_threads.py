@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from anaphora.index.turns.records import Checkpoint
 from anaphora.index.turns.source import FileThreadSource
 
 from .conftest import Bench
+
+pytestmark = pytest.mark.internal
 
 SECOND = 1_000_000_000
 

@@ -323,7 +323,7 @@ def test_nothing_forgotten_stays_on_disk(tmp_path: Path) -> None:
 
 
 def test_forgotten_vectors_leave_the_bulk(tmp_path: Path) -> None:
-    """When a memory is deleted, its vector's bytes are in no file of the bulk any more."""
+    """When a memory is deleted, its vector's bytes are in no file of the ANN index any more."""
     pytest.importorskip("lancedb")
     with memory_home(tmp_path, cap=0) as home:
         secret = home.put("the launch code is qwxzzq")

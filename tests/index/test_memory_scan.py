@@ -14,6 +14,8 @@ from anaphora.index.vectors.matrix import Matrix, best_of, to_float16
 from anaphora.index.vectors.quantized import Quantized
 from anaphora.index.vectors.scan import Scan
 
+pytestmark = pytest.mark.internal
+
 WIDTH = 48
 Floats = NDArray[np.float32]
 

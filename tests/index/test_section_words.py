@@ -15,6 +15,8 @@ from anaphora.index.words.index import WordIndex
 from anaphora.index.words.manifest import Document, Manifest, document_of
 from anaphora.index.words.postings import idf
 
+pytestmark = pytest.mark.internal
+
 WORDS = ["cat", "dog", "tea", "rust", "vienna", "lock", "budget"]
 text = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)
 documents = st.lists(st.tuples(text, text, text), min_size=1, max_size=12)
@@ -119,7 +121,7 @@ def test_a_bulk_grows_and_is_read_again(tmp_path: Path) -> None:
 
 
 def test_a_folder_may_vanish_or_tear(tmp_path: Path) -> None:
-    """Missing, torn and foreign files are no bulk: nothing is opened, nothing raises."""
+    """Missing, torn and foreign files are no manifest: nothing is opened, nothing raises."""
     words = on_disk(tmp_path, made([("a.py", "cat", "cat")]))
     manifest = words.index.manifest
     place = tmp_path / manifest.meta.generation
@@ -134,7 +136,7 @@ def test_a_folder_may_vanish_or_tear(tmp_path: Path) -> None:
 
 
 def test_keyed_words_lie_on_disk_without_a_clear_one(tmp_path: Path) -> None:
-    """With `term_of`, no token is on the disk as it is, and a bulk of another key is not read."""
+    """With `term_of`, no token is on the disk as it is; a segment of another key is not read."""
     document = document_of(
         "0", ("secret/path.py", "Hidden", "treasure map"), lambda token: f"k{hash(token)}"
     )
@@ -149,7 +151,7 @@ def test_keyed_words_lie_on_disk_without_a_clear_one(tmp_path: Path) -> None:
 
 
 def test_purging_takes_the_words_off_the_disk(tmp_path: Path) -> None:
-    """After a drop, `purge` leaves none of the bulk's files."""
+    """After a drop, `purge` leaves none of the segment's files."""
     words = on_disk(tmp_path, made([("a.py", "cat", "cat")]))
     words.index.purge()
     assert section_segments(tmp_path).read().ids == ("0",)

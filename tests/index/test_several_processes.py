@@ -62,6 +62,7 @@ def test_a_locked_file_changes_no_answer(bench: Bench) -> None:
     assert bench.index().sync().embedded == 0
 
 
+@pytest.mark.internal
 @pytest.mark.promise("index.shared")
 def test_a_turn_that_another_writes_while_words_are_read_counts_once(
     bench: Bench, monkeypatch: pytest.MonkeyPatch

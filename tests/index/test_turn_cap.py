@@ -31,6 +31,8 @@ from anaphora.values.conversations import NewTurn
 
 from .conftest import Bench, Eager, Ticking, facts
 
+pytestmark = pytest.mark.internal
+
 needs_lancedb = pytest.mark.skipif(not available(), reason="the extra `large` is not installed")
 
 SAID = "tea red dog cat paris vienna lock invoice train river stone apple green seven"
@@ -40,7 +42,7 @@ QUERIES = ("red cat", "the train to vienna", "invoice seven", "apple stone river
 
 @pytest.fixture
 def bulky(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterable[Bench]:
-    """A bench whose indexes may have a bulk from the first vector on."""
+    """A bench whose indexes may have an ANN index from the first vector on."""
     # As many as there are in these tests: then answers are those of the scan for every turn.
     monkeypatch.setattr(turn_bulk, "NEAREST", 1000)
     bench = Bench(tmp_path, cap=0, kind=Eager)
@@ -82,7 +84,7 @@ def assert_alike(index: TurnIndex, fresh: TurnIndex) -> None:
 @needs_lancedb
 def test_answers_from_the_bulk_are_those_of_the_scan(bulky: Bench) -> None:
     """With all vectors in LanceDB, each turn has the cosine that an exact scan gives it, also
-    where a text has several parts, is said in several threads, or is newer than the bulk."""
+    where a text has several parts, is said in several threads, or is newer than the ANN index."""
     fill(bulky)
     index = bulky.index()
     index.sync(embed="all")
@@ -104,7 +106,7 @@ def test_answers_from_the_bulk_are_those_of_the_scan(bulky: Bench) -> None:
 @needs_lancedb
 @pytest.mark.parametrize("mode", ["hybrid", "vector"])
 def test_recall_gives_the_same_hits_on_both_sides(bulky: Bench, mode: Any) -> None:
-    """`recall_conversation` answers alike from the matrix and from the bulk, in all threads or
+    """`recall_conversation` answers alike from the matrix and from the ANN index, in all threads or
     in one."""
     fill(bulky)
     answers = []
@@ -124,8 +126,8 @@ def test_recall_gives_the_same_hits_on_both_sides(bulky: Bench, mode: Any) -> No
 def test_the_nearest_of_the_bulk_have_their_cosine(
     bulky: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the bulk, the nearest have exact cosines and all others 0; turns that are asked about
-    have theirs, however far they are; what is newer than the bulk always has its own."""
+    """Of the ANN index, the nearest have exact cosines and all others 0; turns that are asked about
+    have theirs, however far they are; what is newer than the ANN index always has its own."""
     monkeypatch.setattr(turn_bulk, "NEAREST", 20)
     fill(bulky)
     index = bulky.index()
@@ -183,7 +185,7 @@ def test_the_graph_finds_nearly_what_the_scan_finds(
 @pytest.mark.promise("index.forgets")
 @pytest.mark.parametrize("how", ["redact", "delete"])
 def test_a_forgotten_vector_is_gone_from_the_disk(bulky: Bench, how: str) -> None:
-    """When a redaction or deletion was synced, no file has the vector in any form, and the bulk
+    """When a redaction or deletion was synced, no file has the vector in any form; the ANN index
     comes again without it; another process answers right meanwhile."""
     fill(bulky)
     bulky.store.append("secret", "user", "xylophone in the cellar")
@@ -200,7 +202,7 @@ def test_a_forgotten_vector_is_gone_from_the_disk(bulky: Bench, how: str) -> Non
         bulky.store.redact("secret", 0)
     else:
         bulky.store.delete("secret")
-    # The background rests, as after a refusal: it would write the bulk anew while this looks at it.
+    # The background rests, as after a refusal: it would write while this looks.
     index._core._ann_refused = time.monotonic()
     TurnIndex.sync(index)
     assert not any(form in everything(bulky.root / "index") for form in forms)
@@ -226,7 +228,7 @@ def everything(folder: Path) -> bytes:
 def test_what_is_forgotten_while_the_bulk_is_written_does_not_stay(
     bulky: Bench, monkeypatch: pytest.MonkeyPatch, first: bool
 ) -> None:
-    """A bulk that was written while one of its texts was forgotten is thrown away."""
+    """An ANN index that was written while one of its texts was forgotten is thrown away."""
     fill(bulky, turns=20)
     index = bulky.index()
     other = TurnIndex(bulky.root / "index", bulky.store, None, bulky.service, cap=None)
@@ -297,7 +299,7 @@ def harm(place: Path, damage: str) -> None:
 
 @needs_lancedb
 def test_a_bulk_of_another_index_file_is_not_used(bulky: Bench) -> None:
-    """When the index file alone vanishes, numbers begin anew: what lies in the bulk goes."""
+    """When the index file alone vanishes, numbers begin anew: what lies in the ANN index goes."""
     fill(bulky)
     index = bulky.index()
     index.sync(embed="all")
@@ -315,7 +317,7 @@ def test_a_bulk_of_another_index_file_is_not_used(bulky: Bench) -> None:
 @needs_lancedb
 @pytest.mark.promise("embed.identity")
 def test_each_embedder_has_a_bulk_of_its_own(bulky: Bench) -> None:
-    """The bulk of one embedder is not read with another, stays beside it, and forgets with it."""
+    """The ANN index of one embedder is not read with another, stays beside it, and forgets too."""
     fill(bulky)
     first = bulky.index()
     first.sync(embed="all")
@@ -360,7 +362,7 @@ def test_several_indexes_share_a_bulk(bulky: Bench) -> None:
 
 @needs_lancedb
 def test_the_cap_decides_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At most `cap` parts stay in memory alone; beside a bulk, newer ones wait for company."""
+    """At most `cap` parts stay in memory alone; beside an ANN index, newer ones wait for more."""
     monkeypatch.setattr("anaphora.index.turns.index.STEP", 5)
     bench = Bench(tmp_path, cap=20)
     index = bench.index()

@@ -54,6 +54,7 @@ def by_text(index: TurnIndex, scores: np.ndarray, texts: list[str]) -> list[floa
     return [found[text] for text in texts]
 
 
+@pytest.mark.internal
 def test_a_tail_that_grows_while_it_is_read_answers_as_it_was() -> None:
     """A posting that comes while scores are computed neither fails them nor shifts them."""
 
@@ -133,7 +134,7 @@ def test_one_thread_can_be_asked_alone(bench: Bench, written: bool) -> None:
 
 
 def test_a_limit_keeps_the_best(bench: Bench) -> None:
-    """With a limit, the best turns of the bulk are the ones that have scores."""
+    """With a limit, the best turns of the segment are the ones that have scores."""
     filled(bench)
     index = bench.index()
     index.sync()
@@ -146,7 +147,7 @@ def test_a_limit_keeps_the_best(bench: Bench) -> None:
 
 
 def test_idf_tells_rare_words_from_common_ones(bench: Bench) -> None:
-    """A rarer term weighs more, an unknown one nothing; bulk and memory count alike."""
+    """A rarer term weighs more, an unknown one nothing; disk and memory count alike."""
     filled(bench)
     index = bench.index()
     index.sync()
