@@ -117,7 +117,7 @@ def _ask(memory: Memory, clock: _Clock, form: str, haystack: Haystack) -> Iterat
     facts.remember_many([NewMemory(text, redact=False) for text in texts if text.strip()])
     for one in (threads, facts):
         one.ready(600)
-    lane = threads._parts().deep().recall.lane
+    lane = threads._services().recall_deep.lane
     for question in haystack.questions:
         gold = {row[key] for _, key in question.evidence if key in row}
         if question.left_out or not gold:

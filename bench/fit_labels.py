@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from anaphora.embed.base import Embedder
-from anaphora.rank.context.quality import PARTIAL, SECOND, STRONG, support_of
+from anaphora.rank.context.scores import PARTIAL, SECOND, STRONG, support_of
 from bench.project.room import ProjectRoom
 from bench.project.sets import ProjectSet, read_project_sets
 

@@ -25,19 +25,27 @@ from numpy.typing import NDArray
 
 from anaphora.core.text import analyse, query_terms
 from anaphora.embed.minilm import MiniLM
-from anaphora.rank.features import turn_flags
 from anaphora.rank.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
-from anaphora.rank.nicknames import TEXTS, bearer, misspelt, shortened, unknown_names
-from anaphora.rank.question import QuestionReading, read_question, speakers_present
-from anaphora.rank.table import (
+from anaphora.rank.question import (
+    TEXTS,
+    QuestionReading,
+    bearer,
+    misspelt,
+    read_question,
+    shortened,
+    speakers_present,
+    unknown_names,
+)
+from anaphora.rank.turn_table import (
     ROLE_ASSISTANT,
     ROLE_OTHER,
     ROLE_USER,
     SESSION_GAP_SECONDS,
     TurnTable,
+    turn_flags,
 )
 from anaphora.rank.turns import DEFAULT_WEIGHTS, TurnScores, Weights, best_rows, score_turns
-from anaphora.recall.nicknames import spoken_to
+from anaphora.recall.conversation import spoken_to
 from anaphora.recall.times.reading import read_times
 from bench import turn_signals as tried
 from bench.datasets import read_dataset

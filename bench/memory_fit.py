@@ -53,8 +53,8 @@ from anaphora.rank.memories import (
 )
 from anaphora.rank.metrics import recall_at_k, reciprocal_rank
 from anaphora.recall.memories import OVERFETCH
+from anaphora.store.codecs import to_micros
 from anaphora.store.db.engine import Database, open_database
-from anaphora.store.records.rows import to_micros
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
 from anaphora.values.memories import HalfLives

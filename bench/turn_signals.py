@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.core.text import analyse, query_terms
-from anaphora.rank.features import PERSONAL
+from anaphora.rank.turn_table import PERSONAL
 from anaphora.rank.turns import DEFAULT_WEIGHTS, TurnScores, Weights, best_rows, score_turns
 
 if TYPE_CHECKING:

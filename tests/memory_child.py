@@ -139,7 +139,7 @@ class Child:
 def flaws(memory: Memory) -> list[str]:
     """What is half-written in a memory's truth, in words; nothing if all is well."""
     memory.list(limit=1)
-    truth = memory._wiring.truth
+    truth = memory._container.truth
     found = [
         f"{what}: {rows[0][0]} and {len(rows) - 1} more"
         for what, statement in _HALF_WRITTEN.items()
@@ -153,7 +153,7 @@ def flaws(memory: Memory) -> list[str]:
 
 def texts_of(memory: Memory) -> set[str]:
     """The words of every memory in truth, in history too."""
-    records = memory._wiring.namespace("default").records
+    records = memory._container.namespace("default").records
     return {one.text for one in records.changed_since(-1, 2**30)}
 
 

@@ -19,10 +19,11 @@ from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
 from anaphora.recall.memories import MemoryRecall
 from anaphora.store.db.engine import open_database
+from anaphora.store.hashing import embedded_text_hash
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import same_key_of
 from anaphora.store.records.store import Records
-from anaphora.store.records.vectors import RecordVectors, VectorRow, text_hash
+from anaphora.store.records.vectors import RecordVectors, VectorRow
 from anaphora.values.memories import HalfLives, MemoryRecord
 
 # Two homes over one truth must not give the same ids.
@@ -87,7 +88,7 @@ class MemoryHome:
         (parts,) = self.service.embed([text])
         assert isinstance(parts, np.ndarray)
         rows = [
-            VectorRow(record_id, n, text_hash(text), part.astype("<f2").tobytes())
+            VectorRow(record_id, n, embedded_text_hash(text), part.astype("<f2").tobytes())
             for n, part in enumerate(parts)
         ]
         self.vectors.put(self.service.name, rows)

@@ -251,7 +251,7 @@ def _inspect(world: _World, tally: Killed) -> None:
             clear = [w for w in words if holding(world.home, w)]
             tally.half_written += [f"in clear in a sealed home: {word}" for word in clear]
         for group in world.groups:
-            left = {i for i in group if memory._wiring.truth.rows(_IS_THERE, {"id": i})}
+            left = {i for i in group if memory._container.truth.rows(_IS_THERE, {"id": i})}
             tally.in_part += left not in (set(), group)
         for text in list(world.standing)[-2:]:
             # Among ten: what was said again and again may stand before what was said once.
@@ -261,7 +261,7 @@ def _inspect(world: _World, tally: Killed) -> None:
             tally.revived += text in [hit.text for hit in memory.recall(text, mode="words")]
             tally.revived += bool(holding(world.home, text.split()[2]))
         memory.ready()
-        parts = memory._wiring.namespace("default")
+        parts = memory._container.namespace("default")
         tally.without_vectors += len(parts.vectors.owners_without(memory.stats().embedder))
         found = answers(memory, words)
     shutil.rmtree(world.home / "index", ignore_errors=True)
@@ -303,7 +303,7 @@ def _finish_reindex(world: _World, tally: Killed) -> None:
     """What was interrupted so often can be finished, and every memory has both vectors."""
     with world.open() as memory:
         done = memory.reindex(MINILM)
-        parts = memory._wiring.namespace("default")
+        parts = memory._container.namespace("default")
         counts = parts.vectors.counts()
         tally.without_vectors += done.left + len(parts.vectors.owners_without(done.embedder))
         if len(counts) != 2:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ SOURCES = sorted((ROOT / "src" / "anaphora").rglob("*.py"))
 ROOMS = {
     "adapters",
     "api",
+    "container",
     "ops",
     "core",
     "deep",
@@ -110,3 +112,69 @@ def test_no_room_talks_to_the_network() -> None:
                 # That part of urllib only takes addresses apart.
                 names = [node.module] if node.module != "urllib.parse" else []
             assert not {n.split(".")[0] for n in names} & network, f"{file} imports {names}"
+
+
+# Circles of imports at run time, function-level imports counted. The list may only get shorter.
+CIRCLES = ({"anaphora.store.records.mending", "anaphora.store.records.work"},)
+
+
+def test_no_circle_of_imports() -> None:
+    """No module imports itself by way of others, not even within a function."""
+    new = [
+        circle
+        for circle in circles(imports_at_run_time())
+        if not any(circle <= known for known in CIRCLES)
+    ]
+    assert new == []
+
+
+def imports_at_run_time() -> dict[str, set[str]]:
+    """What each module imports of the package, wherever in it, but for type checkers."""
+    files = {module_of(file): file for file in SOURCES}
+    found: dict[str, set[str]] = {}
+    for module, file in files.items():
+        used: set[str] = set()
+        for node in at_run_time(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                used.update(name.name for name in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                # What is imported from a package may be a module of it.
+                inner = {f"{node.module}.{name.name}" for name in node.names}
+                used |= (inner & files.keys()) or {node.module}
+        found[module] = used & files.keys() - {module}
+    return found
+
+
+def module_of(file: Path) -> str:
+    parts = file.relative_to(ROOT / "src").with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def at_run_time(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes below this one, but for what only type checkers read."""
+    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        return
+    yield node
+    for child in ast.iter_child_nodes(node):
+        yield from at_run_time(child)
+
+
+def circles(graph: dict[str, set[str]]) -> list[set[str]]:
+    """The sets of modules of which each is reached from each."""
+    reached = {module: reachable(graph, module) for module in graph}
+    found = [
+        {other for other in reached[module] if module in reached[other]}
+        for module in graph
+        if module in reached[module]
+    ]
+    return [circle for place, circle in enumerate(found) if circle not in found[:place]]
+
+
+def reachable(graph: dict[str, set[str]], module: str) -> set[str]:
+    seen: set[str] = set()
+    waiting = [module]
+    while waiting:
+        fresh = graph[waiting.pop()] - seen
+        seen |= fresh
+        waiting.extend(fresh)
+    return seen

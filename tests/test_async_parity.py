@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from anaphora.api.aio import AsyncMemory, Opening
-from anaphora.api.aio_conversations import AsyncConversations
+from anaphora.api.aio import AsyncConversations, AsyncMemory, Opening
 from anaphora.api.memory import Memory
 from anaphora.store.threads.file_store import ConversationStore
 
@@ -60,3 +59,15 @@ def test_opening_is_awaited_or_entered() -> None:
     """What `open` returns can be awaited and can be entered."""
     assert hasattr(Opening, "__await__")
     assert hasattr(Opening, "__aenter__")
+
+
+def test_every_callback_runs_in_the_loop() -> None:
+    """A parameter that takes a callback is one of those that `aio.py` knows."""
+    found = {
+        parameter.name
+        for name, member in public(Memory).items()
+        if not isinstance(member, property)
+        for parameter in inspect.signature(getattr(Memory, name)).parameters.values()
+        if "Callable" in str(parameter.annotation) or "Progress" in str(parameter.annotation)
+    }
+    assert found - {"clock"} == {"progress", "on_step"}

@@ -21,6 +21,7 @@ from tests.surfaces.rest_desk import served
 from anaphora import Memory
 from anaphora.core.time_arguments import EARLIEST, LATEST
 from anaphora.errors import AnaphoraError, InvalidInput, StoreError
+from anaphora.store.db.tables import TABLES
 from anaphora.values.memories import NewMemory
 
 EAST, WEST = timezone(timedelta(hours=14)), timezone(timedelta(hours=-14))
@@ -54,7 +55,7 @@ def write(memory: Memory, statement: str, **values: Any) -> None:
     """What no door lets in, by SQL."""
     from sqlalchemy import text
 
-    with memory._wiring.truth.write("default") as change:
+    with memory._container.truth.write("default") as change:
         change.connection.execute(text(statement), values)
         # As a write of ours would be: who follows truth sees that something happened.
         change.take()
@@ -279,7 +280,7 @@ def test_a_row_of_torn_json_is_named_and_mended(open_memory: Open, tmp_path: Pat
     memory.doctor(repair=True)
     record = memory.get(bad)
     assert (record.text, record.payload, record.path) == ("Eve drinks lapsang", None, "drinks.eve")
-    kept = memory._parts().records.events(bad)[-1]
+    kept = memory._services().records.events(bad)[-1]
     assert kept.details["was"] == {"payload": '{"cups": '}
     assert not memory.recall("Eve lapsang").degraded
 
@@ -387,24 +388,16 @@ def test_a_turn_of_a_server_without_a_sound_time_keeps_its_words(
 
 def test_every_column_of_a_time_is_declared() -> None:
     """Each column whose name is that of a time is known to who looks for impossible ones."""
-    from anaphora.store.db.schema_tokens import metadata
-
     names = {"at", "last_used", "valid_from", "valid_until", "last_reinforced"}
-    for table in metadata.sorted_tables:
+    for table in TABLES.values():
         for column in table.columns:
             named = column.name in names or column.name.endswith("_at")
             if named and column.name != "branch_at":
-                assert column.info.get("is_moment"), f"{table.name}.{column.name}"
+                assert column.codec == "moment", f"{table.name}.{column.name}"
 
 
 def _moments() -> dict[str, list[str]]:
-    from anaphora.store.db.schema_tokens import metadata
-
-    found = {
-        table.name: [column.name for column in table.columns if column.info.get("is_moment")]
-        for table in metadata.sorted_tables
-    }
-    return {table: columns for table, columns in found.items() if columns}
+    return {table.name: list(table.moments) for table in TABLES.values() if table.moments}
 
 
 def test_a_deadline_beyond_every_year_is_refused_by_the_store_of_langgraph(tmp_path: Path) -> None:

@@ -487,7 +487,7 @@ def test_moving_to_another_embedder_and_back(open_memory: OpenMemory, tmp_path: 
     started.close()
 
     def vectors(memory: Memory) -> dict[str, tuple[int, int]]:
-        return memory._wiring.namespace("default").vectors.counts()
+        return memory._container.namespace("default").vectors.counts()
 
     names = [first]
     steps: list[tuple[str, int, int]] = []

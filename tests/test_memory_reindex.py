@@ -23,7 +23,7 @@ def _fill(memory: Memory, count: int) -> None:
 
 
 def _vectors(memory: Memory) -> dict[str, dict[str, tuple[int, int]]]:
-    return {name: memory._wiring.namespace(name).vectors.counts() for name in NAMES}
+    return {name: memory._container.namespace(name).vectors.counts() for name in NAMES}
 
 
 class _BrokenOff(Exception):

@@ -162,7 +162,7 @@ def test_no_word_is_in_the_files_of_a_sealed_home(tmp_path: Path) -> None:
         live(memory)
         assert words_in(home) == set()
         answers(memory)
-        memory._parts().memories.settle()
+        memory._services().memories.settle()
         assert any((home / "index").rglob("memories.json"))
         assert words_in(home) == set()
     assert words_in(home) == set()
@@ -201,7 +201,7 @@ def full(home: Path, kept: str) -> dict[str, Any]:
     """All that there is in truth, with ids and numbers, and the answers to questions."""
     with opened(home, clock=lambda: NOW + timedelta(days=1)) as memory:
         found = answers(memory)
-        parts = memory._parts()
+        parts = memory._services()
         records = parts.records.changed_since(0, 10_000)
         ids = [record.id for record in records]
         assert kept in ids

@@ -171,7 +171,7 @@ def test_an_older_home_on_a_server(home: Path, tmp_path: Path, postgresql_url: s
     from sqlalchemy import create_engine
 
     from anaphora.store.db.engine import open_database
-    from anaphora.store.db.schema_tokens import metadata
+    from anaphora.store.db.schema import metadata
 
     truth = open_database(postgresql_url)
     truth.ensure()

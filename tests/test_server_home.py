@@ -112,7 +112,7 @@ def test_two_servers_share_projects_notes_and_answers(
         assert not other.recall_context("refill the inkwell").primary_targets
         assert not other.deep_recall(TEA).sources
 
-        assert two._parts().projects().forget_note(ids["rule"], soft=False).count == 1
+        assert two._services().upkeep.forget_note(ids["rule"], soft=False).count == 1
         assert one.warm_up().constraints == ()
         two.conversations.delete("tea")
         assert one.traces() == ()

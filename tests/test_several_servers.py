@@ -22,8 +22,7 @@ from anaphora.errors import InvalidInput
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.db.faults import BUSY_SECONDS, IDLE_SECONDS
 from anaphora.store.db.revision import REVISION
-from anaphora.store.db.schema import revision
-from anaphora.store.db.schema_tokens import metadata
+from anaphora.store.db.schema import metadata, revision
 
 OpenOn = Callable[[str], Database]
 

@@ -26,11 +26,14 @@ WIDTH: Final = 96
 
 
 def main(arguments: list[str]) -> int:
-    """Write the pages, or with `--check` compare them; 1 when a page differs."""
+    """Write the pages and the stub, or with `--check` compare them; 1 when one differs."""
     wrong = 0
-    for name, make in PAGES.items():
-        text = f"{MADE}\n\n{make().strip()}\n"
-        place = OUT / name
+    # As a script this file sees its own folder, and not the one that holds it.
+    sys.path.insert(0, str(OUT.parents[1]))
+    from tools import async_stub
+
+    made = {OUT / name: f"{MADE}\n\n{make().strip()}\n" for name, make in PAGES.items()}
+    for place, text in {**made, async_stub.PLACE: async_stub.stub()}.items():
         known = place.read_text("utf-8") if place.exists() else ""
         if text == known:
             continue
@@ -165,7 +168,7 @@ def _default(field: dataclasses.Field[Any]) -> str:
 def python() -> str:
     """The public API of the package."""
     import anaphora
-    from anaphora import home, keys, ops
+    from anaphora import keys, ops
     from anaphora.api import aio, memory
     from anaphora.api.deep import DeepQuestions
     from anaphora.api.memories import LastingMemories
@@ -173,7 +176,6 @@ def python() -> str:
     from anaphora.deep.models import base as models
     from anaphora.deep.models import scripted
     from anaphora.embed import base
-    from anaphora.ops import health
     from anaphora.recall.render import render_recall
     from anaphora.store import tokens
     from anaphora.store.threads.conversations import Conversations
@@ -182,11 +184,6 @@ def python() -> str:
     from anaphora.values import deep, memories, projects
 
     exported = ", ".join(f"`{name}`" for name in anaphora.__all__)
-    own_async = [
-        name
-        for name, _ in members(aio.AsyncMemory)
-        if doc_of(getattr(aio.AsyncMemory, name)) != f"As `Memory.{name}`."
-    ]
     head = f"""# Python
 
 `import anaphora` gives {exported}. Other names say in their heading which module they are in;
@@ -211,8 +208,10 @@ Filters: [../filters.md](../filters.md).
             "## Conversations\n\nWhat `Memory.conversations` gives.\n\n"
             f"{doc_of(Conversations)}\n\n{methods(Conversations)}",
             f"## AsyncMemory\n\n{doc_of(aio)}\n\n{doc_of(aio.AsyncMemory)}\n\n"
-            "Every method has the signature and meaning of the one of `Memory`, awaited. "
-            f"Different are: {', '.join(f'`{name}`' for name in own_async)}.\n",
+            "Every method has the signature and meaning of the one of `Memory`, awaited; `open`, "
+            "`scoped`, `on` and the properties are not awaited. What `open` gives can be awaited "
+            "or entered, `conversations` has the methods of [conversations](#conversations), "
+            "awaited.\n",
             method("render_recall", render_recall, "##"),
             f"## ConversationStore\n\n{doc_of(ConversationStore)}\n\n"
             f"```py\n{signature('ConversationStore', ConversationStore, prefix='class ')}\n```\n\n"
@@ -239,8 +238,7 @@ Filters: [../filters.md](../filters.md).
                 (
                     *(values(group, group.__all__) for group in (turns, memories, projects, deep)),
                     values(ops, ("Backup", "Exported")),
-                    values(health, ("Health",)),
-                    values(home, ("Reindexed",)),
+                    values(ops, ("Health",)),
                 )
             ),
         )

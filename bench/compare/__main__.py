@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from anaphora.embed.packaged import MODELS
+from anaphora.embed.minilm import MODELS
 from bench.compare.asked import Chat, chats, prepared
 from bench.compare.behaviours import behaviours
 from bench.compare.contestants import CONTESTANTS, PRODUCTS, installed, prepare, versions

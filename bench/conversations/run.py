@@ -11,7 +11,7 @@ import json
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,6 +21,7 @@ from typing import IO, Any
 
 from anaphora.api.memory import Memory
 from anaphora.core.config import load_settings
+from anaphora.core.progress import Progress
 from anaphora.embed.base import Embedder
 from anaphora.embed.service import spec_for
 from anaphora.errors import InvalidInput, NotFound, StoreError, UnknownFormat
@@ -36,8 +37,6 @@ from bench.conversations.report import (
 )
 from bench.datasets import Haystack, MessageKey, Question, read_dataset
 from bench.timed import TimedEmbedder
-
-Progress = Callable[[str, int, int], None]
 
 TOP_K = 20
 # No question's evidence is to fall out for its length: the budget is another measurement.

@@ -24,13 +24,19 @@ from anaphora.index.words.manifest import Manifest, document_of
 from anaphora.ingest.projects.file_sync import embedded_text
 from anaphora.ingest.projects.files.roles import role_of
 from anaphora.ingest.projects.sections import Section, parse
-from anaphora.rank.context.files import TargetScores, rank_targets
+from anaphora.rank.budget import token_cost
 from anaphora.rank.context.names import PathNames
-from anaphora.rank.context.quality import quality_of
-from anaphora.rank.context.sections import Ask, Signals, holdable, rank_rows
+from anaphora.rank.context.scores import (
+    Ask,
+    Signals,
+    TargetScores,
+    holdable,
+    quality_of,
+    rank_rows,
+    rank_targets,
+)
 from anaphora.rank.context.table import SectionTable, TableRow, build_table
 from anaphora.rank.context.weights import DEFAULT_WEIGHTS, Weights
-from anaphora.rank.select import token_cost
 from anaphora.recall.context.focus import Reading, read_focus, strongest
 from anaphora.values.projects import Quality
 

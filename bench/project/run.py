@@ -16,13 +16,14 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
 from anaphora.core.config import load_settings
+from anaphora.core.progress import Progress
 from anaphora.core.text import analyse, query_terms
 from anaphora.embed.base import Embedder
 from anaphora.embed.service import spec_for
@@ -46,8 +47,6 @@ from bench.project.sets import (
     stripped,
 )
 from bench.timed import TimedEmbedder
-
-Progress = Callable[[str, int, int], None]
 
 _K1, _B = 1.2, 0.75
 

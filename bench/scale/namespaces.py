@@ -108,7 +108,7 @@ def _copied(home: Path, database: str | None, filled: int, count: int) -> Row:
     """Namespaces past `filled`, each with the rows of one that was filled, made by the database."""
     from sqlalchemy import Connection, create_engine, insert, literal, select
 
-    from anaphora.store.db.schema_tokens import metadata
+    from anaphora.store.db.schema import metadata
 
     tables = [one for one in metadata.sorted_tables if "namespace" in one.c]
 

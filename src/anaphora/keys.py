@@ -15,7 +15,7 @@ from anaphora.core.config import load_settings
 from anaphora.store.home.conversion import Converted
 
 if TYPE_CHECKING:
-    from anaphora.store.home.conversion import Progress
+    from anaphora.core.progress import Progress
     from anaphora.store.home.sealing import Home
 
 __all__ = ["Converted", "Kept", "decrypt", "encrypt", "export_key", "import_key", "rotate_key"]

@@ -34,14 +34,14 @@ class Timer:
 
 def evidence_of(memory: Memory) -> NamespaceEvidence:
     """The evidence of the namespace of an open memory."""
-    parts = memory._parts()
+    parts = memory._services()
     return NamespaceEvidence(
         parts.conversations,
         parts.turns,
         parts.recall_turns,
         parts.records,
         parts.recall_memories,
-        memory._wiring.clock,
+        memory._container.clock,
     )
 
 

@@ -258,7 +258,7 @@ def test_an_answer_of_an_older_program_goes_to_its_own_question(
     with opening(tmp_path, clock)(script) as memory:
         tell(memory)
         memory.deep_recall("Which tea in total: A/B?")
-        rows = memory._parts().deep().recall.rows
+        rows = memory._services().deep_rows
         (row,) = rows.find("answer")
         plain = Asked("which tea in total a b", "recent_sessions", None, True, ("scripted",) * 2)
         with rows.change() as work:

@@ -44,7 +44,7 @@ def open_one(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> It
 
 def rows(memory: Memory) -> dict[str, int]:
     """How many rows each table of deep recall has."""
-    held = memory._parts().deep().recall.rows
+    held = memory._services().deep_rows
     return {table: len(held.find(table)) for table in COLUMNS}
 
 
@@ -117,7 +117,7 @@ def test_traces_are_bounded(tmp_path: Path, clock: Clock) -> None:
         assert len(memory.traces(1_000)) == MOST
     with opening(tmp_path, clock)(Script(flood)) as memory:
         memory.deep_recall(TEA)
-        rows_kept = memory._parts().deep().recall.rows.find("trace", newest=True, limit=1)
+        rows_kept = memory._services().deep_rows.find("trace", newest=True, limit=1)
         assert len(rows_kept[0]["body"]) < 400_000
 
 
@@ -261,7 +261,7 @@ def test_a_sealed_home_says_nothing(tmp_path: Path, clock: Clock) -> None:
         assert memory.deep_recall(TEA).cached
         memory.conversations.delete("thread-of-ada")
         assert len(memory.list()) == 0
-        assert memory._parts().deep().jobs.pending("extract") == ()
+        assert memory._services().jobs.pending("extract") == ()
 
 
 @pytest.mark.promise("deep.sealed")

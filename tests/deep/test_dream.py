@@ -118,9 +118,9 @@ def test_restatements_are_linked_once_ever(tmp_path: Path, clock: Clock) -> None
     """A pair reinforces once, however often it is dreamt of; nothing goes away."""
     with opening(tmp_path, clock)() as memory:
         memory.ready(60)
-        index = memory._parts().memories
+        index = memory._services().memories
         # As when another process, or an import, brought the second: nothing linked them.
-        parts = memory._parts()
+        parts = memory._services()
         memory.remember("Ada lives in Ghent with two cats")
         neighbours, parts.remember._linker._neighbours = (
             parts.remember._linker._neighbours,

@@ -63,7 +63,7 @@ def test_a_gap_of_an_older_program_is_its_own_questions(tmp_path: Path, clock: C
     with opening(tmp_path, clock)(script) as memory:
         tell(memory)
         kept = memory.deep_recall("How many C++?").gap_id
-        rows = memory._parts().deep().recall.rows
+        rows = memory._services().deep_rows
         with rows.change() as work:
             (row,) = work.find("gap")
             work.put("gap", [{**row, "question_key": sha256(b"how many c").hexdigest()}])

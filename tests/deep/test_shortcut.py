@@ -14,6 +14,7 @@ from tests.deep.asking import Script, opening, submits
 from anaphora import Memory
 from anaphora.deep.reading import asks_about_the_whole, folded, question_form, says_nothing
 from anaphora.deep.shortcut import BUDGET, NEEDED, SURE
+from anaphora.rank.budget import token_cost
 from anaphora.rank.confidence import (
     MEMORY_WEIGHTS,
     TURN_WEIGHTS,
@@ -22,7 +23,6 @@ from anaphora.rank.confidence import (
     memory_confidence,
     turn_confidence,
 )
-from anaphora.rank.select import token_cost
 from anaphora.values.conversations import NewTurn
 
 RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results" / "deep_shortcut.json"

@@ -17,12 +17,11 @@ from hypothesis import strategies as some
 from anaphora.deep.recall import QUESTION_CHARS
 from anaphora.deep.shortcut import NEEDED, SURE
 from anaphora.rank.context.choice import SAME, WIDTH
-from anaphora.rank.context.quality import _AFTER, _FIRST, DISTINCT, PARTIAL, STRONG, TERMS
-from anaphora.rank.context.sections import HOLDABLE
+from anaphora.rank.context.scores import _AFTER, _FIRST, DISTINCT, HOLDABLE, PARTIAL, STRONG, TERMS
 from anaphora.rank.context.weights import DEFAULT_WEIGHTS
 from anaphora.rank.memories import DAY_MICROS, MemoryCandidates, MemoryScores, rank_memories
 from anaphora.recall.memories import FLOOR
-from anaphora.recall.question import MOST_BYTES
+from anaphora.recall.truncation import MOST_BYTES
 from anaphora.values.memories import HalfLives
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -210,15 +210,14 @@ def _seen(memory: Memory) -> Shown:
             speakers = [turn.speaker or "" for turn in thread.turns]
             if any(speakers):
                 shown[f"speakers {summary.conversation_id}"] = speakers
-    parts = memory._wiring.namespace("default")
+    parts = memory._container.namespace("default")
     for one in parts.records.changed_since(-1, 2**30):
         shown[f"memory {one.text}"] = [one.valid_to is None, one.forgotten, one.reinforce_count]
-    projects = parts.projects()
-    for note in projects.notes.notes_since(-1, 2**30):
+    for note in parts.notes.notes_since(-1, 2**30):
         shown.setdefault(f"note {note.record.text}", 0)
         shown[f"note {note.record.text}"] += 1
     for project in memory.projects():
-        files = projects.projects.files(project.id)
+        files = parts.projects.files(project.id)
         shown |= {f"file {path}": True for path in files}
     for token in memory.tokens.list():
         shown.setdefault(f"token {token.name}", 0)

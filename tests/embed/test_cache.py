@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anaphora.embed.cache import QueryCache
 from anaphora.embed.hashing import WordHashingEmbedder
-from anaphora.embed.service import CacheEvent, EmbedderService, spec_for
+from anaphora.embed.service import CacheEvent, EmbedderService, QueryCache, spec_for
 from anaphora.errors import InvalidInput
 
 QUERIES = st.lists(

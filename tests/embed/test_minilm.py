@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anaphora.embed.base import Embedder
-from anaphora.embed.minilm import MINILM, MiniLM
-from anaphora.embed.packaged import read_manifest, verified
+from anaphora.embed.minilm import MINILM, MiniLM, read_manifest, verified
 from anaphora.errors import EmbeddingError, ModelIntegrityError
 
 REFERENCE = Path(__file__).with_name("fp32_reference.json")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anaphora.embed.windows import blocks, windows
+from anaphora.embed.chunking import blocks, windows
 
 PROSE = st.text(
     alphabet=st.sampled_from(["a", "b", "é", "字", " ", "\n", "\r", ".", "!", "。", '"', "1"]),

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from anaphora.core.progress import ProgressCount
 from anaphora.core.text import query_terms
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.index.turns.index import EmbedMode, Progress, TurnIndex
+from anaphora.index.turns.index import EmbedMode, TurnIndex
 from anaphora.index.turns.records import SyncResult
 from anaphora.index.vectors.ann import available
 from anaphora.store.threads.file_store import ConversationStore
@@ -40,7 +41,7 @@ class Eager(TurnIndex):
         conversation_id: str | None = None,
         *,
         embed: EmbedMode = "inline",
-        progress: Progress | None = None,
+        progress: ProgressCount | None = None,
     ) -> SyncResult:
         synced = super().sync(conversation_id, embed=embed, progress=progress)
         # The background writes the same one, and whoever comes second does not wait.

@@ -19,7 +19,7 @@ from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
 from anaphora.store.db.engine import Database, open_database
-from anaphora.store.hashing import turn_hash
+from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
 from anaphora.store.threads.sql_store import SqlConversationStore, StoredThread
 from anaphora.values.conversations import NewTurn
@@ -109,7 +109,7 @@ class Histories(RuleBasedStateMachine):
         found = self.bench.store.get(thread)
         if found is not None and index < len(found.turns):
             turn = found.turns[index]
-            note = TurnNote(thread, index, turn_hash(turn.role, turn.text), name)
+            note = TurnNote(thread, index, stored_turn_hash(turn.role, turn.text), name)
             self.bench.sidecar.note_turns([note])
 
     @rule(who=st.integers(0, 2), thread=st.none() | threads)

@@ -14,7 +14,7 @@ from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.errors import Closed, EmbeddingError
 from anaphora.index.turns.index import INLINE_BACKLOG, TurnIndex
-from anaphora.store.hashing import turn_hash
+from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
 from anaphora.values.conversations import NewTurn
 
@@ -232,7 +232,7 @@ class Notes:
         self.changed: list[str] = []
 
     def note(self, conversation_id: str, index: int, text: str, speaker: str) -> None:
-        note = TurnNote(conversation_id, index, turn_hash("user", text), speaker)
+        note = TurnNote(conversation_id, index, stored_turn_hash("user", text), speaker)
         self.notes.setdefault(conversation_id, {})[index] = note
         self.changed.append(conversation_id)
 

@@ -20,7 +20,7 @@ from anaphora.index.sections.changes import SectionChanges
 from anaphora.index.sections.index import SectionIndex
 from anaphora.index.sections.state import SectionCandidates, SectionQuery
 from anaphora.index.sections.words import section_segments
-from anaphora.store.records.rows import to_micros
+from anaphora.store.codecs import to_micros
 
 
 @pytest.fixture

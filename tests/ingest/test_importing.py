@@ -14,7 +14,7 @@ import pytest
 
 from anaphora.errors import InvalidInput, StoreError, UnknownFormat
 from anaphora.ingest.conversations import import_conversations
-from anaphora.store.hashing import turn_hash
+from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.sidecar import TurnNote
 from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
@@ -175,7 +175,7 @@ def test_an_identity_without_its_turn_is_not_believed(home: Any) -> None:
     home.take(line("a"))
     home.sidecar.note_turns(
         [
-            TurnNote("test_k", i, turn_hash("user", f"text of {n}"), None, "test", "k", n)
+            TurnNote("test_k", i, stored_turn_hash("user", f"text of {n}"), None, "test", "k", n)
             for i, n in ((1, "b"), (2, "c"))
         ]
     )
@@ -266,7 +266,7 @@ from pathlib import Path
 from anaphora.ingest.conversations import import_conversations
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.db.engine import open_database
-from anaphora.store.threads.store import ConversationStore
+from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.db.engine import open_database
 from anaphora.store.threads.file_store import ConversationStore
 place = Path(sys.argv[1])

@@ -13,10 +13,8 @@ from typing import Any
 
 import pytest
 
-from anaphora.ops.namespaces import Parts
-from anaphora.store.db.engine import open_database
-from anaphora.store.home.opening import open_home
-from anaphora.store.home.sealing import Home
+from anaphora.container.home import Container
+from anaphora.core.config import load_settings
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rules import drafted, put_all
 from anaphora.store.threads.conversations import Conversations
@@ -24,43 +22,43 @@ from anaphora.store.threads.sidecar import TurnNote
 from anaphora.values.conversations import NewTurn
 from anaphora.values.memories import MemoryRecord, NewMemory
 
-OpenParts = Callable[..., Parts]
+OpenParts = Callable[..., Container]
 
 
 @pytest.fixture
 def open_parts(tmp_path: Path) -> Iterator[OpenParts]:
     """Opens homes by name under the test's folder, as another program would each time."""
-    opened: list[Parts] = []
+    opened: list[Container] = []
 
-    def open_one(name: str = "home", *, database: str | None = None, encrypt: Any = None) -> Parts:
-        root = tmp_path / name
-        home = Home(root, root / "conversations", database)
-        sealing = open_home(home, encrypt)
-        opened.append(Parts(home, sealing, open_database(home.truth)))
+    def open_one(
+        name: str = "home", *, database: str | None = None, encrypt: Any = None
+    ) -> Container:
+        settings = load_settings(tmp_path / name, database=database)
+        opened.append(Container.open(settings, encrypt=encrypt, embedder="hashing"))
         return opened[-1]
 
     yield open_one
     for parts in opened:
-        parts.truth.close()
+        parts.close()
 
 
 @pytest.fixture
-def parts(open_parts: OpenParts) -> Parts:
+def parts(open_parts: OpenParts) -> Container:
     """An empty clear home."""
     return open_parts()
 
 
-class KeyStore:
+class HomeWriter:
     """Puts things into a home, as the facade does."""
 
-    def __init__(self, parts: Parts, clock: Callable[[], datetime]) -> None:
+    def __init__(self, parts: Container, clock: Callable[[], datetime]) -> None:
         self.parts = parts
         self.clock = clock
         self.ids = RecordIds(clock)
 
     def remember(self, text: str, *, namespace: str = "default", **fields: Any) -> str:
         draft = drafted(NewMemory(text, **fields), self.clock(), self.ids())
-        with self.parts.lane(namespace).records.change() as work:
+        with self.parts.namespace(namespace).records.change() as work:
             return put_all(work, [draft], self.ids)[0].id
 
     def say(self, thread: str, *texts: str, namespace: str = "default") -> None:
@@ -73,16 +71,16 @@ class KeyStore:
         store.extend(thread, turns)
 
     def store(self, namespace: str = "default") -> Conversations:
-        return self.parts.lane(namespace).conversations
+        return self.parts.namespace(namespace).conversations
 
 
 @pytest.fixture
-def keeping(clock: Callable[[], datetime]) -> Callable[[Parts], KeyStore]:
-    return lambda parts: KeyStore(parts, clock)
+def keeping(clock: Callable[[], datetime]) -> Callable[[Container], HomeWriter]:
+    return lambda parts: HomeWriter(parts, clock)
 
 
 @pytest.fixture
-def filled(parts: Parts, keeping: Callable[[Parts], KeyStore]) -> Parts:
+def filled(parts: Container, keeping: Callable[[Container], HomeWriter]) -> Container:
     """A home with two namespaces, speakers, a superseded value and a restated memory."""
     keeper = keeping(parts)
     keeper.say("trip", "We leave on Monday.", "Bring the green tent.")
@@ -96,9 +94,9 @@ def filled(parts: Parts, keeping: Callable[[Parts], KeyStore]) -> Parts:
     return parts
 
 
-def memories(parts: Parts, namespace: str = "default") -> dict[str, Any]:
+def memories(parts: Container, namespace: str = "default") -> dict[str, Any]:
     """Every memory with its events, by id; numbers of commits left out."""
-    lane = parts.lane(namespace)
+    lane = parts.namespace(namespace)
     found: list[MemoryRecord] = list(lane.records.changed_since(0, 10_000))
     return {
         record.id: (
@@ -109,19 +107,19 @@ def memories(parts: Parts, namespace: str = "default") -> dict[str, Any]:
     }
 
 
-def threads(parts: Parts, namespace: str = "default") -> dict[str, bytes]:
+def threads(parts: Container, namespace: str = "default") -> dict[str, bytes]:
     """The bytes of every thread, by id."""
-    store = parts.lane(namespace).conversations
+    store = parts.namespace(namespace).conversations
     return {found: store.read_file(found)[0] for found, _ in store.files()}
 
 
-def notes(parts: Parts, namespace: str = "default") -> dict[str, dict[int, TurnNote]]:
+def notes(parts: Container, namespace: str = "default") -> dict[str, dict[int, TurnNote]]:
     """Every note about a turn."""
-    sidecar = parts.lane(namespace).sidecar
+    sidecar = parts.namespace(namespace).sidecar
     return {one: sidecar.turn_notes(one) for one in sidecar.changed_since(0)}
 
 
-def everything(parts: Parts) -> dict[str, Any]:
+def everything(parts: Container) -> dict[str, Any]:
     """All that a backup or an export must bring back, by namespace."""
     return {
         name: (memories(parts, name), threads(parts, name), notes(parts, name))

@@ -100,7 +100,7 @@ def said(memory: Memory) -> dict[str, Any]:
 
 def notes_of(memory: Memory) -> dict[str, Any]:
     """Every note with its events, by id; numbers of commits left out."""
-    notes = memory._parts().projects().notes
+    notes = memory._services().notes
     return {
         row.record.id: (
             row.kind,

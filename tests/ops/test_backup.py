@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from anaphora import ops
+from anaphora.container.home import Container
 from anaphora.errors import (
     DamagedBackup,
     InvalidInput,
@@ -26,18 +27,17 @@ from anaphora.errors import (
     SchemaTooNew,
     StoreError,
 )
-from anaphora.ops.namespaces import Parts
 from anaphora.store.home import master_key
 from anaphora.store.home.sealing import Home
 
-from .conftest import KeyStore, OpenParts, everything, notes, threads
+from .conftest import HomeWriter, OpenParts, everything, notes, threads
 
 FIXTURES = Path(__file__).resolve().parents[1] / "store" / "fixtures"
 Clock = Callable[[], datetime]
-Keeping = Callable[[Parts], KeyStore]
+Keeping = Callable[[Container], HomeWriter]
 
 
-def backed_up(parts: Parts, path: Path, clock: Clock) -> ops.Backup:
+def backed_up(parts: Container, path: Path, clock: Clock) -> ops.Backup:
     return ops.backup(parts.home, parts.truth, path, clock=clock)
 
 
@@ -54,7 +54,7 @@ def rewritten(source: Path, target: Path, change: Callable[[dict[str, bytes]], N
 
 @pytest.mark.promise("ops.restore")
 def test_a_restored_home_is_the_one_that_was_backed_up(
-    filled: Parts, open_parts: OpenParts, tmp_path: Path, clock: Clock
+    filled: Container, open_parts: OpenParts, tmp_path: Path, clock: Clock
 ) -> None:
     """Threads to the byte, memories with their history, and notes come back; the index does not."""
     (filled.home.root / "index").mkdir()
@@ -70,7 +70,7 @@ def test_a_restored_home_is_the_one_that_was_backed_up(
 @pytest.mark.promise("ops.backup")
 @pytest.mark.parametrize("year", [1, 1970, 1979, 2108, 9999])
 def test_a_clock_that_no_zip_file_can_have(
-    filled: Parts, open_parts: OpenParts, tmp_path: Path, year: int
+    filled: Container, open_parts: OpenParts, tmp_path: Path, year: int
 ) -> None:
     """On a machine whose clock was never set, a backup is made all the same, and says its time."""
     when = datetime(year, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -82,7 +82,7 @@ def test_a_clock_that_no_zip_file_can_have(
 
 @pytest.mark.promise("ops.backup")
 def test_in_a_shared_folder_nothing_of_others_is_touched(
-    filled: Parts, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    filled: Container, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What another user put there as if it had been left by a backup is neither opened nor gone."""
     victim = tmp_path / "precious"
@@ -101,7 +101,7 @@ def test_in_a_shared_folder_nothing_of_others_is_touched(
 
 
 def test_an_empty_home_can_be_backed_up_and_restored(
-    parts: Parts, tmp_path: Path, clock: Clock
+    parts: Container, tmp_path: Path, clock: Clock
 ) -> None:
     """A home in which nothing was ever said gives a backup of nothing."""
     made = backed_up(parts, tmp_path / "b.zip", clock)
@@ -111,7 +111,7 @@ def test_an_empty_home_can_be_backed_up_and_restored(
 
 
 def test_what_was_set_aside_is_kept(
-    filled: Parts, open_parts: OpenParts, tmp_path: Path, clock: Clock
+    filled: Container, open_parts: OpenParts, tmp_path: Path, clock: Clock
 ) -> None:
     """The bytes of an unreadable thread are in the backup too; temporary files are not."""
     folder = filled.home.conversations
@@ -126,7 +126,7 @@ def test_what_was_set_aside_is_kept(
 
 
 @pytest.mark.promise("ops.backup")
-def test_nothing_is_overwritten(filled: Parts, tmp_path: Path, clock: Clock) -> None:
+def test_nothing_is_overwritten(filled: Container, tmp_path: Path, clock: Clock) -> None:
     """A path where something stands is refused, and so is one among the threads."""
     taken = tmp_path / "b.zip"
     taken.write_text("mine")
@@ -140,7 +140,7 @@ def test_nothing_is_overwritten(filled: Parts, tmp_path: Path, clock: Clock) -> 
 
 @pytest.mark.promise("ops.backup_live")
 def test_a_backup_beside_writers_has_every_acknowledged_write(
-    filled: Parts, keeping: Keeping, open_parts: OpenParts, tmp_path: Path, clock: Clock
+    filled: Container, keeping: Keeping, open_parts: OpenParts, tmp_path: Path, clock: Clock
 ) -> None:
     """What was acknowledged before the call is in it, and what it has is a state that can be read:
     no note speaks of a turn that is there with other words."""
@@ -163,12 +163,12 @@ def test_a_backup_beside_writers_has_every_acknowledged_write(
             backed_up(filled, tmp_path / f"{number}.zip", clock)
             ops.restore(tmp_path / f"{number}.zip", tmp_path / f"again{number}")
             again = open_parts(f"again{number}")
-            thread = again.lane("default").conversations.get("busy")
+            thread = again.namespace("default").conversations.get("busy")
             turns = thread.turns if thread else ()
             assert [turn.text for turn in turns][:before] == said[:before]
             # Each turn that is there has its speaker: notes are never older than their turns.
             assert {turn.speaker for turn in turns} <= {"Ann"}
-            assert again.lane("default").records.version() >= before
+            assert again.namespace("default").records.version() >= before
     finally:
         stop.set()
         writer.join()
@@ -178,7 +178,7 @@ def test_a_backup_beside_writers_has_every_acknowledged_write(
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.floats(0, 1, exclude_max=True), cut=st.booleans())
 def test_any_damage_is_found(
-    place: float, cut: bool, filled: Parts, tmp_path: Path, clock: Clock
+    place: float, cut: bool, filled: Container, tmp_path: Path, clock: Clock
 ) -> None:
     """A changed byte or a missing end is found by `verify`, and nothing is restored from it, unless
     the byte is one that nothing is read from."""
@@ -204,7 +204,7 @@ def test_any_damage_is_found(
 
 
 def test_a_member_that_is_not_what_was_backed_up_is_named(
-    filled: Parts, tmp_path: Path, clock: Clock
+    filled: Container, tmp_path: Path, clock: Clock
 ) -> None:
     """A well-formed zip file with other words in a thread is refused, and so is one with more."""
     backed_up(filled, tmp_path / "b.zip", clock)
@@ -232,7 +232,7 @@ def test_a_member_that_is_not_what_was_backed_up_is_named(
     "name", ["../out", "conversations/../../out", "/out", "a\\..\\out", "index/x", "anaphora.db/x"]
 )
 def test_no_member_is_written_outside_a_home(
-    name: str, filled: Parts, tmp_path: Path, clock: Clock
+    name: str, filled: Container, tmp_path: Path, clock: Clock
 ) -> None:
     """A member with the name of another place is refused before anything is written."""
     backed_up(filled, tmp_path / "b.zip", clock)
@@ -251,7 +251,9 @@ def test_no_member_is_written_outside_a_home(
     assert not (tmp_path / "out").exists()
 
 
-def test_only_an_empty_place_is_restored_into(filled: Parts, tmp_path: Path, clock: Clock) -> None:
+def test_only_an_empty_place_is_restored_into(
+    filled: Container, tmp_path: Path, clock: Clock
+) -> None:
     """A missing or empty folder is filled; a home, a file and a folder with a file stay."""
     backed_up(filled, tmp_path / "b.zip", clock)
     (tmp_path / "empty").mkdir()
@@ -292,7 +294,7 @@ def test_schemas_of_other_times(open_parts: OpenParts, tmp_path: Path, clock: Cl
 
 
 def test_a_damaged_database_is_not_passed_off_as_a_backup(
-    filled: Parts, tmp_path: Path, clock: Clock
+    filled: Container, tmp_path: Path, clock: Clock
 ) -> None:
     """A truth with torn pages raises, and leaves no file that looks like a backup."""
     assert filled.truth.path is not None
@@ -333,7 +335,7 @@ import os, signal, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from anaphora import ops
-from anaphora.store.crypto.home import Home
+from anaphora.store.home.sealing import Home
 from anaphora.store.db.engine import open_database
 from anaphora.store.home.sealing import Home
 from anaphora.store.db.engine import open_database
@@ -357,7 +359,7 @@ else:
 @pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
 @pytest.mark.parametrize("what", ["backup", "restore"])
 def test_who_is_killed_leaves_nothing_half_done(
-    what: str, filled: Parts, open_parts: OpenParts, tmp_path: Path, clock: Clock
+    what: str, filled: Container, open_parts: OpenParts, tmp_path: Path, clock: Clock
 ) -> None:
     """Killed at any step, a backup or restore leaves its target as it was; the next one works and
     clears up."""

@@ -114,7 +114,7 @@ def test_a_section_index_that_was_lost_is_made_again_by_using_it(
     """What a full disk has cost a small home is made again when there is room, without a repair."""
     with opened(tmp_path / "home", clock, script) as memory:
         live(memory, root, script, clock)
-        memory._parts().projects().sections.settle()
+        memory._services().sections.settle()
         before = said(memory)
     folder = tmp_path / "home" / "index" / "default" / "context" / "words"
     for path in folder.iterdir():
@@ -139,7 +139,7 @@ def test_a_broken_section_index_is_made_again(
     """The doctor names it, answers stay right meanwhile, and a repair makes it whole."""
     with opened(tmp_path / "home", clock, script) as memory:
         live(memory, root, script, clock)
-        memory._parts().projects().sections.settle()
+        memory._services().sections.settle()
         before = said(memory)
     folder = tmp_path / "home" / "index" / "default" / "context" / "words"
     manifest = folder / "sections.json"

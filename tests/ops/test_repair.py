@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 
 from anaphora import ops
+from anaphora.container.home import Container
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
-from anaphora.ops.namespaces import Parts
 from anaphora.store.threads.gojson import decode, encode
 from anaphora.values.conversations import Check, Thread
 
-from .conftest import KeyStore, OpenParts, memories, threads
+from .conftest import HomeWriter, OpenParts, memories, threads
 
 Clock = Callable[[], datetime]
-Keeping = Callable[[Parts], KeyStore]
-MakeIndex = Callable[[Parts], TurnIndex]
+Keeping = Callable[[Container], HomeWriter]
+MakeIndex = Callable[[Container], TurnIndex]
 
 
 @pytest.fixture
@@ -29,8 +29,8 @@ def make_index(clock: Clock) -> Iterator[MakeIndex]:
     service = EmbedderService(spec_for(WordHashingEmbedder()), cache_size=0)
     made: list[TurnIndex] = []
 
-    def make(parts: Parts) -> TurnIndex:
-        lane = parts.lane("default")
+    def make(parts: Container) -> TurnIndex:
+        lane = parts.namespace("default")
         place = parts.home.root / "index" / "default"
         made.append(TurnIndex(place, lane.conversations, lane.sidecar, service))
         return made[-1]
@@ -41,11 +41,11 @@ def make_index(clock: Clock) -> Iterator[MakeIndex]:
     service.close()
 
 
-def mended(parts: Parts, index: TurnIndex) -> dict[str, Check]:
+def mended(parts: Container, index: TurnIndex) -> dict[str, Check]:
     return {check.name: check for check in ops.repair(parts, "default", index)}
 
 
-def test_a_well_home_stays_as_it_is(filled: Parts, make_index: MakeIndex) -> None:
+def test_a_well_home_stays_as_it_is(filled: Container, make_index: MakeIndex) -> None:
     """Where nothing is wrong everything is reported as well, and no word changes."""
     before = memories(filled), threads(filled)
     found = mended(filled, make_index(filled))
@@ -57,7 +57,7 @@ def test_a_well_home_stays_as_it_is(filled: Parts, make_index: MakeIndex) -> Non
 
 @pytest.mark.promise("care.repair")
 def test_what_interrupted_writes_left_is_removed(
-    filled: Parts, make_index: MakeIndex, tmp_path: Path
+    filled: Container, make_index: MakeIndex, tmp_path: Path
 ) -> None:
     """Temporary files and unfinished restores beside the home go; all else stays."""
     folder = filled.home.conversations
@@ -75,7 +75,7 @@ def test_what_interrupted_writes_left_is_removed(
 
 
 @pytest.mark.promise("care.repair")
-def test_a_damaged_index_is_made_again(filled: Parts, make_index: MakeIndex) -> None:
+def test_a_damaged_index_is_made_again(filled: Container, make_index: MakeIndex) -> None:
     """After a repair the index holds every turn, with its vector."""
     index = make_index(filled)
     index.sync(embed="all")
@@ -91,10 +91,10 @@ def test_a_damaged_index_is_made_again(filled: Parts, make_index: MakeIndex) -> 
 
 
 def test_notes_go_back_to_their_turns(
-    filled: Parts, make_index: MakeIndex, keeping: Keeping
+    filled: Container, make_index: MakeIndex, keeping: Keeping
 ) -> None:
     """When another program has put a turn before others, their speakers follow them."""
-    store = filled.lane("default").conversations
+    store = filled.namespace("default").conversations
     path = store.path("trip")
     thread = decode(path.read_bytes())
     first = thread.turns[0]
@@ -108,14 +108,14 @@ def test_notes_go_back_to_their_turns(
     assert [turn.speaker for turn in store.recent("trip")] == [None, None, None]
     found = mended(filled, make_index(filled))
     assert "2 notes given back" in found["notes"].detail
-    again = filled.lane("default").conversations.recent("trip")
+    again = filled.namespace("default").conversations.recent("trip")
     assert [turn.speaker for turn in again] == [None, "Ann", "Ann"]
     assert [turn.text for turn in again] == [turn.text for turn in moved.turns]
     assert "0 notes given back" in mended(filled, make_index(filled))["notes"].detail
 
 
 def test_damaged_truth_is_told_and_left_alone(
-    filled: Parts, make_index: MakeIndex, open_parts: OpenParts
+    filled: Container, make_index: MakeIndex, open_parts: OpenParts
 ) -> None:
     """A torn database is a finding that does not keep the rest from being mended."""
     index = make_index(filled)
@@ -129,7 +129,7 @@ def test_damaged_truth_is_told_and_left_alone(
     assert filled.truth.path.read_bytes() == bytes(data)
 
 
-def test_vectors_that_are_missing_are_asked_for(filled: Parts, make_index: MakeIndex) -> None:
+def test_vectors_that_are_missing_are_asked_for(filled: Container, make_index: MakeIndex) -> None:
     """Memories without vectors are embedded by who knows how, and what fails is told."""
 
     class Filled:

@@ -15,16 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anaphora import ops
+from anaphora.container.home import Container
 from anaphora.errors import InvalidInput, NotEmpty, NotFound, StoreError, UnknownFormat
 from anaphora.ops.lines import from_line, to_line
-from anaphora.ops.namespaces import Parts
 from anaphora.store.records.forgetting import forget_for_good, forget_softly
 from anaphora.store.records.rows import RecordLink
 
-from .conftest import KeyStore, OpenParts, everything, memories, notes, threads
+from .conftest import HomeWriter, OpenParts, everything, memories, notes, threads
 
 Clock = Callable[[], datetime]
-Keeping = Callable[[Parts], KeyStore]
+Keeping = Callable[[Container], HomeWriter]
 
 TEXTS = st.text(st.characters(), max_size=20) | st.text(
     '\x00\n\u2028\ud83d\ude00\x85a"\\', max_size=9
@@ -37,7 +37,7 @@ VALUES = st.recursive(
 )  # fmt: skip
 
 
-def exported(parts: Parts, path: Path, clock: Clock, **options: Any) -> Path:
+def exported(parts: Container, path: Path, clock: Clock, **options: Any) -> Path:
     ops.export(parts, path, clock=clock, **options)
     return path
 
@@ -62,7 +62,7 @@ def test_every_character_survives_a_line(value: dict[str, Any]) -> None:
 
 @pytest.mark.promise("care.export")
 def test_an_empty_home_that_imports_an_export_holds_the_same(
-    filled: Parts, open_parts: OpenParts, tmp_path: Path, clock: Clock
+    filled: Container, open_parts: OpenParts, tmp_path: Path, clock: Clock
 ) -> None:
     """Threads to the byte, speakers, memories with ids, times, history and occurrences."""
     file = exported(filled, tmp_path / "e.jsonl", clock)
@@ -81,22 +81,22 @@ def test_an_empty_home_that_imports_an_export_holds_the_same(
 
 @pytest.mark.promise("care.import_twice")
 def test_importing_twice_changes_nothing(
-    filled: Parts, open_parts: OpenParts, tmp_path: Path, clock: Clock
+    filled: Container, open_parts: OpenParts, tmp_path: Path, clock: Clock
 ) -> None:
     """The second time, and an import into the home itself, everything is known."""
     file = exported(filled, tmp_path / "e.jsonl", clock)
     for target in (filled, open_parts("again")):
         ops.import_export(target, file)
-        before, versions = everything(target), target.lane("default").records.version()
+        before, versions = everything(target), target.namespace("default").records.version()
         report = ops.import_export(target, file)
         assert (report.turns_added, report.memories_added, report.memories_changed) == (0, 0, 0)
         assert (report.turns_known, report.memories_known) == (4, 4)
         assert everything(target) == before
-        assert target.lane("default").records.version() == versions
+        assert target.namespace("default").records.version() == versions
 
 
 def test_nanoseconds_offsets_and_titles_survive(
-    open_parts: OpenParts, parts: Parts, tmp_path: Path, clock: Clock
+    open_parts: OpenParts, parts: Container, tmp_path: Path, clock: Clock
 ) -> None:
     """A thread that Go wrote is the same to the byte after a journey."""
     raw = (
@@ -112,10 +112,10 @@ def test_nanoseconds_offsets_and_titles_survive(
 
 
 def test_links_and_soft_forgetting_travel(
-    filled: Parts, open_parts: OpenParts, tmp_path: Path, clock: Clock
+    filled: Container, open_parts: OpenParts, tmp_path: Path, clock: Clock
 ) -> None:
     """Links between memories arrive, and what was softly forgotten arrives so."""
-    lane = filled.lane("default")
+    lane = filled.namespace("default")
     one, other, *_ = sorted(memories(filled))
     with lane.records.change() as work:
         work.load(ids=[one, other])
@@ -124,13 +124,13 @@ def test_links_and_soft_forgetting_travel(
     again = open_parts("again")
     for _ in range(2):
         ops.import_export(again, exported(filled, tmp_path / f"{_}.jsonl", clock))
-    assert again.lane("default").records.links([one]) == lane.records.links([one])
-    assert again.lane("default").records.get(other).forgotten
+    assert again.namespace("default").records.links([one]) == lane.records.links([one])
+    assert again.namespace("default").records.get(other).forgotten
     assert memories(again) == memories(filled)
 
 
 def test_bad_lines_are_named_and_the_rest_goes_in(
-    filled: Parts, open_parts: OpenParts, tmp_path: Path, clock: Clock
+    filled: Container, open_parts: OpenParts, tmp_path: Path, clock: Clock
 ) -> None:
     """Each line that cannot be read is reported with its number; all others come in."""
     file = exported(filled, tmp_path / "e.jsonl", clock)
@@ -162,7 +162,7 @@ def test_bad_lines_are_named_and_the_rest_goes_in(
 
 
 def test_a_thread_that_lost_turns_on_the_way_comes_as_far_as_it_can(
-    filled: Parts, open_parts: OpenParts, tmp_path: Path, clock: Clock
+    filled: Container, open_parts: OpenParts, tmp_path: Path, clock: Clock
 ) -> None:
     """A turn that cannot be read is named; those before it are kept."""
     file = exported(filled, tmp_path / "e.jsonl", clock)
@@ -173,14 +173,14 @@ def test_a_thread_that_lost_turns_on_the_way_comes_as_far_as_it_can(
 
     again = open_parts("again")
     report = ops.import_export(again, edited(file, tmp_path / "bad.jsonl", damage))
-    thread = again.lane("default").conversations.get("trip")
+    thread = again.namespace("default").conversations.get("trip")
     assert thread is not None
     assert [turn.text for turn in thread.turns] == ["We leave on Monday."]
     assert any("only the first 1 of 2" in problem.reason for problem in report.problems)
 
 
 def test_threads_that_went_on_or_apart(
-    filled: Parts, open_parts: OpenParts, keeping: Keeping, tmp_path: Path, clock: Clock
+    filled: Container, open_parts: OpenParts, keeping: Keeping, tmp_path: Path, clock: Clock
 ) -> None:
     """A longer thread adds its turns, a shorter one nothing; one that differs comes beside."""
     old = exported(filled, tmp_path / "old.jsonl", clock)
@@ -196,7 +196,7 @@ def test_threads_that_went_on_or_apart(
     report = ops.import_export(other, new)
     beside = report.renamed["trip"]
     assert threads(other)["trip"] != threads(filled)["trip"]
-    store = other.lane("default").conversations
+    store = other.namespace("default").conversations
     assert store.recent(beside)[-1].text == "And the stove."
     assert store.recent(beside)[-1].speaker == "Ann"
     before = everything(other)
@@ -205,10 +205,12 @@ def test_threads_that_went_on_or_apart(
 
 
 @pytest.mark.promise("care.import_forgotten")
-def test_what_was_forgotten_here_stays_away(filled: Parts, tmp_path: Path, clock: Clock) -> None:
+def test_what_was_forgotten_here_stays_away(
+    filled: Container, tmp_path: Path, clock: Clock
+) -> None:
     """Redacted words, deleted threads and forgotten memories do not come back, unless asked for."""
     file = exported(filled, tmp_path / "e.jsonl", clock)
-    lane = filled.lane("default")
+    lane = filled.namespace("default")
     nuts = next(one for one, (record, _) in memories(filled).items() if "nuts" in record.text)
     with lane.records.change() as work:
         forget_for_good(work, [nuts])
@@ -226,13 +228,13 @@ def test_what_was_forgotten_here_stays_away(filled: Parts, tmp_path: Path, clock
 
 
 def test_forgotten_messages_stay_forgotten_in_the_new_home(
-    filled: Parts, open_parts: OpenParts, tmp_path: Path, clock: Clock
+    filled: Container, open_parts: OpenParts, tmp_path: Path, clock: Clock
 ) -> None:
     """The identity of a deleted message travels, so that its source does not bring it back."""
-    filled.lane("default").conversations.delete("trip")
+    filled.namespace("default").conversations.delete("trip")
     again = open_parts("again")
     ops.import_export(again, exported(filled, tmp_path / "e.jsonl", clock))
-    known = again.lane("default").sidecar.known("chat", "trip")
+    known = again.namespace("default").sidecar.known("chat", "trip")
     assert {key: note.forgotten for key, note in known.items()} == {
         "We leave on Monday.": True,
         "Bring the green tent.": True,
@@ -256,7 +258,7 @@ def test_two_homes_become_one(
         parts = open_parts(name)
         for _ in range(2):
             ops.import_export(parts, files[other])
-        records = parts.lane("default").records
+        records = parts.namespace("default").records
         nuts = [r for r in records.valid_at(clock()) if "nuts" in r.text]
         assert [(r.reinforce_count, set(r.tags), set(r.sources)) for r in nuts] == [
             (1, {"one", "two"}, {"one", "two"})
@@ -270,7 +272,7 @@ def test_two_homes_become_one(
 
 
 def test_one_id_with_two_contents_keeps_both(
-    filled: Parts, open_parts: OpenParts, tmp_path: Path, clock: Clock
+    filled: Container, open_parts: OpenParts, tmp_path: Path, clock: Clock
 ) -> None:
     """A memory whose words were edited in the file comes beside the one that is here, once."""
     file = exported(filled, tmp_path / "e.jsonl", clock)
@@ -289,7 +291,7 @@ def test_one_id_with_two_contents_keeps_both(
 
 
 def test_a_later_state_of_the_same_memory_is_taken_over(
-    filled: Parts, open_parts: OpenParts, keeping: Keeping, tmp_path: Path, clock: Any
+    filled: Container, open_parts: OpenParts, keeping: Keeping, tmp_path: Path, clock: Any
 ) -> None:
     """An older copy of a home becomes the newer one by importing it, and never the reverse."""
     old = exported(filled, tmp_path / "old.jsonl", clock)
@@ -307,7 +309,7 @@ def test_a_later_state_of_the_same_memory_is_taken_over(
 
 
 def test_into_another_namespace_and_out_of_one(
-    filled: Parts, open_parts: OpenParts, tmp_path: Path, clock: Clock
+    filled: Container, open_parts: OpenParts, tmp_path: Path, clock: Clock
 ) -> None:
     """One namespace alone can leave, and everything can be gathered under another name."""
     file = exported(filled, tmp_path / "team.jsonl", clock, namespaces=["team"])
@@ -323,7 +325,7 @@ def test_into_another_namespace_and_out_of_one(
 
 
 def test_what_is_no_export_of_this_version_is_refused(
-    filled: Parts, tmp_path: Path, clock: Clock
+    filled: Container, tmp_path: Path, clock: Clock
 ) -> None:
     """Another file raises, a newer format raises, and nothing is overwritten by an export."""
     file = exported(filled, tmp_path / "e.jsonl", clock)
@@ -342,7 +344,7 @@ def test_what_is_no_export_of_this_version_is_refused(
 
 
 def test_one_unreadable_thread_keeps_no_other_from_leaving(
-    filled: Parts, tmp_path: Path, clock: Clock
+    filled: Container, tmp_path: Path, clock: Clock
 ) -> None:
     """A damaged file is named in the report and stays where it is."""
     place = filled.home.conversations / "bad.json"
@@ -354,7 +356,7 @@ def test_one_unreadable_thread_keeps_no_other_from_leaving(
 
 
 def test_between_kinds_of_databases(
-    filled: Parts,
+    filled: Container,
     open_parts: OpenParts,
     new_database: Callable[[], str],
     tmp_path: Path,
@@ -372,7 +374,7 @@ def test_between_kinds_of_databases(
 
 
 def test_a_sealed_home_exports_in_clear_and_takes_an_export(
-    filled: Parts, open_parts: OpenParts, tmp_path: Path, clock: Clock
+    filled: Container, open_parts: OpenParts, tmp_path: Path, clock: Clock
 ) -> None:
     """Threads and speakers enter a sealed home sealed, and leave it as they came."""
     pytest.importorskip("cryptography")

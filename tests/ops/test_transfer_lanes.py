@@ -60,11 +60,11 @@ def test_notes_and_gaps_travel(
         assert said(again) == before
         assert before["past"]
         assert before["quality"] != "weak"
-        came = again._parts().projects().notes.note(ids["new"])
+        came = again._services().notes.note(ids["new"])
         assert (came.project, came.importance, came.type) == (elsewhere, 5, "decision")
         assert came.record.sources == ("src/kestrel/quillbook.py",)
         assert came.record.superseded_by is None
-        old = again._parts().projects().notes.note(ids["old"])
+        old = again._services().notes.note(ids["old"])
         assert old.record.superseded_by == ids["new"]
         assert again.traces() == ()
 
@@ -80,13 +80,13 @@ def test_importing_twice_adds_nothing(
         again.import_(file)
         for target in (again, memory):
             before, gaps = notes_of(target), target.gaps(None)
-            version = target._parts().records.version()
+            version = target._services().records.version()
             done = target.import_(file)
             assert (done.notes_added, done.notes_known, done.gaps_added) == (0, 4, 0)
             assert done.problems == ()
             assert notes_of(target) == before
             assert target.gaps(None) == gaps
-            assert target._parts().records.version() == version
+            assert target._services().records.version() == version
 
 
 def test_a_note_finds_its_project_later(
@@ -97,7 +97,7 @@ def test_a_note_finds_its_project_later(
     file = exported(memory, tmp_path / "e.jsonl")
     with opened(tmp_path / "again", clock) as again:
         again.import_(file)
-        notes = again._parts().projects().notes
+        notes = again._services().notes
         assert notes.note(ids["new"]).project == ids["project"]
         elsewhere = again.index_project(root, name="kestrel").project
         assert elsewhere != ids["project"]
@@ -120,8 +120,8 @@ def test_what_was_forgotten_stays_away(
     """A note forgotten for good and what it replaced stay away, unless they are asked for."""
     ids = live(memory, root, script, clock)
     file = exported(memory, tmp_path / "e.jsonl")
-    parts = memory._parts().projects()
-    assert parts.forget_note(ids["new"], soft=False).count == 2
+    parts = memory._services()
+    assert parts.upkeep.forget_note(ids["new"], soft=False).count == 2
     left = notes_of(memory)
     done = memory.import_(file)
     assert (done.notes_added, done.notes_known) == (0, 2)
@@ -197,7 +197,7 @@ def test_facts_still_go_with_their_turns(
     with opened(tmp_path / "again", clock) as again:
         for _ in range(2):
             again.import_(file)
-            assert len(again._parts().deep().recall.rows.find("fact_turn")) == 1
+            assert len(again._services().deep_rows.find("fact_turn")) == 1
         assert [one.id for one in again.list()] == list(taken.added)
         again.conversations.delete("tea")
         assert list(again.list()) == []

@@ -11,9 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anaphora.rank.context.files import TargetScores, rank_targets
-from anaphora.rank.context.quality import quality_of
-from anaphora.rank.context.sections import SIGNALS, Ask, RowScores, Signals, holdable, rank_rows
+from anaphora.rank.context.scores import (
+    SIGNALS,
+    Ask,
+    RowScores,
+    Signals,
+    TargetScores,
+    holdable,
+    quality_of,
+    rank_rows,
+    rank_targets,
+)
 from anaphora.rank.context.table import ROLES, SectionTable, TableRow, build_table
 from anaphora.values.projects import Intent, SourceRole
 

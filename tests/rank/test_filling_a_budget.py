@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anaphora.rank.select import PATIENCE, fill, token_cost
+from anaphora.rank.budget import PATIENCE, fill, token_cost
 
 SIZES = st.lists(st.integers(0, 40), max_size=30)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anaphora.rank.nicknames import bearer, misspelt, shortened, unknown_names
+from anaphora.rank.question import bearer, misspelt, shortened, unknown_names
 
 PRESENT = {0: "Emi", 1: "elise", 2: "Christopher Reed", 3: "Zoë"}
 

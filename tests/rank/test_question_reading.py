@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anaphora.rank.question import read_question
-from anaphora.rank.table import ROLE_ASSISTANT, ROLE_USER
+from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER
 
 PRESENT = {0: "Kevin", 1: "Fahim Khan", 2: "Will", 3: "Zoë"}
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from anaphora.rank.sameness.judging import differences, same_fact
+from anaphora.rank.sameness import differences, same_fact
 
 _spec = importlib.util.spec_from_file_location(
     "sameness_pairs", Path(__file__).with_name("sameness_pairs.py")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anaphora.rank.features import PERSONAL, STANDING, turn_flags
+from anaphora.rank.turn_table import PERSONAL, STANDING, turn_flags
 
 
 @pytest.mark.parametrize(

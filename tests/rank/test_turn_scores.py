@@ -11,9 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from anaphora.rank.features import PERSONAL, STANDING
 from anaphora.rank.question import QuestionReading
-from anaphora.rank.table import ROLE_ASSISTANT, ROLE_USER, SESSION_GAP_SECONDS, TurnTable
+from anaphora.rank.turn_table import (
+    PERSONAL,
+    ROLE_ASSISTANT,
+    ROLE_USER,
+    SESSION_GAP_SECONDS,
+    STANDING,
+    TurnTable,
+)
 from anaphora.rank.turns import (
     DEFAULT_WEIGHTS,
     Weights,

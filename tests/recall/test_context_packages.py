@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anaphora.errors import InvalidInput
-from anaphora.rank.select import token_cost
-from anaphora.recall.context.excerpt import Excerpts
+from anaphora.rank.budget import token_cost
+from anaphora.recall.context.excerpts import Excerpts
 from anaphora.recall.context.package import (
     HEADER,
     Material,

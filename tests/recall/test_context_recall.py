@@ -16,7 +16,7 @@ from tests.recall.context_desk import ContextDesk, context_desk
 from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.errors import EmbeddingError, InvalidInput, NotFound
-from anaphora.rank.select import token_cost
+from anaphora.rank.budget import token_cost
 from anaphora.recall.context.package import render_package
 from anaphora.values.projects import LEAST_BUDGET, RecallPackage
 

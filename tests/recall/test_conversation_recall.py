@@ -16,7 +16,7 @@ from anaphora import Memory, render_recall
 from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.errors import EmbeddingError, InvalidInput
-from anaphora.rank.select import token_cost
+from anaphora.rank.budget import token_cost
 from anaphora.values.conversations import TurnHit
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)

@@ -13,10 +13,10 @@ from anaphora.recall.context.focus import (
     LEAD_CHARACTERS,
     MOST_MENTIONS,
     MOST_TERMS,
+    parts_of,
     read_focus,
     strongest,
 )
-from anaphora.recall.context.focus_parts import parts_of
 
 BUG = """\
 `Session.resolve_redirects` loses the method

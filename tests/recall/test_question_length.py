@@ -20,7 +20,7 @@ from anaphora import Memory
 from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.errors import InvalidInput
-from anaphora.recall.question import MOST_BYTES, read_of, read_of_all
+from anaphora.recall.truncation import MOST_BYTES, read_of, read_of_all
 from anaphora.values.conversations import Degraded
 
 LONG = 300_000

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anaphora import Memory
-from anaphora.recall.marks import marks_of
+from anaphora.recall.identifiers import marks_of
 from anaphora.values.conversations import NewTurn
 
 PASSPORT = "The passport number of Mara is X1234567."

@@ -12,7 +12,7 @@ from tests.conftest import Clock
 from tests.recall.context_desk import ContextDesk, context_desk
 
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.rank.select import token_cost
+from anaphora.rank.budget import token_cost
 from anaphora.recall.context.package import HEADER
 from anaphora.recall.context.warm_up import render_warm_up
 from anaphora.values.projects import LEAST_BUDGET

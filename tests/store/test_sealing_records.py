@@ -20,10 +20,11 @@ from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.columns import CLEAR, Sealed, Sealer
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.filters import parse
+from anaphora.store.hashing import embedded_text_hash
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import RecordLink
 from anaphora.store.records.store import Records
-from anaphora.store.records.vectors import RecordVectors, VectorRow, text_hash
+from anaphora.store.records.vectors import RecordVectors, VectorRow
 from anaphora.values.memories import NewMemory
 
 pytest.importorskip("cryptography")
@@ -78,7 +79,9 @@ class Desk:
             return forget_for_good(work, [record_id]).texts
 
     def embed(self, record_id: str, *parts: bytes) -> None:
-        rows = [VectorRow(record_id, n, text_hash("x"), data) for n, data in enumerate(parts)]
+        rows = [
+            VectorRow(record_id, n, embedded_text_hash("x"), data) for n, data in enumerate(parts)
+        ]
         self.vectors.put(EMBEDDER, rows)
 
     def everything(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 
 from anaphora.errors import InvalidId, InvalidTurn
 from anaphora.store.db.engine import Database, open_database
-from anaphora.store.hashing import turn_hash
+from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.conversations import Conversations
 from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.gojson import decode
@@ -222,7 +222,7 @@ class TestEveryStore:
     @pytest.mark.promise("threads.speakers")
     def test_a_note_whose_turn_never_came_is_void(self, place: Place, store: Conversations) -> None:
         """A note at the place of another turn gives its speaker to no turn."""
-        note = TurnNote("c", 0, turn_hash("user", "lost"), speaker="Nour")
+        note = TurnNote("c", 0, stored_turn_hash("user", "lost"), speaker="Nour")
         place.sidecar.note_turns([note])
         store.append("c", "user", "another turn")
         assert store.recent("c")[0].speaker is None

@@ -339,12 +339,12 @@ def test_health_tells_the_truth(tmp_path: Path) -> None:
         assert {"write", "threads", "index", "embedder", "disk"} == {
             check["name"] for check in seen["checks"]
         }
-        version = memory._wiring.truth.version("default")
+        version = memory._container.truth.version("default")
         ok(client.get("/health"))
-        assert memory._wiring.truth.version("default") == version
+        assert memory._container.truth.version("default") == version
         # A table that the probe writes to is taken away from under the server.
         shutil.copy(tmp_path / "home" / "anaphora.db", tmp_path / "kept.db")
-        with memory._wiring.truth.write("default") as write:
+        with memory._container.truth.write("default") as write:
             from sqlalchemy import text
 
             write.connection.execute(text("ALTER TABLE tombstone RENAME TO taken"))

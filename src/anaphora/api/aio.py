@@ -1,55 +1,80 @@
 """`AsyncMemory`: the facade for programs with an event loop. Every call runs in a worker thread.
 
-In: the arguments of `Memory`'s methods. Out: the same values, awaited. It holds no logic of its
-own: `tests/test_async_parity.py` holds it to `Memory`, method by method. Handlers and progress
-callbacks run in the event loop, in the order of what they tell. A call that is cancelled before it
-began is not made; one that has begun is finished in its thread, so that nothing is half-done, and
-`close` waits for it.
+Handlers and progress callbacks run in the event loop, in the order of what they tell. A call that
+is cancelled before it began is not made; one that has begun is finished in its thread, so that
+nothing is half-done, and `close` waits for it.
 """
+
+# The methods are made below, out of those of `Memory`: type checkers read them in `aio.pyi`, which
+# `tools/async_stub.py` makes out of the same.
 
 from __future__ import annotations
 
 import asyncio
 import builtins
-import os
-from collections.abc import Callable, Generator, Iterable, Mapping
-from datetime import datetime
+import functools
+import inspect
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from anaphora.api.aio_conversations import AsyncConversations
-from anaphora.api.aio_deep import AsyncDeepQuestions
-from anaphora.api.aio_projects import AsyncProjectMemories
-from anaphora.api.aio_workers import Workers, in_loop
-from anaphora.api.deep import DeepQuestions
-from anaphora.api.memory import Memory, Source, Target
-from anaphora.api.projects import ProjectMemories
-from anaphora.core.arguments import checks_arguments
+from anaphora.api.memory import Memory
+from anaphora.api.workers import Workers, in_loop
+from anaphora.core.arguments import checks_arguments, public_members
 from anaphora.core.calls import CLOSING_PATIENCE
-from anaphora.home import Handler, Progress, Reindexed
-from anaphora.values.conversations import Check, ImportReport, Recall, RecallMode, Stats, TurnHit
-from anaphora.values.memories import (
-    Forgotten,
-    MemoryHit,
-    MemoryRecord,
-    MemoryType,
-    NewMemory,
-    Page,
-    Remembered,
-)
+from anaphora.store.threads.file_store import ConversationStore
 
 if TYPE_CHECKING:
-    from anaphora.deep.models.base import ModelRole
-    from anaphora.embed.base import Embedder
-    from anaphora.ops import Backup, Exported
-    from anaphora.ops.health import Health
-    from anaphora.store.tokens import Tokens
+    from anaphora.container.home import Handler
+    from anaphora.ops import Backup
 
 __all__ = ["AsyncConversations", "AsyncMemory", "Opening"]
 
+CALLBACKS = frozenset({"progress", "on_step"})
+"""The parameters that take a callback, which runs in the event loop."""
 
-@checks_arguments
-class AsyncMemory(AsyncProjectMemories, AsyncDeepQuestions):
+
+def _looped(
+    function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call; callbacks among them will run in the present event loop."""
+    bound = inspect.signature(function).bind(*args, **named)
+    for name in CALLBACKS & bound.arguments.keys():
+        bound.arguments[name] = in_loop(bound.arguments[name])
+    return bound.args, bound.kwargs
+
+
+class AsyncConversations:
+    """The threads of one namespace. Strict: a turn that was not kept raises."""
+
+    def __init__(self, memory: Memory, workers: Workers) -> None:
+        self._memory = memory
+        self._workers = workers
+
+    @property
+    def directory(self) -> Path | None:
+        """The folder of the thread files."""
+        return self._memory.conversations.directory
+
+    async def files(self) -> Iterator[tuple[str, Path]]:
+        """As `ConversationStore.files`."""
+        return iter(await self._do("files", gathered=builtins.list))
+
+    async def _do(
+        self, name: str, *args: Any, gathered: Callable[[Any], Any] | None = None, **named: Any
+    ) -> Any:
+        def call() -> Any:
+            # Even getting at the store opens files the first time.
+            found = getattr(self._memory.conversations, name)(*args, **named)
+            return found if gathered is None else gathered(found)
+
+        return await self._workers.do(call)
+
+    def _now(self, name: str) -> Any:
+        return getattr(self._memory.conversations, name)
+
+
+class AsyncMemory:
     """Memory on one home, in one namespace, for programs with an event loop.
 
     Open it with `async with AsyncMemory.open(...) as memory`, or await `AsyncMemory.open(...)` and
@@ -61,48 +86,14 @@ class AsyncMemory(AsyncProjectMemories, AsyncDeepQuestions):
         self._workers = workers if workers is not None else Workers()
 
     @classmethod
-    def open(
-        cls,
-        home: str | os.PathLike[str] | None = None,
-        *,
-        database: str | None = None,
-        namespace: str = "default",
-        conversations_dir: str | os.PathLike[str] | None = None,
-        encrypt: bool | Literal["keychain", "file"] | None = None,
-        embedder: str | Embedder | None = None,
-        cache_size: int = 256,
-        model: str | ModelRole | None = None,
-        sub_model: str | ModelRole | None = None,
-        clock: Callable[[], datetime] | None = None,
-        warm: bool = True,
-    ) -> Opening:
+    def open(cls, *args: Any, **named: Any) -> Opening:
         """As `Memory.open`."""
-        return Opening(
-            Workers(),
-            lambda: Memory.open(
-                home,
-                database=database,
-                namespace=namespace,
-                conversations_dir=conversations_dir,
-                encrypt=encrypt,
-                embedder=embedder,
-                cache_size=cache_size,
-                model=model,
-                sub_model=sub_model,
-                clock=clock,
-                warm=warm,
-            ),
-        )
+        return Opening(Workers(), lambda: Memory.open(*args, **named))
 
     @property
     def namespace(self) -> str:
         """The namespace of this view."""
         return self._memory.namespace
-
-    @property
-    def home(self) -> Path:
-        """As `Memory.home`."""
-        return self._memory.home
 
     def scoped(self, namespace: str) -> AsyncMemory:
         """As `Memory.scoped`."""
@@ -113,200 +104,15 @@ class AsyncMemory(AsyncProjectMemories, AsyncDeepQuestions):
         """As `Memory.conversations`."""
         return AsyncConversations(self._memory, self._workers)
 
-    async def recall_conversation(
-        self,
-        conversation_id: str | None,
-        query: str,
-        *,
-        top_k: int = 6,
-        budget: int = 2500,
-        exclude: str | Iterable[str] = (),
-        mode: RecallMode = "hybrid",
-    ) -> Recall[TurnHit]:
-        """As `Memory.recall_conversation`."""
-        return await self._workers.do(
-            self._memory.recall_conversation,
-            conversation_id,
-            query,
-            top_k=top_k,
-            budget=budget,
-            exclude=exclude,
-            mode=mode,
-        )
-
-    async def remember(
-        self,
-        text: str,
-        *,
-        type: MemoryType = "semantic",  # noqa: A002 - the field's own name
-        path: str | None = None,
-        payload: Mapping[str, Any] | None = None,
-        tags: Iterable[str] = (),
-        category: str | None = None,
-        source: str | None = None,
-        conversation_id: str | None = None,
-        turn_index: int | None = None,
-        parent: str | None = None,
-        supersedes: str | None = None,
-        expires_at: datetime | None = None,
-        created_at: datetime | None = None,
-    ) -> Remembered:
-        """As `Memory.remember`."""
-        return await self._workers.do(
-            self._memory.remember,
-            text,
-            type=type,
-            path=path,
-            payload=payload,
-            tags=tags,
-            category=category,
-            source=source,
-            conversation_id=conversation_id,
-            turn_index=turn_index,
-            parent=parent,
-            supersedes=supersedes,
-            expires_at=expires_at,
-            created_at=created_at,
-        )
-
-    async def remember_many(
-        self,
-        items: Iterable[NewMemory | str | Mapping[str, Any]],
-        progress: Progress | None = None,
-    ) -> builtins.list[Remembered]:
-        """As `Memory.remember_many`."""
-        return await self._workers.do(self._memory.remember_many, items, in_loop(progress))
-
-    async def recall(
-        self,
-        query: str,
-        *,
-        top_k: int = 3,
-        min_score: float | None = None,
-        filters: Mapping[str, Any] | None = None,
-        mode: RecallMode = "hybrid",
-        as_of: datetime | None = None,
-        explain: bool = False,
-    ) -> Recall[MemoryHit]:
-        """As `Memory.recall`."""
-        return await self._workers.do(
-            self._memory.recall,
-            query,
-            top_k=top_k,
-            min_score=min_score,
-            filters=filters,
-            mode=mode,
-            as_of=as_of,
-            explain=explain,
-        )
-
-    async def get(self, id: str) -> MemoryRecord:  # noqa: A002 - the field's own name
-        """As `Memory.get`."""
-        return await self._workers.do(self._memory.get, id)
-
-    async def list(
-        self,
-        filters: Mapping[str, Any] | None = None,
-        limit: int = 50,
-        cursor: str | None = None,
-    ) -> Page[MemoryRecord]:
-        """As `Memory.list`."""
-        return await self._workers.do(self._memory.list, filters, limit, cursor)
-
-    async def history(self, path: str) -> tuple[MemoryRecord, ...]:
-        """As `Memory.history`."""
-        return await self._workers.do(self._memory.history, path)
-
-    async def update(self, id: str, **changes: Any) -> Remembered:  # noqa: A002
-        """As `Memory.update`."""
-        return await self._workers.do(self._memory.update, id, **changes)
-
-    async def forget(
-        self,
-        id: str | None = None,  # noqa: A002 - the field's own name
-        *,
-        filters: Mapping[str, Any] | None = None,
-        soft: bool = False,
-    ) -> Forgotten:
-        """As `Memory.forget`."""
-        return await self._workers.do(self._memory.forget, id, filters=filters, soft=soft)
-
-    async def reindex(
-        self, embedder: str | None = None, *, progress: Progress | None = None
-    ) -> Reindexed:
-        """As `Memory.reindex`."""
-        return await self._workers.do(self._memory.reindex, embedder, progress=in_loop(progress))
-
-    async def namespaces(self) -> tuple[str, ...]:
-        """As `Memory.namespaces`."""
-        return await self._workers.do(self._memory.namespaces)
-
-    async def health(self) -> Health:
-        """As `Memory.health`."""
-        return await self._workers.do(self._memory.health)
-
-    @property
-    def tokens(self) -> Tokens:
-        """As `Memory.tokens`."""
-        return self._memory.tokens
-
-    async def backup(
-        self, path: str | os.PathLike[str], *, progress: Progress | None = None
-    ) -> Backup:
-        """As `Memory.backup`."""
-        return await self._workers.do(self._memory.backup, path, progress=in_loop(progress))
-
     @staticmethod
-    async def restore(
-        path: str | os.PathLike[str],
-        home: str | os.PathLike[str],
-        *,
-        database: str | None = None,
-        progress: Progress | None = None,
-    ) -> Backup:
+    async def restore(*args: Any, **named: Any) -> Backup:
         """As `Memory.restore`."""
-        return await asyncio.to_thread(
-            Memory.restore, path, home, database=database, progress=in_loop(progress)
-        )
-
-    async def export(self, path: Target, *, progress: Progress | None = None) -> Exported:
-        """As `Memory.export`."""
-        return await self._workers.do(self._memory.export, path, progress=in_loop(progress))
-
-    async def import_(
-        self,
-        source: str | os.PathLike[str] | Iterable[Source],
-        *,
-        format: str | None = None,  # noqa: A002 - the word users know
-        again: bool = False,
-        embed: bool = True,
-        progress: Progress | None = None,
-    ) -> ImportReport:
-        """As `Memory.import_`."""
-        return await self._workers.do(
-            self._memory.import_,
-            source,
-            format=format,
-            again=again,
-            embed=embed,
-            progress=in_loop(progress),
-        )
-
-    async def ready(self, timeout: float | None = None) -> bool:
-        """As `Memory.ready`."""
-        return await self._workers.do(self._memory.ready, timeout)
+        args, named = _looped(Memory.restore, args, named)
+        return await asyncio.to_thread(Memory.restore, *args, **named)
 
     def on(self, event: str, handler: Handler) -> None:
         """As `Memory.on`."""
         self._memory.on(event, in_loop(handler) or handler)
-
-    async def stats(self) -> Stats:
-        """As `Memory.stats`."""
-        return await self._workers.do(self._memory.stats)
-
-    async def doctor(self, *, repair: bool = False) -> tuple[Check, ...]:
-        """As `Memory.doctor`."""
-        return await self._workers.do(self._memory.doctor, repair=repair)
 
     async def close(self, timeout: float | None = CLOSING_PATIENCE) -> None:
         """As `Memory.close`."""
@@ -326,6 +132,12 @@ class AsyncMemory(AsyncProjectMemories, AsyncDeepQuestions):
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    async def _do(self, name: str, *args: Any, **named: Any) -> Any:
+        return await self._workers.do(getattr(self._memory, name), *args, **named)
+
+    def _now(self, name: str) -> Any:
+        return getattr(self._memory, name)
 
 
 class Opening:
@@ -351,23 +163,46 @@ class Opening:
         return AsyncMemory(await self._workers.do(self._open_memory), self._workers)
 
 
-def _take_docstrings(mirror: type, original: type) -> None:
-    """One wording for both: what is said of a method is said once, where it is written."""
-    for name, member in vars(mirror).items():
-        said = getattr(getattr(original, name, None), "__doc__", None)
-        if name.startswith("_") or said is None:
+def _mirror(mirror: type, original: type) -> None:
+    """Give `mirror` what it lacks of the original's public members, and all of their words."""
+    for name, member in public_members(original):
+        own = vars(mirror).get(name)
+        if isinstance(member, property):
+            made = own or property(functools.partial(_property, name))
+            setattr(mirror, name, property(made.fget, doc=member.__doc__))
             continue
         function = getattr(member, "__func__", member)
-        function.__doc__ = said
+        if own is None:
+            own = _awaited(function)
+            own.__qualname__ = f"{mirror.__name__}.{name}"
+        _tell_as(getattr(own, "__func__", own), function)
+        setattr(mirror, name, own)
 
 
-def _mirror() -> None:
-    from anaphora.store.threads.file_store import ConversationStore
-
-    _take_docstrings(AsyncMemory, Memory)
-    _take_docstrings(AsyncDeepQuestions, DeepQuestions)
-    _take_docstrings(AsyncProjectMemories, ProjectMemories)
-    _take_docstrings(AsyncConversations, ConversationStore)
+def _property(name: str, mirror: AsyncMemory | AsyncConversations) -> Any:
+    return mirror._now(name)
 
 
-_mirror()
+def _awaited(function: Callable[..., Any]) -> Any:
+    name = function.__name__
+    has_callback = not CALLBACKS.isdisjoint(inspect.signature(function).parameters)
+
+    async def call(self: AsyncMemory | AsyncConversations, *args: Any, **named: Any) -> Any:
+        if has_callback:
+            (self, *args), named = _looped(function, (self, *args), named)
+        return await self._do(name, *args, **named)
+
+    return call
+
+
+def _tell_as(own: Any, function: Callable[..., Any]) -> None:
+    """Let `own` show the name, words and parameters of the function; its own result if it says."""
+    result = inspect.get_annotations(own).get("return", "Any")
+    functools.update_wrapper(own, function, assigned=("__name__", "__doc__"), updated=())
+    if result != "Any":
+        own.__signature__ = inspect.signature(function).replace(return_annotation=result)
+
+
+_mirror(AsyncMemory, Memory)
+_mirror(AsyncConversations, ConversationStore)
+checks_arguments(AsyncMemory)

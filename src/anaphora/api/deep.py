@@ -1,18 +1,13 @@
-"""The part of the facade that asks deep questions, and keeps what comes of them.
-
-In: arguments of the caller. Out: values. It holds no logic of its own; `memory.py` has the rest of
-the facade, and `home.py` what all of it is wired from.
-"""
+"""The facade of deep recall: questions, gaps, dreams, and what ended sessions leave to do."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from anaphora.api.view import NamespaceView
 from anaphora.core.arguments import checks_arguments
 from anaphora.core.calls import counts_calls
 from anaphora.core.tracing import span
-from anaphora.home import Wiring
 from anaphora.store.threads.ids import check_id
 from anaphora.values.deep import (
     Budget,
@@ -26,17 +21,11 @@ from anaphora.values.deep import (
     TraceSummary,
 )
 
-if TYPE_CHECKING:
-    from anaphora.deep.parts import DeepParts
-
 
 @checks_arguments
 @counts_calls
-class DeepQuestions:
+class DeepQuestions(NamespaceView):
     """Deep recall, what it could not find, and what it takes out of finished sessions."""
-
-    _wiring: Wiring
-    namespace: str
 
     def deep_recall(
         self,
@@ -62,7 +51,7 @@ class DeepQuestions:
         for a model without its key, `MissingExtra` without the sandbox, `StoreError` and its kinds.
         """
         with span("deep_recall", scope=scope):
-            return self._deep().recall.recall(
+            return self._services().recall_deep.recall(
                 question,
                 scope=scope,
                 conversation_id=conversation_id,
@@ -73,7 +62,7 @@ class DeepQuestions:
 
     def gaps(self, status: GapStatus | None = "open") -> tuple[Gap, ...]:
         """Questions that memory could not answer, the most asked first; None: of every status."""
-        return self._deep().gaps.list(status)
+        return self._services().gaps.list(status)
 
     def extract(self, conversation_id: str, *, budget: Budget | None = None) -> Extracted:
         """Take at most 20 lasting facts out of a conversation, each bound to the turns that say it.
@@ -83,10 +72,10 @@ class DeepQuestions:
         that could not be read. What was not read then is read the next time. Raises `NotFound`,
         `ModelError`, `StoreError` and its kinds.
         """
-        deep = self._deep()
-        models = deep.recall.models()
+        services = self._services()
+        models = services.container.tools.models()
         with span("extract"):
-            return deep.extract.extract(conversation_id, models.sub if models else None, budget)
+            return services.extract.extract(conversation_id, models.sub if models else None, budget)
 
     def dream(self, *, model: bool = True, budget: Budget | None = None) -> DreamReport:
         """One cycle: queued extractions, open gaps explored over what is known now, links.
@@ -96,17 +85,17 @@ class DeepQuestions:
         evidence is surely there. It never deletes. Raises `StoreError` and its kinds.
         """
         with span("dream"):
-            return self._deep().night(model=model, budget=budget)
+            return self._services().dream_cycle.run(model=model, budget=budget)
 
     def end_session(self, conversation_id: str) -> int:
         """Say that a session has ended: queue its extraction (with a model) and a dream.
 
         Returns how many jobs are waiting now; `run_jobs` runs them, in any process, at any time.
         """
-        deep = self._deep()
-        with_model = deep.recall.models() is not None
-        deep.jobs.end(check_id(conversation_id), extract=with_model)
-        return len(deep.jobs.pending())
+        services = self._services()
+        with_model = services.container.tools.models() is not None
+        services.jobs.end(check_id(conversation_id), extract=with_model)
+        return len(services.jobs.pending())
 
     def run_jobs(self) -> DreamReport:
         """Run what ended sessions have queued: extractions, then a dream that asks no model.
@@ -114,15 +103,12 @@ class DeepQuestions:
         An empty report when nothing waits. A job whose model fails stays, for three tries.
         """
         with span("run_jobs"):
-            return self._deep().run_jobs()
+            return self._services().dream_cycle.run_jobs()
 
     def traces(self, limit: int = 20) -> tuple[TraceSummary, ...]:
         """How answers were found: the newest of what was kept, at most `limit`."""
-        return self._deep().traces.list(limit)
+        return self._services().traces.list(limit)
 
     def trace(self, id: str) -> DeepAnswer:  # noqa: A002 - the field's own name
         """An answer with all its steps, to be shown again. Raises `NotFound`."""
-        return self._deep().traces.get(id)
-
-    def _deep(self) -> DeepParts:
-        return self._wiring.namespace(self.namespace).deep()
+        return self._services().traces.get(id)

@@ -1,22 +1,17 @@
-"""The part of the facade that is about lasting memories.
-
-In: arguments of the caller. Out: values. It holds no logic of its own; `memory.py` has the rest of
-the facade, and `home.py` what both are wired from.
-"""
+"""The facade of lasting memories: remember, recall, list, update, forget."""
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
+from anaphora.api.view import NamespaceView
 from anaphora.core.arguments import checks_arguments
 from anaphora.core.calls import counts_calls
+from anaphora.core.progress import Progress, labelled
 from anaphora.core.tracing import span
-from anaphora.errors import NotFound
-from anaphora.home import Namespace, Progress, Reindexed, Wiring
 from anaphora.values.conversations import Recall, RecallMode
 from anaphora.values.memories import (
     Forgotten,
@@ -25,25 +20,15 @@ from anaphora.values.memories import (
     MemoryType,
     NewMemory,
     Page,
+    Reindexed,
     Remembered,
 )
-
-__all__ = ["LastingMemories", "Progress", "labelled"]
 
 
 @checks_arguments
 @counts_calls
-class LastingMemories:
+class LastingMemories(NamespaceView):
     """Remember, recall, list, update and forget in one namespace of a home."""
-
-    def __init__(self, wiring: Wiring, namespace: str) -> None:
-        self._wiring = wiring
-        self.namespace = namespace
-
-    @property
-    def home(self) -> Path:
-        """The folder that holds all of it: the same for every namespace."""
-        return self._wiring.settings.home
 
     def remember(
         self,
@@ -86,8 +71,8 @@ class LastingMemories:
             created_at=created_at,
         )
         with span("remember"):
-            done = self._parts().remember.remember(new)
-        self._wiring.tell("remember", done)
+            done = self._services().remember.remember(new)
+        self._container.tell("remember", done)
         return done
 
     def remember_many(
@@ -102,9 +87,9 @@ class LastingMemories:
         `InvalidInput` names the item by its place, such as `items[3].tags`.
         """
         with span("remember_many"):
-            done = self._parts().remember.remember_many(items, labelled(progress, "remembering"))
+            done = self._services().remember.remember_many(items, labelled(progress, "remembering"))
         for one in done:
-            self._wiring.tell("remember", one)
+            self._container.tell("remember", one)
         return done
 
     def recall(
@@ -128,7 +113,7 @@ class LastingMemories:
         `InvalidInput` and `FilterError` naming the place.
         """
         with span("recall", mode=mode, top_k=top_k):
-            found = self._parts().recall_memories.recall(
+            found = self._services().recall_memories.recall(
                 query,
                 top_k=top_k,
                 min_score=min_score,
@@ -137,12 +122,12 @@ class LastingMemories:
                 as_of=as_of,
                 explain=explain,
             )
-        self._wiring.tell("recall", found)
+        self._container.tell("recall", found)
         return found
 
     def get(self, id: str) -> MemoryRecord:  # noqa: A002 - the field's own name
         """One memory with all that is known of it. Raises `NotFound`."""
-        return self._parts().records.get(id)
+        return self._services().records.get(id)
 
     def list(
         self,
@@ -153,11 +138,11 @@ class LastingMemories:
         """Memories, the last changed first, `limit` a page; `cursor` of a page gets the next."""
         from anaphora.store.filters import parse
 
-        return self._parts().records.list(parse(filters), limit=limit, cursor=cursor)
+        return self._services().records.list(parse(filters), limit=limit, cursor=cursor)
 
     def history(self, path: str) -> tuple[MemoryRecord, ...]:
         """Every value that a path had, the oldest first."""
-        return self._parts().records.history(path)
+        return self._services().records.history(path)
 
     def update(self, id: str, **changes: Any) -> Remembered:  # noqa: A002 - the field's own name
         """Change a memory: `text`, `payload`, `path`, `tags`, `type`, `category`, `expires_at`.
@@ -166,8 +151,8 @@ class LastingMemories:
         `InvalidInput`, `StoreError`.
         """
         with span("update"):
-            done = self._parts().remember.update(id, **changes)
-        self._wiring.tell("remember", done)
+            done = self._services().remember.update(id, **changes)
+        self._container.tell("remember", done)
         return done
 
     def forget(
@@ -185,21 +170,8 @@ class LastingMemories:
         (filters that find nothing forget nothing), `InvalidInput` unless exactly one of `id` and
         `filters` is given.
         """
-        parts = self._parts()
         with span("forget", soft=soft):
-            done = parts.forget.forget(id, filters=filters, soft=soft)
-            if not done.count and id is not None:
-                # Notes of projects have ids of the same kind.
-                survivors = parts.survivors.of
-                done = parts.projects().forget_note(id, soft=soft, survivors=survivors)
-                if not done.count and not self._is_there(id):
-                    raise NotFound("memory", id)
-                return done
-            if done.count and not soft:
-                # The words must leave the index's files too, before this returns: those that hold
-                # any are removed here, and made again behind this call, which takes a while.
-                parts.memories.purge()
-        return done
+            return self._services().forget_any(id, filters, soft=soft)
 
     def reindex(
         self, embedder: str | None = None, *, progress: Progress | None = None
@@ -212,20 +184,4 @@ class LastingMemories:
         namespaces, "what" begins with the name of one. Can be interrupted at any time and called
         again: what is done is kept. Raises `EmbeddingError`, `MissingExtra`.
         """
-        return self._wiring.reindex(self.namespace, embedder, progress)
-
-    def _is_there(self, record_id: str) -> bool:
-        """Whether a memory or a note has this id, one that was softly forgotten too."""
-        parts = self._parts()
-        known = parts.records.many([record_id])
-        return bool(known or parts.projects().notes.many([record_id]))
-
-    def _parts(self) -> Namespace:
-        return self._wiring.namespace(self.namespace)
-
-
-def labelled(progress: Progress | None, label: str) -> Callable[[int, int], None] | None:
-    """A callback (done, total) for a room, out of the caller's (label, done, total)."""
-    if progress is None:
-        return None
-    return lambda done, total: progress(label, done, total)
+        return self._container.reindex(self.namespace, embedder, progress)

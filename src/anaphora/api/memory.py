@@ -1,29 +1,27 @@
-"""The facade: one question travels from here through the rooms and back.
+"""The facade: conversations, importing, and the home as a whole.
 
-In: arguments of the caller. Out: values. Together with `home.py` it is the only composition root:
-it holds no logic of its own, and every heavy library is imported by the room that needs it, when
-it first needs it.
+No module of the facade holds logic, and none imports a heavy library: rooms do, when they are used.
 """
 
 from __future__ import annotations
 
 import atexit
-import builtins
 import os
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
-from threading import TIMEOUT_MAX
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from anaphora.api.deep import DeepQuestions
-from anaphora.api.memories import LastingMemories, Progress, labelled
+from anaphora.api.memories import LastingMemories
 from anaphora.api.projects import ProjectMemories
+from anaphora.container.home import EVENTS, Container, Handler
 from anaphora.core.arguments import checks_arguments
 from anaphora.core.calls import CLOSING_PATIENCE, EXIT_PATIENCE, counts_calls
 from anaphora.core.config import load_settings
+from anaphora.core.progress import Progress
 from anaphora.core.tracing import span
 from anaphora.errors import InvalidInput
-from anaphora.home import Handler, Wiring
 from anaphora.values.conversations import (
     Check,
     ImportedConversation,
@@ -46,11 +44,6 @@ __all__ = ["Handler", "Memory", "Progress"]
 
 Source = str | os.PathLike[str] | ImportedConversation
 Target = str | os.PathLike[str] | BinaryIO
-EVENTS = ("cache", "remember", "recall")
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 @checks_arguments
@@ -60,6 +53,10 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
 
     Safe to share between threads; several processes may open the same home.
     """
+
+    def __init__(self, container: Container, namespace: str) -> None:
+        self._container = container
+        self.namespace = namespace
 
     @classmethod
     def open(
@@ -89,12 +86,6 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         thread at once. Nothing is written until the first write. Raises `InvalidInput` for
         arguments that cannot be used, `EncryptionError` when a sealed home's key is not to be had.
         """
-        from anaphora.deep.tools import DeepTools
-        from anaphora.embed.service import EmbedderService, spec_for
-        from anaphora.store.db.engine import open_database
-        from anaphora.store.home.opening import open_home
-        from anaphora.store.home.sealing import Home
-        from anaphora.store.records.ids import RecordIds
 
         settings = load_settings(
             home,
@@ -104,45 +95,32 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
             sub_model=sub_model if isinstance(sub_model, str) else None,
         )
         name = _checked_namespace(namespace)
-        place = Home(settings.home, settings.conversations, settings.database)
-        handlers: dict[str, list[Handler]] = {event: [] for event in EVENTS}
-        service = EmbedderService(
-            spec_for(settings.embedder if embedder is None else embedder),
+        container = Container.open(
+            settings,
+            encrypt=encrypt,
+            embedder=embedder,
             cache_size=cache_size,
-            on_cache=lambda event: wiring.tell("cache", event),
+            model=None if isinstance(model, str) else model,
+            sub_model=None if isinstance(sub_model, str) else sub_model,
+            clock=clock,
         )
-        now = clock or _utc_now
-        wiring = Wiring(
-            settings=settings,
-            clock=now,
-            embedder=service,
-            truth=open_database(place.truth),
-            sealing=open_home(place, encrypt),
-            ids=RecordIds(now),
-            handlers=handlers,
-            tools=DeepTools(
-                settings,
-                None if isinstance(model, str) else model,
-                None if isinstance(sub_model, str) else sub_model,
-            ),
-        )
-        memory = cls(wiring, name)
+        memory = cls(container, name)
         # A process that ends without closing must not end inside a model library either.
-        atexit.register(wiring.close, EXIT_PATIENCE)
+        atexit.register(container.close, EXIT_PATIENCE)
         if warm:
-            service.start()
+            container.embedder.start()
         return memory
 
     def scoped(self, namespace: str) -> Memory:
         """A cheap view on the same home in another namespace. Closing either closes the home."""
-        return Memory(self._wiring, _checked_namespace(namespace))
+        return Memory(self._container, _checked_namespace(namespace))
 
     # Conversations.
 
     @property
     def conversations(self) -> Conversations:
         """The threads of this namespace. Strict: a turn that was not kept raises."""
-        return self._parts().conversations
+        return self._services().conversations
 
     def recall_conversation(
         self,
@@ -164,7 +142,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         `Recall.degraded` names what was unavailable. Raises `InvalidInput` for bad arguments.
         """
         with span("recall_conversation", mode=mode, top_k=top_k):
-            found = self._parts().recall_turns.recall(
+            found = self._services().recall_turns.recall(
                 conversation_id,
                 query,
                 top_k=top_k,
@@ -172,7 +150,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
                 exclude=(exclude,) if isinstance(exclude, str) else exclude,
                 mode=mode,
             )
-        self._wiring.tell("recall", found)
+        self._container.tell("recall", found)
         return found
 
     def import_(
@@ -193,55 +171,34 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         be read; what is malformed inside a file is in `report.problems`.
         """
         from anaphora import ops
-        from anaphora.ingest.conversations import import_conversations
 
-        parts = self._parts()
-        given: builtins.list[Source] = []
-        given += [source] if isinstance(source, (str, os.PathLike)) else source
         with span("import"):
-            own, others = ops.exports_among(given, format)
-            reports = [self._import_export(path, again=again, progress=progress) for path in own]
-            if others or not own:
-                reports.append(
-                    import_conversations(
-                        others,
-                        parts.conversations,
-                        parts.sidecar,
-                        format=format,
-                        again=again,
-                        progress=progress,
-                    )
-                )
-            if embed:
-                parts.turns.sync(embed="all", progress=labelled(progress, "indexing"))
-            if own and embed:
-                parts.remember.fill_vectors()
-                parts.projects().taking.fill_vectors()
-        return ImportReport.joined(reports)
+            return ops.import_sources(
+                self._services(),
+                source,
+                form=format,
+                again=again,
+                embed=embed,
+                progress=progress,
+            )
 
     # The home.
 
+    @property
+    def home(self) -> Path:
+        """The folder that holds all of it: the same for every namespace."""
+        return self._container.settings.home
+
     def namespaces(self) -> tuple[str, ...]:
         """Every namespace of this home that holds or held anything, the default one first."""
-        return self._wiring.parts.namespaces()
+        return self._container.namespaces()
 
     def ready(self, timeout: float | None = None) -> bool:
         """Wait until the model is loaded and everything known is indexed; False on time-out.
 
         `timeout` is in seconds. Raises `EmbeddingError` when the model cannot be loaded.
         """
-        embedder = self._wiring.embedder
-        timeout = None if timeout is None else min(timeout, TIMEOUT_MAX)
-        if not embedder.ready(timeout):
-            if embedder.failure is not None:
-                raise embedder.failure
-            return False
-        parts = self._parts()
-        parts.turns.sync(embed="all")
-        parts.remember.fill_vectors()
-        parts.memories.sync()
-        parts.projects().fill_vectors()
-        return parts.turns.wait(timeout) and parts.memories.wait(timeout)
+        return self._services().ready(timeout)
 
     def on(self, event: str, handler: Handler) -> None:
         """Call `handler(value)` at every `event`: "cache", "remember" or "recall".
@@ -250,24 +207,15 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         returns. A handler that raises is logged (`logging`, "anaphora") and fails no call. Raises
         `InvalidInput` for another event, and for what cannot be called.
         """
-        if event not in self._wiring.handlers:
+        if event not in self._container.handlers:
             raise InvalidInput("event", event, f"expected one of {', '.join(EVENTS)}")
-        self._wiring.handlers[event].append(handler)
+        self._container.handlers[event].append(handler)
 
     def stats(self) -> Stats:
         """What this namespace holds, and its size on disk."""
         from anaphora import ops
 
-        parts = self._parts()
-        return ops.stats(
-            self._wiring.settings,
-            self.namespace,
-            parts.conversations,
-            parts.turns,
-            self._wiring.embedder,
-            parts.vectors,
-            lane=self._wiring.parts.lane(self.namespace),
-        )
+        return ops.stats(self._services())
 
     def doctor(self, *, repair: bool = False) -> tuple[Check, ...]:
         """Look at truth, index, model and database; every finding says whether it is well.
@@ -275,57 +223,32 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         `repair` first mends what can be mended without touching a word.
         """
         from anaphora import ops
-        from anaphora.deep.checks import deep_checks
 
-        parts = self._parts()
-        mended: tuple[Check, ...] = ()
-        if repair:
-            mended = ops.repair(
-                self._wiring.parts,
-                self.namespace,
-                parts.turns,
-                fill_vectors=parts.remember.fill_vectors,
-                mend_sections=lambda: parts.projects().repair(),
-            )
-        found = ops.doctor(
-            self._wiring.settings,
-            parts.conversations,
-            parts.turns,
-            self._wiring.embedder,
-            self._wiring.truth,
-            parts.vectors,
-        )
-        lane = self._wiring.parts.lane(self.namespace)
-        sections = lambda: parts.projects().sections  # noqa: E731 - opened where it can be told
-        lanes = ops.lane_checks(lane, self._wiring.embedder.name, sections)
-        return (*mended, *found, *lanes, *deep_checks(self._wiring.tools))
+        return ops.doctor(self._services(), mend=repair)
 
     def health(self) -> Health:
         """Whether all can be served now: a durable write is tried, in milliseconds. Never raises.
 
         `doctor` looks at every byte; this is for a probe that asks every few seconds.
         """
-        from anaphora.ops.health import health
+        from anaphora import ops
 
-        wiring = self._wiring
-        return health(wiring.settings, wiring.truth, wiring.embedder, self._parts(), wiring.ids())
+        return ops.health(self._services())
 
     @property
     def tokens(self) -> Tokens:
         """Who may reach this home through its server. They are the home's, not a namespace's."""
         from anaphora.store.tokens import Tokens
 
-        wiring = self._wiring
-        return Tokens(wiring.truth, wiring.sealing.rows, clock=wiring.clock, ids=wiring.ids)
+        home = self._container
+        return Tokens(home.truth, home.sealing.rows, clock=home.clock, ids=home.ids)
 
     def backup(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Backup:
         """Write a consistent copy of the whole home to one file, while others go on writing."""
         from anaphora import ops
 
-        home = self._wiring.parts.home
-        return ops.backup(
-            home, self._wiring.truth, path, clock=self._wiring.clock, progress=progress
-        )
+        home = self._container
+        return ops.backup(home.home, home.truth, path, clock=home.clock, progress=progress)
 
     @staticmethod
     def restore(
@@ -345,9 +268,9 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         from anaphora import ops
 
         return ops.export(
-            self._wiring.parts,
+            self._container,
             path,
-            clock=self._wiring.clock,
+            clock=self._container.clock,
             namespaces=[self.namespace],
             progress=progress,
         )
@@ -359,37 +282,14 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         in `Closed` at its next step, and what it had kept stays. Safe to call twice, and from
         within a call (a listener, say), which is not waited for.
         """
-        if self._wiring.close(timeout):
-            atexit.unregister(self._wiring.close)
+        if self._container.close(timeout):
+            atexit.unregister(self._container.close)
 
     def __enter__(self) -> Memory:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _import_export(
-        self, path: str | os.PathLike[str], *, again: bool, progress: Progress | None
-    ) -> ImportReport:
-        from anaphora import ops
-
-        done = ops.import_export(
-            self._wiring.parts, path, namespace=self.namespace, again=again, progress=progress
-        )
-        for ids in done.notes.values():
-            self._projects().taking.came_in(ids)
-        return ImportReport(
-            conversations=done.threads,
-            added=done.turns_added,
-            known=done.turns_known,
-            forgotten=done.forgotten,
-            memories_added=done.memories_added + done.memories_changed,
-            memories_known=done.memories_known,
-            notes_added=done.notes_added + done.notes_changed,
-            notes_known=done.notes_known,
-            gaps_added=done.gaps_added,
-            problems=done.problems,
-        )
 
 
 def _checked_namespace(namespace: str) -> str:

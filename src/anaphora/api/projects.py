@@ -1,18 +1,15 @@
-"""The part of the facade that is about projects: index them, take notes, recall for a task.
-
-In: arguments of the caller. Out: values. It holds no logic of its own.
-"""
+"""The facade of projects: index them, take notes, recall for a task."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
+from anaphora.api.view import NamespaceView
 from anaphora.core.arguments import checks_arguments
 from anaphora.core.calls import counts_calls
+from anaphora.core.progress import Progress
 from anaphora.core.tracing import span
-from anaphora.home import Progress, Wiring
 from anaphora.values.projects import (
     DiaryEntry,
     IndexReport,
@@ -24,17 +21,11 @@ from anaphora.values.projects import (
     WarmUp,
 )
 
-if TYPE_CHECKING:
-    from anaphora.project_parts import ProjectParts
-
 
 @checks_arguments
 @counts_calls
-class ProjectMemories:
+class ProjectMemories(NamespaceView):
     """Projects and their notes in one namespace of a home."""
-
-    _wiring: Wiring
-    namespace: str
 
     def index_project(
         self,
@@ -52,11 +43,11 @@ class ProjectMemories:
         meanwhile, `StoreError`; what was kept until then stays.
         """
         with span("index_project"):
-            return self._projects().index(os.fspath(root), name, progress, embed=embed)
+            return self._services().upkeep.index(os.fspath(root), name, progress, embed=embed)
 
     def projects(self) -> tuple[Project, ...]:
         """The projects of this namespace that are known, with their sizes."""
-        return self._projects().projects.list()
+        return self._services().with_projects().projects.list()
 
     def project_map(self, project: str, *, within: str | None = None) -> ProjectMap:
         """The folders of a project (its name, folder or id), and which imports from which.
@@ -64,12 +55,12 @@ class ProjectMemories:
         With `within` the files right in that folder ("." is the root). The most linked 150 where
         there are more; `degraded` says so. Raises `NotFound`.
         """
-        from anaphora.recall.context.project_map import project_map
+        from anaphora.recall.project_map import project_map
 
-        parts = self._projects()
-        row = parts.projects.find(project)
-        known = {one.id: one for one in parts.projects.list()}
-        return project_map(parts.graph, known[row.id], within)
+        services = self._services().with_projects()
+        row = services.projects.find(project)
+        known = {one.id: one for one in services.projects.list()}
+        return project_map(services.graph, known[row.id], within)
 
     def remove_project(self, project: str) -> int:
         """Forget a project (its name, folder or id) with all of its sections; how many those were.
@@ -77,7 +68,7 @@ class ProjectMemories:
         When this returns no file of the home has its words. Notes about it stay. Raises
         `NotFound`, `StoreError`.
         """
-        return self._projects().remove(project)
+        return self._services().upkeep.remove(project)
 
     def observe(
         self,
@@ -97,14 +88,18 @@ class ProjectMemories:
         history; `project` None means all of them. Raises `InvalidInput`, `NotFound`, `StoreError`.
         """
         with span("observe"):
-            return self._projects().taking.observe(
-                text,
-                kind=kind,
-                importance=importance,
-                tags=tags,
-                source=source,
-                supersedes=supersedes,
-                project=project,
+            return (
+                self._services()
+                .with_projects()
+                .note_taking.observe(
+                    text,
+                    kind=kind,
+                    importance=importance,
+                    tags=tags,
+                    source=source,
+                    supersedes=supersedes,
+                    project=project,
+                )
             )
 
     def write_diary(
@@ -117,8 +112,10 @@ class ProjectMemories:
     ) -> DiaryEntry:
         """Keep what was done in a session, for the next one. Raises what `observe` does."""
         with span("write_diary"):
-            return self._projects().taking.write_diary(
-                summary, subject=subject, tags=tags, project=project
+            return (
+                self._services()
+                .with_projects()
+                .note_taking.write_diary(summary, subject=subject, tags=tags, project=project)
             )
 
     def recall_context(
@@ -138,8 +135,12 @@ class ProjectMemories:
         for bad arguments, `NotFound` for a project.
         """
         with span("recall_context"):
-            return self._projects().recall.recall(
-                focus, project=project, budget=budget, include_sources=include_sources
+            return (
+                self._services()
+                .with_projects()
+                .recall_context.recall(
+                    focus, project=project, budget=budget, include_sources=include_sources
+                )
             )
 
     def warm_up(
@@ -151,7 +152,8 @@ class ProjectMemories:
         about it. Raises `InvalidInput`, `NotFound`.
         """
         with span("warm_up"):
-            return self._projects().warming.warm_up(topic, project=project, budget=budget)
-
-    def _projects(self) -> ProjectParts:
-        return self._wiring.namespace(self.namespace).projects()
+            return (
+                self._services()
+                .with_projects()
+                .warm_up.warm_up(topic, project=project, budget=budget)
+            )

@@ -13,7 +13,7 @@ import functools
 import inspect
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -49,6 +49,14 @@ def each_method(
         elif inspect.isfunction(member):
             setattr(cls, name, wrap(member))
     return cls
+
+
+def public_members(cls: type) -> Iterator[tuple[str, Any]]:
+    """The public methods and properties of a class and its bases, as they stand in them."""
+    for base in cls.__mro__:
+        for name, member in vars(base).items():
+            if not name.startswith("_") and inspect.getattr_static(cls, name) is member:
+                yield name, member
 
 
 def path_of(name: str, given: object) -> Path:

@@ -105,6 +105,6 @@ def counts_calls(cls: ClassT) -> ClassT:
 def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(self: Any, *args: Any, **named: Any) -> Any:
-        return self._wiring.calls.run(function, self, *args, **named)
+        return self._container.calls.run(function, self, *args, **named)
 
     return call

@@ -13,10 +13,10 @@ from typing import Final
 from anaphora.deep.evidence.scoped import MEMORY, ScopedEvidence
 from anaphora.deep.reading import asks_about_the_whole
 from anaphora.errors import NotFound
+from anaphora.rank.budget import token_cost
 from anaphora.rank.confidence import (
     REACH,
 )
-from anaphora.rank.select import token_cost
 from anaphora.values.deep import DeepSource
 
 SURE: Final = 0.8

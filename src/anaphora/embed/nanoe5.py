@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from anaphora.embed.base import Vector, Vectors, mean_vector, unit_rows
-from anaphora.embed.windows import blocks, windows
+from anaphora.embed.chunking import blocks, windows
 from anaphora.errors import EmbeddingError, MissingExtra
 
 DIMENSIONS = 384

@@ -9,18 +9,96 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
 from anaphora.embed.base import Embedder, Vector, Vectors
-from anaphora.embed.cache import CacheEvent, QueryCache
-from anaphora.embed.windows import pages
+from anaphora.embed.chunking import pages
 from anaphora.errors import AnaphoraError, EmbedderNotReady, EmbeddingError, InvalidInput
 
-__all__ = ["CacheEvent", "EmbedderService", "EmbedderSpec", "spec_for"]
+# A longer text is not kept as its own key: it would hold the memory, and looking up its word
+# pieces is cheap next to reading it.
+_LONGEST_SPELLING = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class CacheEvent:
+    """What happened to a query: its vector was there ("hit") or had to be computed ("miss")."""
+
+    type: Literal["hit", "miss"]
+    query: str
+
+
+class QueryCache:
+    """The `size` vectors used last; 0 keeps none.
+
+    A vector is kept once under its key (the embedder's word pieces) and found by every spelling of
+    that key. The spellings asked last are remembered too, so that the very same question does not
+    need to be tokenised again.
+    """
+
+    def __init__(self, size: int) -> None:
+        if size < 0:
+            raise ValueError(f"cache size must be 0 or more, given {size}")
+        self._size = size
+        self._vectors: OrderedDict[Hashable, Vector] = OrderedDict()
+        self._spellings: OrderedDict[str, Hashable] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._vectors)
+
+    @property
+    def size(self) -> int:
+        """How many vectors are kept at most."""
+        return self._size
+
+    def by_spelling(self, text: str) -> Vector | None:
+        """The vector of exactly this text, if its key is kept; makes it the newest."""
+        with self._lock:
+            key = self._spellings.get(text)
+            if key is None:
+                return None
+            self._spellings.move_to_end(text)
+            return self._touch(key)
+
+    def by_key(self, text: str, key: Hashable) -> Vector | None:
+        """The vector kept under `key`; `text` is remembered as a spelling of it."""
+        with self._lock:
+            vector = self._touch(key)
+            if vector is not None:
+                self._remember(text, key)
+            return vector
+
+    def put(self, text: str, key: Hashable, vector: Vector) -> None:
+        """Keep a vector under `key` as the newest, and drop the oldest over the size."""
+        with self._lock:
+            if self._size == 0:
+                return
+            self._vectors[key] = vector
+            self._vectors.move_to_end(key)
+            if len(self._vectors) > self._size:
+                self._vectors.popitem(last=False)
+            self._remember(text, key)
+
+    def _touch(self, key: Hashable) -> Vector | None:
+        vector = self._vectors.get(key)
+        if vector is not None:
+            self._vectors.move_to_end(key)
+        return vector
+
+    def _remember(self, text: str, key: Hashable) -> None:
+        if len(text) > _LONGEST_SPELLING:
+            return
+        self._spellings[text] = key
+        self._spellings.move_to_end(text)
+        if len(self._spellings) > self._size:
+            self._spellings.popitem(last=False)
+
 
 Got = TypeVar("Got")
 
@@ -61,7 +139,7 @@ def spec_for(embedder: str | Embedder) -> EmbedderSpec:
 
 
 def _minilm() -> EmbedderSpec:
-    from anaphora.embed.packaged import MODELS, read_manifest
+    from anaphora.embed.minilm import MODELS, read_manifest
 
     def load() -> Embedder:
         from anaphora.embed.minilm import MiniLM

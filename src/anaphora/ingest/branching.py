@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from anaphora.store.hashing import turn_hash
+from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.files import REDACTED
 from anaphora.store.threads.ids import MAX_ID_CHARACTERS
 from anaphora.store.threads.sidecar import ConversationNote, TurnNote
@@ -88,7 +88,7 @@ class _Planner:
 
     def take(self, turn: ImportedTurn) -> None:
         """Give one message its place; its parent was taken before."""
-        content = turn_hash(turn.role, turn.text)
+        content = stored_turn_hash(turn.role, turn.text)
         note = self._known.get(turn.key)
         if note is not None and self._is_other_text(note, content):
             # The source changed the words under the same id: both versions are kept.
@@ -209,7 +209,7 @@ class _Planner:
             thread = self._get(thread_id)
             turns = thread.turns if thread else ()
             strand = _Strand(
-                [turn_hash(turn.role, turn.text) for turn in turns],
+                [stored_turn_hash(turn.role, turn.text) for turn in turns],
                 frozenset(i for i, turn in enumerate(turns) if turn.text == REDACTED),
             )
             self._strands[thread_id] = strand

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
+from anaphora.core.progress import Progress
 from anaphora.errors import CorruptThread, InvalidInput
 from anaphora.ingest.branching import Plan, plan
 from anaphora.ingest.importers import Part, parts
@@ -27,7 +28,6 @@ from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values.conversations import ImportedConversation, ImportProblem, ImportReport, NewTurn
 
-Progress: TypeAlias = Callable[[str, int, int], None]
 # Of all files together: a folder may have any number of them.
 _MOST_PROBLEMS = 10_000
 Source: TypeAlias = str | os.PathLike[str] | ImportedConversation

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from anaphora.rank.sameness.judging import same_fact
+from anaphora.rank.sameness import same_fact
 from anaphora.store.records.rows import STANDS_ALONE, RecordEvent, RecordLink
 from anaphora.store.records.vectors import RecordVectors, vector_rows
 from anaphora.values.memories import MemoryRecord

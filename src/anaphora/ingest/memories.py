@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from anaphora.core.progress import ProgressCount
 from anaphora.errors import AnaphoraError, EmbeddingError, InvalidInput, NotFound
 from anaphora.ingest.checking import Given, as_new, checked, checked_changes, without_secrets
 from anaphora.ingest.linking import Linker, Neighbours, Vectored
@@ -41,8 +42,6 @@ _GROUP = 512
 _SHORT = 4_000
 # A longer one is written first; one beyond this is left to `fill_vectors`, as it may take minutes.
 _INLINE = 50_000
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,7 @@ class Remember:
         return Remembered(done.id, done.action, related, redacted)
 
     def remember_many(
-        self, items: Iterable[Given], progress: Progress | None = None
+        self, items: Iterable[Given], progress: ProgressCount | None = None
     ) -> list[Remembered]:
         """Keep many, as if one after the other, in transactions of `BATCH`; results in their order.
 
@@ -175,7 +174,9 @@ class Remember:
         related = self._inline(done.id, draft.record.text) if done.id == draft.record.id else ()
         return Remembered(done.id, done.action, related, redacted)
 
-    def fill_vectors(self, limit: int | None = None, progress: Progress | None = None) -> Filled:
+    def fill_vectors(
+        self, limit: int | None = None, progress: ProgressCount | None = None
+    ) -> Filled:
         """Embed and link memories that have no vector of this embedder, at most `limit` of them.
 
         Waits for the model. What is done is kept, so that an interrupted call can be made again. A

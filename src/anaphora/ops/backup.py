@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anaphora.core.progress import Progress
 from anaphora.errors import DamagedBackup, InvalidInput, SealChanged, StoreError
 from anaphora.ops import packing, staging
 from anaphora.store.crypto import marker as markers
@@ -36,7 +37,6 @@ DATABASE = "anaphora.db"
 
 # A program that writes in place instead of replacing is caught in the act at most so often.
 _ATTEMPTS = 5
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 from anaphora.core.config import Settings
 from anaphora.errors import AnaphoraError, MissingExtra, NoKeyringError
 from anaphora.ops.file_systems import file_systems
-from anaphora.ops.lanes import counted
+from anaphora.ops.lanes import counted, lane_checks, repair_sections
 from anaphora.values.conversations import FINISH_VECTORS, Check, Stats
 
 if TYPE_CHECKING:
+    from anaphora.container.namespace import NamespaceServices
     from anaphora.embed.service import EmbedderService
     from anaphora.index.turns.index import TurnIndex
-    from anaphora.ops.namespaces import Lane
     from anaphora.store.db.engine import Database
     from anaphora.store.home.sealing import Home
     from anaphora.store.records.vectors import RecordVectors
@@ -30,32 +30,24 @@ if TYPE_CHECKING:
 _PROBE = 64 * 1024
 
 
-def stats(
-    settings: Settings,
-    namespace: str,
-    conversations: Conversations,
-    index: TurnIndex,
-    embedder: EmbedderService,
-    vectors: RecordVectors,
-    *,
-    lane: Lane,
-) -> Stats:
+def stats(services: NamespaceServices) -> Stats:
     """Count what a namespace holds; the index catches up with the files first."""
-    index.sync(embed="none")
-    seen = index.check()
-    counts = counted(lane, embedder.name)
+    settings, embedder = services.container.settings, services.container.embedder
+    services.turns.sync(embed="none")
+    seen = services.turns.check()
+    counts = counted(services, embedder.name)
     return Stats(
         home=str(settings.home),
-        namespace=namespace,
+        namespace=services.namespace,
         conversations=seen.conversations,
         turns=seen.turns,
         indexed=seen.words_indexed + seen.words_in_memory,
         vectors=seen.vectors,
         pending=seen.pending,
-        memories=vectors.records(),
+        memories=services.vectors.records(),
         embedder=embedder.name,
         bytes={
-            "threads": _size(conversations.directory),
+            "threads": _size(services.conversations.directory),
             "truth": sum(_size(path) for path in settings.home.glob("anaphora.db*")),
             "index": seen.size,
         },
@@ -70,24 +62,37 @@ def stats(
     )
 
 
-def doctor(
-    settings: Settings,
-    conversations: Conversations,
-    index: TurnIndex,
-    embedder: EmbedderService,
-    truth: Database,
-    vectors: RecordVectors,
-) -> tuple[Check, ...]:
-    """Look at every part. Nothing raises: a part that fails is a finding."""
+def doctor(services: NamespaceServices, *, mend: bool = False) -> tuple[Check, ...]:
+    """Look at every part; `mend` first mends what can be mended without touching a word.
+
+    Nothing raises: a part that fails is a finding.
+    """
+    from anaphora.deep.checks import deep_checks
+    from anaphora.ops.repair import repair
+
+    container = services.container
+    settings, embedder = container.settings, container.embedder
+    mended: tuple[Check, ...] = ()
+    if mend:
+        mended = repair(
+            container,
+            services.namespace,
+            services.turns,
+            fill_vectors=services.remember.fill_vectors,
+            mend_sections=lambda: repair_sections(services),
+        )
     return (
+        *mended,
         _home(settings),
         file_systems((settings.home, settings.conversations)),
         *_sealing(settings),
-        *_threads(conversations),
-        _truth(truth),
-        *_index(index),
-        _memories(vectors, embedder),
+        *_threads(services.conversations),
+        _truth(container.truth),
+        *_index(services.turns),
+        _memories(services.vectors, embedder),
         _embedder(embedder),
+        *lane_checks(services),
+        *deep_checks(container.tools),
     )
 
 

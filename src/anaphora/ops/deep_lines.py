@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, get_args
 
+from anaphora.container.namespace import NamespaceServices
 from anaphora.ops.lines import (
     id_in,
     number_in,
@@ -22,7 +23,6 @@ from anaphora.ops.lines import (
     time_text,
     to_line,
 )
-from anaphora.ops.namespaces import Lane
 from anaphora.store.threads.files import REDACTED
 from anaphora.store.threads.ids import check_id
 from anaphora.values.deep import Gap, GapStatus, Scope
@@ -36,7 +36,7 @@ _NO_TURN = -1
 _MOST_PRIORITY = 1.0
 
 
-def gap_lines(lane: Lane, now: datetime) -> Iterator[bytes]:
+def gap_lines(lane: NamespaceServices, now: datetime) -> Iterator[bytes]:
     """The questions that memory could not answer, the oldest change first."""
     for known in _gaps(lane, lambda: now).known():
         gap = known.gap
@@ -60,9 +60,9 @@ def gap_lines(lane: Lane, now: datetime) -> Iterator[bytes]:
         )
 
 
-def origin_lines(lane: Lane) -> Iterator[bytes]:
+def origin_lines(lane: NamespaceServices) -> Iterator[bytes]:
     """What facts were taken from: turns, or other memories."""
-    for row in lane.deep.find("fact_turn"):
+    for row in lane.deep_rows.find("fact_turn"):
         turn = row["position"] != _NO_TURN
         source = row["conversation_id"]
         yield to_line(
@@ -85,7 +85,7 @@ class GapsIn:
     the same of conversations. `again`: what was forgotten here comes back, too.
     """
 
-    lane: Lane
+    lane: NamespaceServices
     again: bool
     gone: frozenset[str]
     ids: Mapping[str, str]
@@ -108,7 +108,7 @@ class GapsIn:
         lost = [not self.again and self._is_forgotten(one) for one in moved]
         gaps = _gaps(self.lane, _no_time)
         became: list[str] = []
-        with self.lane.deep.change() as work:
+        with self.lane.deep_rows.change() as work:
             here = {one.gap.id: one for one in gaps.stored(work)}
             asked = {question_key(k.gap.question): k for k in here.values() if _is_open(k)}
             for one, away in zip(moved, lost, strict=True):
@@ -180,7 +180,7 @@ class GapsIn:
 class OriginsIn:
     """Takes what facts were taken from, in one namespace, after memories and threads are in."""
 
-    lane: Lane
+    lane: NamespaceServices
     ids: Mapping[str, str]
     threads: Mapping[str, str]
     _waiting: list[tuple[str, str, int]] = field(default_factory=list)
@@ -207,7 +207,7 @@ class OriginsIn:
 
         facts = self.lane.records.many(one for one, _, _ in waiting)
         texts = {source: self._texts(source, at) for _, source, at in waiting}
-        with self.lane.deep.change() as work:
+        with self.lane.deep_rows.change() as work:
             for fact, source, at in waiting:
                 where: dict[str, str | int] = {
                     "record_id": fact,
@@ -284,10 +284,10 @@ def _is_open(known: KnownGap) -> bool:
     return known.gap.status == "open"
 
 
-def _gaps(lane: Lane, clock: Callable[[], datetime]) -> Gaps:
+def _gaps(lane: NamespaceServices, clock: Callable[[], datetime]) -> Gaps:
     from anaphora.deep.dreaming.gaps import Gaps
 
-    return Gaps(lane.deep, clock=clock, ids=_no_id)
+    return Gaps(lane.deep_rows, clock=clock, ids=_no_id)
 
 
 def _no_time() -> datetime:

@@ -12,40 +12,18 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from anaphora.errors import AnaphoraError
 from anaphora.values.conversations import Check
 
 if TYPE_CHECKING:
-    from anaphora.core.config import Settings
+    from anaphora.container.namespace import NamespaceServices
     from anaphora.embed.service import EmbedderService
-    from anaphora.index.turns.index import TurnIndex
     from anaphora.store.db.engine import Database
-    from anaphora.store.records.vectors import RecordVectors
-    from anaphora.store.threads.conversations import Conversations
 
 LEAST_FREE = 64 * 1024 * 1024
 """Bytes below which a disk counts as full: SQLite's journal and one index commit need some."""
-
-
-class Served(Protocol):
-    """What is looked at of a namespace."""
-
-    @property
-    def conversations(self) -> Conversations:
-        """Its threads."""
-        ...
-
-    @property
-    def turns(self) -> TurnIndex:
-        """Their index."""
-        ...
-
-    @property
-    def vectors(self) -> RecordVectors:
-        """The vectors of its memories."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +38,18 @@ class Health:
     jobs: int = 0
 
 
-def health(
-    settings: Settings, truth: Database, embedder: EmbedderService, parts: Served, token: str
-) -> Health:
-    """Look at the write path, the index, the embedder and the disk. Nothing raises.
-
-    `token` is an id for the probe that nothing else has.
-    """
-    write = _write(truth, token)
-    pending, jobs, index = _index(truth, embedder, parts)
+def health(services: NamespaceServices) -> Health:
+    """Look at the write path, the index, the embedder and the disk. Nothing raises."""
+    container = services.container
+    # The probe's id: one that nothing else has.
+    write = _write(container.truth, container.ids())
+    pending, jobs, index = _index(services)
     checks = (
         write,
-        _threads(parts.conversations.directory),
+        _threads(services.conversations.directory),
         index,
-        _embedder(embedder),
-        _disk(settings.home),
+        _embedder(container.embedder),
+        _disk(container.settings.home),
     )
     return Health(all(check.ok for check in checks), checks, pending, jobs)
 
@@ -113,14 +88,15 @@ def _threads(folder: Path | None) -> Check:
     return Check("threads", ok=True, detail="a file was written to the disk and removed")
 
 
-def _index(truth: Database, embedder: EmbedderService, parts: Served) -> tuple[int, int, Check]:
+def _index(services: NamespaceServices) -> tuple[int, int, Check]:
     try:
         # What came since is taken in first: an index that lags is no fault, one that cannot is.
-        parts.turns.sync(embed="none")
-        seen = parts.turns.check()
-        here, _ = parts.vectors.counts().get(embedder.name, (0, 0))
-        waiting = max(0, parts.vectors.records() - here)
-        jobs = sum(count for (count,) in truth.rows("SELECT COUNT(*) FROM session_job", {}))
+        services.turns.sync(embed="none")
+        seen = services.turns.check()
+        here, _ = services.vectors.counts().get(services.container.embedder.name, (0, 0))
+        waiting = max(0, services.vectors.records() - here)
+        rows = services.truth.rows("SELECT COUNT(*) FROM session_job", {})
+        jobs = sum(count for (count,) in rows)
     except AnaphoraError as error:
         return 0, 0, Check("index", ok=False, detail=str(error))
     pending = seen.pending + waiting

@@ -7,7 +7,7 @@ starts no model and no sandbox, and changes nothing but the index, which catches
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,8 +17,7 @@ from anaphora.store.threads.file_store import ConversationStore
 from anaphora.values.conversations import FINISH_VECTORS, Check
 
 if TYPE_CHECKING:
-    from anaphora.index.sections.index import SectionIndex
-    from anaphora.ops.namespaces import Lane
+    from anaphora.container.namespace import NamespaceServices
 
 _NOTES = (
     "SELECT kind, COUNT(*), SUM(CASE WHEN valid_until IS NULL AND forgotten_at IS NULL "
@@ -47,7 +46,7 @@ class LaneCounts:
     traces: int
 
 
-def counted(lane: Lane, embedder: str) -> LaneCounts:
+def counted(lane: NamespaceServices, embedder: str) -> LaneCounts:
     """Count without opening a text. `StoreError` and its kinds."""
     projects = lane.projects.list()
     notes = {
@@ -55,7 +54,7 @@ def counted(lane: Lane, embedder: str) -> LaneCounts:
         for row in lane.records.truth.rows(_NOTES, {"namespace": lane.namespace})
     }
     current = {kind: living for kind, (_, living) in notes.items()}
-    rows = lane.deep
+    rows = lane.deep_rows
     return LaneCounts(
         projects=len(projects),
         files=sum(one.files for one in projects),
@@ -70,16 +69,14 @@ def counted(lane: Lane, embedder: str) -> LaneCounts:
     )
 
 
-def lane_checks(
-    lane: Lane, embedder: str, sections: Callable[[], SectionIndex]
-) -> tuple[Check, ...]:
+def lane_checks(lane: NamespaceServices) -> tuple[Check, ...]:
     """Look at projects, notes, the index of sections, and what deep recall keeps.
 
     Nothing raises: a part that fails is a finding.
     """
     rows = _rows(lane)
     try:
-        counts = counted(lane, embedder)
+        counts = counted(lane, lane.container.embedder.name)
     except AnaphoraError as error:
         return (*rows, Check("projects", ok=False, detail=str(error)))
     notes = f"{counts.observations:,} observations, {counts.diary:,} diary entries"
@@ -93,12 +90,12 @@ def lane_checks(
         *rows,
         *_projects(lane, counts),
         Check("project notes", ok=True, detail=notes),
-        _sections(sections),
+        _sections(lane),
         Check("deep recall", ok=True, detail=deep),
     )
 
 
-def mend_rows(lane: Lane) -> Check:
+def mend_rows(lane: NamespaceServices) -> Check:
     """Mend rows that make no sense, and times that nothing can keep; every word stays."""
     from anaphora.store.db.misdated import mend, misdated
     from anaphora.store.records.mending import mend_records
@@ -113,11 +110,12 @@ def mend_rows(lane: Lane) -> Check:
     return Check("rows", ok=True, detail=detail)
 
 
-def repair_sections(sections: SectionIndex, fill_vectors: Callable[[], object]) -> Check:
+def repair_sections(lane: NamespaceServices) -> Check:
     """Make the index of sections again where it is broken, and embed what has no vector."""
+    sections = lane.with_projects().sections
     broken = sections.check().problem
     made = sections.rebuild() if broken else sections.settle()
-    fill_vectors()
+    lane.upkeep.fill_vectors()
     seen = sections.check()
     what = "made again" if broken and made else "well"
     if not made:
@@ -128,7 +126,7 @@ def repair_sections(sections: SectionIndex, fill_vectors: Callable[[], object]) 
     return Check("section index", ok=seen.problem is None and not seen.pending, detail=detail)
 
 
-def _projects(lane: Lane, counts: LaneCounts) -> Iterator[Check]:
+def _projects(lane: NamespaceServices, counts: LaneCounts) -> Iterator[Check]:
     detail = f"{counts.projects:,} projects, {counts.files:,} files, {counts.sections:,} sections"
     if counts.sections_pending:
         detail += f", {counts.sections_pending:,} vectors to come ({FINISH_VECTORS})"
@@ -146,7 +144,7 @@ def _projects(lane: Lane, counts: LaneCounts) -> Iterator[Check]:
             yield Check("projects", ok=True, detail=f"{row.name}: not finished; index it again")
 
 
-def _rows(lane: Lane) -> tuple[Check, ...]:
+def _rows(lane: NamespaceServices) -> tuple[Check, ...]:
     """Rows that make no sense, the first of them by name."""
     from anaphora.store.db.misdated import misdated
     from anaphora.store.records.mending import unreadable_records
@@ -165,9 +163,9 @@ def _rows(lane: Lane) -> tuple[Check, ...]:
     return (Check("rows", ok=False, detail=detail),)
 
 
-def _sections(sections: Callable[[], SectionIndex]) -> Check:
+def _sections(lane: NamespaceServices) -> Check:
     try:
-        seen = sections().check()
+        seen = lane.with_projects().sections.check()
     except AnaphoraError as error:
         return Check("section index", ok=False, detail=str(error))
     detail = (

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from anaphora.container.namespace import NamespaceServices
 from anaphora.ops.lines import string
-from anaphora.ops.namespaces import Lane
-from anaphora.store.hashing import turn_hash
+from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.ids import check_id
 from anaphora.store.threads.sidecar import ConversationNote, TurnNote
 from anaphora.values.conversations import Thread
@@ -28,7 +28,7 @@ class NotesIn:
     `ids` tells under which id a thread of the export is here.
     """
 
-    lane: Lane
+    lane: NamespaceServices
     again: bool = False
     ids: dict[str, str] = field(default_factory=dict)
     _left_out: set[str] = field(default_factory=set)
@@ -40,7 +40,7 @@ class NotesIn:
     def came(self, thread: Thread, conversation_id: str) -> None:
         """Learn of a thread that came in, and under which id."""
         self.ids[thread.conversation_id] = conversation_id
-        self._hashes[conversation_id] = [turn_hash(t.role, t.text) for t in thread.turns]
+        self._hashes[conversation_id] = [stored_turn_hash(t.role, t.text) for t in thread.turns]
 
     def left_out(self, conversation_id: str) -> None:
         """Learn of a thread that stays away, since it was deleted here."""

@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from anaphora.container.namespace import NamespaceServices
 from anaphora.ops.cleaning import cleaned
 from anaphora.ops.lines import event_from, memory_from, number_in, record_members, text_in, to_line
 from anaphora.ops.merging import Incoming, Merger
-from anaphora.ops.namespaces import Lane
 from anaphora.store.db.in_lists import ids_named
 from anaphora.store.projects.notes import RECORD_KINDS, NoteRecordKind, NoteRow, payload_of
 from anaphora.store.records.rows import RecordEvent, same_key_of
@@ -55,7 +55,7 @@ class _NoteIn:
     project_name: str | None
 
 
-def other_kinds(lane: Lane, record_ids: Sequence[str], kind: str) -> dict[str, str]:
+def other_kinds(lane: NamespaceServices, record_ids: Sequence[str], kind: str) -> dict[str, str]:
     """Which of these ids are those of records of another kind, and of which."""
     found: dict[str, str] = {}
     for some, names in ids_named(record_ids):
@@ -73,7 +73,7 @@ class ProjectNotesIn:
     or changed, in the order of the file.
     """
 
-    lane: Lane
+    lane: NamespaceServices
     again: bool
     problem: Callable[[int, str], None]
     touched: list[str] = field(default_factory=list)

@@ -15,25 +15,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anaphora.core.progress import Progress
 from anaphora.errors import AnaphoraError
 from anaphora.ops import spool, staging
 from anaphora.ops.lanes import mend_rows
 from anaphora.store.disk import temporary_key
-from anaphora.store.hashing import turn_hash
+from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.files import ThreadFolder, ThreadLocks
 from anaphora.store.threads.gojson import NotAThread, decode
 from anaphora.values.conversations import Check
 
 if TYPE_CHECKING:
+    from anaphora.container.home import Container
+    from anaphora.container.namespace import NamespaceServices
     from anaphora.index.turns.index import TurnIndex
-    from anaphora.ops.namespaces import Lane, Parts
     from anaphora.store.threads.sidecar import TurnNote
-
-Progress = Callable[[str, int, int], None]
 
 
 def repair(
-    parts: Parts,
+    parts: Container,
     namespace: str,
     index: TurnIndex,
     *,
@@ -46,7 +46,7 @@ def repair(
     `fill_vectors` embeds the memories that have no vector, `mend_sections` does the same and more
     for projects. Nothing raises: a part that cannot be mended is a finding.
     """
-    lane = parts.lane(namespace)
+    lane = parts.namespace(namespace)
     steps: list[tuple[str, Callable[[], Check]]] = [
         ("temporary files", lambda: _sweep(parts, lane)),
         ("notes", lambda: _reseat(lane)),
@@ -67,7 +67,7 @@ def _tried(name: str, step: Callable[[], Check]) -> Check:
         return Check(name, ok=False, detail=str(error))
 
 
-def _sweep(parts: Parts, lane: Lane) -> Check:
+def _sweep(parts: Container, lane: NamespaceServices) -> Check:
     """Remove the temporary files of writes that were interrupted."""
     folder = ThreadFolder(lane.folder, parts.sealing.threads(lane.namespace))
     before = len(list(_temporaries(folder)))
@@ -87,7 +87,7 @@ def _temporaries(folder: ThreadFolder) -> Iterator[Path]:
             yield from (found for found in place.iterdir() if temporary_key(found.name))
 
 
-def _reseat(lane: Lane) -> Check:
+def _reseat(lane: NamespaceServices) -> Check:
     """Give a note whose turn stands at another place now to that turn.
 
     A note that no turn, or more than one, answers to is left as it is: it is void, and harmless.
@@ -109,7 +109,7 @@ def _reseat(lane: Lane) -> Check:
     return Check("notes", ok=True, detail=detail)
 
 
-def _places(lane: Lane, conversation_id: str) -> dict[str, list[int]]:
+def _places(lane: NamespaceServices, conversation_id: str) -> dict[str, list[int]]:
     """Where turns stand, by their hash; nothing for a thread that cannot be read."""
     try:
         thread = decode(lane.conversations.read_file(conversation_id)[0])
@@ -117,7 +117,7 @@ def _places(lane: Lane, conversation_id: str) -> dict[str, list[int]]:
         return {}
     places: dict[str, list[int]] = {}
     for index, turn in enumerate(thread.turns):
-        places.setdefault(turn_hash(turn.role, turn.text), []).append(index)
+        places.setdefault(stored_turn_hash(turn.role, turn.text), []).append(index)
     return places
 
 
@@ -131,7 +131,7 @@ def _moved(notes: Mapping[int, TurnNote], places: Mapping[str, list[int]]) -> It
             yield replace(note, index=found[0])
 
 
-def _truth(parts: Parts) -> Check:
+def _truth(parts: Container) -> Check:
     """Merge the write-ahead log, and look whether the database is whole."""
     from anaphora.store.db.health import check_truth
     from anaphora.store.db.scrub import scrub

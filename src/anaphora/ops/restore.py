@@ -9,10 +9,10 @@ schema is restored as it is and migrates when it is opened; nothing that stands 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
+from anaphora.core.progress import Progress
 from anaphora.errors import DamagedBackup, InvalidInput, NotEmpty, SchemaTooNew
 from anaphora.ops import packing, staging
 from anaphora.ops.backup import DATABASE, Backup, backup_of
@@ -21,7 +21,6 @@ from anaphora.store.db.revision import REVISION, is_older
 from anaphora.store.disk import sync, translate
 
 _TABLES = "tables/"
-Progress = Callable[[str, int, int], None]
 
 
 def restore(

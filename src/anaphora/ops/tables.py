@@ -25,7 +25,7 @@ from anaphora.store.db import sqlite
 from anaphora.store.db.engine import Database
 from anaphora.store.db.faults import explain
 from anaphora.store.db.revision import REVISION, REVISION_TABLE
-from anaphora.store.db.schema_tokens import metadata
+from anaphora.store.db.schema import metadata
 
 FOLDER = "tables/"
 _SUFFIX = ".jsonl"

@@ -15,14 +15,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from anaphora.container.home import Container
+from anaphora.container.namespace import NamespaceServices
+from anaphora.container.snapshot import snapshot
+from anaphora.core.progress import Progress
 from anaphora.errors import EncryptionError, InvalidInput, NotFound
 from anaphora.ops import staging
 from anaphora.ops.deep_lines import gap_lines, origin_lines
 from anaphora.ops.lines import from_line, link_line, memory_line, time_text, to_line
-from anaphora.ops.namespaces import Lane, Parts, snapshot
 from anaphora.ops.project_notes import project_note_line
 from anaphora.store.disk import open_regular
-from anaphora.store.hashing import turn_hash
+from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.records.mending import unreadable_records
 from anaphora.store.records.rows import STANDS_ALONE
 from anaphora.store.threads.gojson import NotAThread, decode
@@ -32,7 +35,6 @@ from anaphora.values.conversations import ImportedConversation, ImportProblem, T
 from anaphora.values.memories import MemoryRecord
 
 FORMAT = 1
-Progress = Callable[[str, int, int], None]
 Source = str | os.PathLike[str] | ImportedConversation
 _STEP = 512
 _STANDS_ALONE = (
@@ -57,7 +59,7 @@ class Exported:
 
 
 def export(
-    parts: Parts,
+    parts: Container,
     path: str | os.PathLike[str] | BinaryIO,
     *,
     clock: Callable[[], datetime],
@@ -83,7 +85,7 @@ def export(
 
 
 def _written(
-    parts: Parts,
+    parts: Container,
     file: BinaryIO,
     chosen: tuple[str, ...],
     clock: Callable[[], datetime],
@@ -124,7 +126,7 @@ def exports_among(
     return own, others
 
 
-def _chosen(parts: Parts, namespaces: Iterable[str] | None) -> tuple[str, ...]:
+def _chosen(parts: Container, namespaces: Iterable[str] | None) -> tuple[str, ...]:
     known = parts.namespaces()
     if namespaces is None:
         return known
@@ -168,11 +170,11 @@ class _Writing:
             }
         )
 
-    def namespace(self, parts: Parts, namespace: str, clock: Callable[[], datetime]) -> None:
-        live = parts.lane(namespace)
+    def namespace(self, parts: Container, namespace: str, clock: Callable[[], datetime]) -> None:
+        live = parts.namespace(namespace)
         hashes = dict(self._thread_lines(live))
         with snapshot(parts.truth) as truth:
-            lane = parts.lane(namespace, truth)
+            lane = NamespaceServices(parts, namespace, truth)
             self._note_lines(lane, hashes)
             self._memory_lines(parts, lane)
             for line in origin_lines(lane):
@@ -195,7 +197,7 @@ class _Writing:
             self._gaps,
         )
 
-    def _thread_lines(self, lane: Lane) -> Iterator[tuple[str, list[str]]]:
+    def _thread_lines(self, lane: NamespaceServices) -> Iterator[tuple[str, list[str]]]:
         files = sorted(lane.conversations.files())
         for done, (conversation_id, path) in enumerate(files):
             try:
@@ -235,9 +237,9 @@ class _Writing:
             )
         self._threads += 1
         self._turns += len(thread.turns)
-        return [turn_hash(turn.role, turn.text) for turn in thread.turns]
+        return [stored_turn_hash(turn.role, turn.text) for turn in thread.turns]
 
-    def _note_lines(self, lane: Lane, hashes: dict[str, list[str]]) -> None:
+    def _note_lines(self, lane: NamespaceServices, hashes: dict[str, list[str]]) -> None:
         for conversation_id, origin in sorted(lane.sidecar.conversation_notes().items()):
             self.line(
                 {
@@ -272,7 +274,7 @@ class _Writing:
             }
         )
 
-    def _memory_lines(self, parts: Parts, lane: Lane) -> None:
+    def _memory_lines(self, parts: Container, lane: NamespaceServices) -> None:
         key = parts.sealing.rows.lookup("same_key", lane.namespace, STANDS_ALONE)
         named = {"namespace": lane.namespace, "same_key": key}
         rows = lane.records.truth.rows(_STANDS_ALONE, named)
@@ -296,12 +298,12 @@ class _Writing:
                     self._write(link_line(lane.namespace, link))
                     self._links += 1
 
-    def _memory(self, lane: Lane, record: MemoryRecord, *, stands_alone: bool) -> None:
+    def _memory(self, lane: NamespaceServices, record: MemoryRecord, *, stands_alone: bool) -> None:
         events = lane.records.events(record.id)
         self._write(memory_line(lane.namespace, record, events, stands_alone=stands_alone))
         self._memories += 1
 
-    def _project_note_lines(self, lane: Lane) -> None:
+    def _project_note_lines(self, lane: NamespaceServices) -> None:
         names = {row.id: row.name for row in lane.projects.rows()}
         after = 0
         while found := lane.notes.notes_since(after, _STEP):

@@ -14,13 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from anaphora.container.home import Container
+from anaphora.container.namespace import NamespaceServices
+from anaphora.core.progress import Progress
 from anaphora.errors import CorruptThread, StoreError, UnknownFormat
 from anaphora.ingest.importers.base import Problems, shortened
 from anaphora.ops.cleaning import cleaned
 from anaphora.ops.deep_lines import GapsIn, OriginsIn
 from anaphora.ops.lines import event_from, from_line, link_from, memory_from, string
 from anaphora.ops.merging import Incoming, Merger
-from anaphora.ops.namespaces import Lane, Parts
 from anaphora.ops.notes_in import NotesIn
 from anaphora.ops.project_notes import ProjectNotesIn, other_kinds
 from anaphora.ops.threads_in import RowsIn, ThreadsIn
@@ -32,7 +34,6 @@ from anaphora.store.threads.ids import check_id
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values.conversations import ImportProblem, Thread, Turn
 
-Progress = Callable[[str, int, int], None]
 _BATCH = 256
 # Wrong in the file or in what it says; anything else is trouble with this home.
 _WRONG = (ValueError, TypeError, CorruptThread)
@@ -69,7 +70,7 @@ class Transferred:
 
 
 def import_export(
-    parts: Parts,
+    parts: Container,
     source: str | os.PathLike[str],
     *,
     namespace: str | None = None,
@@ -113,7 +114,7 @@ def _lines(file: BinaryIO) -> Iterator[bytes | None]:
 class _Run:
     """An import under way: lines are gathered until what they belong to is whole."""
 
-    def __init__(self, parts: Parts, path: Path, into: str | None, again: bool) -> None:
+    def __init__(self, parts: Container, path: Path, into: str | None, again: bool) -> None:
         self._parts = parts
         self._path = path
         self._into = into
@@ -355,12 +356,12 @@ class _Place:
 
     def __init__(
         self,
-        parts: Parts,
+        parts: Container,
         namespace: str,
         again: bool,
         problem: Callable[[int, str], None],
     ) -> None:
-        self.lane: Lane = parts.lane(namespace)
+        self.lane: NamespaceServices = parts.namespace(namespace)
         store = self.lane.conversations
         self.threads: ThreadsIn | RowsIn = (
             RowsIn(store)

@@ -22,9 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.rank.features import PERSONAL, STANDING
 from anaphora.rank.question import QuestionReading
-from anaphora.rank.table import TurnTable
+from anaphora.rank.turn_table import PERSONAL, STANDING, TurnTable
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.intp]

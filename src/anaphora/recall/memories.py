@@ -18,9 +18,9 @@ from anaphora.core.text import query_terms
 from anaphora.core.time_arguments import checked_moment
 from anaphora.errors import EmbeddingError, InvalidInput
 from anaphora.rank.memories import MemoryScores, rank_memories
-from anaphora.recall.question import read_of
+from anaphora.recall.truncation import read_of
+from anaphora.store.codecs import to_micros
 from anaphora.store.filters import Filter, parse
-from anaphora.store.records.rows import to_micros
 from anaphora.values.conversations import FINISH_VECTORS, Degraded, Recall, RecallMode
 from anaphora.values.memories import HalfLives, MemoryHit, MemoryRecord, Rejected
 

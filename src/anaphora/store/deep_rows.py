@@ -111,9 +111,9 @@ class DeepTransaction:
         """As `DeepRows.find`, as the rows stand in this transaction."""
         from sqlalchemy import select
 
-        from anaphora.store.db.schema_deep import TABLES
+        from anaphora.store.db.schema import metadata
 
-        made, namespace = TABLES[table], self.write.namespace
+        made, namespace = metadata.tables[table], self.write.namespace
         chosen = select(*(made.c[name] for name in COLUMNS[table])).where(
             made.c.namespace == namespace,
             *(made.c[n] == v for n, v in _given(self._sealer, namespace, where or {}).items()),
@@ -133,22 +133,22 @@ class DeepTransaction:
     def put(self, table: str, rows: Iterable[Row]) -> None:
         """Write rows, each in place of the one with its key; each takes the next number."""
         from anaphora.store.crypto.plans import PLANS
-        from anaphora.store.db.schema_deep import TABLES
+        from anaphora.store.db.schema import metadata
 
         key = PLANS[table].key[1:]
         for row in rows:
             self.drop(table, {name: row[name] for name in key})
             whole = {**row, "namespace": self.write.namespace, "seq": self.write.take()[0]}
             stored = self._sealer.seal_row(table, whole)
-            self.write.connection.execute(TABLES[table].insert(), stored)
+            self.write.connection.execute(metadata.tables[table].insert(), stored)
 
     def drop(self, table: str, where: Where | None = None) -> int:
         """Delete the rows whose columns have these values; how many there were."""
         from sqlalchemy import delete
 
-        from anaphora.store.db.schema_deep import TABLES
+        from anaphora.store.db.schema import metadata
 
-        made, namespace = TABLES[table], self.write.namespace
+        made, namespace = metadata.tables[table], self.write.namespace
         gone = delete(made).where(
             made.c.namespace == namespace,
             *(made.c[n] == v for n, v in _given(self._sealer, namespace, where or {}).items()),

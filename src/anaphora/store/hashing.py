@@ -1,7 +1,6 @@
-"""Role and text of a turn in, a short stable fingerprint out. Never reads a disk or a clock.
+"""The digests that truth keeps: 32 lower-case hex digits, the first 128 bits of a SHA-256.
 
-The fingerprint is how the sidecar and the index know that the turn they speak of is still the
-turn that stands in the thread file.
+They are persisted: none of them may ever change. Lone surrogates count as themselves.
 """
 
 from __future__ import annotations
@@ -9,15 +8,29 @@ from __future__ import annotations
 import hashlib
 
 
-def turn_hash(role: str, text: str) -> str:
-    """Fingerprint of a turn: 32 lower-case hex digits (the first 128 bits of a SHA-256).
+def digest(*parts: str) -> str:
+    """Of several texts; each follows its length, so that no two lists share their bytes."""
+    made = hashlib.sha256()
+    for part in parts:
+        encoded = part.encode("utf-8", "surrogatepass")
+        made.update(len(encoded).to_bytes(8, "big"))
+        made.update(encoded)
+    return made.hexdigest()[:32]
+
+
+def stored_turn_hash(role: str, text: str) -> str:
+    """Of a turn: how the sidecar and the index know that the turn they speak of still stands.
 
     The role is preceded by its length, so that no two pairs of role and text share their bytes.
-    Lone surrogates count as themselves. The time is left out: a turn that was written again with
-    another time holds the same words.
+    The time is left out: a turn that was written again with another time holds the same words.
     """
     role_bytes = role.encode("utf-8", "surrogatepass")
-    digest = hashlib.sha256(len(role_bytes).to_bytes(8, "big"))
-    digest.update(role_bytes)
-    digest.update(text.encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()[:32]
+    made = hashlib.sha256(len(role_bytes).to_bytes(8, "big"))
+    made.update(role_bytes)
+    made.update(text.encode("utf-8", "surrogatepass"))
+    return made.hexdigest()[:32]
+
+
+def embedded_text_hash(text: str) -> str:
+    """Of a text that was embedded: a vector of an older text is not one of the present text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 from anaphora.core.arguments import checks_arguments
 from anaphora.core.time_arguments import checked_moment
 from anaphora.errors import InvalidInput, NotFound, StoreError, Unreadable
+from anaphora.store.codecs import DAMAGE, from_micros, parsed, readable, to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer
-from anaphora.store.readable import DAMAGE, parsed, readable
-from anaphora.store.records.rows import from_micros, to_micros
 from anaphora.store.threads.ids import check_id
 
 if TYPE_CHECKING:
@@ -195,7 +194,7 @@ class Tokens:
         # Opening what is there refuses a home of another form before a row of this one is added.
         self.list()
         with self._truth.write(_HOME) as write:
-            from anaphora.store.db.schema_tokens import token as table
+            from anaphora.store.db.schema import token as table
 
             self._sealer.check()
             stored = self._sealer.seal_row("token", {**row, "seq": write.take()[0]})
@@ -212,7 +211,7 @@ class Tokens:
         with self._truth.write(_HOME) as write:
             from sqlalchemy import update
 
-            from anaphora.store.db.schema_tokens import token as table
+            from anaphora.store.db.schema import token as table
 
             self._sealer.check()
             here = (table.c.namespace == _HOME) & (table.c.token_id == token_id)

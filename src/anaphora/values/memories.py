@@ -18,6 +18,7 @@ __all__ = [
     "MemoryType",
     "NewMemory",
     "Page",
+    "Reindexed",
     "Rejected",
     "Remembered",
     "SurvivingSource",
@@ -183,3 +184,27 @@ class HalfLives:
     episodic: float = 14.0
     semantic: float = 90.0
     procedural: float = 180.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reindexed:
+    """What `reindex` did: turns and memories that got vectors of `embedder`, and those left.
+
+    `namespaces` is how many were gone through.
+    """
+
+    embedder: str
+    turns: int
+    memories: int
+    left: int
+    namespaces: int = 1
+
+    def __add__(self, more: Reindexed) -> Reindexed:
+        """The sum of what was done here and there."""
+        return Reindexed(
+            self.embedder,
+            self.turns + more.turns,
+            self.memories + more.memories,
+            self.left + more.left,
+            self.namespaces + more.namespaces,
+        )

@@ -20,8 +20,8 @@ from anaphora.deep.evidence.origins import EXTRACTED, bind
 from anaphora.deep.evidence.scoped import turn_id
 from anaphora.deep.models.base import Message, ModelRole, Reply
 from anaphora.errors import NotFound
-from anaphora.rank.select import token_cost
-from anaphora.store.records.rows import to_micros
+from anaphora.rank.budget import token_cost
+from anaphora.store.codecs import to_micros
 from anaphora.store.threads.ids import check_id
 from anaphora.values.deep import Budget, DeepSource, Extracted
 from anaphora.values.memories import MemoryType, NewMemory

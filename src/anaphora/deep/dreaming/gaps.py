@@ -17,9 +17,8 @@ from anaphora.deep.evidence.snapshot import Snapshot
 from anaphora.deep.kept.saved import as_json, from_json
 from anaphora.deep.reading import folded, question_form
 from anaphora.errors import Unreadable
+from anaphora.store.codecs import DAMAGE, from_micros, readable, to_micros
 from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row
-from anaphora.store.readable import DAMAGE, readable
-from anaphora.store.records.rows import from_micros, to_micros
 from anaphora.values.deep import Gap, GapStatus, Scope
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal
 
 from anaphora.errors import ModelError, NotFound
-from anaphora.store.records.rows import to_micros
+from anaphora.store.codecs import to_micros
 from anaphora.values.conversations import Degraded
 
 if TYPE_CHECKING:

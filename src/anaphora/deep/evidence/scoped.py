@@ -41,7 +41,7 @@ from anaphora.deep.evidence.weighed import (
 )
 from anaphora.deep.moments import moment
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.rank.table import ROLE_ASSISTANT, ROLE_USER
+from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER
 from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import Degraded
 from anaphora.values.deep import DeepSource, Scope

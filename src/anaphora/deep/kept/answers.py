@@ -17,8 +17,7 @@ from anaphora.deep.evidence.snapshot import Snapshot, all_stand, news
 from anaphora.deep.kept.saved import answer_from, as_json, from_json
 from anaphora.deep.kept.secrets import NO_SECRETS, Secrets
 from anaphora.deep.reading import question_form
-from anaphora.store.readable import DAMAGE
-from anaphora.store.records.rows import to_micros
+from anaphora.store.codecs import DAMAGE, to_micros
 from anaphora.values.deep import CostSnapshot, DeepAnswer, DeepStep
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from anaphora.deep.evidence.scoped import MEMORY
 from anaphora.deep.evidence.watched import Seen
 from anaphora.deep.kept.traces import Traces
 from anaphora.deep.reading import folded, question_form
-from anaphora.store.readable import DAMAGE, parsed
+from anaphora.store.codecs import DAMAGE, parsed
 from anaphora.values.memories import SurvivingSource
 
 if TYPE_CHECKING:
-    from anaphora.recall.marks import Mark
+    from anaphora.recall.identifiers import Mark
     from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row
     from anaphora.store.records.forgetting import Gone
     from anaphora.store.records.store import Records

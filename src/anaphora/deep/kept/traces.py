@@ -15,8 +15,7 @@ from anaphora.deep.evidence.watched import Seen
 from anaphora.deep.kept.saved import answer_from, as_json, from_json
 from anaphora.deep.kept.secrets import NO_SECRETS, Secrets
 from anaphora.errors import NotFound, Unreadable
-from anaphora.store.readable import DAMAGE
-from anaphora.store.records.rows import from_micros, to_micros
+from anaphora.store.codecs import DAMAGE, from_micros, to_micros
 from anaphora.values.deep import DeepAnswer, DeepStep, SubCall, TraceSummary
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from anaphora.index.memories.rows import MemoryRows
 from anaphora.index.rows import GrowingColumn
+from anaphora.store.codecs import DAMAGE, from_micros, parsed
 from anaphora.store.filters import Filter
-from anaphora.store.readable import DAMAGE, parsed
-from anaphora.store.records.rows import as_mapping, from_micros
+from anaphora.store.records.rows import as_mapping
 from anaphora.store.records.store import Records
 from anaphora.values.memories import MemoryRecord
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from anaphora.errors import Unreadable
 from anaphora.index.rows import CURRENT, PAST, KeyedRows
-from anaphora.store.readable import DAMAGE, readable
-from anaphora.store.records.rows import MEMORY, to_micros
+from anaphora.store.codecs import DAMAGE, readable, to_micros
+from anaphora.store.records.rows import MEMORY
 from anaphora.store.records.store import Records
 from anaphora.values.memories import MemoryRecord
 

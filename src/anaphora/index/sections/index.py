@@ -8,7 +8,7 @@ at any time.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.core.progress import ProgressCount
 from anaphora.errors import AnaphoraError, Closed
 from anaphora.index.maintenance import Background, try_lock
 from anaphora.index.sections.changes import Changed, SectionChanges
@@ -46,7 +47,6 @@ STEP: Final = 4_000
 _TAIL_AT_CLOSE: Final = 100
 
 Rows = NDArray[np.int64]
-Progress = Callable[[int, int], None]
 
 
 class SectionIndex:
@@ -85,7 +85,7 @@ class SectionIndex:
 
     # Following.
 
-    def sync(self, progress: Progress | None = None) -> int:
+    def sync(self, progress: ProgressCount | None = None) -> int:
         """Catch up with truth; how many documents are new or changed.
 
         `progress` is called with (documents taken in, documents in all) on long work.
@@ -131,7 +131,7 @@ class SectionIndex:
         self._broken = not good and bool(manifest.meta.generation)
         return self._changes.later_than(rows, found, manifest.upto if good else -1)
 
-    def _take_in(self, changed: Changed, progress: Progress | None) -> tuple[int, bool]:
+    def _take_in(self, changed: Changed, progress: ProgressCount | None) -> tuple[int, bool]:
         """Make the documents of what changed; where they are many, write them as they come.
 
         Returns how many there were, and whether some were written.

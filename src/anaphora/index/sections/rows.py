@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from anaphora.index.rows import CURRENT, PAST, KeyedRows
 from anaphora.index.sections.source import FileRow, ShortSection
+from anaphora.rank.budget import token_cost
 from anaphora.rank.context.table import (
     DOCUMENT_KINDS,
     ROLES,
@@ -22,7 +23,6 @@ from anaphora.rank.context.table import (
     TableRow,
     build_table,
 )
-from anaphora.rank.select import token_cost
 from anaphora.values.memories import MemoryRecord
 from anaphora.values.projects import SourceRole
 

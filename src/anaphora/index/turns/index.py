@@ -7,7 +7,7 @@ is right.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.core.config import EXACT_CAP
+from anaphora.core.progress import ProgressCount
 from anaphora.errors import EmbeddingError
 from anaphora.index.backlog import GROUP, embed_texts
 from anaphora.index.maintenance import Background
@@ -44,7 +45,6 @@ _TAIL_AT_CLOSE = 50
 _ROUNDS = 5
 
 EmbedMode = Literal["inline", "all", "none"]
-Progress = Callable[[int, int], None]
 
 
 class TurnIndex:
@@ -84,7 +84,7 @@ class TurnIndex:
         conversation_id: str | None = None,
         *,
         embed: EmbedMode = "inline",
-        progress: Progress | None = None,
+        progress: ProgressCount | None = None,
     ) -> SyncResult:
         """Catch up with the files of one thread, or of all. What was written before is seen.
 
@@ -109,7 +109,7 @@ class TurnIndex:
         return replace(result, degraded=(*result.degraded, lost)), view
 
     def _sync(
-        self, conversation_id: str | None, embed: EmbedMode, progress: Progress | None
+        self, conversation_id: str | None, embed: EmbedMode, progress: ProgressCount | None
     ) -> tuple[SyncResult, TurnView, bool]:
         """What a sync did, a view, and whether that is of the index that was synced."""
         core, embedded, same = self._core, 0, True
@@ -249,7 +249,7 @@ class TurnIndex:
     def _missing(self) -> list[bytes]:
         return self._core.with_index(self._core.missing)
 
-    def _embed_all(self, progress: Progress | None) -> int:
+    def _embed_all(self, progress: ProgressCount | None) -> int:
         done = 0
         with self._embedding:
             missing = self._missing()

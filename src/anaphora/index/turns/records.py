@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from anaphora.core.text import analyse
-from anaphora.rank.features import turn_flags
-from anaphora.rank.table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER
+from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER, turn_flags
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.values.conversations import Degraded, Turn
 

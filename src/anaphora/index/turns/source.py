@@ -29,7 +29,7 @@ from anaphora.index.turns.records import (
 )
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.disk import identity_of, translate
-from anaphora.store.hashing import turn_hash
+from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.gojson import NotAThread, parse
 from anaphora.values.conversations import Degraded, Turn
 
@@ -306,7 +306,8 @@ class FileThreadSource:
             for index, note in self._sidecar.turn_notes(conversation_id, start).items()
             if note.speaker is not None
             and first <= index < first + len(turns)
-            and note.turn_hash == turn_hash(turns[index - first].role, turns[index - first].text)
+            and note.turn_hash
+            == stored_turn_hash(turns[index - first].role, turns[index - first].text)
         }
 
 

@@ -22,7 +22,7 @@ from anaphora.index.turns.view import TurnView, TurnWords
 from anaphora.index.vectors.matrix import Matrix
 from anaphora.index.words.postings import MemoryPostings, WordStatistics
 from anaphora.index.words.segment import WORD_INDEX_ERRORS, Segment, SegmentMeta
-from anaphora.rank.table import TurnTable
+from anaphora.rank.turn_table import TurnTable
 
 
 class State:

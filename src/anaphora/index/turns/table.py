@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from anaphora.index.maintenance import IndexLost
 from anaphora.index.turns.records import Record
-from anaphora.rank.table import SESSION_GAP_SECONDS, TurnTable
+from anaphora.rank.turn_table import SESSION_GAP_SECONDS, TurnTable
 
 TURN: Final = np.dtype(
     [

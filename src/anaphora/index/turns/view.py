@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from anaphora.index.turns.vectors import AnnView
 from anaphora.index.vectors.matrix import MatrixView
 from anaphora.index.words.postings import WordStatistics, full_score, idf
-from anaphora.rank.table import TurnTable
+from anaphora.rank.turn_table import TurnTable
 
 
 @dataclass(frozen=True, slots=True)

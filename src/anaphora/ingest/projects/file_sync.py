@@ -15,13 +15,14 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from anaphora.core.progress import Progress
 from anaphora.errors import InvalidInput
 from anaphora.ingest.projects.files import Found, language_of, read, role_of, walk
 from anaphora.ingest.projects.graph import Past, facts_of
 from anaphora.ingest.projects.sections import Section, parse
 from anaphora.ingest.secrets.redacting import redact
+from anaphora.store.hashing import embedded_text_hash
 from anaphora.store.projects.rows import FileRow, ProjectRow, SectionRow
-from anaphora.store.records.vectors import text_hash
 from anaphora.values.projects import Skipped
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ def _section(file: FileRow, one: Section) -> SectionRow:
         start_line=one.start_line,
         end_line=one.end_line,
         changed_at=file.changed_at,
-        text_hash=text_hash(embedded_text(one.title, one.heading, one.text)),
+        text_hash=embedded_text_hash(embedded_text(one.title, one.heading, one.text)),
     )
 
 
@@ -288,8 +289,6 @@ def _is_gone(place: str) -> bool:
         return False
     return False
 
-
-Progress = Callable[[str, int, int], None]
 
 # Files of one transaction: enough that its fsync does not count, few enough that others get their
 # turn, and that little is done again after a crash.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.ingest.projects.import_targets import Layout, Target, resolve
 from anaphora.ingest.projects.sections.base import Import, Parsed
-from anaphora.rank.context.modules import documents
+from anaphora.rank.context.names import documents
 from anaphora.store.projects.graph_rows import (
     HISTORY_SOURCE,
     EntityDraft,

@@ -16,12 +16,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from anaphora.core.progress import Progress
 from anaphora.errors import EmbeddingError, InvalidInput, NotFound
 from anaphora.ingest.notes import NoteLinker
 from anaphora.ingest.projects.cleaning import clean
 from anaphora.ingest.projects.file_sync import (
     Pass,
-    Progress,
     State,
     Tools,
     changed_files,

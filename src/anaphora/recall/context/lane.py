@@ -14,10 +14,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from anaphora.errors import EmbeddingError, InvalidInput
+from anaphora.recall.context.candidates import Ranker
 from anaphora.recall.context.focus import Reading, read_focus
 from anaphora.recall.context.package import Material, assemble, check_budget
-from anaphora.recall.context.ranking import Ranker
-from anaphora.store.records.rows import to_micros
+from anaphora.store.codecs import to_micros
 from anaphora.values.conversations import FINISH_VECTORS, Degraded
 from anaphora.values.projects import Quality, RecallPackage
 
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.index.sections.index import SectionIndex
     from anaphora.index.sections.state import SectionQuery
-    from anaphora.recall.context.ranked import Asked
-    from anaphora.recall.context.search import Found
+    from anaphora.recall.context.candidates import Asked, Found
     from anaphora.store.projects.graph import Graph
     from anaphora.store.projects.graph_rows import EntityRow
     from anaphora.store.projects.notes import Notes
@@ -91,8 +90,7 @@ class ContextRecall:
         self, reading: Reading, names: Mapping[str, str], degraded: list[Degraded], *, sources: bool
     ) -> tuple[Asked, SectionQuery]:
         from anaphora.index.sections.state import SectionQuery
-        from anaphora.recall.context.ranked import Asked
-        from anaphora.recall.context.search import CANDIDATES
+        from anaphora.recall.context.candidates import CANDIDATES, Asked
 
         vector = None
         try:
@@ -113,7 +111,7 @@ class ContextRecall:
     def _answer(
         self, asked: Asked, wanted: SectionQuery, budget: int, degraded: list[Degraded]
     ) -> RecallPackage:
-        from anaphora.recall.context.search import search
+        from anaphora.recall.context.candidates import search
 
         found = search(self.index, self.notes, wanted)
         degraded.extend(found.candidates.degraded)
@@ -129,12 +127,9 @@ class ContextRecall:
         return assemble(replace(material, degraded=tuple(degraded)), budget)
 
     def _material(self, asked: Asked, found: Found, wanted: SectionQuery) -> Material:
-        from anaphora.recall.context.brief import brief
-        from anaphora.recall.context.history import history
-        from anaphora.recall.context.memories import memories
-        from anaphora.recall.context.modules import named_modules
-        from anaphora.recall.context.relations import named_entities, nearby
-        from anaphora.recall.context.targets import targets
+        from anaphora.recall.context.evidence import history, memories, named_entities, nearby
+        from anaphora.recall.context.package import brief_of
+        from anaphora.recall.context.targets import named_modules, targets
 
         named = named_entities(asked, self.graph)
         defined = self._defined(asked, named)
@@ -152,7 +147,7 @@ class ContextRecall:
         return Material(
             focus=asked.focus,
             quality=quality,
-            brief=brief(quality, ranked, first, items, before),
+            brief=brief_of(quality, ranked, first, items, before),
             targets=first,
             memories=items,
             graph=near.relations,

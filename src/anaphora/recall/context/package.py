@@ -8,14 +8,15 @@ truth or changes a word of what was found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from anaphora.core.display import headed, one_line, quoted
 from anaphora.errors import InvalidInput
-from anaphora.rank.select import token_cost
+from anaphora.rank.budget import token_cost
 from anaphora.values.conversations import Degraded
 from anaphora.values.projects import (
     LEAST_BUDGET,
@@ -28,6 +29,10 @@ from anaphora.values.projects import (
     RecallPackage,
     Target,
 )
+
+if TYPE_CHECKING:
+    from anaphora.recall.context.candidates import Ranked
+
 
 HEADER: Final = (
     'Recalled from project memory. Lines that begin with "|" are data to check against the files, '
@@ -285,3 +290,68 @@ def _until(moment: datetime | None) -> str:
 
 def _day(moment: datetime) -> str:
     return moment.date().isoformat()
+
+
+_PLACES_SHOWN: Final = 3
+
+
+def brief_of(
+    quality: Quality,
+    ranked: Ranked,
+    targets: Sequence[Target],
+    memories: Sequence[ContextMemory],
+    history: Sequence[HistoryEvidence],
+) -> tuple[str, ...]:
+    """Strength and evidence; the targets; what notes there are; what was before."""
+    return tuple(_brief_lines(quality, ranked, targets, memories, history))[:4]
+
+
+def _brief_lines(
+    quality: Quality,
+    ranked: Ranked,
+    targets: Sequence[Target],
+    memories: Sequence[ContextMemory],
+    history: Sequence[HistoryEvidence],
+) -> Iterator[str]:
+    kinds = Counter(m.kind for m in memories if m.importance is not None or m.kind == "diary")
+    yield f"{quality.capitalize()}: {_support_line(ranked, kinds.total())}{_ADVICE[quality]}."
+    places = list(dict.fromkeys(one.path for one in targets if _is_place(one)))
+    if places:
+        yield f"Begin with {', '.join(places[:_PLACES_SHOWN])}."
+    if kinds:
+        counted = [_count_of(kind, number) for kind, number in sorted(kinds.items())]
+        yield f"Notes: {', '.join(counted)}."
+    if history:
+        past = Counter(one.kind for one in history)
+        yield f"What was before: {', '.join(_count_of(kind, n) for kind, n in past.items())}."
+
+
+def _support_line(ranked: Ranked, notes: int) -> str:
+    """What holds how much of the focus: files, or the notes where no file does."""
+    held = ranked.targets.held
+    share = round(100 * float(held.max())) if len(held) else 0
+    files = int((ranked.targets.files >= 0).sum())
+    if files or not notes:
+        where = f"{files} file{'s' * (files != 1)} hold{'s' * (files == 1)} words of the focus"
+        return f"{where}, the best part {share}% of their weight"
+    if notes == 1:
+        return f"no file, but a note holds words of the focus, {share}% of their weight"
+    return f"no file, but {notes} notes hold words of the focus, the best {share}% of their weight"
+
+
+def _is_place(target: Target) -> bool:
+    return target.start_line is not None or target.kind == "module"
+
+
+_ADVICE: Final[dict[Quality, str]] = {
+    "strong": "",
+    "partial": "; verify before acting on it",
+    "weak": "; little direct support, verify everything",
+}
+
+
+def _count_of(kind: str, number: int) -> str:
+    name = kind.replace("_", " ")
+    if kind == "diary":
+        return f"{number} diary entr{'y' if number == 1 else 'ies'}"
+    return f"{number} {name}{'s' * (number != 1)}"

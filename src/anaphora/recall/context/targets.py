@@ -8,20 +8,87 @@ what only lies near in meaning is none.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from anaphora.rank.context.choice import alike, shingles
 from anaphora.rank.context.table import ROLES
-from anaphora.recall.context.twins import Candidate, Twins
-from anaphora.recall.context.words import listed
-from anaphora.values.projects import Target
+from anaphora.rank.context.weights import DEFAULT_WEIGHTS
+from anaphora.recall.context.excerpts import listed
+from anaphora.values.projects import ContextMemory, Target
 
 if TYPE_CHECKING:
     from anaphora.index.sections.index import SectionIndex
     from anaphora.index.sections.source import SectionText
-    from anaphora.recall.context.modules import NamedModule
-    from anaphora.recall.context.ranked import Asked, Ranked
+    from anaphora.rank.context.names import Folder
+    from anaphora.recall.context.candidates import Asked, Ranked
     from anaphora.store.projects.graph_rows import EntityRow
     from anaphora.store.projects.notes import NoteRow
+
+
+_SKETCHED: Final = 1_000
+"""Characters by which two texts are compared first."""
+_SECTIONS: Final = 40
+"""Sections of a file that are compared; who agrees in so many is the same."""
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A place among the ranked targets: the key of its best section or note, and its words.
+
+    `alike` counts worse ranked ones that say nearly the same.
+    """
+
+    place: int
+    key: str
+    is_note: bool
+    text: str
+    section: SectionText | None = None
+    alike: int = 0
+
+
+class Twins:
+    """What one question has compared so far."""
+
+    def __init__(self, ranked: Ranked, index: SectionIndex) -> None:
+        self._ranked = ranked
+        self._index = index
+        self._sketches: dict[int, frozenset[int]] = {}
+        self._files: dict[int, frozenset[int]] = {}
+
+    def texts(self, keys: Iterable[str]) -> dict[str, SectionText]:
+        """The sections of these keys that are still there."""
+        return self._index.texts(keys)
+
+    def of(self, one: Candidate, kept: Sequence[Candidate]) -> bool:
+        """Whether one that was kept says nearly the same: it then counts this one."""
+        mine = self._sketch(one)
+        for other in kept:
+            if one.is_note != other.is_note or not alike(mine, self._sketch(other)):
+                continue
+            if one.is_note or alike(self._file(one), self._file(other)):
+                other.alike += 1
+                return True
+        return False
+
+    def _sketch(self, one: Candidate) -> frozenset[int]:
+        if one.place not in self._sketches:
+            self._sketches[one.place] = shingles(one.text[:_SKETCHED].split())
+        return self._sketches[one.place]
+
+    def _file(self, one: Candidate) -> frozenset[int]:
+        if one.place not in self._files:
+            table = self._ranked.candidates.table
+            rows = np.flatnonzero(table.file == self._ranked.targets.files[one.place])
+            rows = rows[np.argsort(table.start_line[rows], kind="stable")][:_SECTIONS]
+            ids = [table.ids[row] for row in rows.tolist()]
+            texts = self._index.texts(ids)
+            words = [word for key in ids if key in texts for word in texts[key].text.split()]
+            self._files[one.place] = shingles(words)
+        return self._files[one.place]
+
 
 TARGETS: Final = 10
 """Primary targets of a package: the seed's five with their reasons, and five more by their path."""
@@ -192,3 +259,111 @@ def _new(words: Iterable[str], said: set[str]) -> list[str]:
 
 def _folded(words: Iterable[str]) -> set[str]:
     return {word.lower() for word in words}
+
+
+MODULES: Final = 2
+"""Modules of a package, those that are named most surely."""
+
+EXCERPT: Final = 160
+"""Tokens of the document's beginning."""
+
+_DRESS: Final = " \t#/*!<>-=;%\"'`"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedModule:
+    """A folder that the focus names, as a target, and its document's beginning where it has one."""
+
+    target: Target
+    memory: ContextMemory | None
+
+
+def named_modules(asked: Asked, ranked: Ranked, index: SectionIndex) -> list[NamedModule]:
+    """The folders that the focus names, best first."""
+    names = [(one.text, one.kind, one.weight) for one in asked.reading.mentions]
+    found = ranked.modules.named(names)
+    mine = {f: sure for f, sure in found.items() if _project(ranked, f) in asked.projects}
+    made = [_module(asked, ranked, index, folder, sure) for folder, sure in mine.items()]
+    return sorted(made, key=lambda one: (-one.target.score, one.target.path))[:MODULES]
+
+
+def beginning_of(ranked: Ranked, code: int) -> int | None:
+    """The row of a file's first section, None for a file without any."""
+    table = ranked.candidates.table
+    rows = np.flatnonzero(table.file == code)
+    rows = rows[[bool(table.ids[row]) for row in rows.tolist()]] if len(rows) else rows
+    return int(rows[np.argmin(table.start_line[rows])]) if len(rows) else None
+
+
+def _module(
+    asked: Asked, ranked: Ranked, index: SectionIndex, folder: Folder, sure: float
+) -> NamedModule:
+    table = ranked.candidates.table
+    code = ranked.modules.document(folder)
+    row = None if code is None else beginning_of(ranked, code)
+    section = None if row is None else next(iter(index.texts([table.ids[row]]).values()), None)
+    score = round(_best_within(ranked, folder) + DEFAULT_WEIGHTS.named * sure, 6)
+    project = asked.projects.get(_project(ranked, folder))
+    document = "" if code is None else table.files.paths[code]
+    target = Target(
+        path=folder[1],
+        kind="module",
+        title=_module_title(section, document) or folder[1],
+        score=score,
+        reason="; ".join(_module_reason(ranked, folder, document)),
+        role="unknown" if code is None else ROLES[int(table.files.role[code])],
+        id=section.id if section is not None else "",
+        project=project,
+    )
+    if section is None:
+        return NamedModule(target, None)
+    return NamedModule(target, _module_memory(ranked, section, target, document))
+
+
+def _module_title(section: SectionText | None, document: str) -> str:
+    """What the document calls itself; of one without a heading its first words."""
+    if section is None:
+        return ""
+    if section.title and not document.endswith(section.title):
+        return section.title
+    lines = (line.strip(_DRESS) for line in section.text.splitlines())
+    return next((line for line in lines if line), "")[:_TITLE]
+
+
+def _module_reason(ranked: Ranked, folder: Folder, document: str) -> Iterator[str]:
+    yield "the focus names this module"
+    files = ranked.modules.files(folder)
+    yield f"{files} file{'s' * (files != 1)}"
+    if document:
+        yield f"described by {document}"
+
+
+def _module_memory(
+    ranked: Ranked, section: SectionText, target: Target, document: str
+) -> ContextMemory:
+    found = ranked.excerpts.of(section.text, section.start_line, EXCERPT)
+    return ContextMemory(
+        id=section.id,
+        kind="module",
+        title=target.path,
+        text=found.text,
+        score=target.score,
+        path=document,
+        start_line=found.start_line,
+        end_line=found.end_line,
+        project=target.project,
+    )
+
+
+def _best_within(ranked: Ranked, folder: Folder) -> float:
+    """The score of the best ranked file in a folder."""
+    files = ranked.candidates.table.files
+    within = folder[1] + "/"
+    for code, score in zip(ranked.targets.files.tolist(), ranked.targets.score, strict=True):
+        if code >= 0 and files.project[code] == folder[0] and files.paths[code].startswith(within):
+            return float(score)
+    return 0.0
+
+
+def _project(ranked: Ranked, folder: Folder) -> str:
+    return ranked.candidates.table.projects[folder[0]]

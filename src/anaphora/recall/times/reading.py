@@ -13,7 +13,12 @@ from datetime import datetime
 from anaphora.errors import InvalidInput
 from anaphora.recall.times import calendar
 from anaphora.recall.times.calendar import Days
-from anaphora.recall.times.names import (
+from anaphora.recall.times.phrases import (
+    BY_WORD,
+    Match,
+    Matcher,
+    Words,
+    ago,
     day_month_at,
     holiday_at,
     month_at,
@@ -21,10 +26,9 @@ from anaphora.recall.times.names import (
     plain_year_at,
     quarter_at,
     season_at,
+    split,
     weekday_at,
 )
-from anaphora.recall.times.relative import BY_WORD, ago
-from anaphora.recall.times.words import Match, Matcher, Words, split
 from anaphora.values.conversations import TimeSpan
 
 # A pasted log names thousands of times; a question names few.

@@ -35,8 +35,7 @@ from anaphora.errors import (
 from anaphora.store.db import sqlite
 from anaphora.store.db.faults import explain
 from anaphora.store.db.revision import REVISION, REVISION_TABLE, is_older
-from anaphora.store.db.schema import revision
-from anaphora.store.db.schema_tokens import metadata
+from anaphora.store.db.schema import metadata, revision
 
 # Any fixed number will do: it is what programs of this schema agree to wait on.
 _MIGRATION_LOCK = 0x616E6170686F7261  # "anaphora" in ASCII

@@ -3,7 +3,6 @@
 In: a truth, and how its rows are sealed. Out: which rows, of every namespace; after mending, each
 such time is the nearest one that can be kept, and everything else of the row is as it was. Such
 rows are read all the same (`from_micros`); a program that looks at the database is not told.
-Importing this module imports SQLAlchemy.
 """
 
 from __future__ import annotations
@@ -12,16 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Table, and_, select, update
-
 from anaphora.core.time_arguments import EARLIEST, LATEST
+from anaphora.store.codecs import to_micros
 from anaphora.store.crypto.columns import Sealer
 from anaphora.store.db.engine import Database, Write
-from anaphora.store.db.schema_tokens import metadata
-from anaphora.store.records.rows import to_micros
+from anaphora.store.db.tables import TABLES, Table
 
-_FIRST: Final = to_micros(EARLIEST) or 0
-_LAST: Final = to_micros(LATEST) or 0
+_FIRST: Final = to_micros(EARLIEST)
+_LAST: Final = to_micros(LATEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +37,7 @@ class Misdated:
 
 def misdated(truth: Database) -> tuple[Misdated, ...]:
     """Every such row, table by table. A database that does not exist yet has none."""
-    return tuple(found for table in metadata.sorted_tables for found in _of_table(truth, table))
+    return tuple(found for table in TABLES.values() for found in _of_table(truth, table))
 
 
 def mend(truth: Database, sealer: Sealer, found: Sequence[Misdated]) -> int:
@@ -55,17 +52,16 @@ def mend(truth: Database, sealer: Sealer, found: Sequence[Misdated]) -> int:
 
 
 def _of_table(truth: Database, table: Table) -> Iterator[Misdated]:
-    times = [column.name for column in table.columns if column.info.get("is_moment")]
+    times = table.moments
     if not times:
         return
-    key = [column.name for column in table.primary_key.columns]
     # In SQLite a text is above every number: it is found as well.
     beyond = " OR ".join(f"{name} < :first OR {name} > :last" for name in times)
-    statement = f"SELECT {', '.join(key + times)} FROM {table.name} WHERE {beyond}"  # noqa: S608
+    statement = f"SELECT {', '.join(table.key + times)} FROM {table.name} WHERE {beyond}"  # noqa: S608
     for row in truth.rows(statement, {"first": _FIRST, "last": _LAST}):
-        given = dict(zip(times, row[len(key) :], strict=True))
+        given = dict(zip(times, row[len(table.key) :], strict=True))
         wrong = tuple(name for name, value in given.items() if not _is_sound(value))
-        yield Misdated(table.name, row[0], row[1 : len(key)], wrong)
+        yield Misdated(table.name, row[0], row[1 : len(table.key)], wrong)
 
 
 def _is_sound(value: Any) -> bool:
@@ -73,6 +69,10 @@ def _is_sound(value: Any) -> bool:
 
 
 def _mend(write: Write, sealer: Sealer, one: Misdated) -> int:
+    from sqlalchemy import and_, select, update
+
+    from anaphora.store.db.schema import metadata
+
     table = metadata.tables[one.table]
     names = [column.name for column in table.primary_key.columns]
     values = (one.namespace, *one.key)

@@ -17,7 +17,7 @@ from anaphora.store.crypto.columns import Sealer, open_rows
 from anaphora.store.db.engine import Write
 from anaphora.store.db.heads import insert_into
 from anaphora.store.db.schema import thread, turn
-from anaphora.store.hashing import turn_hash
+from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.gojson import read_time, sound_time
 from anaphora.values.conversations import Turn
 
@@ -135,5 +135,5 @@ def _row(write: Write, conversation_id: str, place: int, one: Turn) -> dict[str,
         "text": one.text,
         "ts_text": one.ts_text,
         "intent_id": one.intent_id,
-        "turn_hash": turn_hash(one.role, one.text),
+        "turn_hash": stored_turn_hash(one.role, one.text),
     }

@@ -8,13 +8,14 @@ on (`Guard`). It never leaves an index of the old form behind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from anaphora.core.config import SETTINGS_FILE
+from anaphora.core.progress import Progress
 from anaphora.errors import EncryptionError, InvalidInput, StoreError
 from anaphora.store.crypto import marker as markers
 from anaphora.store.crypto.key_stores import KEY_FILE
@@ -33,7 +34,6 @@ from anaphora.store.threads.files import CORRUPT, LOCKS_FOLDER
 from anaphora.store.threads.forms import SEALED_SUFFIX
 from anaphora.values.conversations import ThreadProblem
 
-Progress = Callable[[str, int, int], None]
 _LOCKS: Final = ("sealing.lock", "anaphora.db.lock", LOCKS_FOLDER)
 _DATABASE: Final = ("anaphora.db", "anaphora.db-wal", "anaphora.db-shm", "anaphora.db-journal")
 _OURS: Final = frozenset(

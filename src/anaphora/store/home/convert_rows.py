@@ -125,7 +125,7 @@ def renew_rows(place: Path | str, older: Sealer, target: Sealer, tell: Progress)
 def _renew_table(write: Write, table: tuple[str, Plan], older: Sealer, target: Sealer) -> int:
     from sqlalchemy import bindparam, update
 
-    from anaphora.store.db.schema_tokens import metadata
+    from anaphora.store.db.schema import metadata
 
     name, plan = table
     made, key = metadata.tables[name], plan.key[1:]

@@ -7,20 +7,18 @@ it begins with what is left. Files that cannot be opened are set aside and repor
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from anaphora.core.progress import Progress
 from anaphora.errors import EncryptionError, StoreError, WrongKey
 from anaphora.store.disk import NO_FILE, identity_of, replace_file, sync_directory, translate
 from anaphora.store.threads.files import LOCKS_FOLDER, ThreadFolder, ThreadLocks, lock_key
 from anaphora.store.threads.forms import SealedThreads, ThreadForm
 from anaphora.store.threads.gojson import NotAThread, parse
 from anaphora.values.conversations import ThreadProblem
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(slots=True)

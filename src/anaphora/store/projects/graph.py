@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
 from anaphora.store.db.in_lists import ids_named
+from anaphora.store.hashing import digest
 from anaphora.store.projects.graph_rows import (
     ENTITY_COLUMNS,
     RELATION_COLUMNS,
@@ -24,7 +25,6 @@ from anaphora.store.projects.graph_rows import (
     entity_of,
     relation_of,
 )
-from anaphora.store.projects.rows import digest
 from anaphora.values.projects import EntityType, Predicate, RelationStatus
 
 if TYPE_CHECKING:

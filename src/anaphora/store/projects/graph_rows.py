@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
-from anaphora.store.projects.rows import digest, moment
+from anaphora.store.codecs import moment
+from anaphora.store.hashing import digest
 from anaphora.values.projects import EntityType, Predicate, RelationStatus
 
 ENTITY_COLUMNS = (

@@ -14,10 +14,12 @@ from typing import Any
 
 from sqlalchemy import Table, and_, bindparam, delete, select, update
 
+from anaphora.store.codecs import to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
 from anaphora.store.db.engine import Write
 from anaphora.store.db.heads import insert_into
-from anaphora.store.db.schema_context import entity, entity_alias, relation
+from anaphora.store.db.schema import entity, entity_alias, relation
+from anaphora.store.hashing import digest
 from anaphora.store.projects.graph_rows import (
     ENTITY_COLUMNS,
     HISTORY_SOURCE,
@@ -30,8 +32,6 @@ from anaphora.store.projects.graph_rows import (
     note_key,
     relation_of,
 )
-from anaphora.store.projects.rows import digest
-from anaphora.store.records.rows import to_micros
 from anaphora.values.projects import EntityType, RelationStatus
 
 _AT_ONCE = 256

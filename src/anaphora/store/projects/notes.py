@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from anaphora.errors import NotFound, Unreadable
+from anaphora.store.codecs import readable
 from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
 from anaphora.store.crypto.forms import refuse_another_form
 from anaphora.store.db.in_lists import ids_named
-from anaphora.store.readable import readable
 from anaphora.store.records.rows import (
     COLUMNS,
     EVENT_COLUMNS,

@@ -7,14 +7,14 @@ SQLAlchemy.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
 
-from anaphora.store.records.rows import from_micros, to_micros
+from anaphora.store.codecs import as_json, moment, to_micros
+from anaphora.store.hashing import digest
 from anaphora.values.projects import SourceRole
 
 SECTION = "section"
@@ -135,28 +135,6 @@ class HistoryRow:
     commit: str = ""
     paths: tuple[str, ...] = ()
     seq: int = 0
-
-
-def digest(*parts: str) -> str:
-    """32 hex digits; each part follows its length, so that no two lists share their bytes."""
-    made = hashlib.sha256()
-    for part in parts:
-        encoded = part.encode("utf-8", "surrogatepass")
-        made.update(len(encoded).to_bytes(8, "big"))
-        made.update(encoded)
-    return made.hexdigest()[:32]
-
-
-def as_json(value: object) -> str:
-    """JSON of a value, every character kept as it is."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)
-
-
-def moment(micros: int) -> datetime:
-    """The time of microseconds since 1970 UTC, or the nearest that there is."""
-    found = from_micros(micros)
-    assert found is not None
-    return found
 
 
 def project_of(row: Sequence[Any]) -> ProjectRow:

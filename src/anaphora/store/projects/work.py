@@ -16,18 +16,20 @@ from typing import Any
 from sqlalchemy import Table, bindparam, delete, exists, func, select, update
 
 from anaphora.errors import NotFound
+from anaphora.store.codecs import to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
 from anaphora.store.db.engine import Write
 from anaphora.store.db.heads import insert_into
-from anaphora.store.db.schema import tombstone
-from anaphora.store.db.schema_context import (
+from anaphora.store.db.schema import (
     history_item,
     history_path,
     project,
     section,
     section_vector,
     source_file,
+    tombstone,
 )
+from anaphora.store.hashing import digest
 from anaphora.store.projects.rows import (
     FILE_COLUMNS,
     PROJECT_COLUMNS,
@@ -38,7 +40,6 @@ from anaphora.store.projects.rows import (
     ProjectRow,
     SectionRow,
     SectionVector,
-    digest,
     file_of,
     file_row,
     history_row,
@@ -47,7 +48,6 @@ from anaphora.store.projects.rows import (
     project_row,
     section_row,
 )
-from anaphora.store.records.rows import to_micros
 
 _AT_ONCE = 256
 _TABLES = {one.name: one for one in (source_file, section, history_item, tombstone)}

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.errors import Unreadable
+from anaphora.store.codecs import DAMAGE, parsed
 from anaphora.store.crypto.columns import Sealer, open_rows
-from anaphora.store.readable import DAMAGE, parsed
 from anaphora.store.records.rows import COLUMNS, record_of
 
 if TYPE_CHECKING:

@@ -9,19 +9,15 @@ SQLAlchemy.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import logging
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from datetime import datetime
 from typing import Any, Literal
 
-from anaphora.core.time_arguments import EARLIEST, LATEST
 from anaphora.errors import Unreadable
-from anaphora.store.readable import DAMAGE, parsed
+from anaphora.store.codecs import DAMAGE, as_json, from_micros, moment, parsed, to_micros
+from anaphora.store.hashing import digest
 from anaphora.values.memories import MemoryRecord
 
 MEMORY = "memory"
@@ -41,10 +37,6 @@ COLUMNS = (
     "expires_at", "forgotten_at", "reinforced", "last_reinforced", "kind", "path_key", "same_key",
 )  # fmt: skip
 EVENT_COLUMNS = ("record_id", "seq", "kind", "at", "tags", "origin")
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-_log = logging.getLogger("anaphora")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,42 +74,16 @@ class RecordLink:
     strength: float
 
 
-def to_micros(time: datetime | None) -> int | None:
-    """Microseconds since 1970 UTC of an aware time, exactly."""
-    return None if time is None else (time - _EPOCH) // _MICROSECOND
-
-
-def from_micros(micros: int | None) -> datetime | None:
-    """The inverse of `to_micros`, in UTC; the nearest time that there is, where it is beyond."""
-    if micros is None:
-        return None
-    try:
-        return _EPOCH + timedelta(microseconds=micros)
-    except OverflowError:
-        return _nearest(micros)
-
-
-@lru_cache(maxsize=64)
-def _nearest(micros: int) -> datetime:
-    # Once each: whoever lists many memories must not fill the log.
-    found = LATEST if micros > 0 else EARLIEST
-    _log.warning(
-        "a stored time (%d microseconds from 1970) lies outside the years 1 to 9999 and is read "
-        "as %s; doctor --repair mends it", micros, found.isoformat(),
-    )  # fmt: skip
-    return found
-
-
 def same_key_of(record: MemoryRecord) -> str:
     """A digest that two memories share when they are the same: type, path, payload, NFC text."""
-    payload = "" if record.payload is None else _json(record.payload, sort_keys=True)
+    payload = "" if record.payload is None else as_json(record.payload, sort_keys=True)
     text = unicodedata.normalize("NFC", record.text)
-    return _digest("same", record.type, record.path or "", payload, text)
+    return digest("same", record.type, record.path or "", payload, text)
 
 
 def path_key_of(path: str | None) -> str | None:
     """The digest to find the versions of a path by."""
-    return None if path is None else _digest("path", path)
+    return None if path is None else digest("path", path)
 
 
 def record_of(row: Sequence[Any]) -> MemoryRecord:
@@ -126,13 +92,6 @@ def record_of(row: Sequence[Any]) -> MemoryRecord:
         return _record_of(row)
     except DAMAGE as error:
         raise Unreadable("record", str(row[0]), f"it makes no sense ({error})") from error
-
-
-def _moment(micros: int) -> datetime:
-    found = from_micros(micros)
-    if found is None:
-        raise ValueError("a time is missing")
-    return found
 
 
 def _record_of(row: Sequence[Any]) -> MemoryRecord:
@@ -148,9 +107,9 @@ def _record_of(row: Sequence[Any]) -> MemoryRecord:
         id=record_id,
         text=text,
         type=kind,
-        created_at=_moment(created_at),
-        last_reinforced=_moment(last_reinforced),
-        valid_from=_moment(valid_from),
+        created_at=moment(created_at),
+        last_reinforced=moment(last_reinforced),
+        valid_from=moment(valid_from),
         seq=seq,
         path=path,
         payload=parsed(payload, dict) if payload else None,
@@ -185,8 +144,8 @@ def record_row(
         "text": record.text,
         "path": record.path,
         "category": record.category,
-        "tags": _json(record.tags) if record.tags else None,
-        "payload": None if record.payload is None else _json(record.payload),
+        "tags": as_json(record.tags) if record.tags else None,
+        "payload": None if record.payload is None else as_json(record.payload),
         "origin": _without_none(origin),
         "parent": record.parent,
         "supersedes": record.supersedes,
@@ -218,7 +177,7 @@ def _event_of(row: Sequence[Any]) -> RecordEvent:
     return RecordEvent(
         record_id=record_id,
         kind=kind,
-        at=_moment(at),
+        at=moment(at),
         seq=seq,
         tags=tuple(parsed(tags, list)),
         source=came.get("source"),
@@ -243,7 +202,7 @@ def event_row(event: RecordEvent) -> dict[str, Any]:
         "seq": event.seq,
         "kind": event.kind,
         "at": to_micros(event.at),
-        "tags": _json(event.tags) if event.tags else None,
+        "tags": as_json(event.tags) if event.tags else None,
         "origin": _without_none(origin),
     }
 
@@ -266,24 +225,6 @@ def as_mapping(record: MemoryRecord) -> dict[str, Any]:
     }
 
 
-def _json(value: object, *, sort_keys: bool = False) -> str:
-    # Not in ASCII: two lone surrogates side by side would be read back as one character.
-    return json.dumps(
-        value, ensure_ascii=False, allow_nan=False, sort_keys=sort_keys, separators=(",", ":"),
-        default=dict,
-    )  # fmt: skip
-
-
 def _without_none(values: Mapping[str, object]) -> str | None:
     kept = {name: value for name, value in values.items() if value is not None}
-    return _json(kept) if kept else None
-
-
-def _digest(*parts: str) -> str:
-    """32 hex digits; each part follows its length, so that no two lists share their bytes."""
-    digest = hashlib.sha256()
-    for part in parts:
-        encoded = part.encode("utf-8", "surrogatepass")
-        digest.update(len(encoded).to_bytes(8, "big"))
-        digest.update(encoded)
-    return digest.hexdigest()[:32]
+    return as_json(kept) if kept else None

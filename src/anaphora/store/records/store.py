@@ -18,11 +18,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from anaphora.errors import InvalidInput, NotFound, Unreadable
+from anaphora.store.codecs import readable, to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
 from anaphora.store.crypto.forms import refuse_another_form
 from anaphora.store.db.in_lists import ids_named
 from anaphora.store.filters import Filter
-from anaphora.store.readable import readable
 from anaphora.store.records.rows import (
     COLUMNS,
     EVENT_COLUMNS,
@@ -34,7 +34,6 @@ from anaphora.store.records.rows import (
     path_key_of,
     record_of,
     same_key_of,
-    to_micros,
 )
 from anaphora.values.memories import MemoryRecord, Page
 

@@ -9,12 +9,12 @@ SQLite.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
+from anaphora.store.hashing import embedded_text_hash
 from anaphora.store.records.rows import COLUMNS, MEMORY
 
 if TYPE_CHECKING:
@@ -82,16 +82,11 @@ class Owner:
 
 def vector_rows(record_id: str, text: str, vectors: NDArray[floating[Any]]) -> list[VectorRow]:
     """What is kept of a record's vectors, shape (parts, dimensions): float16, little-endian."""
-    digest = text_hash(text)
+    digest = embedded_text_hash(text)
     return [
         VectorRow(record_id, part, digest, row.tobytes())
         for part, row in enumerate(vectors.astype("<f2"))
     ]
-
-
-def text_hash(text: str) -> str:
-    """32 hex digits that tell one embedded text from another."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 class RecordVectors:

@@ -15,10 +15,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, bindparam, delete, or_, select, update
 
 from anaphora.errors import Unreadable
+from anaphora.store.codecs import from_micros, readable
 from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
 from anaphora.store.db.engine import Write
 from anaphora.store.db.schema import link, record, record_event, tombstone, vector
-from anaphora.store.readable import readable
 from anaphora.store.records.mending import mended_row
 from anaphora.store.records.rows import (
     COLUMNS,
@@ -28,7 +28,6 @@ from anaphora.store.records.rows import (
     RecordLink,
     event_of,
     event_row,
-    from_micros,
     path_key_of,
     record_of,
     record_row,

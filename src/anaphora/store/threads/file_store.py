@@ -27,7 +27,7 @@ from anaphora.store.disk import (
     make_directory,
     translate,
 )
-from anaphora.store.hashing import turn_hash
+from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.conversations import DEFAULT_RECENT
 from anaphora.store.threads.files import (
     REDACTED,
@@ -188,7 +188,7 @@ class ThreadReader:
 
 def _with_note(turn: Turn, note: TurnNote | None) -> Turn:
     """A note whose hash is another turn's is void: its own turn is not here."""
-    if note is None or note.forgotten or note.turn_hash != turn_hash(turn.role, turn.text):
+    if note is None or note.forgotten or note.turn_hash != stored_turn_hash(turn.role, turn.text):
         return turn
     return replace(turn, speaker=note.speaker, source=note.source)
 

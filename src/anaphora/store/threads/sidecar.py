@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from anaphora.store.crypto.columns import CLEAR, Sealer
-from anaphora.store.hashing import turn_hash
+from anaphora.store.hashing import stored_turn_hash
 from anaphora.values.conversations import NewTurn, Turn
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ def notes_of(
         TurnNote(
             conversation_id,
             index,
-            turn_hash(turn.role, turn.text),
+            stored_turn_hash(turn.role, turn.text),
             speaker=new.speaker,
             source=new.source,
             source_key=new.source_key,

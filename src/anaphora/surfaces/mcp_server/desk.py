@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from anaphora.api.aio_workers import Workers
+from anaphora.api.workers import Workers
 from anaphora.errors import AnaphoraError, Closed
 
 if TYPE_CHECKING:

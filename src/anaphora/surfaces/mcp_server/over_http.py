@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from anaphora.api.aio_workers import Workers
+from anaphora.api.workers import Workers
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.own_token import OWN, is_own
 

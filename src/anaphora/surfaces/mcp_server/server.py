@@ -21,7 +21,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from anaphora import __version__
-from anaphora.api.aio_workers import in_loop
+from anaphora.api.workers import in_loop
 from anaphora.core.config import client_folders
 from anaphora.core.display import one_line
 from anaphora.errors import AnaphoraError, InvalidInput

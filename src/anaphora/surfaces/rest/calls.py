@@ -18,8 +18,8 @@ from typing import Any, Final, Literal, ParamSpec, TypeAlias, TypeVar, get_args
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from anaphora.api.aio_workers import Workers
 from anaphora.api.memory import Memory
+from anaphora.api.workers import Workers
 from anaphora.store.tokens import EVERYTHING, Token, Tokens
 from anaphora.surfaces.rest.options import ServerOptions
 from anaphora.surfaces.rest.problems import Problem

@@ -5,7 +5,7 @@ from __future__ import annotations
 from alembic import context
 
 from anaphora.store.db.revision import REVISION_TABLE
-from anaphora.store.db.schema_tokens import metadata
+from anaphora.store.db.schema import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -1,34 +1,163 @@
-"""Reads a text for the comparison of facts: its words without what never carries meaning.
+"""Says whether two texts state one fact, or two that only look alike.
 
-In: a text. Out: a `Reading`: words in order, whether it asks, where its commas are, and the same
-with a clause at the front moved to the end. Never decides what is the same. Linear in the text.
+In: two short texts whose vectors are close. Out: why they differ, or nothing when they do not.
+Closeness says nothing here: "allergic to peanuts" and "not allergic to peanuts" lie closer to each
+other than most paraphrases. So two texts are the same only if, after differences that never carry
+meaning are taken away, the same words stand in the same order. Calling one fact two costs a line on
+a screen; calling two facts one hides the truth, so whatever is in doubt is a difference.
 
-`text.fold` is not used: it takes accents away, and they tell names and words apart.
+Taken away: letter case and punctuation (where they carry nothing), formatting, contractions,
+articles on one side only, fillers, spelling variants and a few plain synonyms, number words,
+ways of writing dates, times and units, "likes to hike" against "likes hiking", a clause moved to
+the front. All else stays: negation, tense, person, quantity, modality, order, names, symbols.
+
+Never sees a vector, a clock, a disk or a language model.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 from anaphora.core.text import analyse
-from anaphora.rank.sameness.words import (
-    AMBIGUOUS_CASE,
-    CONTRACTIONS,
-    FILLERS,
-    LIKING,
-    MONTHS,
-    NUMBERS,
-    ORDINALS,
-    PHRASES,
-    SAME,
-    SCALES,
-    UNITS,
-    WEEKDAYS,
-    words,
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of `text` as a set."""
+    return frozenset(text.split())
+
+
+def _pairs(text: str) -> dict[str, str]:
+    return dict(pair.split("=", 1) for pair in text.split())
+
+
+def _phrase_table(text: str) -> dict[tuple[str, ...], tuple[str, ...]]:
+    lines = (line.split("=") for line in text.strip().splitlines())
+    return {tuple(old.split()): tuple(new.split()) for old, new in lines}
+
+
+NEGATIONS = words(
+    "not no never none nobody nothing nowhere neither nor without hardly barely rarely seldom "
+    "cannot isnt stopped stop quit longer instead avoid avoids refuse refuses except unless"
 )
+QUANTITIES = words(
+    "all some any every most many much few afew little alittle several both half only always often "
+    "sometimes usually once least more less almost about around over under exactly each"
+)
+MODALS = words("must may might can could should would shall ought need needs wants maybe")
+TENSES = words("is are was were be been being will has have had did does do used going")
+WEEKDAYS = words("monday tuesday wednesday thursday friday saturday sunday")
+TIME_WORDS = WEEKDAYS | words(
+    "before after during since until ago today tomorrow yesterday now morning evening night"
+)
+
+_SMALL = """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+    sixteen seventeen eighteen nineteen
+"""
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+NUMBERS = {word: value for value, word in enumerate(_SMALL.split())} | {
+    word: value * 10 for value, word in enumerate(_TENS.split(), start=2)
+}
+SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
+ORDINALS = _pairs(
+    "first=1st second=2nd third=3rd fourth=4th fifth=5th sixth=6th seventh=7th eighth=8th "
+    "ninth=9th tenth=10th eleventh=11th twelfth=12th"
+)
+MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january jan", "february feb", "march mar", "april apr", "may", "june jun",
+            "july jul", "august aug", "september sept sep", "october oct", "november nov",
+            "december dec",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}  # fmt: skip
+
+CONTRACTIONS = _pairs("can't=can_not cannot=can_not won't=will_not shan't=shall_not let's=let_us")
+# Only forms that mean one thing as a unit after a number: "m", "lb" and "pounds" do not.
+UNITS = _pairs(
+    """
+    km=kilometre kms=kilometre kilometer=kilometre kilometers=kilometre kilometres=kilometre
+    kg=kilogram kgs=kilogram kilograms=kilogram cm=centimetre centimeter=centimetre
+    centimeters=centimetre centimetres=centimetre mm=millimetre millimeters=millimetre
+    millimetres=millimetre mg=milligram milligrams=milligram ml=millilitre milliliters=millilitre
+    millilitres=millilitre GB=gigabyte gigabytes=gigabyte MB=megabyte megabytes=megabyte
+    ms=millisecond milliseconds=millisecond min=minute mins=minute minutes=minute hr=hour hrs=hour
+    hours=hour secs=2nd seconds=2nd second=2nd sec=2nd days=day weeks=week months=month years=year
+    yrs=year miles=mile dollars=dollar euros=euro percent=%
+    """
+)
+
+SAME = _pairs(
+    """
+    favorite=favourite favorites=favourites color=colour colors=colours flavor=flavour
+    neighbor=neighbour neighbors=neighbours behavior=behaviour center=centre theater=theatre
+    organize=organise organized=organised organizes=organises analyze=analyse gray=grey
+    traveling=travelling traveled=travelled canceled=cancelled jewelry=jewellery
+    okay=ok tv=television telephone=phone mom=mother mum=mother dad=father kid=child kids=children
+    bicycle=bike bicycles=bikes refrigerator=fridge photograph=photo photographs=photos
+    purchases=buys perhaps=maybe till=until js=javascript ts=typescript postgres=postgresql
+    k8s=kubernetes repo=repository repos=repositories config=configuration configs=configurations
+    db=database dbs=databases automobile=car automobiles=cars begins=starts begin=start
+    began=started daily=every_day weekly=every_week monthly=every_month yearly=every_year
+    annually=every_year anyone=anybody everyone=everybody someone=somebody u.s=usa
+    noon=t12h00 midnight=t00h00
+    """
+)
+
+PHRASES = _phrase_table(
+    """
+    in order to=to
+    due to=because of
+    a few=afew
+    a little=alittle
+    a lot of=lots of
+    is able to=can
+    are able to=can
+    has got a=has
+    have got a=have
+    has got an=has
+    have got an=have
+    e mail=email
+    e mails=emails
+    united states of america=usa
+    united states=usa
+    new york city=nyc
+    each day=every day
+    at the moment=
+    right now=
+    by the way=
+    please note that=
+    note that=
+    remember that=
+    keep in mind that=
+    """
+)
+FILLERS = words("please also actually currently")
+
+LIKING = words("like likes liked love loves loved hate hates hated prefer prefers preferred")
+"""Verbs after which "to hike" and "hiking" say the same."""
+
+AMBIGUOUS_CASE = words(
+    """
+    us it may march apple polish china turkey who aids will mark bill rose jack art grace hope faith
+    amber dawn eve frank gene grant guy jade joy june lance may miles olive page penny pierce ray
+    rich rob robin ruby sandy sue summer august violet wade ward go swift rust python shell windows
+    meta alphabet amazon oracle target gap ford smart word access excel teams zoom slack notion
+    spring flask express react node ant make chat square stripe visa cat dog chip
+    brown black white green young long king knight fox wolf bird stone wood field park bush
+    reading bath nice cork orange mobile phoenix troy lima bell cook baker smith mason hunter
+    """
+)
+"""Words that mean something else with a capital letter: us and US, polish and Polish."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,3 +479,89 @@ def _reading(tokens: list[_Token], question: bool) -> Reading:
             text = "." if token.kind == "stop" and "?" not in token.text else token.text
             words.append(Word(text, token.article, token.case, token.name))
     return Reading(tuple(words), question, tuple(commas))
+
+
+# Words after which a comma decides what is meant: "no, tests are needed", "no tests are needed".
+_COMMA_MATTERS = NEGATIONS | {"only", "but", "except", "unless", "yes", "if", "just", "let"}
+
+
+def same_fact(a: str, b: str) -> bool:
+    """Whether `a` and `b` state the same fact. Symmetric; every text is the same as itself."""
+    return not differences(a, b)
+
+
+def differences(a: str, b: str) -> tuple[str, ...]:
+    """Why `a` and `b` are not the same fact, sorted; empty when they are.
+
+    Among: articles, case, names, negation, numbers, order, punctuation, quantity, question,
+    modality, symbols, tense, time, words.
+    """
+    if a == b:
+        return ()
+    one, other = read(a), read(b)
+    if not one.words or not other.words:
+        return ("words",)
+    if [word.text for word in one.words] == [word.text for word in other.words]:
+        return _fine_differences(one, other)
+    if one.moved or other.moved:
+        for left, right in ((one.moved, other), (one, other.moved)):
+            if left is not None and right is not None and not differences_of(left, right):
+                return ()
+    return _coarse_differences(one, other)
+
+
+def differences_of(one: Reading, other: Reading) -> tuple[str, ...]:
+    """The same for two readings, without looking for a clause that was moved."""
+    if [word.text for word in one.words] == [word.text for word in other.words]:
+        return _fine_differences(one, other)
+    return _coarse_differences(one, other)
+
+
+def _fine_differences(one: Reading, other: Reading) -> tuple[str, ...]:
+    """What can still differ between texts of the same words in the same order."""
+    found: set[str] = set()
+    if one.question != other.question:
+        found.add("question")
+    for left, right in zip(one.words, other.words, strict=True):
+        if left.article and right.article and left.article != right.article:
+            found.add("articles")
+        if left.case and right.case and left.case != right.case:
+            found.add("case")
+    commas = one.commas != other.commas
+    if commas and any(word.text in _COMMA_MATTERS for word in one.words):
+        found.add("punctuation")
+    return tuple(sorted(found))
+
+
+def _coarse_differences(one: Reading, other: Reading) -> tuple[str, ...]:
+    left, right = (Counter(word.text for word in side.words) for side in (one, other))
+    changed = (left - right) + (right - left)
+    found = {_kind(word) for word in chain(one.words, other.words) if word.text in changed}
+    if one.question != other.question:
+        found.add("question")
+    return tuple(sorted(found)) or ("order",)
+
+
+def _kind(word: Word) -> str:
+    text = word.text
+    for kind, words in _KINDS:
+        if text in words:
+            return kind
+    if _IS_TIME.match(text):
+        return "time"
+    if any(character.isdigit() for character in text):
+        return "numbers"
+    if not any(character.isalnum() for character in text):
+        return "punctuation" if text in ".?" else "symbols"
+    return "names" if word.name else "words"
+
+
+# As `sameness_reading` writes times and dates.
+_IS_TIME = re.compile(r"t\d\dh\d\d|d\d{4}x\d\dx\d\d")
+_KINDS = (
+    ("negation", NEGATIONS),
+    ("quantity", QUANTITIES),
+    ("modality", MODALS),
+    ("tense", TENSES),
+    ("time", TIME_WORDS),
+)

@@ -17,7 +17,7 @@ import numpy as np
 
 from anaphora.core.text import analyse, query_terms
 from anaphora.index.sections.state import SectionQuery
-from anaphora.recall.marks import Mark, marks_of
+from anaphora.recall.identifiers import Mark, marks_of
 from anaphora.values.memories import SurvivingSource
 
 if TYPE_CHECKING:

@@ -1,0 +1,408 @@
+"""Made by tools/async_stub.py (`make docs`): change `aio.py` or `memory.py`."""
+
+import builtins
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from anaphora.api.memory import Memory, Source, Target
+from anaphora.api.workers import Workers
+from anaphora.container.home import Handler
+from anaphora.core.calls import CLOSING_PATIENCE
+from anaphora.core.progress import Progress
+from anaphora.deep.models.base import ModelRole
+from anaphora.embed.base import Embedder
+from anaphora.ops import Backup, Exported
+from anaphora.ops.health import Health
+from anaphora.store.disk import Identity
+from anaphora.store.threads.conversations import DEFAULT_RECENT
+from anaphora.store.tokens import Tokens
+from anaphora.values.conversations import (
+    Check,
+    ImportReport,
+    NewTurn,
+    Recall,
+    RecallMode,
+    Stats,
+    Thread,
+    ThreadProblem,
+    ThreadSummary,
+    Turn,
+    TurnHit,
+)
+from anaphora.values.deep import (
+    Budget,
+    DeepAnswer,
+    DeepStep,
+    DreamReport,
+    Extracted,
+    Gap,
+    GapStatus,
+    Scope,
+    TraceSummary,
+)
+from anaphora.values.memories import (
+    Forgotten,
+    MemoryHit,
+    MemoryRecord,
+    MemoryType,
+    NewMemory,
+    Page,
+    Reindexed,
+    Remembered,
+)
+from anaphora.values.projects import (
+    DiaryEntry,
+    IndexReport,
+    NoteKind,
+    Observation,
+    Project,
+    ProjectMap,
+    RecallPackage,
+    WarmUp,
+)
+
+class AsyncConversations:
+    """The threads of one namespace. Strict: a turn that was not kept raises."""
+
+    def __init__(self, memory: Memory, workers: Workers) -> None: ...
+    @property
+    def directory(self) -> Path | None:
+        """The folder of the thread files."""
+
+    async def files(self) -> Iterator[tuple[str, Path]]:
+        """As `ConversationStore.files`."""
+
+    @property
+    def enabled(self) -> bool:
+        """As `ConversationStore.enabled`."""
+
+    @property
+    def failures(self) -> int:
+        """As `ConversationStore.failures`."""
+
+    async def append(
+        self,
+        conversation_id: str,
+        role: str,
+        text: str,
+        *,
+        intent_id: str = "",
+        ts: datetime | None = None,
+        speaker: str | None = None,
+    ) -> bool:
+        """As `ConversationStore.append`."""
+
+    async def append_user(self, conversation_id: str, text: str) -> bool:
+        """As `ConversationStore.append_user`."""
+
+    async def append_assistant(
+        self, conversation_id: str, text: str, *, intent_id: str = ""
+    ) -> bool:
+        """As `ConversationStore.append_assistant`."""
+
+    async def extend(
+        self, conversation_id: str, turns: Sequence[NewTurn], *, title: str = ""
+    ) -> range:
+        """As `ConversationStore.extend`."""
+
+    async def recent(self, conversation_id: str, n: int = DEFAULT_RECENT) -> tuple[Turn, ...]:
+        """As `ConversationStore.recent`."""
+
+    async def get(self, conversation_id: str) -> Thread | None:
+        """As `ConversationStore.get`."""
+
+    async def list(self) -> tuple[ThreadSummary, ...]:
+        """As `ConversationStore.list`."""
+
+    async def delete(self, conversation_id: str) -> bool:
+        """As `ConversationStore.delete`."""
+
+    async def redact(self, conversation_id: str, index: int) -> bool:
+        """As `ConversationStore.redact`."""
+
+    async def set_title(self, conversation_id: str, title: str) -> bool:
+        """As `ConversationStore.set_title`."""
+
+    async def problems(self) -> tuple[ThreadProblem, ...]:
+        """As `ConversationStore.problems`."""
+
+    async def path(self, conversation_id: str) -> Path:
+        """As `ConversationStore.path`."""
+
+    @property
+    def suffix(self) -> str:
+        """As `ConversationStore.suffix`."""
+
+    async def read_file(self, conversation_id: str) -> tuple[bytes, Identity]:
+        """As `ConversationStore.read_file`."""
+
+class AsyncMemory:
+    """Memory on one home, in one namespace, for programs with an event loop.
+
+    Open it with `async with AsyncMemory.open(...) as memory`, or await `AsyncMemory.open(...)` and
+    await `close()`. Safe to share between tasks, and between event loops.
+    """
+
+    def __init__(self, memory: Memory, workers: Workers | None = None) -> None: ...
+    @classmethod
+    def open(
+        cls,
+        home: str | os.PathLike[str] | None = None,
+        *,
+        database: str | None = None,
+        namespace: str = "default",
+        conversations_dir: str | os.PathLike[str] | None = None,
+        encrypt: bool | Literal["keychain", "file"] | None = None,
+        embedder: str | Embedder | None = None,
+        cache_size: int = 256,
+        model: str | ModelRole | None = None,
+        sub_model: str | ModelRole | None = None,
+        clock: Callable[[], datetime] | None = None,
+        warm: bool = True,
+    ) -> Opening:
+        """As `Memory.open`."""
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of this view."""
+
+    def scoped(self, namespace: str) -> AsyncMemory:
+        """As `Memory.scoped`."""
+
+    @property
+    def conversations(self) -> AsyncConversations:
+        """As `Memory.conversations`."""
+
+    @staticmethod
+    async def restore(
+        path: str | os.PathLike[str],
+        home: str | os.PathLike[str],
+        *,
+        database: str | None = None,
+        progress: Progress | None = None,
+    ) -> Backup:
+        """As `Memory.restore`."""
+
+    def on(self, event: str, handler: Handler) -> None:
+        """As `Memory.on`."""
+
+    async def close(self, timeout: float | None = CLOSING_PATIENCE) -> None:
+        """As `Memory.close`."""
+
+    async def __aenter__(self) -> AsyncMemory: ...
+    async def __aexit__(self, *_: object) -> None: ...
+    async def recall_conversation(
+        self,
+        conversation_id: str | None,
+        query: str,
+        *,
+        top_k: int = 6,
+        budget: int = 2500,
+        exclude: str | Iterable[str] = (),
+        mode: RecallMode = "hybrid",
+    ) -> Recall[TurnHit]:
+        """As `Memory.recall_conversation`."""
+
+    async def import_(
+        self,
+        source: str | os.PathLike[str] | Iterable[Source],
+        *,
+        format: str | None = None,
+        again: bool = False,
+        embed: bool = True,
+        progress: Progress | None = None,
+    ) -> ImportReport:
+        """As `Memory.import_`."""
+
+    @property
+    def home(self) -> Path:
+        """As `Memory.home`."""
+
+    async def namespaces(self) -> tuple[str, ...]:
+        """As `Memory.namespaces`."""
+
+    async def ready(self, timeout: float | None = None) -> bool:
+        """As `Memory.ready`."""
+
+    async def stats(self) -> Stats:
+        """As `Memory.stats`."""
+
+    async def doctor(self, *, repair: bool = False) -> tuple[Check, ...]:
+        """As `Memory.doctor`."""
+
+    async def health(self) -> Health:
+        """As `Memory.health`."""
+
+    @property
+    def tokens(self) -> Tokens:
+        """As `Memory.tokens`."""
+
+    async def backup(
+        self, path: str | os.PathLike[str], *, progress: Progress | None = None
+    ) -> Backup:
+        """As `Memory.backup`."""
+
+    async def export(self, path: Target, *, progress: Progress | None = None) -> Exported:
+        """As `Memory.export`."""
+
+    async def remember(
+        self,
+        text: str,
+        *,
+        type: MemoryType = "semantic",
+        path: str | None = None,
+        payload: Mapping[str, Any] | None = None,
+        tags: Iterable[str] = (),
+        category: str | None = None,
+        source: str | None = None,
+        conversation_id: str | None = None,
+        turn_index: int | None = None,
+        parent: str | None = None,
+        supersedes: str | None = None,
+        expires_at: datetime | None = None,
+        created_at: datetime | None = None,
+    ) -> Remembered:
+        """As `Memory.remember`."""
+
+    async def remember_many(
+        self, items: Iterable[NewMemory | str | Mapping[str, Any]], progress: Progress | None = None
+    ) -> builtins.list[Remembered]:
+        """As `Memory.remember_many`."""
+
+    async def recall(
+        self,
+        query: str,
+        *,
+        top_k: int = 3,
+        min_score: float | None = None,
+        filters: Mapping[str, Any] | None = None,
+        mode: RecallMode = "hybrid",
+        as_of: datetime | None = None,
+        explain: bool = False,
+    ) -> Recall[MemoryHit]:
+        """As `Memory.recall`."""
+
+    async def get(self, id: str) -> MemoryRecord:
+        """As `Memory.get`."""
+
+    async def list(
+        self, filters: Mapping[str, Any] | None = None, limit: int = 50, cursor: str | None = None
+    ) -> Page[MemoryRecord]:
+        """As `Memory.list`."""
+
+    async def history(self, path: str) -> tuple[MemoryRecord, ...]:
+        """As `Memory.history`."""
+
+    async def update(self, id: str, **changes: Any) -> Remembered:
+        """As `Memory.update`."""
+
+    async def forget(
+        self, id: str | None = None, *, filters: Mapping[str, Any] | None = None, soft: bool = False
+    ) -> Forgotten:
+        """As `Memory.forget`."""
+
+    async def reindex(
+        self, embedder: str | None = None, *, progress: Progress | None = None
+    ) -> Reindexed:
+        """As `Memory.reindex`."""
+
+    async def index_project(
+        self,
+        root: str | os.PathLike[str],
+        *,
+        name: str | None = None,
+        embed: bool = True,
+        progress: Progress | None = None,
+    ) -> IndexReport:
+        """As `Memory.index_project`."""
+
+    async def projects(self) -> tuple[Project, ...]:
+        """As `Memory.projects`."""
+
+    async def project_map(self, project: str, *, within: str | None = None) -> ProjectMap:
+        """As `Memory.project_map`."""
+
+    async def remove_project(self, project: str) -> int:
+        """As `Memory.remove_project`."""
+
+    async def observe(
+        self,
+        text: str,
+        *,
+        kind: NoteKind = "note",
+        importance: int = 3,
+        tags: Iterable[str] = (),
+        source: str | None = None,
+        supersedes: str | None = None,
+        project: str | None = None,
+    ) -> Observation:
+        """As `Memory.observe`."""
+
+    async def write_diary(
+        self,
+        summary: str,
+        *,
+        subject: str | None = None,
+        tags: Iterable[str] = (),
+        project: str | None = None,
+    ) -> DiaryEntry:
+        """As `Memory.write_diary`."""
+
+    async def recall_context(
+        self,
+        focus: str | Sequence[str],
+        *,
+        project: str | None = None,
+        budget: int = 2000,
+        include_sources: bool = False,
+    ) -> RecallPackage:
+        """As `Memory.recall_context`."""
+
+    async def warm_up(
+        self, topic: str | None = None, *, project: str | None = None, budget: int = 2000
+    ) -> WarmUp:
+        """As `Memory.warm_up`."""
+
+    async def deep_recall(
+        self,
+        question: str,
+        *,
+        scope: Scope = "recent_sessions",
+        conversation_id: str | None = None,
+        include_memory: bool = True,
+        budget: Budget | None = None,
+        on_step: Callable[[DeepStep], None] | None = None,
+    ) -> DeepAnswer:
+        """As `Memory.deep_recall`."""
+
+    async def gaps(self, status: GapStatus | None = "open") -> tuple[Gap, ...]:
+        """As `Memory.gaps`."""
+
+    async def extract(self, conversation_id: str, *, budget: Budget | None = None) -> Extracted:
+        """As `Memory.extract`."""
+
+    async def dream(self, *, model: bool = True, budget: Budget | None = None) -> DreamReport:
+        """As `Memory.dream`."""
+
+    async def end_session(self, conversation_id: str) -> int:
+        """As `Memory.end_session`."""
+
+    async def run_jobs(self) -> DreamReport:
+        """As `Memory.run_jobs`."""
+
+    async def traces(self, limit: int = 20) -> tuple[TraceSummary, ...]:
+        """As `Memory.traces`."""
+
+    async def trace(self, id: str) -> DeepAnswer:
+        """As `Memory.trace`."""
+
+class Opening:
+    """A memory that is being opened: await it, or use it as an async context manager."""
+
+    def __init__(self, workers: Workers, open_memory: Callable[[], Memory]) -> None: ...
+    def __await__(self) -> Generator[Any, None, AsyncMemory]: ...
+    async def __aenter__(self) -> AsyncMemory: ...
+    async def __aexit__(self, *_: object) -> None: ...

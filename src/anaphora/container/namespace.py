@@ -1,0 +1,549 @@
+"""A namespace: its services, and which of them needs which.
+
+Every service is made when it is first used. Four call back into one that is made later; these
+callbacks are the ports of the rooms that call them: `OnRemoved` of a conversation store, `Fill` of
+recalling memories, `Refresh` of recalling context, and those of `Forget`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from anaphora.core.progress import Progress, labelled
+from anaphora.errors import Closed, NotFound
+from anaphora.values.memories import Reindexed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from anaphora.container.home import Container
+    from anaphora.deep.dream_cycle import DreamCycle
+    from anaphora.deep.dreaming.extract import Extract
+    from anaphora.deep.dreaming.gaps import Gaps
+    from anaphora.deep.dreaming.jobs import SessionJobs
+    from anaphora.deep.kept.forgetting import DeepForgetting
+    from anaphora.deep.kept.traces import Traces
+    from anaphora.deep.recall import DeepRecall
+    from anaphora.index.memories.index import MemoryIndex
+    from anaphora.index.sections.index import SectionIndex
+    from anaphora.index.turns.index import TurnIndex
+    from anaphora.ingest.memories import Forget, Remember
+    from anaphora.ingest.notes import NoteTaking
+    from anaphora.ingest.projects.indexing import IndexProject
+    from anaphora.ingest.projects.upkeep import ProjectUpkeep
+    from anaphora.recall.context.lane import ContextRecall
+    from anaphora.recall.context.warm_up import WarmUpRecall
+    from anaphora.recall.conversation import ConversationRecall
+    from anaphora.recall.memories import MemoryRecall
+    from anaphora.recall.survivors import Survivors
+    from anaphora.store.crypto.columns import Sealer
+    from anaphora.store.db.engine import Database
+    from anaphora.store.deep_rows import DeepRows
+    from anaphora.store.projects.graph import Graph
+    from anaphora.store.projects.notes import Notes
+    from anaphora.store.projects.store import Projects
+    from anaphora.store.records.store import Records
+    from anaphora.store.records.vectors import RecordVectors
+    from anaphora.store.threads.file_store import ConversationStore
+    from anaphora.store.threads.sidecar import Sidecar
+    from anaphora.store.threads.sql_store import SqlConversationStore
+    from anaphora.values.memories import Forgotten
+
+ServiceT = TypeVar("ServiceT")
+
+
+class service(Generic[ServiceT]):  # noqa: N801 - it is written and read as a decorator
+    """A property that is made at its first use, once, whichever thread comes first.
+
+    What it needs of others is made first, so the needs of services must go one way.
+    """
+
+    def __init__(self, make: Callable[[Any], ServiceT]) -> None:
+        self.make = make
+        self.name = make.__name__
+        self.__doc__ = make.__doc__
+
+    @overload
+    def __get__(self, owner: None, kind: type) -> service[ServiceT]: ...
+    @overload
+    def __get__(self, owner: NamespaceServices, kind: type) -> ServiceT: ...
+    def __get__(self, owner: NamespaceServices | None, kind: type) -> ServiceT | service[ServiceT]:
+        if owner is None:
+            return self
+        # Once made, Python finds it in the object before it looks here.
+        with owner.lock_of(self.name):
+            made = vars(owner)
+            if self.name not in made:
+                if owner.closed:
+                    raise Closed
+                made[self.name] = self.make(owner)
+            found: ServiceT = made[self.name]
+            return found
+
+
+class NamespaceServices:
+    """What one namespace of a home works with. Safe to share between threads.
+
+    `truth` is the home's own database, or another view of it such as a `snapshot`, with which only
+    stores can be used.
+    """
+
+    def __init__(self, container: Container, namespace: str, truth: Database | None = None) -> None:
+        self.container = container
+        self.namespace = namespace
+        self.truth = container.truth if truth is None else truth
+        self.closed = False
+        self._locks: dict[str, threading.RLock] = {}
+
+    def lock_of(self, name: str) -> threading.RLock:
+        """The lock under which one service is made."""
+        return self._locks.setdefault(name, threading.RLock())
+
+    # Where things lie, and how they are sealed.
+
+    @property
+    def folder(self) -> Path:
+        """Where its threads lie."""
+        from anaphora.store.home.sealing import DEFAULT_NAMESPACE, folder_name
+
+        home = self.container.home
+        if self.namespace == DEFAULT_NAMESPACE:
+            return home.conversations
+        return home.root / "namespaces" / folder_name(self.namespace) / "conversations"
+
+    @property
+    def _index_folder(self) -> Path:
+        from anaphora.store.home.sealing import folder_name
+
+        return self.container.home.root / "index" / folder_name(self.namespace)
+
+    @property
+    def _rows(self) -> Sealer:
+        return self.container.sealing.rows
+
+    @property
+    def _exact_cap(self) -> int | None:
+        # LanceDB would keep vectors in clear.
+        return None if self.container.sealing.sealed else self.container.settings.exact_cap
+
+    @property
+    def _vectors_of(self) -> tuple[str, int]:
+        return self.container.embedder.name, self.container.embedder.dimensions
+
+    # Stores.
+
+    @service
+    def sidecar(self) -> Sidecar:
+        """What thread files have no place for."""
+        from anaphora.store.threads.sidecar import Sidecar
+
+        return Sidecar(self.truth, self.namespace, self._rows)
+
+    @service
+    def conversations(self) -> ConversationStore | SqlConversationStore:
+        """The threads. Strict; each write counts as a call on the home."""
+        from anaphora.store.home.opening import open_conversations
+        from anaphora.store.threads.conversations import WRITES
+
+        store = open_conversations(
+            self.truth,
+            self.sidecar,
+            self.container.sealing,
+            # Where truth is on a server, threads are there too.
+            self.folder if self.container.truth.path is not None else None,
+            clock=self.container.clock,
+            on_removed=self._words_removed,
+        )
+        self.container.calls.count(store, WRITES)
+        return store
+
+    def _words_removed(self, conversation_id: str) -> None:
+        """What is deleted or redacted leaves the index's files at once, not with a question."""
+        self.turns.sync(conversation_id, embed="none")
+        self.deep_forgetting.words_gone(conversation_id)
+
+    @service
+    def records(self) -> Records:
+        """Lasting memories."""
+        from anaphora.store.records.store import Records
+
+        return Records(self.truth, self.namespace, self._rows)
+
+    @service
+    def vectors(self) -> RecordVectors:
+        """The vectors of memories."""
+        from anaphora.store.records.vectors import RecordVectors
+
+        return RecordVectors(self.truth, self.namespace, self._rows)
+
+    @service
+    def projects(self) -> Projects:
+        """Indexed projects: files, sections and their vectors."""
+        from anaphora.store.projects.store import Projects
+
+        return Projects(self.truth, self.namespace, self._rows)
+
+    @service
+    def graph(self) -> Graph:
+        """Entities of projects and notes, and their relations."""
+        from anaphora.store.projects.graph import Graph
+
+        return Graph(self.truth, self.namespace, self._rows)
+
+    @service
+    def notes(self) -> Notes:
+        """Observations and diary entries."""
+        from anaphora.store.projects.notes import Notes
+
+        return Notes(self.truth, self.namespace, self._rows)
+
+    @service
+    def deep_rows(self) -> DeepRows:
+        """What deep recall keeps."""
+        from anaphora.store.deep_rows import DeepRows
+
+        return DeepRows(self.truth, self.namespace, self._rows)
+
+    # Indexes.
+
+    @service
+    def turns(self) -> TurnIndex:
+        """The index of turns."""
+        from anaphora.index.turns.index import TurnIndex
+
+        return TurnIndex(
+            self._index_folder,
+            self.conversations,
+            self.sidecar,
+            self.container.embedder,
+            sealer=self.container.sealing.index(self.namespace),
+            cap=self._exact_cap,
+        )
+
+    @service
+    def memories(self) -> MemoryIndex:
+        """The index of memories."""
+        from anaphora.index.memories.index import MemoryIndex
+
+        return MemoryIndex(
+            self._index_folder / "memories",
+            self.records,
+            self.vectors,
+            self._vectors_of,
+            cap=self._exact_cap,
+            sealer=self.container.sealing.index(self.namespace),
+        )
+
+    @service
+    def sections(self) -> SectionIndex:
+        """The index of sections and notes."""
+        from anaphora.index.sections.index import SectionIndex
+        from anaphora.index.sections.source import SectionSource
+
+        return SectionIndex(
+            self._index_folder / "context",
+            SectionSource(self.truth, self.namespace, self._rows),
+            self._vectors_of,
+            sealer=self.container.sealing.index(self.namespace),
+        )
+
+    # How things come in, and go.
+
+    @service
+    def remember(self) -> Remember:
+        """Keeps memories."""
+        from anaphora.ingest.memories import Remember
+
+        return Remember(
+            self.records,
+            self.vectors,
+            self.container.embedder,
+            self.memories.neighbours,
+            clock=self.container.clock,
+            ids=self.container.ids,
+        )
+
+    @service
+    def indexing(self) -> IndexProject:
+        """Brings projects in line with their files."""
+        from anaphora.ingest.projects.indexing import IndexProject
+
+        return IndexProject(
+            self.projects,
+            self.graph,
+            self.notes,
+            self.container.embedder,
+            clock=self.container.clock,
+            ids=self.container.ids,
+        )
+
+    @service
+    def note_taking(self) -> NoteTaking:
+        """Keeps notes about projects."""
+        from anaphora.ingest.notes import NoteLinker, NoteTaking
+
+        clock, ids = self.container.clock, self.container.ids
+        linker = NoteLinker(self.graph, self.notes, clock=clock, ids=ids)
+        return NoteTaking(
+            self.notes,
+            self.graph,
+            self.projects,
+            linker,
+            self.container.embedder,
+            clock=clock,
+            ids=ids,
+        )
+
+    @service
+    def upkeep(self) -> ProjectUpkeep:
+        """Keeps truth, vectors and index of projects and notes together.
+
+        The first use takes out what secrets an older version has kept. Raises StoreError.
+        """
+        from anaphora.ingest.projects.upkeep import ProjectUpkeep
+
+        upkeep = ProjectUpkeep(self.projects, self.indexing, self.note_taking, self.sections)
+        upkeep.clean()
+        return upkeep
+
+    @service
+    def survivors(self) -> Survivors:
+        """Finds what still holds the words of what was forgotten."""
+        from anaphora.recall.survivors import Survivors
+
+        return Survivors(
+            self.turns,
+            self.memories,
+            self.records,
+            self._sections_and_notes,
+            self.deep_forgetting.holding,
+            self.container.clock,
+        )
+
+    def _sections_and_notes(self) -> tuple[SectionIndex, Notes] | None:
+        from anaphora.store.projects.store import holds_any
+
+        # The index of sections is opened only where there is anything for it.
+        if not holds_any(self.truth, self.namespace):
+            return None
+        return self.with_projects().sections, self.notes
+
+    @service
+    def deep_forgetting(self) -> DeepForgetting:
+        """Takes what is forgotten out of what deep recall keeps."""
+        from anaphora.deep.kept.forgetting import DeepForgetting
+
+        return DeepForgetting(
+            self.deep_rows, self.records, lambda: self.conversations, self._memories_settled
+        )
+
+    def _memories_settled(self) -> None:
+        """Let what was forgotten leave the index's files too."""
+        self.memories.sync()
+        self.memories.settle()
+
+    @service
+    def forget(self) -> Forget:
+        """Forgets memories."""
+        from anaphora.ingest.memories import Forget
+
+        return Forget(
+            self.records,
+            clock=self.container.clock,
+            survivors=self.survivors.of,
+            has_turn=self._has_turn,
+            derived=self.deep_forgetting.derived,
+            on_gone=self.deep_forgetting.memories_gone,
+        )
+
+    def _has_turn(self, conversation_id: str, index: int) -> bool:
+        thread = self.conversations.get(conversation_id)
+        return thread is not None and index < len(thread.turns)
+
+    # How things come out.
+
+    @service
+    def recall_turns(self) -> ConversationRecall:
+        """The conversation lane."""
+        from anaphora.recall.conversation import ConversationRecall
+
+        return ConversationRecall(
+            self.conversations, self.turns, self.container.embedder, self.container.clock
+        )
+
+    @service
+    def recall_memories(self) -> MemoryRecall:
+        """The memory lane."""
+        from anaphora.recall.memories import MemoryRecall
+
+        return MemoryRecall(
+            self.records,
+            self.memories,
+            self.container.embedder,
+            self.container.clock,
+            self.container.settings.half_lives,
+            fill=self.remember.fill_vectors,
+        )
+
+    @service
+    def recall_context(self) -> ContextRecall:
+        """The context lane."""
+        from anaphora.recall.context.lane import ContextRecall
+
+        return ContextRecall(
+            self.projects,
+            self.graph,
+            self.notes,
+            self.sections,
+            self.container.embedder,
+            self.container.clock,
+            refresh=self.upkeep.refresh,
+        )
+
+    @service
+    def warm_up(self) -> WarmUpRecall:
+        """The context lane at the beginning of a session."""
+        from anaphora.recall.context.warm_up import WarmUpRecall
+
+        return WarmUpRecall(self.recall_context)
+
+    # Deep recall.
+
+    @service
+    def gaps(self) -> Gaps:
+        """Questions without an answer."""
+        from anaphora.deep.dreaming.gaps import Gaps
+
+        return Gaps(self.deep_rows, clock=self.container.clock, ids=self.container.ids)
+
+    @service
+    def traces(self) -> Traces:
+        """How answers were found."""
+        from anaphora.deep.kept.traces import Traces
+
+        return Traces(self.deep_rows, self.container.clock)
+
+    @service
+    def recall_deep(self) -> DeepRecall:
+        """The deep lane."""
+        from anaphora.deep.evidence.scoped import NamespaceEvidence
+        from anaphora.deep.kept.answers import AnswerCache
+        from anaphora.deep.recall import DeepRecall
+
+        evidence = NamespaceEvidence(
+            self.conversations,
+            self.turns,
+            self.recall_turns,
+            self.records,
+            self.recall_memories,
+            self.container.clock,
+        )
+        return DeepRecall(
+            lane=evidence,
+            rows=self.deep_rows,
+            answers=AnswerCache(self.deep_rows, evidence, self.container.clock),
+            gaps=self.gaps,
+            traces=self.traces,
+            models=self.container.tools.models,
+            engine=self.container.tools.engine,
+            ids=self.container.ids,
+            timer=time.monotonic,
+        )
+
+    @service
+    def extract(self) -> Extract:
+        """Takes facts out of conversations."""
+        from anaphora.deep.dreaming.extract import Extract
+
+        return Extract(self.conversations, self.remember, self.deep_rows, self.container.clock)
+
+    @service
+    def jobs(self) -> SessionJobs:
+        """What ended sessions have queued."""
+        from anaphora.deep.dreaming.jobs import SessionJobs
+
+        return SessionJobs(self.deep_rows, clock=self.container.clock, ids=self.container.ids)
+
+    @service
+    def dream_cycle(self) -> DreamCycle:
+        """Queued extractions, then a dream."""
+        from anaphora.deep.dream_cycle import DreamCycle
+        from anaphora.deep.dreaming.dream import Dream
+        from anaphora.ingest.linking import Relink
+
+        relink = Relink(
+            self.records, self.vectors, self.container.embedder.name, self.memories.neighbours
+        )
+        dream = Dream(
+            self.recall_deep, self.gaps, self.remember, relink, self.remember.fill_vectors
+        )
+        return DreamCycle(self.recall_deep, self.extract, dream, self.jobs)
+
+    # What takes several services.
+
+    def with_projects(self) -> NamespaceServices:
+        """These services, for a call about projects: no secret is left from an older version."""
+        _ = self.upkeep
+        return self
+
+    def forget_any(
+        self, record_id: str | None, filters: Mapping[str, Any] | None, *, soft: bool
+    ) -> Forgotten:
+        """Forget memories, or a note, whose ids are of the same kind; see `Memory.forget`."""
+        done = self.forget.forget(record_id, filters=filters, soft=soft)
+        if not done.count and record_id is not None:
+            done = self.upkeep.forget_note(record_id, soft=soft, survivors=self.survivors.of)
+            # One that was softly forgotten before is still there.
+            known = done.count or self.records.many([record_id]) or self.notes.many([record_id])
+            if not known:
+                raise NotFound("memory", record_id)
+        elif done.count and not soft:
+            # The words must leave the index's files too, before this returns: those that hold
+            # any are removed here, and made again behind this call, which takes a while.
+            self.memories.purge()
+        return done
+
+    def reindex(self, progress: Progress | None) -> Reindexed:
+        """Embed every turn, memory, note and section that has no vector yet."""
+        turns = self.turns.sync(embed="all", progress=labelled(progress, "turns"))
+        memories = self.remember.fill_vectors(progress=labelled(progress, "memories"))
+        self._memories_settled()
+        self.upkeep.fill_vectors()
+        return Reindexed(
+            self.container.embedder.name,
+            turns.embedded,
+            memories.embedded,
+            turns.pending + memories.failed,
+        )
+
+    def ready(self, timeout: float | None) -> bool:
+        """Wait until the model is loaded and everything known is indexed; see `Memory.ready`."""
+        embedder = self.container.embedder
+        timeout = None if timeout is None else min(timeout, threading.TIMEOUT_MAX)
+        if not embedder.ready(timeout):
+            if embedder.failure is not None:
+                raise embedder.failure
+            return False
+        self.turns.sync(embed="all")
+        self.remember.fill_vectors()
+        self.memories.sync()
+        self.upkeep.fill_vectors()
+        return self.turns.wait(timeout) and self.memories.wait(timeout)
+
+    # The end.
+
+    def release(self) -> None:
+        """Let go of files; what is held in memory goes when nobody uses it any more."""
+        if "turns" in vars(self):
+            self.turns.release()
+
+    def close(self) -> None:
+        """Finish what is under way and let go for good; a service not made yet is not made."""
+        self.closed = True
+        for name in ("turns", "memories", "upkeep", "sections"):
+            if name in vars(self):
+                vars(self)[name].close()

@@ -1,0 +1,123 @@
+"""Changes of projects and notes, with their vectors and the index of sections."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anaphora.core.progress import Progress
+from anaphora.errors import EmbeddingError, NotFound, StoreError
+from anaphora.index.maintenance import Background
+from anaphora.values.conversations import Degraded
+from anaphora.values.memories import Forgotten
+from anaphora.values.projects import IndexReport
+
+if TYPE_CHECKING:
+    from anaphora.index.sections.index import SectionIndex
+    from anaphora.ingest.memories import Survivors
+    from anaphora.ingest.notes import NoteTaking
+    from anaphora.ingest.projects.indexing import IndexProject
+    from anaphora.store.projects.store import Projects
+
+_GROUP = 256
+
+
+class ProjectUpkeep:
+    """Changes projects and notes of one namespace with all that is derived from them."""
+
+    def __init__(
+        self,
+        projects: Projects,
+        indexing: IndexProject,
+        note_taking: NoteTaking,
+        sections: SectionIndex,
+    ) -> None:
+        self._projects = projects
+        self._indexing = indexing
+        self._note_taking = note_taking
+        self._sections = sections
+        self._worker = Background("anaphora-sections")
+
+    def clean(self) -> None:
+        """Take secrets that an older version has kept of projects out of every file."""
+        if self._indexing.clean():
+            self._purge()
+
+    def index(
+        self, root: str | Path, name: str | None, progress: Progress | None, *, embed: bool
+    ) -> IndexReport:
+        """Index a project and let the index know it; see `Memory.index_project`."""
+        report = self._indexing.index(root, name=name, progress=progress, embed=embed)
+        if embed:
+            self._note_taking.fill_vectors()
+        self._sections.sync()
+        self._sections.settle()
+        return report
+
+    def refresh(self, project: str) -> tuple[Degraded, ...]:
+        """Take in what changed since the last question; what could not be, in words."""
+        try:
+            done = self._indexing.refresh(project)
+        except NotFound:
+            return (Degraded("project", "it was removed meanwhile"),)
+        except StoreError as error:
+            return (Degraded("project", f"changed files were not taken in: {error}"),)
+        if done.added or done.changed:
+            # Words answer at once; vectors of what changed come behind.
+            self._worker.begin(self._fill_quietly)
+        found: list[Degraded] = []
+        if done.missing:
+            found.append(Degraded("project", "its folder is not there; what was indexed answers"))
+        if done.left:
+            changed = f"{done.left} files changed since it was indexed: index it again"
+            found.append(Degraded("project", changed))
+        return tuple(found)
+
+    def remove(self, project: str) -> int:
+        """Forget a project; see `Memory.remove_project`."""
+        gone = self._projects.remove(self._projects.find(project).id)
+        self._purge()
+        return gone
+
+    def forget_note(
+        self, note_id: str, *, soft: bool, survivors: Survivors | None = None
+    ) -> Forgotten:
+        """Forget a note; when this returns its words have left the index's files too.
+
+        `survivors` looks for what still holds them.
+        """
+        from anaphora.ingest.memories import named
+
+        gone = self._note_taking.forget(note_id, soft=soft)
+        if not gone.ids or soft:
+            return named(gone, ())
+        self._sections.sync()
+        self._sections.settle()
+        return named(gone, survivors(gone.texts) if survivors is not None else ())
+
+    def fill_vectors(self) -> None:
+        """Embed what has no vector yet, of sections and notes. Waits for the model."""
+        while not self._worker.stopping.is_set():
+            if not self._indexing.fill_vectors(limit=_GROUP):
+                break
+        self._note_taking.fill_vectors()
+        self._sections.sync()
+        self._sections.mend()
+
+    def close(self) -> None:
+        """Wait for the vectors that are being made in the background."""
+        self._worker.stop()
+
+    def _fill_quietly(self) -> None:
+        try:
+            self.fill_vectors()
+        except (EmbeddingError, StoreError):
+            # The next question meets the same trouble, and its answer says so.
+            return
+
+    def _purge(self) -> None:
+        """Take the words of what is gone from truth out of every file of the home, too."""
+        from anaphora.store.db.scrub import scrub
+
+        scrub(self._projects.truth)
+        self._sections.purge()

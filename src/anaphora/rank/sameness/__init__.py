@@ -1,1 +1,0 @@
-"""Whether two texts state one fact, or two that only look alike."""

@@ -1,0 +1,606 @@
+"""Times that a question names from its own day: "yesterday", "last week", "two months ago".
+
+In: the words of a question and a place among them. Out: a `Match`, the naive span and the place
+after it, or None. Weeks begin on Monday. "last week" is the calendar's, "the past week" and "in
+the last week" go from this day a week ago to the end of today. "Two weeks ago" is that day and
+half a week to either side, because that is how exactly people count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from anaphora.recall.times import calendar
+from anaphora.recall.times.calendar import Days
+
+
+class Word(NamedTuple):
+    """A word of the question: its form, folded to lower case without "'s", and its place."""
+
+    raw: str
+    lower: str
+    start: int
+    end: int
+
+
+class Match(NamedTuple):
+    """A named time, naive and half-open, and the index of the first word after it."""
+
+    start: datetime
+    end: datetime
+    next: int
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A question's words, the wall clock it is read at, and whether it asks about the future."""
+
+    words: tuple[Word, ...]
+    now: datetime
+    forward: bool
+
+    def at(self, index: int) -> str:
+        """The folded word at an index; empty outside, "," for a comma, "." for any other break."""
+        return self.words[index].lower if 0 <= index < len(self.words) else ""
+
+    def capital(self, index: int) -> bool:
+        """Whether the word has a capital and then small letters (all capitals say nothing)."""
+        raw = self.words[index].raw
+        return raw[:1].isupper() and raw[1:2].islower()
+
+    def stated(self, index: int, leads: frozenset[str]) -> bool:
+        """Whether a word of `leads` stands before the index, "the" aside."""
+        before = index - 2 if self.at(index - 1) == "the" else index - 1
+        return self.at(before) in leads
+
+    def ends(self, index: int) -> bool:
+        """Whether a phrase may end before this index: a break, a comma, or a joining word."""
+        return self.at(index) in _AFTER
+
+
+Matcher = Callable[[Words, int], Match | None]
+RANGE = {"since", "before", "after", "until", "till", "between"}
+LEADS = frozenset(
+    RANGE | {"in", "on", "during", "throughout", "around", "early", "mid", "late", "of"}
+)
+OFFSETS = {"last": -1, "previous": -1, "past": -1, "this": 0, "current": 0, "next": 1, "coming": 1}
+# What may follow "the 14th" where it is a day: "the 14th floor" is none.
+_AFTER = frozenset(
+    {
+        "",
+        ".",
+        ",",
+        "of",
+        "at",
+        "and",
+        "or",
+        "to",
+        "when",
+        "about",
+        "did",
+        "do",
+        "was",
+        "were",
+        "with",
+    }
+    | {"in", "we", "i", "you", "they", "he", "she", "until", "till", *calendar.DAYPARTS}
+)
+VERBS = frozenset({"may", "march"})
+
+
+def year_at(words: Words, index: int) -> int | None:
+    """The year written at an index, 1990 to 2099."""
+    word = words.at(index)
+    if len(word) == 4 and word.isascii() and word.isdigit() and 1990 <= int(word) <= 2099:
+        return int(word)
+    return None
+
+
+def nearest(words: Words, place: Callable[[int], Days]) -> Days:
+    """What returns every year: the latest that has begun, or the next one in a forward question.
+
+    Eight years are tried, because 29 February can stay away that long (1896 to 1904).
+    """
+    step = 1 if words.forward else -1
+    for count in range(-1, 9):
+        try:
+            span = place(words.now.year + step * count)
+        except ValueError:
+            continue
+        if (span[0] > words.now) if words.forward else (span[0] <= words.now):
+            return span
+    raise ValueError("no year has it")
+
+
+def part_of_day(words: Words, match: Match) -> Match:
+    """The morning, evening … of a matched day, when the next word names one."""
+    hours = calendar.DAYPARTS.get(words.at(match.next))
+    if hours is None:
+        return match
+    start, end = (calendar.back(match.start, "hour", -hour) for hour in hours)
+    return Match(start, end, match.next + 1)
+
+
+# Joined by these, several words are one: a path, a version, an identifier, a time of day.
+_WORD = re.compile(r"\w+(?:[-.'’/:@–#+=\\]+\w+)*")
+_JOINS = "_-.'’/:@–#+=\\"
+# Marks that may stand inside a phrase without ending it.
+_SOFT = " \t\r\n\f\v\u00a0*_\"'“”‘’()[]{}<>«»~`"
+_FUTURE = frozenset({"will", "shall", "upcoming", "planned", "scheduled"}) | {
+    f"{who}'ll" for who in ("i", "you", "we", "they", "he", "she", "it", "that", "there")
+}
+_PAST = frozenset({"did", "was", "were", "had", "said", "happened", "ago", "yesterday"})
+
+
+def split(text: str, now: datetime) -> Words:
+    """The words of a question read at the naive wall clock `now`."""
+    words: list[Word] = []
+    end = 0
+    for found in _WORD.finditer(text):
+        start = found.start()
+        gap = text[end:start]
+        if gap != " " and (mark := gap.strip(_SOFT)):
+            words.append(Word(mark, "," if mark == "," else ".", end, start))
+        end = found.end()
+        raw = found.group()
+        if raw.isalnum():
+            words.append(Word(raw, raw.lower(), start, end))
+        else:
+            words.extend(_parts(raw, start))
+    seen = {word.lower for word in words}
+    future = not seen.isdisjoint(_FUTURE)
+    return Words(tuple(words), now, forward=future and seen.isdisjoint(_PAST))
+
+
+def _parts(raw: str, start: int) -> Iterator[Word]:
+    """One word, or two for "mid-March"; without a possessive and without marks of emphasis."""
+    # An underscore joins like a letter, and may hide a mark behind it ("_:the").
+    plain = raw.strip(_JOINS)
+    start += raw.find(plain)
+    folded = plain.lower().replace("’", "'")
+    if folded.endswith("'s"):
+        plain, folded = plain[:-2], folded[:-2]
+    head, dash, tail = folded.partition("-")
+    if dash and head in {"early", "mid", "late"}:
+        yield Word(plain[: len(head)], head, start, start + len(head))
+        plain, folded, start = plain[len(head) + 1 :], tail, start + len(head) + 1
+    if folded:
+        yield Word(plain, folded, start, start + len(plain))
+
+
+_YEAR_LEADS = frozenset(LEADS - {"on", "around", "of"})
+_ORDINAL_LEADS = frozenset(RANGE | {"on", "from"})
+_HOLIDAY_LEADS = frozenset(RANGE | {"at", "over", "around", "during", "on", "about"})
+_OWNERS = frozenset({"the", "our", "my", "your", "their", "his", "her", "its"})
+# "after 2048 tokens" counts; it names no year.
+_COUNTED = frozenset(
+    {"bits", "bytes", "dollars", "euros", "files", "items", "jobs", "lines", "messages", "ms"}
+    | {
+        "parcels",
+        "people",
+        "points",
+        "records",
+        "requests",
+        "rows",
+        "steps",
+        "times",
+        "tokens",
+        "users",
+        "words",
+    }
+)
+_NOT_WEEKDAY = frozenset({"every", "each", "any", "most", "black", "good", "cyber", "ash", "palm"})
+_AMBIGUOUS = frozenset({"april", "may", "june", "august", "march"})
+_ISO = re.compile(r"(\d{4})([-/])(\d{1,2})\2(\d{1,2})(?:t[\d:.]+z?)?", re.ASCII)
+_ISO_MONTH = re.compile(r"(\d{4})-(\d{2})", re.ASCII)
+_SLASHES = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})", re.ASCII)
+_DOTS = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", re.ASCII)
+_DAYS = re.compile(r"(\d{1,2})[-–](\d{1,2})", re.ASCII)
+_DAY_NUMBER = re.compile(r"(\d{1,2})(st|nd|rd|th)?", re.ASCII)
+_LONGEST = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_QUARTER = re.compile(r"q([1-4])", re.ASCII)
+
+
+def numeric_at(words: Words, index: int) -> Match | None:
+    """A date in digits that reads one way only: 2026-03-05, 2026-03, 5.3.2026, 25/3/2026, …"""
+    text = words.at(index)
+    if iso := _ISO.fullmatch(text):
+        return _one_day(words, int(iso[1]), int(iso[3]), int(iso[4]), index + 1)
+    if iso := _ISO_MONTH.fullmatch(text):
+        if not 1990 <= int(iso[1]) <= 2099:
+            return None
+        return Match(*calendar.month_of(int(iso[1]), int(iso[2])), index + 1)
+    # With dots the day stands first wherever they are in use. 1.2.2024 may be a version, too: one
+    # that is a day of our time is taken for it.
+    if (dots := _DOTS.fullmatch(text)) and 1990 <= int(dots[3]) <= 2099:
+        return _one_day(words, int(dots[3]), int(dots[2]), int(dots[1]), index + 1)
+    if days := _DAYS.fullmatch(text):
+        month = _month_number(words, index + 1)
+        return None if month is None else _some_days(words, month, days, index + 2)
+    if slashes := _SLASHES.fullmatch(text):
+        low, high = sorted((int(slashes[1]), int(slashes[2])))
+        # 5/3/2026 is March in one country and May in another: only what reads one way is read.
+        if high > 12 or low == high:
+            return _one_day(words, int(slashes[3]), low, high, index + 1)
+    return None
+
+
+def _some_days(words: Words, month: int, days: re.Match[str], after: int) -> Match | None:
+    last = in_year(words, month, int(days[2]), after)
+    if last is None or int(days[1]) >= int(days[2]):
+        return None
+    return Match(last.start.replace(day=int(days[1])), last.end, last.next)
+
+
+def _one_day(words: Words, year: int, month: int, day: int, after: int) -> Match:
+    start = calendar.month_of(year, month)[0].replace(day=day)
+    return part_of_day(words, Match(*calendar.day_of(start), after))
+
+
+def _day_number(words: Words, index: int) -> int | None:
+    found = _DAY_NUMBER.fullmatch(words.at(index))
+    return int(found[1]) if found and 1 <= int(found[1]) <= 31 else None
+
+
+def day_month_at(words: Words, index: int, stated: bool) -> Match | None:
+    """ "5 March", "5th of March 2026", "the 14th" after a preposition."""
+    day = _day_number(words, index)
+    if day is None:
+        return None
+    after = index + 2 if words.at(index + 1) == "of" else index + 1
+    month = _month_number(words, after)
+    if month is not None and (words.at(after) not in VERBS or _dated(words, index, after)):
+        return in_year(words, month, day, after + 1)
+    ordinal = words.at(index)[-1].isalpha() and words.at(index - 1) == "the"
+    if ordinal and (stated or words.stated(index, _ORDINAL_LEADS)) and words.ends(index + 1):
+        return _day_of_month(words, day, index + 1)
+    return None
+
+
+def _dated(words: Words, index: int, after: int) -> bool:
+    """Whether "5 may" or "5 march" is a date: by its capital, its ordinal or its year."""
+    ordinal = words.at(index)[-1].isalpha()
+    return words.capital(after) or ordinal or year_at(words, after + 1) is not None
+
+
+def _day_of_month(words: Words, day: int, after: int) -> Match:
+    step = 1 if words.forward else -1
+    for count in range(13):
+        first = calendar.unit_of(words.now, "month", step * count)[0]
+        start, end = calendar.day_of(first, day - 1)
+        passed = start > words.now if words.forward else start <= words.now
+        if start.month == first.month and passed:
+            return part_of_day(words, Match(start, end, after))
+    raise ValueError(day)
+
+
+def _month_number(words: Words, index: int) -> int | None:
+    name = words.at(index)
+    if name in calendar.MONTH_SHORT and not words.capital(index) and not year_at(words, index + 1):
+        return None
+    return calendar.MONTHS.get(name) or calendar.MONTH_SHORT.get(name)
+
+
+def month_at(words: Words, index: int, stated: bool) -> Match | None:
+    """ "March", "March 5", "March 5th, 2026"."""
+    month = _month_number(words, index)
+    if month is None:
+        return None
+    if days := _DAYS.fullmatch(words.at(index + 1)):
+        return _some_days(words, month, days, index + 2)
+    day = _day_number(words, index + 1)
+    verb = words.at(index) in VERBS and not words.capital(index)
+    led = stated or words.stated(index, LEADS)
+    if day is not None and (led or not verb) and _is_day(words, index):
+        return in_year(words, month, day, index + 2)
+    if led or _is_name_of_month(words, index) or _year_after(words, index + 1) is not None:
+        return in_year(words, month, None, index + 1)
+    return None
+
+
+def _is_day(words: Words, index: int) -> bool:
+    """Whether the number after a month is its day: "in March 5 people left" has none."""
+    if words.at(index + 1)[-1].isalpha() or words.at(index - 1) != "in":
+        return True
+    return words.ends(index + 2) or year_at(words, index + 2) is not None
+
+
+def _is_name_of_month(words: Words, index: int) -> bool:
+    name = words.at(index)
+    if name in calendar.MONTH_SHORT:
+        return False
+    if name in _AMBIGUOUS:
+        listed = (
+            words.at(index - 1) in {"and", "or", ","} and words.at(index - 2) in calendar.MONTHS
+        )
+        return words.capital(index) and (listed or words.at(index - 1) in _OWNERS)
+    return True
+
+
+def _year_after(words: Words, index: int) -> tuple[int, int] | None:
+    """The year written here ("2026", ", 2026", "of 2026", "last year") and the place after."""
+    if words.at(index + 1) == "year" and words.at(index) in OFFSETS:
+        return words.now.year + OFFSETS[words.at(index)], index + 2
+    joined = index + 1 if words.at(index) in {",", "of"} else index
+    year = year_at(words, joined)
+    return None if year is None else (year, joined + 1)
+
+
+def in_year(words: Words, month: int, day: int | None, after: int) -> Match | None:
+    """The month or day in the year written after it, or else in the nearest year that has it."""
+
+    def place(year: int) -> Days:
+        if day is None:
+            return calendar.month_of(year, month)
+        return calendar.day_of(calendar.month_of(year, month)[0].replace(day=day))
+
+    if day is not None and day > _LONGEST[month - 1]:
+        return None
+    written = _year_after(words, after)
+    if written is not None:
+        span, after = place(written[0]), written[1]
+    else:
+        span = nearest(words, place)
+    match = Match(*span, after)
+    return match if day is None else part_of_day(words, match)
+
+
+def plain_year_at(words: Words, index: int, stated: bool) -> Match | None:
+    """A year after a preposition, or "2026 Q1"."""
+    year = year_at(words, index)
+    quarter = _QUARTER.fullmatch(words.at(index + 1))
+    if year is not None and quarter:
+        return Match(*calendar.month_of(year, int(quarter[1]) * 3 - 2, 3), index + 2)
+    led = stated or words.stated(index, _YEAR_LEADS)
+    if year is None or not led or words.at(index + 1) in _COUNTED:
+        return None
+    return Match(*calendar.month_of(year, 1, 12), index + 1)
+
+
+def quarter_at(words: Words, index: int, stated: bool) -> Match | None:
+    """ "Q1 2026", and "Q1" after a preposition."""
+    quarter = _QUARTER.fullmatch(words.at(index))
+    if quarter is None:
+        return None
+    first = int(quarter[1]) * 3 - 2
+    written = _year_after(words, index + 1)
+    if written is not None:
+        return Match(*calendar.month_of(written[0], first, 3), written[1])
+    if stated or words.stated(index, LEADS):
+        return Match(*nearest(words, lambda year: calendar.month_of(year, first, 3)), index + 1)
+    return None
+
+
+def season_at(words: Words, index: int, stated: bool) -> Match | None:
+    """ "spring 2026", and "summer" or "winter" after a preposition."""
+    name = words.at(index)
+    written = _year_after(words, index + 1)
+    if written is not None:
+        return Match(*calendar.season_of(written[0], name), written[1])
+    # "in Spring" is a framework and "in the fall of" a drop as often as a season.
+    plain = name in {"summer", "winter", "autumn"}
+    if plain and (stated or words.stated(index, LEADS)):
+        return Match(*nearest(words, lambda year: calendar.season_of(year, name)), index + 1)
+    return None
+
+
+def holiday_at(words: Words, index: int, stated: bool) -> Match | None:
+    """ "around Christmas", "New Year's Eve 2025"; three days to either side unless "on"."""
+    named = _holiday_name(words, index)
+    if named is None:
+        return None
+    name, after = named
+    written = _year_after(words, after)
+    if written is not None:
+        return _about_holiday(words, calendar.holiday(written[0], name), index, written[1])
+    if not stated and not words.stated(index, _HOLIDAY_LEADS):
+        return None
+    day, _ = nearest(words, lambda year: calendar.day_of(calendar.holiday(year, name)))
+    return _about_holiday(words, day, index, after)
+
+
+def _holiday_name(words: Words, index: int) -> tuple[str, int] | None:
+    name, after = words.at(index), index + 1
+    if name == "new":
+        name, after = f"new {words.at(after)}", after + 1
+        if words.at(after) in {"eve", "day"}:
+            name, after = f"{name} {words.at(after)}", after + 1
+    elif words.at(after) == "day":
+        after += 1
+    return (name, after) if name in calendar.HOLIDAYS and words.capital(index) else None
+
+
+def _about_holiday(words: Words, day: datetime, index: int, after: int) -> Match:
+    if words.stated(index, frozenset({"at", "over", "around", "during", "about"})):
+        return Match(calendar.day_of(day, -3)[0], calendar.day_of(day, 3)[1], after)
+    return Match(*calendar.day_of(day), after)
+
+
+def weekday_at(words: Words, index: int, stated: bool) -> Match | None:
+    """ "Tuesday", "Tuesday morning", "Tuesday last week", "Tuesday, March 5"."""
+    name = words.at(index)
+    short = name in calendar.WEEKDAY_SHORT
+    led = stated or words.at(index - 1) == "on"
+    if (short and not (led and words.capital(index))) or words.at(index - 1) in _NOT_WEEKDAY:
+        return None
+    number = calendar.WEEKDAY_SHORT[name] if short else calendar.WEEKDAYS[name]
+    after = index + 1
+    while words.at(after) in {",", "the"}:
+        after += 1
+    # "Tuesday, March 5" is one day, and the date says which.
+    dated = month_at(words, after, False) or day_month_at(words, after, True)
+    if dated is not None and (dated.end - dated.start).days <= 1:
+        return dated
+    after = index + 2 if words.at(index + 1) == "of" else index + 1
+    if words.at(after) in OFFSETS and words.at(after + 1) == "week":
+        monday = calendar.unit_of(words.now, "week", OFFSETS[words.at(after)])[0]
+        return Match(*calendar.day_of(monday, number), after + 2)
+    return part_of_day(words, Match(*_near_weekday(words, number), index + 1))
+
+
+def _near_weekday(words: Words, number: int) -> Days:
+    if words.forward:
+        return calendar.day_of(words.now, (number - words.now.weekday() - 1) % 7 + 1)
+    return calendar.day_of(words.now, -((words.now.weekday() - number - 1) % 7 + 1))
+
+
+_ROLLING_LEADS = frozenset({"in", "over", "during", "within", "for"})
+_WEEKEND_LEADS = frozenset(RANGE | {"over", "on", "at", "during"})
+_NOT_SEASON = frozenset({"boot", "framework", "bean", "beans", "cloud", "security", "mvc", "data"})
+
+
+def relative(words: Words, index: int) -> Match | None:
+    """What follows last, this, next, past: a count of units, a unit, or something with a name."""
+    which, word = words.at(index), words.at(index + 1)
+    counted = _quantity(words, index + 1)
+    if counted is not None:
+        return _rolling(words, counted) if which in {"last", "past", "previous"} else None
+    if word in {"week", "month", "quarter", "year", "weekend"}:
+        return _calendar_unit(words, index)
+    if word in calendar.DAYPARTS:
+        return _this_part(words, index)
+    return _named_relative(words, index)
+
+
+def _calendar_unit(words: Words, index: int) -> Match | None:
+    which, unit = words.at(index), words.at(index + 1)
+    if words.at(index + 2) == "of":
+        return None
+    # "last week" is the calendar's; "the past week" and "in the last week" are seven days.
+    led = words.at(index - 1) == "the" and words.stated(index, _ROLLING_LEADS)
+    if unit != "weekend" and (which == "past" or (which == "last" and led)):
+        return _rolling(words, (1.0, unit, index + 2))
+    return Match(*calendar.unit_of(words.now, unit, OFFSETS[which]), index + 2)
+
+
+def _rolling(words: Words, counted: tuple[float, str, int]) -> Match | None:
+    count, unit, after = counted
+    if words.at(after) == "of":
+        return None
+    start = calendar.back(words.now, unit, count)
+    end = calendar.day_of(words.now)[1]
+    return Match(start if unit == "hour" else calendar.day_of(start)[0], end, after)
+
+
+def _this_part(words: Words, index: int) -> Match | None:
+    which, part = words.at(index), words.at(index + 1)
+    if (which, part) in {("last", "night"), ("last", "evening")}:
+        day = calendar.day_of(words.now, -1)
+    elif which == "this":
+        day = calendar.day_of(words.now)
+    else:
+        return None
+    return part_of_day(words, Match(*day, index + 1))
+
+
+def _named_relative(words: Words, index: int) -> Match | None:
+    which, name = words.at(index), words.at(index + 1)
+    if which not in {"last", "past", "this", "next", "previous", "coming"}:
+        return None
+    ahead = Words(words.words, words.now, forward=which in {"next", "coming"})
+    if name in calendar.WEEKDAYS or name in calendar.WEEKDAY_SHORT:
+        return _this_weekday(words, ahead, index)
+    if name in calendar.SEASONS:
+        if words.at(index + 2) in _NOT_SEASON:
+            return None
+        span = nearest(ahead, lambda year: calendar.season_of(year, name))
+        return Match(*span, index + 2)
+    if name in calendar.HOLIDAYS or name == "new":
+        return holiday_at(ahead, index + 1, True)
+    month = calendar.MONTHS.get(name)
+    if month is None or (name in VERBS and not words.capital(index + 1)):
+        return None
+    if which == "this":
+        return Match(*calendar.month_of(words.now.year, month), index + 2)
+    return in_year(ahead, month, None, index + 2)
+
+
+def _this_weekday(words: Words, ahead: Words, index: int) -> Match | None:
+    match = weekday_at(ahead, index + 1, True)
+    if match is None or words.at(index) != "this":
+        return match
+    # "this Tuesday", asked on a Tuesday, is today; otherwise the past one unless it is planned.
+    today = calendar.day_of(words.now)
+    number = calendar.WEEKDAYS.get(
+        words.at(index + 1), calendar.WEEKDAY_SHORT.get(words.at(index + 1))
+    )
+    if today[0].weekday() == number:
+        return part_of_day(words, Match(*today, index + 2))
+    return weekday_at(words, index + 1, True)
+
+
+def _quantity(words: Words, index: int) -> tuple[float, str, int] | None:
+    """A count and its unit ("3 weeks", "couple of days"): count, unit, index after."""
+    counted = _count(words, index)
+    unit = calendar.UNITS.get(words.at(counted[2])) if counted else None
+    return (counted[0], unit, counted[2] + 1) if counted and unit else None
+
+
+def _count(words: Words, index: int) -> tuple[float, float, int] | None:
+    """A number in digits or words: its middle, its slack in units, and the index after it."""
+    word = words.at(index)
+    if word == "a" and words.at(index + 1) in calendar.VAGUE:
+        return _count(words, index + 1)
+    if word in calendar.VAGUE:
+        return (*calendar.VAGUE[word], index + 2 if words.at(index + 1) == "of" else index + 1)
+    if word.isascii() and word.isdigit() and len(word) <= 4:
+        return float(word), 0.5, index + 1
+    number = calendar.NUMBERS.get(word)
+    return None if number is None else (float(number), 0.5, index + 1)
+
+
+def ago(words: Words, index: int) -> Match | None:
+    """A count of units ago: "three days ago", "a couple of weeks ago"."""
+    counted = _count(words, index)
+    if counted is None or words.at(index - 1) in {"half", "than", "over", "nearly", "almost"}:
+        return None
+    unit = calendar.UNITS.get(words.at(counted[2]))
+    if unit is None or words.at(counted[2] + 1) != "ago":
+        return None
+    span = calendar.around(words.now, unit, counted[0], counted[1])
+    return Match(*span, counted[2] + 2)
+
+
+def _half(words: Words, index: int) -> Match | None:
+    after = index + 2 if words.at(index + 1) in {"a", "an"} else index + 1
+    unit = words.at(after)
+    if unit not in {"year", "month", "day"} or words.at(after + 1) != "ago":
+        return None
+    count, smaller = {"year": (6.0, "month"), "month": (2.0, "week"), "day": (12.0, "hour")}[unit]
+    return Match(*calendar.around(words.now, smaller, count, 1.0), after + 2)
+
+
+def _single_day(offset: int) -> Matcher:
+    def matcher(words: Words, index: int) -> Match | None:
+        return part_of_day(words, Match(*calendar.day_of(words.now, offset), index + 1))
+
+    return matcher
+
+
+def _tonight(words: Words, index: int) -> Match | None:
+    start, end = (calendar.back(calendar.day_of(words.now)[0], "hour", -hour) for hour in (18, 30))
+    return Match(start, end, index + 1)
+
+
+def _weekend(words: Words, index: int) -> Match | None:
+    if words.at(index - 1) != "the" or not words.stated(index, _WEEKEND_LEADS):
+        return None
+    this = calendar.unit_of(words.now, "weekend", 0)
+    begun = this[0] <= words.now
+    return Match(
+        *(this if begun or words.forward else calendar.unit_of(words.now, "weekend", -1)), index + 1
+    )
+
+
+BY_WORD: dict[str, Matcher] = {
+    "today": _single_day(0),
+    "yesterday": _single_day(-1),
+    "tomorrow": _single_day(1),
+    "tonight": _tonight,
+    "weekend": _weekend,
+    "half": _half,
+} | dict.fromkeys(OFFSETS, relative)

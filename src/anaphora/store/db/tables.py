@@ -1,0 +1,660 @@
+"""The tables of truth: one description of each, from which everything else about them follows.
+
+The SQLAlchemy schema (`schema`), what a sealed home does with each column (`crypto.plans`), the
+columns of a SELECT, and how rows become values (`store.mapping`) are made from it. Plain data:
+importing it imports no SQLAlchemy, as the first reads of every command come through here. Only
+migrations repeat it: they are of their time.
+
+`namespace` leads every key and every index: it is the distribution column where truth outgrows one
+machine. Each row has a number (`seq`) of its namespace, drawn with its last change. Ids are
+random, never made from names: a sealed home must not let anybody check a guess.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+AtRest = Literal["clear", "sealed", "lookup"]
+Codec = Literal[
+    "text", "integer", "big", "float", "flag", "moment", "bytes", "texts", "json", "mapping"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. `codec` says what it holds, and how a value of ours lies in it.
+
+    "big" is an integer of 64 bits, "flag" one of 0 and 1, "moment" microseconds since 1970 UTC.
+    Three hold JSON: "texts" a list of texts, "mapping" an object, both NULL when empty, and "json"
+    an object that may be None.
+
+    `at_rest` is what a sealed home does with it: "clear" leaves it readable (it must be counted,
+    ordered or joined), "sealed" encrypts it, and "lookup", a digest or an id to find rows by,
+    becomes a keyed form, equal for equals and of fixed length (PostgreSQL refuses index entries
+    above 2.7 kB). `crypto.plans.Plan` tells what the other marks do there.
+    """
+
+    name: str
+    codec: Codec
+    at_rest: AtRest
+    needed: bool
+    digest: bool = False
+    filled: bool = False
+    late: bool = False
+    loose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Rows that go when what they belong to goes: `column` names a row of `table` by its `key`."""
+
+    name: str
+    column: str
+    table: str
+    key: str
+
+
+class Index:
+    """An index over the namespace and these columns."""
+
+    def __init__(self, name: str, *columns: str, unique: bool = False) -> None:
+        self.name = name
+        self.columns = ("namespace", *columns)
+        self.unique = unique
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table. `key` is its primary key; `columns` come in the order of the database."""
+
+    name: str
+    key: tuple[str, ...]
+    columns: tuple[Column, ...]
+    anchor: str = ""
+    references: tuple[Reference, ...] = ()
+    indexes: tuple[Index, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its columns but the namespace, in order."""
+        return tuple(column.name for column in self.columns[1:])
+
+    @property
+    def own_key(self) -> tuple[str, ...]:
+        """Its primary key but the namespace."""
+        return self.key[1:]
+
+    @property
+    def moments(self) -> tuple[str, ...]:
+        """The columns that hold times."""
+        return tuple(column.name for column in self.columns if column.codec == "moment")
+
+    def select(self, columns: tuple[str, ...] | None = None, of: str = "") -> str:
+        """The beginning of a SELECT of these columns, or of all, in one namespace."""
+        names = ", ".join(columns or self.names)
+        return f"SELECT {names} FROM {self.name} WHERE namespace = :namespace "  # noqa: S608 - ours
+
+    def __getitem__(self, name: str) -> Column:
+        """The column of this name."""
+        return next(column for column in self.columns if column.name == name)
+
+
+def clear(name: str, codec: Codec = "text", *, needed: bool = True, loose: bool = False) -> Column:
+    """A column that a sealed home leaves readable; a `loose` one is bound to no anchor."""
+    return Column(name, codec, "clear", needed, loose=loose)
+
+
+def moment(name: str, *, needed: bool = True, loose: bool = False) -> Column:
+    """A time, readable in a sealed home."""
+    return Column(name, "moment", "clear", needed, loose=loose)
+
+
+def sealed(
+    name: str,
+    codec: Codec = "text",
+    *,
+    needed: bool = False,
+    digest: bool = False,
+    filled: bool = False,
+    late: bool = False,
+) -> Column:
+    """A column that a sealed home encrypts."""
+    return Column(name, codec, "sealed", needed, digest, filled, late)
+
+
+def lookup(name: str, *, needed: bool = False, digest: bool = False) -> Column:
+    """A column to find rows by."""
+    return Column(name, "text", "lookup", needed, digest)
+
+
+TABLES: Final[dict[str, Table]] = {}
+"""Every table by its name, in the order in which they are made."""
+
+
+def _table(
+    name: str,
+    key: tuple[str, ...],
+    *columns: Column,
+    anchor: str = "",
+    references: tuple[Reference, ...] = (),
+    indexes: tuple[Index, ...] = (),
+) -> Table:
+    columns = (clear("namespace"), *columns)
+    made = Table(name, ("namespace", *key), columns, anchor, references, indexes)
+    TABLES[name] = made
+    return made
+
+
+HEAD = _table(
+    "head",
+    (),
+    clear("seq", "big"),
+)
+
+CONVERSATION_NOTE = _table(
+    "conversation_note",
+    ("conversation_id",),
+    lookup("conversation_id", needed=True),
+    clear("source", needed=False),
+    sealed("source_key", filled=True),
+    lookup("branch_of"),
+    clear("branch_at", "integer", needed=False),
+    clear("seq", "big"),
+    anchor="source_key",
+    indexes=(Index("conversation_note_seq", "seq"),),
+)
+
+TURN_NOTE = _table(
+    "turn_note",
+    ("conversation_id", "position"),
+    lookup("conversation_id", needed=True),
+    clear("position", "integer"),
+    # Sealed, because who guesses a short turn could check the guess against its hash.
+    sealed("turn_hash", needed=True, digest=True),
+    sealed("speaker"),
+    clear("source", needed=False),
+    sealed("source_key"),
+    sealed("message_key"),
+    lookup("chat_key", digest=True),
+    clear("seq", "big"),
+    anchor="turn_hash",
+    indexes=(
+        Index("turn_note_chat", "chat_key"),
+        Index("turn_note_seq", "seq"),
+    ),
+)
+
+# A table of its own: the place of a forgotten turn may be taken by another turn, and the source
+# message must stay known all the same, or the next import would bring it back.
+FORGOTTEN_TURN = _table(
+    "forgotten_turn",
+    ("identity_key",),
+    lookup("identity_key", needed=True, digest=True),
+    lookup("conversation_id", needed=True),
+    clear("position", "integer"),
+    clear("source", needed=False),
+    sealed("source_key", filled=True),
+    sealed("message_key"),
+    lookup("chat_key", digest=True),
+    clear("seq", "big"),
+    anchor="source_key",
+    indexes=(
+        Index("forgotten_turn_place", "conversation_id", "position"),
+        Index("forgotten_turn_seq", "seq"),
+        Index("forgotten_turn_chat", "chat_key"),
+    ),
+)
+
+# A conversation, where threads live in the database. `stamp` is a random number drawn with each
+# change of its turns: equal stamps mean the same turns, also after truth was put back to an earlier
+# moment and went on differently. A deleted one keeps its row, for followers. `opening` is the place
+# of the first words of the user, which name a conversation without a title.
+THREAD = _table(
+    "thread",
+    ("conversation_id",),
+    lookup("conversation_id", needed=True),
+    clear("seq", "big"),
+    clear("stamp", "big"),
+    clear("turn_count", "integer"),
+    clear("opening", "integer", needed=False),
+    clear("deleted", "flag"),
+    sealed("title", needed=True),
+    sealed("updated_text", needed=True, digest=True),
+    anchor="updated_text",
+    indexes=(Index("thread_seq", "seq", unique=True),),
+)
+
+# A turn of such a conversation, positions without gaps from 0. `stamp` is that of the thread after
+# the write that brought the turn; where turns are changed, all of the thread get the new one. So a
+# turn that still has the stamp of a moment tells that nothing before it has changed since. There is
+# no foreign key: sealing a home changes conversation ids row by row.
+TURN = _table(
+    "turn",
+    ("conversation_id", "position"),
+    lookup("conversation_id", needed=True),
+    clear("position", "integer"),
+    clear("seq", "big"),
+    clear("stamp", "big"),
+    sealed("role", needed=True),
+    sealed("text", needed=True),
+    sealed("ts_text", needed=True),
+    sealed("intent_id", needed=True),
+    sealed("turn_hash", needed=True, digest=True),
+)
+
+# A memory as it stands. `seq` is the number of its last change, so that a follower sees changes as
+# it sees new rows; `record_event` tells how it came to be what it is. An empty `same_key` marks a
+# memory that stands for itself: nothing restates it and nothing is linked to it.
+RECORD = _table(
+    "record",
+    ("record_id",),
+    clear("record_id"),
+    clear("seq", "big"),
+    clear("kind"),
+    clear("type"),
+    sealed("text", needed=True),
+    sealed("path"),
+    sealed("category"),
+    sealed("tags", "texts"),
+    sealed("payload", "json"),
+    sealed("origin", "mapping"),
+    clear("parent", needed=False),
+    clear("supersedes", needed=False),
+    clear("superseded_by", needed=False),
+    moment("created_at"),
+    moment("valid_from"),
+    moment("valid_until", needed=False),
+    moment("expires_at", needed=False),
+    moment("forgotten_at", needed=False),
+    clear("reinforced", "integer"),
+    moment("last_reinforced"),
+    lookup("same_key", needed=True, digest=True),
+    lookup("path_key", digest=True),
+    anchor="text",
+    indexes=(
+        Index("record_same", "same_key"),
+        Index("record_seq", "seq", unique=True),
+        Index("record_path", "path_key"),
+        Index("record_parent", "parent"),
+        Index("record_supersedes", "supersedes"),
+    ),
+)
+
+# Every time that a memory was said or changed: `at` is when, `origin` a JSON object with the source
+# and the words of that time where they differ, or with what a change has replaced.
+RECORD_EVENT = _table(
+    "record_event",
+    ("record_id", "seq"),
+    clear("record_id"),
+    clear("seq", "big"),
+    clear("kind"),
+    moment("at"),
+    sealed("tags", "texts"),
+    sealed("origin", "mapping", filled=True),
+    anchor="origin",
+    references=(Reference("record_event_of", "record_id", "record", "record_id"),),
+)
+
+# One row for a pair and kind, kept in the order of its ids where the kind has no direction: a
+# pair can count only once, ever.
+LINK = _table(
+    "link",
+    ("record_id", "other_id", "kind"),
+    clear("record_id"),
+    clear("other_id"),
+    clear("kind"),
+    clear("strength", "float", needed=False),
+    clear("seq", "big"),
+    references=(
+        Reference("link_of", "record_id", "record", "record_id"),
+        Reference("link_to", "other_id", "record", "record_id"),
+    ),
+    indexes=(
+        Index("link_seq", "seq"),
+        Index("link_other", "other_id"),
+    ),
+)
+
+# What was deleted for good: its id and the number of the deletion, so that followers drop it.
+TOMBSTONE = _table(
+    "tombstone",
+    ("seq",),
+    clear("seq", "big"),
+    clear("kind"),
+    clear("owner_id"),
+)
+
+# `data` is `dimensions` float16 numbers, little-endian. `text_hash` is the hash of the text that
+# was embedded: a vector of an older text is never taken for one of the present text.
+VECTOR = _table(
+    "vector",
+    ("record_id", "embedder", "part"),
+    clear("record_id"),
+    clear("embedder"),
+    clear("part", "integer"),
+    sealed("text_hash", needed=True, digest=True),
+    sealed("data", "bytes", needed=True),
+    clear("seq", "big"),
+    references=(Reference("vector_of", "record_id", "record", "record_id"),),
+    indexes=(Index("vector_seq", "embedder", "seq"),),
+)
+
+# A project that is or was indexed. `indexed_at` is empty until a pass was finished; `stale` is 1
+# from the first change of its files until the graph has been brought in line with them. `folders`
+# is a JSON object from path to modification time, by which new files are noticed; `head` the
+# commit up to which history was read.
+PROJECT = _table(
+    "project",
+    ("project_id",),
+    clear("project_id"),
+    clear("seq", "big"),
+    sealed("name", needed=True),
+    sealed("root", needed=True),
+    lookup("root_key", needed=True, digest=True),
+    moment("made_at"),
+    moment("indexed_at", needed=False),
+    clear("stale", "flag", loose=True),
+    sealed("head"),
+    sealed("folders", "mapping"),
+    anchor="name",
+    indexes=(Index("project_root", "root_key", unique=True),),
+)
+
+# A file of a project, also one that was looked at and left out (`skipped` says why). `size`,
+# `mtime_ns` and `inode` are as they were when it was read, `mtime_ns` negative where the file may
+# have changed again within the clock's grain. `facts` is a JSON object of what the graph is made
+# of: imports, symbols, commands, packages, title. `parser` is the version of what read it.
+SOURCE_FILE = _table(
+    "source_file",
+    ("file_id",),
+    clear("file_id"),
+    clear("project_id"),
+    clear("seq", "big"),
+    sealed("path", needed=True),
+    lookup("path_key", needed=True, digest=True),
+    lookup("content_hash", needed=True, digest=True),
+    clear("role"),
+    clear("language", needed=False),
+    clear("skipped", needed=False),
+    clear("parser", "integer"),
+    clear("size", "big"),
+    clear("mtime_ns", "big"),
+    clear("inode", "big"),
+    moment("changed_at"),
+    # Large, and left out where files are only looked at: it cannot count as empty there.
+    sealed("facts", "mapping", filled=True),
+    anchor="path",
+    references=(Reference("source_file_of", "project_id", "project", "project_id"),),
+    indexes=(
+        Index("source_file_seq", "project_id", "seq"),
+        Index("source_file_path", "project_id", "path_key", unique=True),
+    ),
+)
+
+# A part of a file, whole lines of it. `text_hash` is that of the words to embed, by which sections
+# find their vectors: a file that was moved, or text that returns, is embedded once.
+SECTION = _table(
+    "section",
+    ("section_id",),
+    clear("section_id"),
+    clear("project_id"),
+    clear("file_id"),
+    clear("seq", "big"),
+    clear("position", "integer"),
+    clear("kind"),
+    sealed("title", needed=True),
+    sealed("heading", "texts"),
+    sealed("symbol"),
+    sealed("text", needed=True),
+    clear("start_line", "integer"),
+    clear("end_line", "integer"),
+    moment("changed_at"),
+    lookup("text_hash", needed=True, digest=True),
+    anchor="text",
+    references=(Reference("section_of", "file_id", "source_file", "file_id"),),
+    indexes=(
+        Index("section_project", "project_id"),
+        Index("section_seq", "seq", unique=True),
+        Index("section_file", "file_id"),
+        Index("section_text", "text_hash"),
+    ),
+)
+
+# `data` is `dimensions` float16 numbers, little-endian, as in `vector`.
+SECTION_VECTOR = _table(
+    "section_vector",
+    ("text_hash", "embedder", "part"),
+    lookup("text_hash", needed=True, digest=True),
+    clear("embedder"),
+    clear("part", "integer"),
+    sealed("data", "bytes", needed=True),
+    clear("seq", "big"),
+    indexes=(Index("section_vector_seq", "embedder", "seq"),),
+)
+
+# Something that notes and files speak of. A note is one as well (`record_id`), of no project. What
+# is no longer there has `gone_at`; `file_id` names the file where it is, without a constraint, as
+# a file that was deleted leaves its entity. `summary` is a line to show.
+ENTITY = _table(
+    "entity",
+    ("entity_id",),
+    clear("entity_id"),
+    clear("project_id", needed=False),
+    clear("seq", "big"),
+    clear("kind"),
+    sealed("name", needed=True),
+    lookup("entity_key", needed=True, digest=True),
+    sealed("summary"),
+    clear("file_id", needed=False),
+    clear("record_id", needed=False),
+    clear("start_line", "integer", needed=False),
+    clear("end_line", "integer", needed=False),
+    moment("gone_at", needed=False),
+    anchor="name",
+    references=(
+        Reference("entity_of", "project_id", "project", "project_id"),
+        Reference("entity_note", "record_id", "record", "record_id"),
+    ),
+    indexes=(
+        Index("entity_file", "file_id"),
+        Index("entity_record", "record_id"),
+        Index("entity_named", "entity_key", unique=True),
+        Index("entity_seq", "seq"),
+        Index("entity_project", "project_id"),
+    ),
+)
+
+# A name by which an entity is found: a digest of its normalised form.
+ENTITY_ALIAS = _table(
+    "entity_alias",
+    ("alias_key", "entity_id"),
+    lookup("alias_key", needed=True, digest=True),
+    clear("entity_id"),
+    # A label of ours; sealed, it ties the name to the entity.
+    sealed("kind", needed=True, late=True),
+    clear("seq", "big"),
+    anchor="kind",
+    references=(Reference("entity_alias_of", "entity_id", "entity", "entity_id"),),
+    indexes=(Index("entity_alias_entity", "entity_id"),),
+)
+
+# What one entity is to another, as `source_id` states it: a file's id, a note's, or "" for the
+# shape of the project itself. One row for each statement: one that holds again becomes active
+# again. `supersedes` is the id of the relation that it took the place of.
+RELATION = _table(
+    "relation",
+    ("relation_id",),
+    clear("relation_id"),
+    clear("project_id", needed=False),
+    clear("seq", "big"),
+    clear("subject_id"),
+    clear("predicate"),
+    clear("object_id"),
+    clear("source_id"),
+    clear("status"),
+    clear("strength", "float"),
+    moment("valid_from"),
+    moment("valid_until", needed=False),
+    clear("supersedes", needed=False),
+    sealed("detail", filled=True),
+    anchor="detail",
+    references=(
+        Reference("relation_of", "project_id", "project", "project_id"),
+        Reference("relation_subject", "subject_id", "entity", "entity_id"),
+        Reference("relation_object", "object_id", "entity", "entity_id"),
+    ),
+    indexes=(
+        Index("relation_source", "source_id"),
+        Index("relation_triple", "subject_id", "predicate", "object_id", "source_id", unique=True),
+        Index("relation_project", "project_id"),
+        Index("relation_to", "object_id"),
+        Index("relation_seq", "seq"),
+    ),
+)
+
+# A commit or a rename of a project's past. `text` is the subject line, `commit_name` what version
+# control calls it, `paths` a JSON list; of a rename, the old path and then the new one.
+HISTORY_ITEM = _table(
+    "history_item",
+    ("item_id",),
+    clear("item_id"),
+    clear("project_id"),
+    clear("seq", "big"),
+    clear("kind"),
+    moment("at"),
+    lookup("item_key", needed=True, digest=True),
+    sealed("text", needed=True),
+    sealed("commit_name"),
+    sealed("paths", "texts"),
+    anchor="text",
+    references=(Reference("history_item_of", "project_id", "project", "project_id"),),
+    indexes=(
+        Index("history_item_at", "project_id", "at"),
+        Index("history_item_seq", "seq"),
+        Index("history_item_named", "item_key", unique=True),
+    ),
+)
+
+# Which paths an item of history touched, to find it by them.
+HISTORY_PATH = _table(
+    "history_path",
+    ("path_key", "item_id"),
+    lookup("path_key", needed=True, digest=True),
+    clear("item_id"),
+    moment("at"),
+    references=(Reference("history_path_of", "item_id", "history_item", "item_id"),),
+    indexes=(Index("history_path_item", "item_id"),),
+)
+
+# An answer that may be given again. `answer_key` is a digest of what was asked, where and of which
+# models; `body` the answer as JSON, `evidence` what it stood on, to see whether that has changed.
+ANSWER = _table(
+    "answer",
+    ("answer_key",),
+    lookup("answer_key", needed=True, digest=True),
+    clear("seq", "big"),
+    moment("made_at"),
+    moment("expires_at"),
+    sealed("body", needed=True),
+    sealed("evidence", needed=True),
+    indexes=(Index("answer_made", "made_at"),),
+)
+
+# A question that memory could not answer. `question_key` is a digest of the folded question;
+# `conversation_id` is where it was asked; `details` a JSON object with the scope of the question;
+# `closed_by` a JSON list of the sources that closed it.
+GAP = _table(
+    "gap",
+    ("gap_id",),
+    clear("gap_id"),
+    clear("seq", "big"),
+    lookup("question_key", needed=True, digest=True),
+    lookup("conversation_id"),
+    clear("kind"),
+    clear("status"),
+    clear("priority", "float"),
+    clear("asked", "integer"),
+    moment("created_at"),
+    moment("expires_at"),
+    moment("closed_at", needed=False),
+    sealed("question", needed=True),
+    sealed("details", needed=True),
+    sealed("closed_by", needed=True),
+    anchor="question",
+    indexes=(
+        Index("gap_status", "status"),
+        Index("gap_question", "question_key"),
+    ),
+)
+
+# How an answer was found, to be shown again. `seen` is a JSON object that says which turns and
+# memories the code could read: when one of them is forgotten, the trace goes.
+TRACE = _table(
+    "trace",
+    ("trace_id",),
+    clear("trace_id"),
+    clear("seq", "big"),
+    moment("made_at"),
+    sealed("question", needed=True),
+    sealed("body", needed=True),
+    sealed("seen", needed=True, digest=True),
+    indexes=(Index("trace_made", "made_at"),),
+)
+
+# Work that the end of a session has queued.
+SESSION_JOB = _table(
+    "session_job",
+    ("job_id",),
+    clear("job_id"),
+    clear("seq", "big"),
+    lookup("conversation_id"),
+    # A label of ours; sealed, it ties the conversation to the job.
+    sealed("kind", needed=True, late=True),
+    moment("made_at"),
+    clear("attempts", "integer"),
+    anchor="kind",
+)
+
+# The content of a conversation from which facts were taken last.
+EXTRACTION = _table(
+    "extraction",
+    ("conversation_id",),
+    lookup("conversation_id", needed=True),
+    clear("seq", "big"),
+    moment("made_at"),
+    sealed("content_hash", needed=True, digest=True),
+)
+
+# The turns that a fact was taken from: when one of them goes, or is redacted, so does the fact.
+FACT_TURN = _table(
+    "fact_turn",
+    ("record_id", "conversation_id", "position"),
+    clear("record_id"),
+    lookup("conversation_id", needed=True),
+    clear("position", "integer"),
+    clear("seq", "big"),
+    sealed("turn_hash", needed=True, digest=True),
+    references=(Reference("fact_turn_of", "record_id", "record", "record_id"),),
+    indexes=(Index("fact_turn_conversation", "conversation_id"),),
+)
+
+# A token is the home's, not a namespace's: all rows lie in the default one, and `scopes` is a JSON
+# list of the namespaces that it opens. `token_hash` is the SHA-256 of 256 random bits: nobody can
+# guess what it was made of, so it needs no salt. `last_used` is coarse, an hour or so.
+TOKEN = _table(
+    "token",
+    ("token_id",),
+    clear("token_id"),
+    clear("seq", "big"),
+    sealed("name", needed=True),
+    lookup("token_hash", needed=True, digest=True),
+    sealed("scopes", needed=True),
+    clear("read_only", "flag"),
+    moment("created_at"),
+    moment("expires_at", needed=False),
+    moment("last_used", needed=False, loose=True),
+    moment("revoked_at", needed=False),
+    anchor="scopes",
+    indexes=(Index("token_hash_of", "token_hash", unique=True),),
+)
