@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora import Memory
-from anaphora.core.text import STOP_WORDS, analyse, query_terms
+from anaphora.core.analyser import STOP_WORDS, analyse, query_terms
 from anaphora.deep.evidence.rows import of_hit
 from anaphora.deep.evidence.scoped import MEMORY
 from anaphora.deep.evidence.weighed import TURNS

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.text import analyse, query_terms
+from anaphora.core.analyser import analyse, query_terms
 from anaphora.embed.minilm import MiniLM
 from anaphora.rank.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
 from anaphora.rank.question import (

@@ -41,7 +41,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from anaphora.core.text import query_terms
+from anaphora.core.analyser import query_terms
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex, MemoryQuery
 from anaphora.rank.memories import (

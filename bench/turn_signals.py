@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.text import analyse, query_terms
+from anaphora.core.analyser import analyse, query_terms
 from anaphora.rank.turn_table import PERSONAL
 from anaphora.rank.turns import DEFAULT_WEIGHTS, TurnScores, Weights, best_rows, score_turns
 

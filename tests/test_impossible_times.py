@@ -19,7 +19,7 @@ from tests.deep.asking import Script, finds, tell
 from tests.surfaces.rest_desk import served
 
 from anaphora import Memory
-from anaphora.core.time_arguments import EARLIEST, LATEST
+from anaphora.core.arguments import EARLIEST, LATEST
 from anaphora.errors import AnaphoraError, InvalidInput, StoreError
 from anaphora.store.db.tables import TABLES
 from anaphora.values.memories import NewMemory

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anaphora.core.text import MAX_TOKEN, STOP_WORDS, analyse, fold, query_terms
+from anaphora.core.analyser import MAX_TOKEN, STOP_WORDS, analyse, fold, query_terms
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
+from anaphora.core.analyser import analyse, query_terms
 from anaphora.core.config import load_settings
 from anaphora.core.progress import Progress
-from anaphora.core.text import analyse, query_terms
 from anaphora.embed.base import Embedder
 from anaphora.embed.service import spec_for
 from anaphora.errors import UnknownFormat

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anaphora import Memory
-from anaphora.core.text import query_terms
+from anaphora.core.analyser import query_terms
 from anaphora.deep.evidence.scoped import ScopedEvidence, turn_id
 from anaphora.deep.evidence.seeds import first_hits, seed_queries
 from anaphora.deep.evidence.weighed import one_list

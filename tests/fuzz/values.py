@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from anaphora import Memory
-from anaphora.core.time_arguments import EARLIEST, LATEST
+from anaphora.core.arguments import EARLIEST, LATEST
 from anaphora.deep.sandbox.base import HostRefusal, Limits
 from anaphora.deep.sandbox.bounded import Oversized, plain
 from anaphora.deep.sandbox.calls import HostCalls

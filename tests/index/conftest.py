@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from anaphora.core.analyser import query_terms
 from anaphora.core.progress import ProgressCount
-from anaphora.core.text import query_terms
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import EmbedMode, TurnIndex

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from anaphora.core.text import ANALYSER
+from anaphora.core.analyser import ANALYSER
 from anaphora.index.memories.words import memory_segments
 from anaphora.index.sections.words import section_segments
 from anaphora.index.words import manifest as module

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.conftest import Clock
 from tests.recall.context_desk import ContextDesk, context_desk
 
-from anaphora.core.text import query_terms
+from anaphora.core.analyser import query_terms
 from anaphora.errors import Closed
 from anaphora.index.sections import index as module
 from anaphora.index.sections.changes import SectionChanges

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from anaphora.core.text import analyse, query_terms
+from anaphora.core.analyser import analyse, query_terms
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
 from anaphora.index.words.postings import MemoryPostings

@@ -337,8 +337,6 @@ from pathlib import Path
 from anaphora import ops
 from anaphora.store.home.sealing import Home
 from anaphora.store.db.engine import open_database
-from anaphora.store.home.sealing import Home
-from anaphora.store.db.engine import open_database
 what, source, target, step = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
 seen = 0
 def progress(label, done, total):

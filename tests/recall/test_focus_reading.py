@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anaphora.core.text import STOP_WORDS
+from anaphora.core.analyser import STOP_WORDS
 from anaphora.recall.context.focus import (
     LEAD_CHARACTERS,
     MOST_MENTIONS,

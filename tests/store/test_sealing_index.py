@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from pysqlite3 import dbapi2
 
-from anaphora.core.text import query_terms
+from anaphora.core.analyser import query_terms
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex

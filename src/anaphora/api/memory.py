@@ -86,7 +86,6 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         thread at once. Nothing is written until the first write. Raises `InvalidInput` for
         arguments that cannot be used, `EncryptionError` when a sealed home's key is not to be had.
         """
-
         settings = load_settings(
             home,
             conversations_dir,

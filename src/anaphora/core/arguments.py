@@ -1,9 +1,8 @@
-"""What callers pass, held against what the signatures say: the door of the public classes.
+"""Checks of what callers pass, before anything is done with it. All raise `InvalidInput`.
 
-In: a class. Out: the same class, whose public methods refuse an argument of a wrong type with an
-`InvalidInput` that names it, before anything is done. It looks at types, and at what no argument
-can be: NaN, a number beyond 64 bits, a path that is blank. What a value means is the rooms' matter.
-It changes nothing that was passed, but for a list of things to look at, which arrives as a tuple.
+A public class decorated with `checks_arguments` refuses arguments of wrong types, and what no
+argument can be: NaN, a number beyond 64 bits, a path that is blank. Rooms check what values mean.
+Nothing that was passed is changed, but for lists of things to look at, which arrive as tuples.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, BinaryIO, Final, Literal, TypeVar, Union, get_args, get_origin
@@ -23,10 +22,14 @@ from typing import Any, BinaryIO, Final, Literal, TypeVar, Union, get_args, get_
 from anaphora.errors import InvalidInput
 
 ClassT = TypeVar("ClassT", bound=type)
-FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 MOST: Final = 2**63 - 1
 """The largest whole number that a database takes."""
+
+EARLIEST = datetime.min.replace(tzinfo=UTC)
+"""The first moment that can be kept."""
+LATEST = datetime.max.replace(tzinfo=UTC)
+"""The last one."""
 
 # Protocols whose modules are too heavy to import for a look at a type: the rooms look at these.
 _LEFT_TO_ROOMS: Final[Mapping[str, Any]] = {"Embedder": Any, "ModelRole": Any, "Sidecar": Any}
@@ -89,6 +92,41 @@ def _refuse_too_long(name: str, place: Path) -> None:
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             raise InvalidInput(name, place, "must not be longer than the disk takes") from None
+
+
+def from_epoch(seconds: float) -> datetime:
+    """The moment so many seconds after 1970 UTC, or the nearest that there is.
+
+    A float cannot tell the last microseconds of the year 9999 from the year 10000.
+    """
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return LATEST if seconds > 0 else EARLIEST
+
+
+def checked_moment(what: str, value: object) -> datetime:
+    """The aware datetime that `value` is. Raises `InvalidInput` naming `what`.
+
+    One with an offset can stand for a moment outside the years that datetimes have, such as the
+    first hours of the year 1 east of Greenwich: truth could keep it, and nobody could read it back.
+    """
+    if not isinstance(value, datetime):
+        raise InvalidInput(what, value, "must be a datetime")
+    if value.utcoffset() is None:
+        raise InvalidInput(what, value, "must have a time zone")
+    if not has_utc(value):
+        raise InvalidInput(what, value, "must lie in the years 1 to 9999 in UTC")
+    return value
+
+
+def has_utc(value: datetime) -> bool:
+    """Whether an aware datetime has a form in UTC."""
+    try:
+        value.astimezone(UTC)
+    except OverflowError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta
 
-from anaphora.core.time_arguments import has_utc
+from anaphora.core.arguments import has_utc
 from anaphora.errors import InvalidInput
 from anaphora.recall.times.reading import read_times
 

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from typing import Final
 
-from anaphora.core.text import fold
+from anaphora.core.analyser import fold
 
 # Over folded text: small letters, no accents.
 _WHOLE: Final = {

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any, Final, get_args
 
-from anaphora.core.arguments import MOST
-from anaphora.core.time_arguments import checked_moment
+from anaphora.core.arguments import MOST, checked_moment
 from anaphora.errors import InvalidInput
 from anaphora.ingest.secrets.redacting import redact, redact_value
 from anaphora.values.memories import MemoryType, NewMemory

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, get_args
 
-from anaphora.core.time_arguments import has_utc
+from anaphora.core.arguments import has_utc
 from anaphora.errors import InvalidInput
 from anaphora.store.escaping import escape, unescape
 from anaphora.store.nesting import is_too_deep

@@ -22,7 +22,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.text import STOP_WORDS, analyse, fold, query_terms
+from anaphora.core.analyser import STOP_WORDS, analyse, fold, query_terms
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER, TurnTable
 
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
-from anaphora.core.text import analyse
+from anaphora.core.analyser import analyse
 
 
 def words(text: str) -> frozenset[str]:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.text import analyse, query_terms
-from anaphora.core.time_arguments import EARLIEST, from_epoch
+from anaphora.core.analyser import analyse, query_terms
+from anaphora.core.arguments import EARLIEST, from_epoch
 from anaphora.errors import EmbeddingError, InvalidInput
 from anaphora.rank.budget import fill, token_cost
 from anaphora.rank.question import (

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from anaphora.core.text import analyse, query_terms
+from anaphora.core.analyser import analyse, query_terms
 
 _LEAST_DIGITS: Final = 4
 _LEAST_OF_A_GROUP: Final = 5

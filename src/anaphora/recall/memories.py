@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from anaphora.core.text import query_terms
-from anaphora.core.time_arguments import checked_moment
+from anaphora.core.analyser import query_terms
+from anaphora.core.arguments import checked_moment
 from anaphora.errors import EmbeddingError, InvalidInput
 from anaphora.rank.memories import MemoryScores, rank_memories
 from anaphora.recall.truncation import read_of

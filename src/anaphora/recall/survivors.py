@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from anaphora.core.text import analyse, query_terms
+from anaphora.core.analyser import analyse, query_terms
 from anaphora.index.sections.state import SectionQuery
 from anaphora.recall.identifiers import Mark, marks_of
 from anaphora.values.memories import SurvivingSource

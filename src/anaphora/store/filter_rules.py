@@ -16,7 +16,7 @@ from datetime import datetime
 from operator import ge, gt, le, lt
 from typing import Any
 
-from anaphora.core.time_arguments import has_utc
+from anaphora.core.arguments import has_utc
 from anaphora.errors import FilterError
 from anaphora.store.threads.gojson import read_time
 

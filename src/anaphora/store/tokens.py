@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.core.arguments import checks_arguments
-from anaphora.core.time_arguments import checked_moment
+from anaphora.core.arguments import checked_moment, checks_arguments
 from anaphora.errors import InvalidInput, NotFound, StoreError, Unreadable
 from anaphora.store.codecs import DAMAGE, from_micros, parsed, readable, to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.text import STOP_WORDS, query_terms
+from anaphora.core.analyser import STOP_WORDS, query_terms
 from anaphora.deep.budget import Meter, OverBudget
 from anaphora.deep.dreaming.extract_prompt import reworded, rewording_prompt
 from anaphora.deep.dreaming.gaps import Gaps, KnownGap

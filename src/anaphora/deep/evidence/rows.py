@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.core.analyser import fold
+from anaphora.core.arguments import from_epoch
 from anaphora.core.display import one_line, visible
-from anaphora.core.text import fold
-from anaphora.core.time_arguments import from_epoch
 from anaphora.deep.moments import shown
 from anaphora.values.deep import DeepSource
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.text import fold
+from anaphora.core.analyser import fold
 from anaphora.deep.evidence.rows import (
     HISTORY_TURN_CHARS,
     MEMORY,
@@ -93,7 +93,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceEvidence:
-    """The evidence of a namespace. The parts are those of `anaphora.home.Namespace`."""
+    """The evidence of a namespace. The services are those of `NamespaceServices`."""
 
     conversations: Conversations
     turns: TurnIndex

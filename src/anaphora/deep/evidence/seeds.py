@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from anaphora.core.text import STOP_WORDS, query_terms
+from anaphora.core.analyser import STOP_WORDS, query_terms
 from anaphora.deep.evidence.scoped import ScopedEvidence
 from anaphora.values.deep import DeepSource
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.text import STOP_WORDS, analyse, query_terms
+from anaphora.core.analyser import STOP_WORDS, analyse, query_terms
 from anaphora.deep.evidence.rows import memory_id, of_hit
 from anaphora.rank.confidence import (
     COMPARED,

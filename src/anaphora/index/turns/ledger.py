@@ -19,7 +19,7 @@ import numpy as np
 import pysqlite3
 from numpy.typing import NDArray
 
-from anaphora.core.text import ANALYSER
+from anaphora.core.analyser import ANALYSER
 from anaphora.errors import Tampered
 from anaphora.index.maintenance import IndexLost
 from anaphora.index.turns.records import AnnCheckpoint, Change, Checkpoint, Record, text_hash

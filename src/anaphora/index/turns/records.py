@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from anaphora.core.text import analyse
+from anaphora.core.analyser import analyse
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER, turn_flags
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.values.conversations import Degraded, Turn

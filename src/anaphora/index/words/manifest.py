@@ -16,7 +16,7 @@ from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from anaphora.core.text import ANALYSER, analyse
+from anaphora.core.analyser import ANALYSER, analyse
 from anaphora.errors import SealChanged
 from anaphora.index.words.segment import (
     WORD_INDEX_ERRORS,

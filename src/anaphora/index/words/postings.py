@@ -3,7 +3,7 @@
 BM25 has k1 1.2, b 0.75 and idf = ln(1 + (N - n + 0.5) / (n + 0.5)) (Robertson and Zaragoza, *The
 Probabilistic Relevance Framework*, 2009). How often a term occurs is counted over disk and memory
 together, so that a score hardly depends on where a document lies; the average length is that of
-the segment. No text is analysed here: that is `core/text.py`.
+the segment. No text is analysed here: that is `core/analyser.py`.
 """
 
 from __future__ import annotations

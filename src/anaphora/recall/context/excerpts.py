@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from anaphora.core.text import analyse
+from anaphora.core.analyser import analyse
 from anaphora.rank.budget import token_cost
 
 CUT: Final = "…"

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from anaphora.core.text import STOP_WORDS, analyse, fold
+from anaphora.core.analyser import STOP_WORDS, analyse, fold
 from anaphora.recall.truncation import read_of_all
 from anaphora.values.conversations import Degraded
 from anaphora.values.projects import Focus, Intent

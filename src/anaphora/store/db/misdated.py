@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from anaphora.core.time_arguments import EARLIEST, LATEST
+from anaphora.core.arguments import EARLIEST, LATEST
 from anaphora.store.codecs import to_micros
 from anaphora.store.crypto.columns import Sealer
 from anaphora.store.db.engine import Database, Write

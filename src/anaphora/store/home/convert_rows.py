@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anaphora.core.progress import Progress
 from anaphora.errors import StoreError, Tampered
 from anaphora.store.crypto.cipher import ANCHOR_PREFIX, NOTHING_PREFIX
 from anaphora.store.crypto.columns import Sealer
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 _BATCH = 500
 Row = dict[str, Any]
-Progress = Callable[[str, int, int], None]
 
 
 def convert_rows(

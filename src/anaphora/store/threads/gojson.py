@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from anaphora.core.time_arguments import EARLIEST, LATEST, has_utc
+from anaphora.core.arguments import EARLIEST, LATEST, has_utc
 from anaphora.values.conversations import Thread, Turn
 
 ZERO_TIME = "0001-01-01T00:00:00Z"

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from anaphora.core.time_arguments import has_utc
+from anaphora.core.arguments import has_utc
 from anaphora.errors import InvalidTurn
 from anaphora.store.threads.gojson import Document, format_time, read_time
 from anaphora.values.conversations import NewTurn, ThreadSummary, Turn
