@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from anaphora import Memory
-from anaphora.deep.evidence.scoped import NamespaceEvidence, ScopedEvidence
+from anaphora.deep.evidence.scope import NamespaceEvidence, ScopedEvidence
 from anaphora.deep.loop import DeepLoop
 from anaphora.deep.models.base import Message
 from anaphora.deep.models.scripted import ScriptedModel

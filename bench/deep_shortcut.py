@@ -24,11 +24,9 @@ from numpy.typing import NDArray
 
 from anaphora import Memory
 from anaphora.core.analyser import STOP_WORDS, analyse, query_terms
-from anaphora.deep.evidence.rows import of_hit
-from anaphora.deep.evidence.scoped import MEMORY
-from anaphora.deep.evidence.weighed import TURNS
-from anaphora.deep.reading import asks_about_the_whole
-from anaphora.deep.shortcut import NEEDED, SURE, best_evidence
+from anaphora.deep.evidence.questions import asks_about_the_whole
+from anaphora.deep.evidence.sources import MEMORY, TURNS, of_hit
+from anaphora.deep.recall import NEEDED, SURE, best_evidence
 from anaphora.rank.confidence import (
     MEMORY_WEIGHTS,
     REACH,

@@ -10,7 +10,7 @@ from tests.conformance.table import Seed
 from tests.processes import children, end
 
 from anaphora import Memory
-from anaphora.deep.evidence.seeds import seed_queries
+from anaphora.deep.evidence.questions import seed_queries
 from anaphora.deep.models.remote import ModelAddress, RemoteModel
 from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.values.conversations import NewTurn

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from anaphora import Memory
-from anaphora.deep.evidence.scoped import NamespaceEvidence
+from anaphora.deep.evidence.scope import NamespaceEvidence
 from anaphora.deep.loop import DeepLoop
 from anaphora.deep.models.base import ModelRole
 from anaphora.deep.models.scripted import Scripted, ScriptedModel

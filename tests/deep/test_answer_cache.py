@@ -13,8 +13,8 @@ from tests.conftest import Clock
 from tests.deep.asking import PAIRS, TEA, Opening, Script, finds, opening, submits, tell
 
 from anaphora import Memory
-from anaphora.deep.dreaming.gaps import question_key
-from anaphora.deep.kept.answers import MOST, Asked, answer_key
+from anaphora.deep.persisted.answers import MOST_ANSWERS, Asked, answer_key
+from anaphora.deep.persisted.gaps import question_key
 from anaphora.values.conversations import NewTurn
 
 Open = Callable[[], Memory]
@@ -162,11 +162,11 @@ def test_only_so_many_answers_are_kept(tmp_path: Path, clock: Clock, script: Scr
     """The oldest answer goes when there are more than 50."""
     with opening(tmp_path, clock)(script) as memory:
         tell(memory)
-        for number in range(MOST + 2):
+        for number in range(MOST_ANSWERS + 2):
             clock.advance(seconds=1)
             memory.deep_recall(f"{TEA} cups {number}", scope="all_sessions")
         assert not memory.deep_recall(f"{TEA} cups 0", scope="all_sessions").cached
-        assert memory.deep_recall(f"{TEA} cups {MOST}", scope="all_sessions").cached
+        assert memory.deep_recall(f"{TEA} cups {MOST_ANSWERS}", scope="all_sessions").cached
 
 
 def test_an_answer_without_support_is_not_kept(

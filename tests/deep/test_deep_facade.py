@@ -13,7 +13,7 @@ from tests.conftest import Clock
 from tests.deep.asking import TEA, Opening, Script, finds, opening, submits, tell
 
 from anaphora import AsyncMemory, Memory
-from anaphora.deep.kept.traces import MOST
+from anaphora.deep.persisted.answers import MOST_TRACES
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.store.deep_rows import COLUMNS
 from anaphora.values.deep import Budget, DeepAnswer, DeepStep
@@ -112,9 +112,9 @@ def test_traces_are_bounded(tmp_path: Path, clock: Clock) -> None:
     """The newest 100 are kept, however large an output is."""
     flood = "```python\nprint('x' * 19_000)\nsubmit('NOT_FOUND', [])\n```"
     with opening(tmp_path, clock)() as memory:
-        for number in range(MOST + 3):
+        for number in range(MOST_TRACES + 3):
             memory.deep_recall(f"How many {number}?")
-        assert len(memory.traces(1_000)) == MOST
+        assert len(memory.traces(1_000)) == MOST_TRACES
     with opening(tmp_path, clock)(Script(flood)) as memory:
         memory.deep_recall(TEA)
         rows_kept = memory._services().deep_rows.find("trace", newest=True, limit=1)
@@ -338,10 +338,10 @@ def test_the_async_face_gives_the_same(tmp_path: Path, clock: Clock, script: Scr
 
 def test_saved_answers_of_another_program_are_read() -> None:
     """Fields that this program does not know are left out; those it misses have their defaults."""
-    from anaphora.deep.kept.saved import answer_from, as_json
+    from anaphora.core.json_codec import as_json, from_plain
 
     whole = json.loads(as_json(DeepAnswer("q", "a", steps=(DeepStep(1, "code"),))))
     whole["invented"] = 1
     whole["steps"][0]["invented"] = 2
     del whole["degraded"], whole["steps"][0]["sub_calls"]
-    assert answer_from(json.dumps(whole)) == DeepAnswer("q", "a", steps=(DeepStep(1, "code"),))
+    assert from_plain(DeepAnswer, whole) == DeepAnswer("q", "a", steps=(DeepStep(1, "code"),))

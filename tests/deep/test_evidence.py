@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from anaphora import Memory
 from anaphora.core.analyser import query_terms
-from anaphora.deep.evidence.scoped import ScopedEvidence, turn_id
-from anaphora.deep.evidence.seeds import first_hits, seed_queries
-from anaphora.deep.evidence.weighed import one_list
-from anaphora.deep.moments import moment, shown
+from anaphora.deep.evidence.questions import first_hits, seed_queries
+from anaphora.deep.evidence.scope import ScopedEvidence, moment
+from anaphora.deep.evidence.sources import one_list, shown, turn_id
 from anaphora.errors import InvalidInput
 from anaphora.values.conversations import NewTurn
 from anaphora.values.deep import DeepSource

@@ -405,7 +405,7 @@ def test_a_scope_that_cannot_be(ferrywell: Memory) -> None:
         loop.run(QUESTION, scope="everything")  # type: ignore[arg-type]
     for question in ("", "  ", "x" * 5000, None):
         with pytest.raises(InvalidInput, match="question"):
-            loop.run(question)  # type: ignore[arg-type]
+            ferrywell.deep_recall(question)  # type: ignore[arg-type]
 
 
 @pytest.mark.promise("deep.scopes")

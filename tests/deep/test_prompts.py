@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from anaphora import Memory
 from anaphora.deep import prompts
-from anaphora.deep.dreaming.extract_prompt import fact_prompt, rewording_prompt
+from anaphora.deep.dreaming.extract import fact_prompt, rewording_prompt
 from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.values.conversations import Turn
 from anaphora.values.deep import DeepSource, DeepStep, SubCall
@@ -34,8 +34,7 @@ def test_the_examples_run(ferrywell: Memory) -> None:
 def test_the_prompt_names_what_there_is(ferrywell: Memory) -> None:
     """The prompt names every host function, and says what the sandbox lacks."""
     from anaphora.deep.budget import Meter
-    from anaphora.deep.host import Host
-    from anaphora.deep.subcalls import SubCalls
+    from anaphora.deep.host import Host, SubCalls
     from anaphora.values.deep import Budget
 
     from .deep_desk import evidence_of

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anaphora.deep.sandbox.base import HostRefusal
-from anaphora.deep.sandbox.bounded import MAX_DEPTH, Oversized, clean, plain, read_call, shorten
+from anaphora.deep.sandbox.crossing import MAX_DEPTH, Oversized, clean, plain, read_call, shorten
 
 numbers = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
 texts = st.text(max_size=20)

@@ -291,7 +291,7 @@ def test_a_run_does_not_hold_the_host(engine: Engine) -> None:
 @pytest.mark.promise("sandbox.extra")
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the interpreter is not installed, the error says which extra brings it."""
-    from anaphora.deep.sandbox import sandbox_checks
+    from anaphora.deep.checks import sandbox_checks
 
     monkeypatch.setitem(sys.modules, "pydantic_monty", None)
     with pytest.raises(MissingExtra, match=r"anaphora\[deep\]"):
@@ -305,7 +305,7 @@ def test_a_sandbox_that_does_not_start_is_an_error_of_ours(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """When the process cannot be started, nothing is run and SandboxError says so."""
-    from anaphora.deep.sandbox import sandbox_checks
+    from anaphora.deep.checks import sandbox_checks
     from anaphora.deep.sandbox.walls import Launcher
 
     def nowhere(self: Launcher, memory_bytes: int) -> str:

@@ -20,11 +20,11 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.deep.sandbox import confine, sandbox_checks
+from anaphora.deep.checks import sandbox_checks
+from anaphora.deep.sandbox import confine
 from anaphora.deep.sandbox.base import Limits
-from anaphora.deep.sandbox.monty import MontyEngine
+from anaphora.deep.sandbox.monty import MontyEngine, Watchdog
 from anaphora.deep.sandbox.walls import OUTER, Launcher, Outer, detect
-from anaphora.deep.sandbox.watchdog import Watchdog
 
 CANARY = "canary-51c0de-of-the-host"
 PYTHON = Path(sys.executable).resolve()
@@ -446,7 +446,7 @@ def _worker(session: object) -> int:
 
 def test_a_folder_that_starts_no_programs_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no program starts from the folder for temporary files, another one is taken."""
-    from anaphora.deep.sandbox import programs
+    from anaphora.deep.sandbox import walls
 
     tried: list[str] = []
 
@@ -454,8 +454,8 @@ def test_a_folder_that_starts_no_programs_is_passed_over(monkeypatch: pytest.Mon
         tried.append(place)
         return place == "/dev/shm"
 
-    monkeypatch.setattr(programs, "_starts_programs", starts)
-    programs.place_for_programs.cache_clear()
-    assert programs.place_for_programs() == "/dev/shm"
+    monkeypatch.setattr(walls, "_starts_programs", starts)
+    walls.place_for_programs.cache_clear()
+    assert walls.place_for_programs() == "/dev/shm"
     assert len(tried) == 2
-    programs.place_for_programs.cache_clear()
+    walls.place_for_programs.cache_clear()

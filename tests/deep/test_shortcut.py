@@ -12,8 +12,13 @@ from tests.conftest import Clock
 from tests.deep.asking import Script, opening, submits
 
 from anaphora import Memory
-from anaphora.deep.reading import asks_about_the_whole, folded, question_form, says_nothing
-from anaphora.deep.shortcut import BUDGET, NEEDED, SURE
+from anaphora.deep.evidence.questions import (
+    asks_about_the_whole,
+    folded,
+    question_form,
+    says_nothing,
+)
+from anaphora.deep.recall import BUDGET, NEEDED, SURE
 from anaphora.rank.budget import token_cost
 from anaphora.rank.confidence import (
     MEMORY_WEIGHTS,

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from anaphora.deep.recall import QUESTION_CHARS
-from anaphora.deep.shortcut import NEEDED, SURE
+from anaphora.deep.budget import QUESTION_CHARS
+from anaphora.deep.recall import NEEDED, SURE
 from anaphora.rank.context.choice import SAME, WIDTH
 from anaphora.rank.context.scores import _AFTER, _FIRST, DISTINCT, HOLDABLE, PARTIAL, STRONG, TERMS
 from anaphora.rank.context.weights import DEFAULT_WEIGHTS

@@ -20,9 +20,8 @@ import pytest
 from anaphora import Memory
 from anaphora.core.arguments import EARLIEST, LATEST
 from anaphora.deep.sandbox.base import HostRefusal, Limits
-from anaphora.deep.sandbox.bounded import Oversized, plain
-from anaphora.deep.sandbox.calls import HostCalls
-from anaphora.deep.sandbox.output import MESSAGE_CHARS, Output, error_text, limit_of
+from anaphora.deep.sandbox.crossing import HostCalls, Oversized, plain
+from anaphora.deep.sandbox.monty import MESSAGE_CHARS, Output, error_text, limit_of
 from anaphora.errors import FilterError, InvalidId, InvalidInput
 from anaphora.ingest.importers.base import Malformed
 from anaphora.ingest.importers.drafts import read_time as importers_time

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from anaphora.container.home import Container
     from anaphora.deep.dream_cycle import DreamCycle
     from anaphora.deep.dreaming.extract import Extract
-    from anaphora.deep.dreaming.gaps import Gaps
     from anaphora.deep.dreaming.jobs import SessionJobs
-    from anaphora.deep.kept.forgetting import DeepForgetting
-    from anaphora.deep.kept.traces import Traces
+    from anaphora.deep.persisted.answers import Traces
+    from anaphora.deep.persisted.forgetting import DeepForgetting
+    from anaphora.deep.persisted.gaps import Gaps
     from anaphora.deep.recall import DeepRecall
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.index.sections.index import SectionIndex
@@ -335,7 +335,7 @@ class NamespaceServices:
     @service
     def deep_forgetting(self) -> DeepForgetting:
         """Takes what is forgotten out of what deep recall keeps."""
-        from anaphora.deep.kept.forgetting import DeepForgetting
+        from anaphora.deep.persisted.forgetting import DeepForgetting
 
         return DeepForgetting(
             self.deep_rows, self.records, lambda: self.conversations, self._memories_settled
@@ -416,22 +416,22 @@ class NamespaceServices:
     @service
     def gaps(self) -> Gaps:
         """Questions without an answer."""
-        from anaphora.deep.dreaming.gaps import Gaps
+        from anaphora.deep.persisted.gaps import Gaps
 
         return Gaps(self.deep_rows, clock=self.container.clock, ids=self.container.ids)
 
     @service
     def traces(self) -> Traces:
         """How answers were found."""
-        from anaphora.deep.kept.traces import Traces
+        from anaphora.deep.persisted.answers import Traces
 
         return Traces(self.deep_rows, self.container.clock)
 
     @service
     def recall_deep(self) -> DeepRecall:
         """The deep lane."""
-        from anaphora.deep.evidence.scoped import NamespaceEvidence
-        from anaphora.deep.kept.answers import AnswerCache
+        from anaphora.deep.evidence.scope import NamespaceEvidence
+        from anaphora.deep.persisted.answers import AnswerCache
         from anaphora.deep.recall import DeepRecall
 
         evidence = NamespaceEvidence(

@@ -17,6 +17,8 @@ from anaphora.deep.models.base import Message, ModelRole, Reply, prompt_tokens
 from anaphora.errors import InvalidInput
 from anaphora.values.deep import Budget, CostSnapshot, TokenCount
 
+QUESTION_CHARS: Final = 4_000
+
 Role = Literal["code", "sub"]
 
 RESERVE: Final = 0.1
@@ -209,3 +211,12 @@ def check_budget(budget: object) -> None:
     """Raise `InvalidInput` for what is neither a `Budget` nor None. A `Budget` is always one."""
     if budget is not None and not isinstance(budget, Budget):
         raise InvalidInput("budget", budget, "expected a Budget of anaphora.values.deep")
+
+
+def checked_question(question: object) -> str:
+    """The question without outer space. Raises `InvalidInput` for one that cannot be asked."""
+    if not isinstance(question, str) or not question.strip():
+        raise InvalidInput("question", question, "expected a text that is not empty")
+    if len(question) > QUESTION_CHARS:
+        raise InvalidInput("question", question, f"expected at most {QUESTION_CHARS} characters")
+    return question.strip()

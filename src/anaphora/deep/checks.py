@@ -6,10 +6,12 @@ hundredth of a second); no model is asked, and no key is ever part of a finding.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
-from anaphora.deep.sandbox import sandbox_checks
-from anaphora.errors import AnaphoraError, MissingExtra
+from anaphora.deep.sandbox.base import Wall
+from anaphora.deep.sandbox.monty import MontyEngine
+from anaphora.errors import AnaphoraError, MissingExtra, SandboxError
 from anaphora.values.conversations import Check
 
 if TYPE_CHECKING:
@@ -32,3 +34,43 @@ def _models(tools: DeepTools | None) -> Check:
         return Check("models", ok=True, detail="none configured: deep recall gives evidence alone")
     detail = f"{models.code.name} writes the searches, {models.sub.name} reads"
     return Check("models", ok=True, detail=detail)
+
+
+def sandbox_checks() -> tuple[Check, ...]:
+    """Start a sandbox and say which walls stand. Nothing raises: what fails is a finding.
+
+    Without the extra there is no sandbox, and nothing to worry about. A wall is well when it
+    stands, when another does its work, or when this system has no such thing.
+    """
+    try:
+        engine = MontyEngine()
+    except MissingExtra as error:
+        return (Check("sandbox", ok=True, detail=f"not installed: {error}"),)
+    try:
+        with engine.open({}, {}) as session:
+            run = session.run("print(6 * 7)")
+    except SandboxError as error:
+        return (Check("sandbox", ok=False, detail=str(error)),)
+    walls = engine.walls()
+    outer = [w.name for w in walls if w.active and w.name in {"namespaces", "landlock"}]
+    behind = f"behind {outer[0]}" if outer else "without an outer wall around its files"
+    first = Check(
+        "sandbox",
+        ok=run.output == "42\n" and (bool(outer) or not _linux()),
+        detail=f"runs {behind}" if run.output == "42\n" else f"does not run: {run.error}",
+    )
+    return (first, *(_check(wall, outer) for wall in walls))
+
+
+def _check(wall: Wall, outer: list[str]) -> Check:
+    replaced = wall.name in {"namespaces", "landlock"} and bool(outer)
+    state = "stands" if wall.active else "does not stand"
+    return Check(
+        f"sandbox.{wall.name}",
+        ok=wall.active or replaced or not _linux(),
+        detail=f"{state}: {wall.detail}",
+    )
+
+
+def _linux() -> bool:
+    return sys.platform.startswith("linux")

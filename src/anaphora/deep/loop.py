@@ -15,22 +15,19 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from anaphora.deep import prompts
-from anaphora.deep.budget import LEAST_SECONDS, Meter, OverBudget, check_budget
-from anaphora.deep.evidence.scoped import NamespaceEvidence, ScopedEvidence
-from anaphora.deep.evidence.seeds import first_hits
-from anaphora.deep.host import Host, Submission
+from anaphora.deep.budget import LEAST_SECONDS, Meter, OverBudget
+from anaphora.deep.evidence.questions import first_hits, says_nothing
+from anaphora.deep.evidence.scope import NamespaceEvidence, ScopedEvidence
+from anaphora.deep.host import Host, SubCalls, Submission
 from anaphora.deep.models.base import Message, ModelRole, Reply
-from anaphora.deep.reading import says_nothing
 from anaphora.deep.sandbox.base import Engine, Limits, Run, Session
-from anaphora.deep.subcalls import SubCalls
-from anaphora.deep.threads import lasting_thread
-from anaphora.errors import AnaphoraError, InvalidInput, ModelError, ModelTimeout
+from anaphora.deep.worker_threads import lasting_thread
+from anaphora.errors import AnaphoraError, ModelError, ModelTimeout
 from anaphora.values.conversations import Degraded
 from anaphora.values.deep import Budget, CostSnapshot, DeepSource, DeepStep, Scope
 
 OnStep = Callable[[DeepStep], None]
 
-QUESTION_CHARS: Final = 4_000
 CODE_OUTPUT: Final = 4_000
 EXTRACTION_OUTPUT: Final = 2_000
 PARTIAL_CHARS: Final = 500
@@ -91,13 +88,12 @@ class DeepLoop:
     ) -> LoopResult:
         """Answer `question`. `on_step` is called with every step when it has ended.
 
-        Raises `InvalidInput` for bad arguments, `MissingExtra` without the sandbox.
+        Its question and budget were checked (`check_budget`, `checked_question`). Raises
+        `InvalidInput` for a bad scope, `MissingExtra` without the sandbox.
         """
-        asked = checked_question(question)
-        check_budget(budget)
         meter = Meter(budget or Budget(), self.timer)
         evidence = self.evidence.within(scope, conversation_id, include_memory=include_memory)
-        return _Search(self, asked, evidence, meter, on_step).run()
+        return _Search(self, question, evidence, meter, on_step).run()
 
 
 class _Search:
@@ -346,15 +342,6 @@ class _Search:
         self._steps.append(step)
         if self._on_step is not None:
             self._on_step(step)
-
-
-def checked_question(question: object) -> str:
-    """The question without outer space. Raises `InvalidInput` for one that cannot be asked."""
-    if not isinstance(question, str) or not question.strip():
-        raise InvalidInput("question", question, "expected a text that is not empty")
-    if len(question) > QUESTION_CHARS:
-        raise InvalidInput("question", question, f"expected at most {QUESTION_CHARS} characters")
-    return question.strip()
 
 
 def _is_answer(text: str) -> bool:

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from anaphora.core.display import headed, one_line, quoted, visible
-from anaphora.deep.moments import shown
+from anaphora.deep.evidence.sources import shown
 from anaphora.values.deep import DeepSource, DeepStep
 
 NOT_FOUND: Final = "NOT_FOUND"

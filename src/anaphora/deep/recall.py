@@ -8,23 +8,26 @@ trace. It raises only for bad arguments and for truth that cannot be used.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from anaphora.deep.budget import check_budget
-from anaphora.deep.dreaming.gaps import Gaps
-from anaphora.deep.evidence.rows import named
-from anaphora.deep.evidence.scoped import NamespaceEvidence, ScopedEvidence
+from anaphora.deep.budget import check_budget, checked_question
+from anaphora.deep.evidence.questions import asks_about_the_whole, question_form, says_nothing
+from anaphora.deep.evidence.scope import (
+    NamespaceEvidence,
+    ScopedEvidence,
+    Seen,
+    WatchedEvidence,
+)
 from anaphora.deep.evidence.snapshot import TOP, Snapshot, snapshot
-from anaphora.deep.evidence.watched import Seen, WatchedEvidence
-from anaphora.deep.kept.answers import AnswerCache, Asked
-from anaphora.deep.kept.secrets import Secrets
-from anaphora.deep.kept.traces import Traces
-from anaphora.deep.reading import question_form, says_nothing
-from anaphora.deep.shortcut import best_evidence, shortcut, shown
+from anaphora.deep.evidence.sources import MEMORY, named
+from anaphora.deep.persisted.answers import AnswerCache, Asked, Secrets, Traces
+from anaphora.deep.persisted.gaps import Gaps
 from anaphora.deep.tools import Models
-from anaphora.errors import InvalidInput
+from anaphora.errors import NotFound
+from anaphora.rank.budget import token_cost
+from anaphora.rank.confidence import REACH
 from anaphora.values.conversations import Degraded
 from anaphora.values.deep import Budget, DeepAnswer, DeepSource, DeepStep, Scope
 
@@ -33,9 +36,70 @@ if TYPE_CHECKING:
     from anaphora.deep.sandbox.base import Engine
     from anaphora.store.deep_rows import DeepRows
 
-__all__ = ["NO_MODEL", "QUESTION_CHARS", "DeepRecall", "Models"]
 
-QUESTION_CHARS: Final = 4_000
+SURE: Final = 0.8
+NEEDED: Final = 3
+BUDGET: Final = 2_500
+"""Tokens of the evidence that is given back: hits first, then their neighbours, nearest first."""
+
+
+def shortcut(scoped: ScopedEvidence, question: str) -> tuple[DeepSource, ...]:
+    """The hits of which at least three are sure; empty where a model must look."""
+    if asks_about_the_whole(question) is not None:
+        return ()
+    sure = tuple(one for one in scoped.weighed(question) if (one.score or 0.0) >= SURE)
+    return sure if len(sure) >= NEEDED else ()
+
+
+def best_evidence(
+    scoped: ScopedEvidence, hits: Iterable[DeepSource], budget: int = BUDGET
+) -> tuple[DeepSource, ...]:
+    """The hits and their neighbourhoods within a budget of tokens, each conversation in its order.
+
+    Hits come before neighbours, near neighbours before far ones; one hit at least.
+    """
+    wanted = list(dict.fromkeys(hits))
+    taken: dict[str, DeepSource] = {}
+    left = budget
+    for one in (*wanted, *_neighbours(scoped, wanted)):
+        cost = token_cost(one.text)
+        if one.id not in taken and (cost <= left or not taken):
+            taken[one.id] = one
+            left -= cost
+    order = {name: at for at, name in enumerate(dict.fromkeys(_place(one) for one in wanted))}
+    return tuple(sorted(taken.values(), key=lambda one: (order[_place(one)], one.index or 0)))
+
+
+def shown(sources: Sequence[DeepSource]) -> str:
+    """Evidence as text for an agent: one line a turn, with who said it, when, and its id."""
+    lines = []
+    for one in sources:
+        when = f" {one.ts:%Y-%m-%d %H:%M}" if one.ts is not None and one.ts.year > 1 else ""
+        who = one.role or "memory"
+        lines.append(f"[{one.id}{when}] {who}: {' '.join(one.text.split())}")
+    return "\n".join(lines)
+
+
+def _place(one: DeepSource) -> str:
+    return one.conversation_id or MEMORY
+
+
+def _neighbours(scoped: ScopedEvidence, hits: Sequence[DeepSource]) -> list[DeepSource]:
+    around: list[tuple[int, int, DeepSource]] = []
+    for rank, hit in enumerate(hits):
+        if hit.conversation_id is None or hit.index is None:
+            continue
+        first = max(0, hit.index - REACH)
+        try:
+            near = scoped.transcript(hit.conversation_id, first, hit.index + REACH + 1)
+        except NotFound:
+            continue  # It went while the question was under way.
+        around += [
+            (abs((one.index or 0) - hit.index), rank, one) for one in near if one.id != hit.id
+        ]
+    return [one for _, _, one in sorted(around, key=lambda item: item[:2])]
+
+
 EVIDENCE: Final = "this is the best evidence, not an answer"
 NO_MODEL: Final = (
     f"no model is configured: {EVIDENCE}. Set ANAPHORA_MODEL (for "
@@ -76,7 +140,7 @@ class DeepRecall:
         on_step: OnStep | None = None,
     ) -> DeepAnswer:
         """Answer `question`; see `Memory.deep_recall`."""
-        question = _checked(question)
+        question = checked_question(question)
         check_budget(budget)
         models = self.models()
         lane = WatchedEvidence.over(self.lane)
@@ -277,11 +341,3 @@ def _scope(asked: Asked) -> Scope:
 def _tell(on_step: OnStep | None, steps: Sequence[DeepStep]) -> None:
     for step in steps if on_step is not None else ():
         on_step(step)  # type: ignore[misc]
-
-
-def _checked(question: object) -> str:
-    if not isinstance(question, str) or not question.strip():
-        raise InvalidInput("question", question, "expected a text that is not empty")
-    if len(question) > QUESTION_CHARS:
-        raise InvalidInput("question", question, f"expected at most {QUESTION_CHARS} characters")
-    return question.strip()

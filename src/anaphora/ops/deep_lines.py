@@ -28,7 +28,7 @@ from anaphora.store.threads.ids import check_id
 from anaphora.values.deep import Gap, GapStatus, Scope
 
 if TYPE_CHECKING:
-    from anaphora.deep.dreaming.gaps import Gaps, KnownGap
+    from anaphora.deep.persisted.gaps import Gaps, KnownGap
     from anaphora.values.conversations import Thread
 
 _MEMORY = "memory:"
@@ -101,7 +101,7 @@ class GapsIn:
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return []
-        from anaphora.deep.dreaming.gaps import question_key
+        from anaphora.deep.persisted.gaps import question_key
 
         moved = [self._moved(one) for one in waiting]
         # Looked up before the transaction begins: it must stay short.
@@ -203,7 +203,7 @@ class OriginsIn:
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
-        from anaphora.deep.evidence.origins import turn_hash
+        from anaphora.deep.persisted.forgetting import turn_hash
 
         facts = self.lane.records.many(one for one, _, _ in waiting)
         texts = {source: self._texts(source, at) for _, source, at in waiting}
@@ -229,7 +229,7 @@ class OriginsIn:
 
 
 def _gap_from(found: Mapping[str, Any]) -> KnownGap:
-    from anaphora.deep.dreaming.gaps import KnownGap
+    from anaphora.deep.persisted.gaps import KnownGap
 
     created, expires = time_in(found, "created_at"), time_in(found, "expires_at")
     status: Any = found.get("status", "open")
@@ -285,7 +285,7 @@ def _is_open(known: KnownGap) -> bool:
 
 
 def _gaps(lane: NamespaceServices, clock: Callable[[], datetime]) -> Gaps:
-    from anaphora.deep.dreaming.gaps import Gaps
+    from anaphora.deep.persisted.gaps import Gaps
 
     return Gaps(lane.deep_rows, clock=clock, ids=_no_id)
 

@@ -6,12 +6,11 @@ In: the frozen values. Out: plain dicts, lists, strings and numbers that `json` 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from anaphora.core import json_codec
 from anaphora.core.display import visible_json
 from anaphora.values.conversations import Recall, Turn
 
@@ -26,27 +25,7 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 def plain(value: Any) -> Any:
     """`value` in JSON's own types. Times become RFC 3339, paths become strings."""
-    if isinstance(value, Recall):
-        found = {
-            "hits": [plain(hit) for hit in value.hits],
-            "degraded": [plain(part) for part in value.degraded],
-        }
-        if value.rejected:
-            found["rejected"] = [plain(one) for one in value.rejected]
-        return found
-    if is_dataclass(value) and not isinstance(value, type):
-        return _object(value)
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(item) for item in value]
-    if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, float):
-        return round(value, 6)
-    return value
+    return json_codec.plain(value, _scalar, _members)
 
 
 def dumps(value: Any, *, indent: int | None = 2) -> str:
@@ -54,11 +33,22 @@ def dumps(value: Any, *, indent: int | None = 2) -> str:
     return visible_json(json.dumps(plain(value), ensure_ascii=False, indent=indent))
 
 
-def _object(value: Any) -> dict[str, Any]:
-    names = [f.name for f in fields(value)]
-    exact = {name: text for name, text in _EXACT_TIMES.items() if text in names}
-    shown = [name for name in names if name not in exact.values()]
-    result = {name: plain(getattr(value, exact.get(name, name))) for name in shown}
+def _scalar(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, Path):
+        return str(value)
+    return round(value, 6) if isinstance(value, float) else value
+
+
+def _members(value: Any) -> dict[str, Any]:
+    if isinstance(value, Recall):
+        found: dict[str, Any] = {"hits": value.hits, "degraded": value.degraded}
+        return found | {"rejected": value.rejected} if value.rejected else found
+    members = json_codec.members_of(value)
+    for name, text in _EXACT_TIMES.items():
+        if text in members:
+            members[name] = members.pop(text)
     if isinstance(value, Turn):
-        return {k: v for k, v in result.items() if v not in ("", None)}
-    return result
+        return {name: item for name, item in members.items() if item not in ("", None)}
+    return members

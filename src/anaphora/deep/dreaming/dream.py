@@ -16,17 +16,16 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.core.analyser import STOP_WORDS, query_terms
 from anaphora.deep.budget import Meter, OverBudget
-from anaphora.deep.dreaming.extract_prompt import reworded, rewording_prompt
-from anaphora.deep.dreaming.gaps import Gaps, KnownGap
-from anaphora.deep.evidence.origins import DREAMT, bind
-from anaphora.deep.evidence.scoped import MEMORY, ScopedEvidence
-from anaphora.deep.evidence.seeds import seed_queries
+from anaphora.deep.dreaming.extract import reworded, rewording_prompt
+from anaphora.deep.evidence.questions import asks_about_the_whole, seed_queries
+from anaphora.deep.evidence.scope import ScopedEvidence
 from anaphora.deep.evidence.snapshot import news, snapshot
-from anaphora.deep.kept.answers import Asked
+from anaphora.deep.evidence.sources import MEMORY
 from anaphora.deep.models.base import Message
-from anaphora.deep.reading import asks_about_the_whole
-from anaphora.deep.recall import DeepRecall
-from anaphora.deep.shortcut import SURE
+from anaphora.deep.persisted.answers import Asked
+from anaphora.deep.persisted.forgetting import DREAMT, bind
+from anaphora.deep.persisted.gaps import Gaps, KnownGap
+from anaphora.deep.recall import SURE, DeepRecall
 from anaphora.deep.tools import Models
 from anaphora.errors import InvalidInput, ModelError
 from anaphora.values.conversations import Degraded

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from anaphora.deep.evidence.scoped import MEMORY, NamespaceEvidence, ScopedEvidence
-from anaphora.deep.reading import question_form
+from anaphora.deep.evidence.questions import question_form
+from anaphora.deep.evidence.scope import NamespaceEvidence, ScopedEvidence
+from anaphora.deep.evidence.sources import MEMORY
 from anaphora.values.deep import DeepSource
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ from anaphora.deep.sandbox.base import (
     Session,
     Wall,
 )
-from anaphora.deep.sandbox.checks import sandbox_checks
 from anaphora.deep.sandbox.monty import MontyEngine
 
 __all__ = [
@@ -31,5 +30,4 @@ __all__ = [
     "Run",
     "Session",
     "Wall",
-    "sandbox_checks",
 ]

@@ -8,23 +8,174 @@ one line of JSON, no value of the code is ever converted, and no error carries a
 from __future__ import annotations
 
 import keyword
+import os
+import signal
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anaphora.deep.sandbox.base import HostFunction, JsonValue, Limits, Run, Wall
-from anaphora.deep.sandbox.bounded import Oversized, clean, plain
-from anaphora.deep.sandbox.calls import HostCalls
-from anaphora.deep.sandbox.output import Output, error_text, limit_of
+from anaphora.deep.sandbox.crossing import HostCalls, Oversized, clean, plain, shorten
 from anaphora.deep.sandbox.walls import Launcher, Outer
-from anaphora.deep.sandbox.watchdog import Watchdog
 from anaphora.errors import InvalidInput, MissingExtra, SandboxError
 
 if TYPE_CHECKING:
     import pydantic_monty
 
     from anaphora.deep.sandbox.base import LimitName
+
+
+MESSAGE_CHARS = 1024 * 1024
+_ERROR_CHARS = 4_000
+_LINE_CHARS = 200
+_NUMBER_CHARS = 18
+_FIRST_FRAMES, _LAST_FRAMES = 2, 6
+
+# The interpreter's own words; code that raises the same ends only its own session.
+_LIMITS: tuple[tuple[str, LimitName], ...] = (
+    ("MemoryError: memory limit exceeded", "memory"),
+    ("MemoryError: the worker exceeded its memory limit", "memory"),
+    ("TimeoutError: feed time limit exceeded", "seconds"),
+    ("TimeoutError: turn time limit exceeded", "seconds"),
+    ("RecursionError: maximum recursion depth exceeded", "recursion"),
+    ("RuntimeError: suspension limit", "calls"),
+)
+
+
+class Output:
+    """Collects at most `chars` characters of output, and the newest message of the channel."""
+
+    def __init__(self, chars: int) -> None:
+        self._chars = chars
+        self._kept: list[str] = []
+        self._length = 0
+        self._seen = 0
+        self._channel = ""
+
+    def take(self, stream: str, text: str) -> None:
+        """A piece of printed text, of "stdout" or "stderr"."""
+        if stream == "stderr":
+            # Whatever was printed there before a message is of no use, and must not grow.
+            self._channel = (self._channel + text[-MESSAGE_CHARS:])[-MESSAGE_CHARS:]
+            return
+        self._seen += len(text)
+        room = self._chars - self._length
+        if room > 0:
+            self._kept.append(text[:room])
+            self._length += len(self._kept[-1])
+
+    def last_message(self) -> str:
+        """The last line of the channel, which is emptied; what code printed there is output."""
+        said, self._channel = self._channel.removesuffix("\n"), ""
+        before, _, message = said.rpartition("\n")
+        if before.strip():
+            self.take("stdout", before + "\n")
+        return message
+
+    def text(self) -> str:
+        """All that is kept, and a mark where something is not."""
+        if self._channel.strip():
+            rest, self._channel = self._channel, ""
+            self.take("stdout", rest)
+        kept = "".join(self._kept)
+        if self._seen == self._length:
+            return kept
+        shown = f"{self._length} of {self._seen} characters"
+        return f"{kept}\n[output truncated: {shown} shown]"
+
+
+def limit_of(error: pydantic_monty.MontyError) -> LimitName | None:
+    """The limit that an error of the interpreter speaks of, or None for a mistake of the code."""
+    said = _summary(error)
+    return next((limit for words, limit in _LIMITS if said.startswith(words)), None)
+
+
+def error_text(error: pydantic_monty.MontyError, runs: dict[int, int], current: int) -> str:
+    """An error as the model reads it: lines and source of its own code, kind and message.
+
+    `runs` are the numbers of the pieces that the model wrote, with the number of their run;
+    `current` is the newest. Frames of other pieces are ours and left out.
+    """
+    frames = []
+    for frame in getattr(error, "traceback", list)():
+        place = _place(frame.filename, runs, current)
+        if place is not None:
+            within = f", in {frame.function_name}" if frame.function_name else ""
+            frames.append(f"  {place}line {frame.line}{shorten(within, _LINE_CHARS)}")
+            if frame.source_line:
+                frames[-1] += f"\n    {shorten(frame.source_line.strip(), _LINE_CHARS)}"
+    if len(frames) > _FIRST_FRAMES + _LAST_FRAMES:
+        left = len(frames) - _FIRST_FRAMES - _LAST_FRAMES
+        frames[_FIRST_FRAMES:-_LAST_FRAMES] = [f"  [{left} more calls]"]
+    said = shorten(_summary(error), _ERROR_CHARS)
+    return "\n".join(("Traceback (most recent call last):", *frames, said)) if frames else said
+
+
+def _place(filename: str, runs: dict[int, int], current: int) -> str | None:
+    """Where a frame's code stands, as "" for the current run; None for code of ours."""
+    if filename == "<string>":
+        return "eval or exec, "
+    number = filename.removeprefix("<python-input-").removesuffix(">")
+    # The name comes from the sandbox: a million digits are no number to be read.
+    if not number.isdecimal() or len(number) > _NUMBER_CHARS or int(number) not in runs:
+        return None
+    return "" if int(number) == current else f"run {runs[int(number)]}, "
+
+
+def _summary(error: pydantic_monty.MontyError) -> str:
+    display = getattr(error, "display", None)
+    try:
+        return str(display("type-msg")) if display else str(error)
+    except TypeError:
+        return str(error)
+
+
+class Watchdog:
+    """Over one process. `fired` is True once its time was over."""
+
+    def __init__(self, process: int | None) -> None:
+        self._process = process
+        self._lock = threading.Lock()
+        self._handle: int | None = None
+        self.fired = False
+        if process is not None and hasattr(os, "pidfd_open"):
+            with suppress(OSError):
+                # A kernel or a container may refuse: then the number has to do.
+                self._handle = os.pidfd_open(process)
+
+    @contextmanager
+    def over(self, seconds: float) -> Iterator[None]:
+        """Watch while the block runs."""
+        timer = threading.Timer(seconds, self._fire)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def kill(self) -> None:
+        """End the process now."""
+        with self._lock, suppress(OSError):
+            if self._handle is not None:
+                signal.pidfd_send_signal(self._handle, signal.SIGKILL)
+            elif self._process is not None:
+                os.kill(self._process, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+    def close(self) -> None:
+        """Let go of the process. Nothing is killed after this."""
+        with self._lock:
+            if self._handle is not None:
+                os.close(self._handle)
+            self._handle = self._process = None
+
+    def _fire(self) -> None:
+        self.fired = True
+        self.kill()
+
 
 # How much later than the interpreter's own limit the process is killed: its error names the line.
 _GRACE = 0.25

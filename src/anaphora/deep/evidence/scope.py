@@ -7,19 +7,24 @@ thread is told that there is none.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import TYPE_CHECKING, Final, get_args
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.core.analyser import fold
-from anaphora.deep.evidence.rows import (
+from anaphora.core.arguments import has_utc
+from anaphora.deep.evidence.sources import (
     HISTORY_TURN_CHARS,
+    MEMORIES,
     MEMORY,
     MEMORY_SHARE,
+    REST,
+    TURNS,
     Rows,
     by_time,
     is_called,
@@ -27,24 +32,23 @@ from anaphora.deep.evidence.rows import (
     line_of,
     memory_id,
     newest_first,
+    one_list,
     rows_in_scope,
     turn_id,
-    when_of,
-)
-from anaphora.deep.evidence.weighed import (
-    MEMORIES,
-    REST,
-    TURNS,
-    one_list,
     weighed_memories,
     weighed_turns,
+    when_of,
 )
-from anaphora.deep.moments import moment
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER
+from anaphora.recall.times.reading import read_times
 from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import Degraded
 from anaphora.values.deep import DeepSource, Scope
+
+if TYPE_CHECKING:
+    from anaphora.index.turns.view import TurnView
+    from anaphora.values.conversations import TurnHit
 
 if TYPE_CHECKING:
     from anaphora.index.turns.index import TurnIndex
@@ -55,14 +59,6 @@ if TYPE_CHECKING:
     from anaphora.store.threads.conversations import Conversations
     from anaphora.values.conversations import TurnHit
 
-__all__ = [
-    "MEMORY",
-    "NamespaceEvidence",
-    "ScopedEvidence",
-    "Session",
-    "memory_id",
-    "turn_id",
-]
 
 HISTORY_CHARS: Final = 200_000
 CHARS_A_TOKEN: Final = 5
@@ -396,3 +392,147 @@ class ScopedEvidence:
 
     def _report(self, degraded: Iterable[Degraded]) -> None:
         self._reported.update(dict.fromkeys(degraded))
+
+
+_LINE = re.compile(r"^(.+)#(\d{1,9}) \[", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class Seen:
+    """Which turns and memories were shown. `turns` has the indexes of each conversation."""
+
+    turns: dict[str, set[int]] = field(default_factory=dict)
+    memories: set[str] = field(default_factory=set)
+
+    def add(self, sources: Iterable[DeepSource]) -> None:
+        """Note these."""
+        for one in sources:
+            if one.conversation_id is not None and one.index is not None:
+                self.turns.setdefault(one.conversation_id, set()).add(one.index)
+            elif one.id.startswith(MEMORY):
+                self.memories.add(one.id.removeprefix(MEMORY))
+
+    def add_lines(self, history: str) -> None:
+        """Note the turns of a history, each a line that begins with "conversation#index ["."""
+        for found in _LINE.finditer(history):
+            self.turns.setdefault(found[1], set()).add(int(found[2]))
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON: indexes as ranges [first, last], which are few where many are neighbours."""
+        return {
+            "turns": {one: _ranges(places) for one, places in self.turns.items()},
+            "memories": sorted(self.memories),
+        }
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any]) -> Seen:
+        """The inverse of `plain`."""
+        turns = {
+            one: {place for first, last in ranges for place in range(first, last + 1)}
+            for one, ranges in found.get("turns", {}).items()
+        }
+        return cls(turns, set(found.get("memories", ())))
+
+
+class WatchedEvidence(NamespaceEvidence):
+    """`NamespaceEvidence` for one question; `seen` grows as it is asked."""
+
+    __slots__ = ("seen",)
+    seen: Seen
+
+    @classmethod
+    def over(cls, lane: NamespaceEvidence) -> WatchedEvidence:
+        """The same evidence, watched."""
+        made = cls(
+            lane.conversations,
+            lane.turns,
+            lane.recall_turns,
+            lane.records,
+            lane.recall_memories,
+            lane.clock,
+        )
+        object.__setattr__(made, "seen", Seen())
+        return made
+
+    def within(
+        self,
+        scope: Scope = "recent_sessions",
+        conversation_id: str | None = None,
+        *,
+        include_memory: bool = True,
+    ) -> ScopedEvidence:
+        """As `NamespaceEvidence.within`."""
+        # Not super(): a slotted dataclass is another class than the one its body was written in.
+        found = NamespaceEvidence.within(
+            self, scope, conversation_id, include_memory=include_memory
+        )
+        return _Scoped(found, self.seen)
+
+
+class _Scoped(ScopedEvidence):
+    def __init__(self, inner: ScopedEvidence, seen: Seen) -> None:
+        vars(self).update(vars(inner))
+        self._seen = seen
+
+    def search(self, query: str, limit: int = 20, **choice: Any) -> tuple[DeepSource, ...]:
+        found = super().search(query, limit, **choice)
+        self._seen.add(found)
+        return found
+
+    def transcript(self, conversation_id: str, start: int, end: int) -> tuple[DeepSource, ...]:
+        found = super().transcript(conversation_id, start, end)
+        self._seen.add(found)
+        return found
+
+    def history(self, chars: int = HISTORY_CHARS) -> str:
+        found = super().history(chars)
+        self._seen.add_lines(found)
+        return found
+
+
+def _ranges(places: Iterable[int]) -> list[list[int]]:
+    found: list[list[int]] = []
+    for place in sorted(places):
+        if found and place == found[-1][1] + 1:
+            found[-1][1] = place
+        else:
+            found.append([place, place])
+    return found
+
+
+def moment(what: str, text: str | None, now: datetime, *, end: bool = False) -> datetime | None:
+    """The moment that `text` names: the start of a day or span, or with `end` its end.
+
+    A time without a zone is in that of `now`. None for None and "". Raises `InvalidInput`.
+    """
+    if text is None or not text.strip():
+        return None
+    given = text.strip()
+    try:
+        found = datetime.fromisoformat(given)
+    except ValueError:
+        return _in_words(what, given, now, end)
+    try:
+        if found.utcoffset() is None:
+            found = found.replace(tzinfo=now.tzinfo)
+        if end and _DAY.match(given):
+            found += timedelta(days=1)
+    except OverflowError:
+        raise InvalidInput(what, text, _YEARS) from None
+    if not has_utc(found):
+        raise InvalidInput(what, text, _YEARS)
+    return found
+
+
+def _in_words(what: str, text: str, now: datetime, end: bool) -> datetime:
+    spans = read_times(text, now)
+    if len(spans) != 1:
+        reason = 'expected a time such as "2026-03-12" or "2026-03-12T09:30"'
+        raise InvalidInput(what, text, reason)
+    return spans[0].end if end else spans[0].start
+
+
+_YEARS = "expected a time between the years 1 and 9999"
+
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")

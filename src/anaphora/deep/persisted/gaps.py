@@ -8,21 +8,22 @@ a model and never searches.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from anaphora.core.json_codec import as_json
+from anaphora.deep.evidence.questions import folded, question_form
 from anaphora.deep.evidence.snapshot import Snapshot
-from anaphora.deep.kept.saved import as_json, from_json
-from anaphora.deep.reading import folded, question_form
 from anaphora.errors import Unreadable
 from anaphora.store.codecs import DAMAGE, from_micros, readable, to_micros
 from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row
 from anaphora.values.deep import Gap, GapStatus, Scope
 
 if TYPE_CHECKING:
-    from anaphora.deep.kept.answers import Asked
+    from anaphora.deep.persisted.answers import Asked
 
 KIND: Final = "knowledge_gap"
 PRIORITY: Final = 0.85
@@ -176,7 +177,7 @@ def _gap_of(row: Row) -> KnownGap:
 
 
 def _known(row: Row) -> KnownGap:
-    details: dict[str, Any] = from_json(row["details"])
+    details: dict[str, Any] = json.loads(row["details"])
     then = details.get("then")
     gap = Gap(
         id=row["gap_id"],
@@ -188,7 +189,7 @@ def _known(row: Row) -> KnownGap:
         status=cast(GapStatus, row["status"]),
         asked=row["asked"],
         closed_at=from_micros(row["closed_at"]),
-        closed_by=tuple(from_json(row["closed_by"])),
+        closed_by=tuple(json.loads(row["closed_by"])),
     )
     return KnownGap(
         gap,

@@ -1,0 +1,70 @@
+"""Frozen values as JSON's own types, and back: the one walk over them.
+
+What a time looks like, and which members a value shows, is the caller's: the surfaces round
+numbers, truth keeps every digit, an export has times of UTC. Every character stays as it is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from functools import lru_cache
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+Members = Callable[[Any], Mapping[str, Any]]
+Scalar = Callable[[Any], Any]
+
+
+def members_of(value: Any) -> dict[str, Any]:
+    """The fields of a frozen value, by name."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def iso_time(value: Any) -> Any:
+    """A time in ISO 8601, everything else as it is."""
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def plain(value: Any, scalar: Scalar = iso_time, members: Members = members_of) -> Any:
+    """`value` in JSON's own types: `scalar` gives what is no collection, `members` a value's."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = members(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(item, scalar, members) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(item, scalar, members) for item in value]
+    return scalar(value)
+
+
+def as_json(value: Any) -> str:
+    """A value, a list or a mapping of values as JSON text, times to the microsecond."""
+    return json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def from_plain(kind: Any, found: Any) -> Any:
+    """The value of type `kind` that `plain` wrote.
+
+    Fields that a later program added are left out; those that an older one lacks have their
+    defaults. TypeError, ValueError or AttributeError for what `plain` has not written.
+    """
+    if isinstance(kind, type) and is_dataclass(kind):
+        return _value_of(kind, found)
+    if get_origin(kind) is tuple:
+        return tuple(from_plain(get_args(kind)[0], one) for one in found)
+    if get_origin(kind) in {Union, UnionType}:
+        return None if found is None else from_plain(get_args(kind)[0], found)
+    return datetime.fromisoformat(found) if kind is datetime else found
+
+
+def _value_of(kind: type[Any], found: Mapping[str, Any]) -> Any:
+    hints = _hints(kind)  # type: ignore[arg-type]  # a type is hashable
+    given = {name: from_plain(hints[name], one) for name, one in found.items() if name in hints}
+    return kind(**given)
+
+
+@lru_cache(maxsize=64)
+def _hints(kind: type[Any]) -> dict[str, Any]:
+    return get_type_hints(kind)

@@ -1,0 +1,290 @@
+"""Answers in truth: to be given again for an hour, and, with every step, to be shown again.
+
+An answer comes again while what it stands on has not changed, also after a restart; never in
+another namespace or for other models. A trace has its answer's steps; the newest 100 of a
+namespace are kept, each bounded, and one goes when something that it has shown is forgotten.
+Secrets in a question are taken out of everything that is written down.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final, cast
+
+from anaphora.core.json_codec import as_json, from_plain
+from anaphora.deep.evidence.questions import question_form
+from anaphora.deep.evidence.scope import NamespaceEvidence, ScopedEvidence, Seen
+from anaphora.deep.evidence.snapshot import Snapshot, all_stand, news
+from anaphora.errors import NotFound, Unreadable
+from anaphora.ingest.secrets.redacting import redact, secrets_in
+from anaphora.store.codecs import DAMAGE, from_micros, to_micros
+from anaphora.values.deep import CostSnapshot, DeepAnswer, DeepStep, SubCall, TraceSummary
+
+if TYPE_CHECKING:
+    from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row
+
+LIFE: Final = timedelta(hours=1)
+MOST_ANSWERS: Final = 50
+"""Answers kept in a namespace: the oldest go first."""
+MOST_TRACES: Final = 100
+_TEXT: Final = 20_000
+_WHOLE: Final = 400_000
+_CUT: Final = 2_000
+_LEAST: Final = 4
+"""Characters: what is shorter stands in many words, and is taken out only where it is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """Texts to take out, each with the mark that stands for it. True when there are any."""
+
+    marks: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, question: str) -> Secrets:
+        """The secrets in a question."""
+        found = secrets_in(question)
+        # The longest first: one may be a part of another.
+        longest = sorted(found, key=len, reverse=True)
+        return cls({one: f"[redacted:{found[one]}]" for one in longest})
+
+    def __bool__(self) -> bool:
+        return bool(self.marks)
+
+    def out_of(self, text: str) -> str:
+        """`text` without them; of a question that has none, as it is."""
+        if not self.marks:
+            return text
+        text = redact(text).text
+        for secret, mark in self.marks.items():
+            if len(secret) >= _LEAST:
+                text = text.replace(secret, mark)
+        return text
+
+
+NO_SECRETS: Final = Secrets()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question and where it is asked.
+
+    `models` are the names of both roles; `secrets` are those in the words of the question.
+    """
+
+    question: str
+    scope: str
+    conversation_id: str | None
+    include_memory: bool
+    models: tuple[str, ...] = ()
+    secrets: Secrets = NO_SECRETS
+
+    @property
+    def stored(self) -> str:
+        """The question as it may be written down."""
+        return self.secrets.out_of(self.question)
+
+
+def answer_key(namespace: str, asked: Asked) -> str:
+    """SHA-256, in hex, of everything that tells questions apart: all but case and space."""
+    parts = [
+        namespace,
+        asked.scope,
+        asked.conversation_id,
+        asked.include_memory,
+        list(asked.models),
+        question_form(asked.question),
+    ]
+    return hashlib.sha256(as_json(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class AnswerCache:
+    """The answers of one namespace. `clock` gives aware times."""
+
+    def __init__(
+        self, rows: DeepRows, lane: NamespaceEvidence, clock: Callable[[], datetime]
+    ) -> None:
+        self._rows = rows
+        self._lane = lane
+        self._clock = clock
+
+    def get(self, asked: Asked, scoped: ScopedEvidence) -> DeepAnswer | None:
+        """The kept answer, if it still stands: not past its hour, its evidence as it was.
+
+        Its evidence has changed when a source is gone, superseded or expired, or when a row that
+        is new, and not the question's own turn, is among the 20 best for the question.
+        """
+        if asked.secrets:
+            return None
+        key = answer_key(self._rows.namespace, asked)
+        found = self._rows.find("answer", {"answer_key": key})
+        now = to_micros(self._clock()) or 0
+        # A clock that was put back must not make an answer live longer.
+        if not found or not found[0]["made_at"] <= now < found[0]["expires_at"]:
+            return None
+        try:
+            answer = _answer_from(found[0]["body"])
+            then = Snapshot.of(json.loads(found[0]["evidence"]))
+        except DAMAGE:
+            # An answer that cannot be read is found anew, and takes this one's place.
+            return None
+        # Rows of an older program have keys that took several questions for one.
+        if question_form(answer.question) != question_form(asked.question):
+            return None
+        ids = dict.fromkeys([*(one.id for one in answer.sources), *then.ids])
+        if not all_stand(self._lane, scoped, ids):
+            return None
+        if news(self._lane, scoped, asked.question, then):
+            return None
+        step = DeepStep(0, "cache", output=answer.answer)
+        return replace(
+            answer, question=asked.question, cached=True, steps=(step,), cost=CostSnapshot()
+        )
+
+    def put(self, work: DeepTransaction, asked: Asked, answer: DeepAnswer, then: Snapshot) -> None:
+        """Keep an answer; `then` is what its question found when it was made.
+
+        One to a question with a secret in it is not kept: without the secret it is another
+        question, and with it, or a digest of it, it must not be written.
+        """
+        if asked.secrets:
+            return
+        now = self._clock()
+        work.put(
+            "answer",
+            [
+                {
+                    "answer_key": answer_key(self._rows.namespace, asked),
+                    "made_at": to_micros(now),
+                    "expires_at": to_micros(now + LIFE),
+                    # The trace has the steps.
+                    "body": as_json(replace(answer, steps=())),
+                    "evidence": as_json(then),
+                }
+            ],
+        )
+        for old in work.find("answer", newest=True)[MOST_ANSWERS:]:
+            work.drop("answer", {"answer_key": old["answer_key"]})
+
+
+class Traces:
+    """The traces of one namespace."""
+
+    def __init__(self, rows: DeepRows, clock: Callable[[], datetime]) -> None:
+        self._rows = rows
+        self._clock = clock
+
+    def list(self, limit: int = 20) -> tuple[TraceSummary, ...]:
+        """The newest traces first."""
+        columns = ("trace_id", "made_at", "question")
+        rows = self._rows.find("trace", newest=True, limit=max(0, limit), only=columns)
+        return tuple(
+            TraceSummary(row["trace_id"], row["question"], _time(row["made_at"])) for row in rows
+        )
+
+    def get(self, trace_id: str) -> DeepAnswer:
+        """The answer with its steps. Raises `NotFound`, `Unreadable`."""
+        rows = self._rows.find("trace", {"trace_id": trace_id})
+        if not rows:
+            raise NotFound("trace", trace_id)
+        try:
+            return _answer_from(rows[0]["body"])
+        except DAMAGE as error:
+            raise Unreadable("trace", trace_id, f"it makes no sense ({error})") from error
+
+    def put(
+        self, work: DeepTransaction, answer: DeepAnswer, seen: Seen, secrets: Secrets = NO_SECRETS
+    ) -> None:
+        """Keep the trace of an answer, which has its id, without the secrets of its question."""
+        assert answer.trace_id is not None
+        seen.add(answer.sources)
+        if secrets:
+            answer = _without(answer, secrets)
+        body = as_json(_bounded(answer, _TEXT))
+        if len(body) > _WHOLE:
+            body = as_json(_bounded(answer, _CUT))
+        work.put(
+            "trace",
+            [
+                {
+                    "trace_id": answer.trace_id,
+                    "made_at": to_micros(self._clock()),
+                    "question": answer.question,
+                    "body": body,
+                    "seen": as_json(seen.plain()),
+                }
+            ],
+        )
+        for old in work.find("trace", newest=True)[MOST_TRACES:]:
+            work.drop("trace", {"trace_id": old["trace_id"]})
+
+    @staticmethod
+    def drop(work: DeepTransaction, gone: Callable[[Seen], bool]) -> int:
+        """Delete the traces that have seen what is gone; how many."""
+        dropped = 0
+        for row in work.find("trace"):
+            if _has_seen(row, gone):
+                dropped += work.drop("trace", {"trace_id": row["trace_id"]})
+        return dropped
+
+
+def _has_seen(row: Row, gone: Callable[[Seen], bool]) -> bool:
+    try:
+        seen = Seen.of(json.loads(row["seen"]))
+    except DAMAGE:
+        # What it has seen cannot be told: it may be what is gone.
+        return True
+    return gone(seen)
+
+
+def _bounded(answer: DeepAnswer, most: int) -> DeepAnswer:
+    return _stepped(answer, lambda text: _cut(text, most))
+
+
+def _without(answer: DeepAnswer, secrets: Secrets) -> DeepAnswer:
+    clean = secrets.out_of
+    return replace(
+        _stepped(answer, clean),
+        question=clean(answer.question),
+        answer=clean(answer.answer),
+        note=clean(answer.note),
+        sources=tuple(replace(one, text=clean(one.text)) for one in answer.sources),
+    )
+
+
+def _stepped(answer: DeepAnswer, change: Callable[[str], str]) -> DeepAnswer:
+    return replace(answer, steps=tuple(_step(one, change) for one in answer.steps))
+
+
+def _step(step: DeepStep, change: Callable[[str], str]) -> DeepStep:
+    return replace(
+        step,
+        thought=change(step.thought),
+        code=change(step.code),
+        output=change(step.output),
+        error=None if step.error is None else change(step.error),
+        sub_calls=tuple(_call(one, change) for one in step.sub_calls),
+    )
+
+
+def _call(call: SubCall, change: Callable[[str], str]) -> SubCall:
+    error = None if call.error is None else change(call.error)
+    return replace(call, prompt=change(call.prompt), answer=change(call.answer), error=error)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}… [{len(text) - most} characters more]"
+
+
+def _time(micros: int) -> datetime:
+    time = from_micros(micros)
+    assert time is not None
+    return time
+
+
+def _answer_from(text: str) -> DeepAnswer:
+    return cast(DeepAnswer, from_plain(DeepAnswer, json.loads(text)))
