@@ -24,6 +24,8 @@ from anaphora.errors import AnaphoraError, InvalidInput, StoreError
 from anaphora.store.db.tables import TABLES
 from anaphora.values.memories import NewMemory
 
+pytestmark = pytest.mark.internal
+
 EAST, WEST = timezone(timedelta(hours=14)), timezone(timedelta(hours=-14))
 BEFORE = datetime.min.replace(tzinfo=EAST)
 BEYOND = datetime.max.replace(tzinfo=WEST)

@@ -8,6 +8,8 @@ import pytest
 
 from anaphora import Memory
 
+pytestmark = pytest.mark.internal
+
 NAMES = ("default", "ada", "bob")
 HASHING = "hashing"
 

@@ -12,6 +12,8 @@ from tests.ingest.project_desk import git, write
 from anaphora import Memory
 from anaphora.index.sections.words import section_segments
 
+pytestmark = pytest.mark.internal
+
 FILES = {
     "xylophagous.py": '"""Wombats."""\n\n\ndef quokka_of(marsupial):\n    return "numbatwords"\n',
     "docs/README.md": "# Platypusdoc\n\nEchidnatext here.\n",

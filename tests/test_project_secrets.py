@@ -21,6 +21,8 @@ from anaphora.recall.context.package import render_package
 from anaphora.recall.context.warm_up import render_warm_up
 from anaphora.values.projects import IndexReport, RecallPackage
 
+pytestmark = pytest.mark.internal
+
 PLACES = (
     "dotenv", "local", "netrc", "npmrc", "credentials", "aws", "gitcredentials", "settings",
     "config", "readme", "heading", "symbol", "filename", "message", "json", "below",

@@ -25,6 +25,8 @@ from anaphora.errors import EncryptionError, InvalidInput, MissingKey, SealChang
 from anaphora.store.records.rows import same_key_of
 from anaphora.values.memories import NewMemory
 
+pytestmark = pytest.mark.internal
+
 pytest.importorskip("cryptography")
 
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)

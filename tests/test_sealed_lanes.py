@@ -21,6 +21,8 @@ from anaphora import Memory, keys
 from anaphora.errors import EncryptionError, MissingKey, NotFound, Tampered
 from anaphora.store.deep_rows import COLUMNS
 
+pytestmark = pytest.mark.internal
+
 pytest.importorskip("cryptography")
 
 # Words of sections, paths, symbols, notes, tags, subjects, questions and answers.

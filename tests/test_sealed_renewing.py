@@ -19,6 +19,8 @@ from anaphora.store.crypto.marker import FORMAT
 from anaphora.store.crypto.plans import PLANS
 from anaphora.store.home import convert_rows
 
+pytestmark = pytest.mark.internal
+
 pytest.importorskip("cryptography")
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)

@@ -18,6 +18,8 @@ from anaphora.index.turns.table import Turns, turn_rows
 from anaphora.store.crypto.index import CLEAR_INDEX
 from anaphora.values.conversations import NewTurn
 
+pytestmark = pytest.mark.internal
+
 pytest.importorskip("cryptography")
 
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)

@@ -12,6 +12,8 @@ from tests.ops.lanes_desk import NUTS, live, notes_of, opened, project_at, said
 from anaphora import Memory
 from anaphora.errors import StoreError
 
+pytestmark = pytest.mark.internal
+
 FACT = "Rafi owns the staging database."
 
 

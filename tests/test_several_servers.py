@@ -24,6 +24,8 @@ from anaphora.store.db.faults import BUSY_SECONDS, IDLE_SECONDS
 from anaphora.store.db.revision import REVISION
 from anaphora.store.db.schema import metadata, revision
 
+pytestmark = pytest.mark.internal
+
 OpenOn = Callable[[str], Database]
 
 

@@ -1,8 +1,7 @@
 """Sealing a home, opening it up, and looking after its key: `anaphora encrypt`, `anaphora key`.
 
-In: where a home lies, which nobody of this process has open (whoever has it open elsewhere gets
-`SealChanged`). Out: the home in its other form, or its key. It holds no logic of its own, never
-prints a key and never chooses where one is kept: what encryption protects against, and what it
+Nobody of this process may have the home open; who has it open elsewhere gets `SealChanged`. No key
+is ever printed, and the caller says where it is kept. What encryption protects against, and what it
 does not, is in docs/security.md.
 """
 

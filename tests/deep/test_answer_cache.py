@@ -13,7 +13,7 @@ from tests.conftest import Clock
 from tests.deep.asking import PAIRS, TEA, Opening, Script, finds, opening, submits, tell
 
 from anaphora import Memory
-from anaphora.deep.persisted.answers import MOST_ANSWERS, Asked, answer_key
+from anaphora.deep.persisted.answers import MOST_ANSWERS, QuestionContext, answer_key
 from anaphora.deep.persisted.gaps import question_key
 from anaphora.values.conversations import NewTurn
 
@@ -182,18 +182,20 @@ def test_an_answer_without_support_is_not_kept(
 
 def test_a_key_is_a_digest_that_says_nothing() -> None:
     """The key is SHA-256 in hex over all that tells questions apart."""
-    one = Asked("How many?", "all_sessions", None, True, ("a", "b"))
+    one = QuestionContext("How many?", "all_sessions", None, True, ("a", "b"))
     keys = {
         answer_key("default", one),
         answer_key("work", one),
-        answer_key("default", Asked("How many?", "all_sessions", "c", True, ("a", "b"))),
-        answer_key("default", Asked("How many?", "all_sessions", None, False, ("a", "b"))),
-        answer_key("default", Asked("How many?", "all_sessions", None, True, ("b", "a"))),
+        answer_key("default", QuestionContext("How many?", "all_sessions", "c", True, ("a", "b"))),
+        answer_key(
+            "default", QuestionContext("How many?", "all_sessions", None, False, ("a", "b"))
+        ),
+        answer_key("default", QuestionContext("How many?", "all_sessions", None, True, ("b", "a"))),
     }
     assert len(keys) == 5
     assert all(len(key) == 64 for key in keys)
     assert answer_key("default", one) == answer_key(
-        "default", Asked("how  many", "all_sessions", None, True, ("a", "b"))
+        "default", QuestionContext("how  many", "all_sessions", None, True, ("a", "b"))
     )
 
 
@@ -222,7 +224,8 @@ def test_one_sign_makes_another_question(before: str, one: str, other: str, afte
     # A mark at the end of a word is the one sign that may be left away.
     assume(not {one, other} & set("?\uff1f\u061f") or " ".join((after + "x").split()) != "x")
     keys = {
-        answer_key("default", Asked(text, "all_sessions", None, True)) for text in (first, second)
+        answer_key("default", QuestionContext(text, "all_sessions", None, True))
+        for text in (first, second)
     }
     assert len(keys) == 2
     assert question_key(first) != question_key(second)
@@ -260,7 +263,9 @@ def test_an_answer_of_an_older_program_goes_to_its_own_question(
         memory.deep_recall("Which tea in total: A/B?")
         rows = memory._services().deep_rows
         (row,) = rows.find("answer")
-        plain = Asked("which tea in total a b", "recent_sessions", None, True, ("scripted",) * 2)
+        plain = QuestionContext(
+            "which tea in total a b", "recent_sessions", None, True, ("scripted",) * 2
+        )
         with rows.change() as work:
             work.drop("answer")
             work.put("answer", [{**row, "answer_key": answer_key("default", plain)}])

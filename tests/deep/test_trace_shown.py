@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from anaphora.surfaces.cli.trace import show_step
+from anaphora.surfaces.cli.deep import show_step
 from anaphora.values.deep import CostSnapshot, DeepStep, SubCall
 
 

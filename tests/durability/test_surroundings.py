@@ -16,7 +16,7 @@ from tests.memory_child import Child, flaws
 
 from anaphora import Memory
 from anaphora.errors import AnaphoraError, SchemaTooNew, StoreError
-from anaphora.ops.file_systems import REMOTE, file_systems, kind_of
+from anaphora.ops.doctor.checks import REMOTE, file_systems, kind_of
 from anaphora.store import disk
 from anaphora.store.db.engine import open_database
 from anaphora.store.db.health import check_truth

@@ -19,7 +19,7 @@ from anaphora import Memory
 from anaphora.errors import DamagedBackup, StoreError, UnknownFormat
 from anaphora.ingest.importers import read
 from anaphora.ingest.importers.base import Bounds
-from anaphora.ops.packing import MANIFEST, opened
+from anaphora.ops.backup.archive import MANIFEST, opened
 from anaphora.values.conversations import ImportedConversation, ImportProblem
 
 SMALL = Bounds(
@@ -355,7 +355,7 @@ def test_a_backup_is_not_unpacked_beyond_what_it_says(tmp_path: Path) -> None:
 @pytest.mark.promise("import.bounded")
 def test_a_line_of_an_export_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line beyond any turn's length is left out with its number, and the others go in."""
-    monkeypatch.setattr("anaphora.ops.transfer_in._MOST_LINE", 5_000)
+    monkeypatch.setattr("anaphora.ops.transfer.load._MOST_LINE", 5_000)
     with Memory.open(tmp_path / "home", embedder="hashing") as memory:
         memory.remember("The heron is grey.")
         memory.export(tmp_path / "export.jsonl")

@@ -80,9 +80,9 @@ def test_branches_are_threads_of_what_differs(home: Any, fixtures: Path) -> None
     assert report.branches == 1
     branch = home.said("chatgpt_6a0d-tomato~1")
     assert [role for role, _ in branch] == ["user", "assistant"]
-    note = home.sidecar.conversation_note("chatgpt_6a0d-tomato~1")
+    note = home.sidecar.conversation_notes().get("chatgpt_6a0d-tomato~1")
     assert (note.branch_of, note.branch_at) == ("chatgpt_6a0d-tomato", 1)
-    main = home.sidecar.conversation_note("chatgpt_6a0d-tomato")
+    main = home.sidecar.conversation_notes().get("chatgpt_6a0d-tomato")
     assert (main.source, main.source_key, main.branch_of) == ("chatgpt", "6a0d-tomato", None)
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from anaphora import ops
 from anaphora.container.home import Container
 from anaphora.errors import InvalidInput, NotEmpty, NotFound, StoreError, UnknownFormat
-from anaphora.ops.lines import from_line, to_line
+from anaphora.ops.transfer.lines import from_line, to_line
 from anaphora.store.records.forgetting import forget_for_good, forget_softly
 from anaphora.store.records.rows import RecordLink
 

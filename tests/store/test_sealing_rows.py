@@ -287,8 +287,8 @@ def everything(sidecar: Sidecar) -> Iterator[Any]:
     sidecar.note_conversation(
         ConversationNote("fork-of-ada", "chatgpt", "chat-of-Ada", "ada-and-bob", 1)
     )
-    yield sidecar.conversation_note("fork-of-ada")
-    yield sidecar.conversation_note("nobody")
+    yield sidecar.conversation_notes().get("fork-of-ada")
+    yield sidecar.conversation_notes().get("nobody")
     yield sidecar.conversation_notes()
     yield sidecar.changed_since(1)
     yield sidecar.forget("ada-and-bob", 0)

@@ -28,7 +28,7 @@ def test_a_new_sidecar_is_empty(truth: Database) -> None:
     assert sidecar.version() == 0
     assert sidecar.turn_notes("c") == {}
     assert sidecar.known("chatgpt", "chat") == {}
-    assert sidecar.conversation_note("c") is None
+    assert sidecar.conversation_notes().get("c") is None
     assert sidecar.conversation_notes() == {}
     assert sidecar.changed_since(0) == frozenset()
 
@@ -129,7 +129,7 @@ def test_conversation_notes(truth: Database) -> None:
     sidecar.note_conversation(main)
     sidecar.note_conversation(branch)
     sidecar.forget("c")
-    assert sidecar.conversation_note("c") == main
+    assert sidecar.conversation_notes().get("c") == main
     assert sidecar.conversation_notes() == {"c": main, "c-2": branch}
 
 
@@ -199,7 +199,7 @@ def test_any_text_comes_back(truth: Database, texts: list[str]) -> None:
     assert sidecar.known(source, chat)[message] == note
     place = ConversationNote(conversation, source, chat, branch_of=speaker, branch_at=3)
     sidecar.note_conversation(place)
-    assert sidecar.conversation_note(conversation) == place
+    assert sidecar.conversation_notes().get(conversation) == place
 
 
 def test_long_keys_are_kept(truth: Database) -> None:

@@ -91,7 +91,10 @@ class Parity(RuleBasedStateMachine):
             assert self.files.get(key) == self.rows.get(key)
             assert self.files.recent(key, 2) == self.rows.recent(key, 2)
             file = self.files.path(key)
-            assert self.rows.thread_bytes(key) == (file.read_bytes() if file.exists() else None)
+            if file.exists():
+                assert self.rows.read_file(key)[0] == file.read_bytes()
+            else:
+                assert self.rows.stored(key) is None
 
 
 TestParity = Parity.TestCase
@@ -118,7 +121,7 @@ def test_threads_that_go_wrote_round_trip(shared_data: Path, open_again: OpenTru
         assert store.add_exact(key, thread.turns[:middle], 0, **whole)
         assert not store.add_exact(key, thread.turns[middle:], middle + 1, **whole)
         assert store.add_exact(key, thread.turns[middle:], middle)
-        assert store.thread_bytes(key) == file.read_bytes()
+        assert store.read_file(key)[0] == file.read_bytes()
 
 
 def test_there_is_no_file(open_again: OpenTruth) -> None:
@@ -141,7 +144,7 @@ from anaphora.store.threads.sql_store import SqlConversationStore
 truth = open_database(sys.argv[1])
 store = SqlConversationStore(truth, "default", sidecar=Sidecar(truth, "default"))
 assert store.get("c").turns and store.recent("c") and store.list() and list(store.files())
-assert store.version() and store.changes_since(0) and store.thread_bytes("c")
+assert store.version() and store.changes_since(0) and store.read_file("c")
 assert "sqlalchemy" not in sys.modules
 truth.close()
 """

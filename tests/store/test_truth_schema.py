@@ -114,7 +114,9 @@ def test_a_home_of_every_schema_opens(fixture: Path, tmp_path: Path) -> None:
     gone = TurnNote("c", 2, "", None, "chatgpt", "chat", "m2", forgotten=True)
     assert sidecar.turn_notes("c") == {**kept, 2: gone}
     assert set(sidecar.known("chatgpt", "chat")) == {"m0", "m1", "m2"}
-    assert sidecar.conversation_note("c-2") == ConversationNote("c-2", "chatgpt", "chat", "c", 1)
+    assert sidecar.conversation_notes().get("c-2") == ConversationNote(
+        "c-2", "chatgpt", "chat", "c", 1
+    )
     version = sidecar.version()
     assert version == (6 if fixture.stem < "truth_0006" else 7)
     sidecar.note_turns([TurnNote("c", 3, "hash3")])

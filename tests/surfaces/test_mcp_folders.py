@@ -13,8 +13,10 @@ from tests.mcp_client import call, connected
 
 from anaphora import Memory
 from anaphora.surfaces.mcp_server import folders as rooms
-from anaphora.surfaces.mcp_server.desk import Desk
-from anaphora.surfaces.mcp_server.folders import Folders, Opened, folder_of, started_in
+from anaphora.surfaces.mcp_server.folders import Folders, OpenFolders, folder_of, started_in
+from anaphora.surfaces.mcp_server.session import ServerSession
+
+pytestmark = pytest.mark.internal
 
 
 def run(scenario: Callable[[], Awaitable[Any]]) -> Any:
@@ -147,7 +149,7 @@ def test_a_long_indexing_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(rooms, "PATIENCE", 0.01)
     place = project(home.parent / "aviary", "kestrel").resolve()
     free = threading.Event()
-    desk = Desk(lambda: Memory.open(home, embedder="hashing"))
+    desk = ServerSession(lambda: Memory.open(home, embedder="hashing"))
     index = rooms._index
 
     def slow(memory: Memory, folder: Path, worded: threading.Event) -> str | None:
@@ -156,13 +158,13 @@ def test_a_long_indexing_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(rooms, "_index", slow)
     folders = Folders(desk)
-    opened = Opened((place,), named=True)
-    (told,) = folders.place(desk.memory(), opened, indexing=True).degraded
+    opened = OpenFolders((place,), named=True)
+    (told,) = folders.call_context(desk.memory(), opened, indexing=True).degraded
     assert told.part == "indexing"
     assert "aviary" in told.reason
     monkeypatch.setattr(rooms, "PATIENCE", 60.0)
     free.set()
-    after = folders.place(desk.memory(), opened, indexing=True)
+    after = folders.call_context(desk.memory(), opened, indexing=True)
     assert after.degraded == ()
     assert after.project == str(place)
     assert desk.finish()

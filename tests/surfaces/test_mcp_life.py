@@ -21,12 +21,14 @@ from tests.processes import children
 from anaphora import Memory
 from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.errors import InvalidInput, MissingExtra
-from anaphora.surfaces.mcp_server import desk as desks
-from anaphora.surfaces.mcp_server import serving
-from anaphora.surfaces.mcp_server.desk import Desk
+from anaphora.surfaces import mcp_server
+from anaphora.surfaces.cli import serve_mcp_at_once
+from anaphora.surfaces.mcp_server import session as sessions
 from anaphora.surfaces.mcp_server.server import built
-from anaphora.surfaces.mcp_server.short_road import short_road
+from anaphora.surfaces.mcp_server.session import ServerSession
 from anaphora.surfaces.mcp_server.tools import DEFAULT_TOOLS
+
+pytestmark = pytest.mark.internal
 
 CHILD = Path(__file__).resolve().parents[1] / "mcp_client_child.py"
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -142,9 +144,9 @@ def test_a_call_without_an_end_does_not_hold_the_server(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Closing waits a moment for what runs, then says that the process must not wait for it."""
-    monkeypatch.setattr(desks, "GRACE", 0.05)
+    monkeypatch.setattr(sessions, "GRACE", 0.05)
     stuck, free = threading.Event(), threading.Event()
-    desk = Desk(lambda: Memory.open(home, embedder="hashing", warm=False))
+    desk = ServerSession(lambda: Memory.open(home, embedder="hashing", warm=False))
     desk.memory().remember("Kept before the end.")
 
     def endless() -> None:
@@ -162,7 +164,7 @@ def test_a_call_without_an_end_does_not_hold_the_server(
 @pytest.mark.promise("mcp.ends")
 def test_a_server_whose_memory_is_closed_ends_in_peace(home: Path) -> None:
     """With nothing running, closing finishes everything."""
-    desk = Desk(lambda: Memory.open(home, embedder="hashing"))
+    desk = ServerSession(lambda: Memory.open(home, embedder="hashing"))
     desk.begin()
     desk.memory()
     assert desk.finish()
@@ -203,7 +205,7 @@ def test_the_steps_of_a_deep_question_are_told(home: Path) -> None:
     """A client that gives a progress token hears every step before the answer comes."""
     code = 'submit("Twice.", ["chat#0", "chat#2"])'
     model = ScriptedModel(["```python\nprint(search('port'))\n```", f"```python\n{code}\n```"])
-    desk = Desk(lambda: Memory.open(home, embedder="hashing", model=model))
+    desk = ServerSession(lambda: Memory.open(home, embedder="hashing", model=model))
     for number in range(4):
         desk.memory().conversations.append_user("chat", f"The port changed again, {number}.")
     heard: list[tuple[float, str | None]] = []
@@ -231,12 +233,12 @@ def test_the_steps_of_a_deep_question_are_told(home: Path) -> None:
 
 def test_the_extra_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the SDK the error says what to install."""
-    monkeypatch.setattr(serving, "find_spec", lambda name: None)
+    monkeypatch.setattr(mcp_server, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"anaphora\[mcp\]"):
-        serving.serve(Memory.open)
+        mcp_server.serve()
 
 
-def test_the_short_road_is_only_for_plain_words() -> None:
+def test_serving_at_once_is_only_for_plain_words() -> None:
     """Other commands, help and options that it does not know are left to the command line."""
     for words in (
         [],
@@ -248,9 +250,9 @@ def test_the_short_road_is_only_for_plain_words() -> None:
         ["mcp", "--tools"],
         ["mcp", "more"],
     ):
-        assert not short_road(words), words
+        assert not serve_mcp_at_once(words), words
     with pytest.raises(InvalidInput, match="tools"):
-        short_road(["--home=x", "--namespace", "n", "mcp", "--tools=most"])
+        serve_mcp_at_once(["--home=x", "--namespace", "n", "mcp", "--tools=most"])
 
 
 def _resident(pid: int) -> int:

@@ -26,7 +26,7 @@ from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.surfaces.connections import Limits, few_lines, served_by
 from anaphora.surfaces.rest import ServerOptions, create_app
 
-pytestmark = pytest.mark.enable_socket
+pytestmark = [pytest.mark.enable_socket, pytest.mark.internal]
 ANAPHORA = Path(sys.executable).parent / "anaphora"
 PATIENT = 60
 USUAL = Limits()

@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 
 from anaphora.core.config import ClientFolders, client_folders
 from anaphora.errors import InvalidInput
-from anaphora.surfaces.setup.changes import BACKUP, plan, plan_undo
 from anaphora.surfaces.setup.clients import CLIENTS, entries
+from anaphora.surfaces.setup.files import BACKUP, plan, plan_undo
+
+pytestmark = pytest.mark.internal
 
 COMMAND = ["/opt/my tools/anaphora", "--home", "/data/é"]
 SHARED = Path(__file__).resolve().parents[2] / "examples"

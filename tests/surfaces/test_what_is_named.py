@@ -19,10 +19,10 @@ from anaphora import Memory, keys, render_recall
 from anaphora.core.config import load_settings
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.ingest.importers import FORMATS
+from anaphora.surfaces.cli import serve_mcp_at_once
 from anaphora.surfaces.cli.app import app
 from anaphora.surfaces.cli.conversation import KNOWN_FORMATS
 from anaphora.surfaces.cli.output import exit_code
-from anaphora.surfaces.mcp_server.short_road import short_road
 from anaphora.surfaces.mcp_server.tools import TOOLS
 
 BLANK = ("", " ", "\t")
@@ -106,8 +106,8 @@ def test_no_blank_home(option: str, somewhere: Path) -> None:
             assert done.exit_code == 2, done.output
             assert option in " ".join(done.output.split())
             # The server's own way in leaves it to the others, which refuse it.
-            assert not short_road([option, blank, "mcp"])
-            assert not short_road([f"{option}={blank}", "mcp"])
+            assert not serve_mcp_at_once([option, blank, "mcp"])
+            assert not serve_mcp_at_once([f"{option}={blank}", "mcp"])
     assert list(somewhere.iterdir()) == []
 
 

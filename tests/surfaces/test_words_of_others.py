@@ -31,8 +31,8 @@ from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.recall.context.package import render_package
 from anaphora.recall.context.warm_up import render_warm_up
 from anaphora.surfaces.cli import main
+from anaphora.surfaces.mcp_server.render import deep_text
 from anaphora.surfaces.mcp_server.tools import TOOLS
-from anaphora.surfaces.mcp_server.words import deep_text
 from anaphora.values.conversations import Degraded
 from anaphora.values.memories import NewMemory
 from anaphora.values.projects import (

@@ -15,7 +15,7 @@ from anaphora.core.progress import Progress
 from anaphora.deep.models.base import ModelRole
 from anaphora.embed.base import Embedder
 from anaphora.ops import Backup, Exported
-from anaphora.ops.health import Health
+from anaphora.ops.doctor.health import Health
 from anaphora.store.disk import Identity
 from anaphora.store.threads.conversations import DEFAULT_RECENT
 from anaphora.store.tokens import Tokens
@@ -70,7 +70,7 @@ class AsyncConversations:
     def __init__(self, memory: Memory, workers: Workers) -> None: ...
     @property
     def directory(self) -> Path | None:
-        """The folder of the thread files."""
+        """As `ConversationStore.directory`."""
 
     async def files(self) -> Iterator[tuple[str, Path]]:
         """As `ConversationStore.files`."""
@@ -82,6 +82,22 @@ class AsyncConversations:
     @property
     def failures(self) -> int:
         """As `ConversationStore.failures`."""
+
+    @property
+    def suffix(self) -> str:
+        """As `ConversationStore.suffix`."""
+
+    async def list(self) -> tuple[ThreadSummary, ...]:
+        """As `ConversationStore.list`."""
+
+    async def problems(self) -> tuple[ThreadProblem, ...]:
+        """As `ConversationStore.problems`."""
+
+    async def path(self, conversation_id: str) -> Path:
+        """As `ConversationStore.path`."""
+
+    async def read_file(self, conversation_id: str) -> tuple[bytes, Identity]:
+        """As `ConversationStore.read_file`."""
 
     async def append(
         self,
@@ -114,9 +130,6 @@ class AsyncConversations:
     async def get(self, conversation_id: str) -> Thread | None:
         """As `ConversationStore.get`."""
 
-    async def list(self) -> tuple[ThreadSummary, ...]:
-        """As `ConversationStore.list`."""
-
     async def delete(self, conversation_id: str) -> bool:
         """As `ConversationStore.delete`."""
 
@@ -125,19 +138,6 @@ class AsyncConversations:
 
     async def set_title(self, conversation_id: str, title: str) -> bool:
         """As `ConversationStore.set_title`."""
-
-    async def problems(self) -> tuple[ThreadProblem, ...]:
-        """As `ConversationStore.problems`."""
-
-    async def path(self, conversation_id: str) -> Path:
-        """As `ConversationStore.path`."""
-
-    @property
-    def suffix(self) -> str:
-        """As `ConversationStore.suffix`."""
-
-    async def read_file(self, conversation_id: str) -> tuple[bytes, Identity]:
-        """As `ConversationStore.read_file`."""
 
 class AsyncMemory:
     """Memory on one home, in one namespace, for programs with an event loop.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from anaphora.deep.models.base import ModelRole
     from anaphora.embed.base import Embedder
     from anaphora.ops import Backup, Exported
-    from anaphora.ops.health import Health
+    from anaphora.ops.doctor.health import Health
     from anaphora.store.threads.conversations import Conversations
     from anaphora.store.tokens import Tokens
 

@@ -1,8 +1,7 @@
 """A namespace: its services, and which of them needs which.
 
-Every service is made when it is first used. Four call back into one that is made later; these
-callbacks are the ports of the rooms that call them: `OnRemoved` of a conversation store, `Fill` of
-recalling memories, `Refresh` of recalling context, and those of `Forget`.
+Every service is made when it is first used. Some get a callback into another one, whose type is
+named where it is called: docs/architecture.md lists these.
 """
 
 from __future__ import annotations
@@ -21,12 +20,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from anaphora.container.home import Container
-    from anaphora.deep.dream_cycle import DreamCycle
-    from anaphora.deep.dreaming.extract import Extract
-    from anaphora.deep.dreaming.jobs import SessionJobs
-    from anaphora.deep.persisted.answers import Traces
+    from anaphora.deep.dreaming.extract import FactExtractor
+    from anaphora.deep.dreaming.jobs import DreamCycle, JobQueue
+    from anaphora.deep.persisted.answers import TraceStore
     from anaphora.deep.persisted.forgetting import DeepForgetting
-    from anaphora.deep.persisted.gaps import Gaps
+    from anaphora.deep.persisted.gaps import GapStore
     from anaphora.deep.recall import DeepRecall
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.index.sections.index import SectionIndex
@@ -96,6 +94,10 @@ class NamespaceServices:
         self.container = container
         self.namespace = namespace
         self.truth = container.truth if truth is None else truth
+        self.sealing = container.sealing
+        self.embedder = container.embedder
+        self.clock = container.clock
+        self.ids = container.ids
         self.closed = False
         self._locks: dict[str, threading.RLock] = {}
 
@@ -108,12 +110,7 @@ class NamespaceServices:
     @property
     def folder(self) -> Path:
         """Where its threads lie."""
-        from anaphora.store.home.sealing import DEFAULT_NAMESPACE, folder_name
-
-        home = self.container.home
-        if self.namespace == DEFAULT_NAMESPACE:
-            return home.conversations
-        return home.root / "namespaces" / folder_name(self.namespace) / "conversations"
+        return self.container.home.folder(self.namespace)
 
     @property
     def _index_folder(self) -> Path:
@@ -123,16 +120,16 @@ class NamespaceServices:
 
     @property
     def _rows(self) -> Sealer:
-        return self.container.sealing.rows
+        return self.sealing.rows
 
     @property
     def _exact_cap(self) -> int | None:
         # LanceDB would keep vectors in clear.
-        return None if self.container.sealing.sealed else self.container.settings.exact_cap
+        return None if self.sealing.sealed else self.container.settings.exact_cap
 
     @property
     def _vectors_of(self) -> tuple[str, int]:
-        return self.container.embedder.name, self.container.embedder.dimensions
+        return self.embedder.name, self.embedder.dimensions
 
     # Stores.
 
@@ -152,10 +149,10 @@ class NamespaceServices:
         store = open_conversations(
             self.truth,
             self.sidecar,
-            self.container.sealing,
+            self.sealing,
             # Where truth is on a server, threads are there too.
             self.folder if self.container.truth.path is not None else None,
-            clock=self.container.clock,
+            clock=self.clock,
             on_removed=self._words_removed,
         )
         self.container.calls.count(store, WRITES)
@@ -219,8 +216,8 @@ class NamespaceServices:
             self._index_folder,
             self.conversations,
             self.sidecar,
-            self.container.embedder,
-            sealer=self.container.sealing.index(self.namespace),
+            self.embedder,
+            sealer=self.sealing.index(self.namespace),
             cap=self._exact_cap,
         )
 
@@ -235,7 +232,7 @@ class NamespaceServices:
             self.vectors,
             self._vectors_of,
             cap=self._exact_cap,
-            sealer=self.container.sealing.index(self.namespace),
+            sealer=self.sealing.index(self.namespace),
         )
 
     @service
@@ -248,7 +245,7 @@ class NamespaceServices:
             self._index_folder / "context",
             SectionSource(self.truth, self.namespace, self._rows),
             self._vectors_of,
-            sealer=self.container.sealing.index(self.namespace),
+            sealer=self.sealing.index(self.namespace),
         )
 
     # How things come in, and go.
@@ -261,10 +258,10 @@ class NamespaceServices:
         return Remember(
             self.records,
             self.vectors,
-            self.container.embedder,
+            self.embedder,
             self.memories.neighbours,
-            clock=self.container.clock,
-            ids=self.container.ids,
+            clock=self.clock,
+            ids=self.ids,
         )
 
     @service
@@ -273,12 +270,7 @@ class NamespaceServices:
         from anaphora.ingest.projects.indexing import IndexProject
 
         return IndexProject(
-            self.projects,
-            self.graph,
-            self.notes,
-            self.container.embedder,
-            clock=self.container.clock,
-            ids=self.container.ids,
+            self.projects, self.graph, self.notes, self.embedder, clock=self.clock, ids=self.ids
         )
 
     @service
@@ -286,16 +278,15 @@ class NamespaceServices:
         """Keeps notes about projects."""
         from anaphora.ingest.notes import NoteLinker, NoteTaking
 
-        clock, ids = self.container.clock, self.container.ids
-        linker = NoteLinker(self.graph, self.notes, clock=clock, ids=ids)
+        linker = NoteLinker(self.graph, self.notes, clock=self.clock, ids=self.ids)
         return NoteTaking(
             self.notes,
             self.graph,
             self.projects,
             linker,
-            self.container.embedder,
-            clock=clock,
-            ids=ids,
+            self.embedder,
+            clock=self.clock,
+            ids=self.ids,
         )
 
     @service
@@ -321,7 +312,7 @@ class NamespaceServices:
             self.records,
             self._sections_and_notes,
             self.deep_forgetting.holding,
-            self.container.clock,
+            self.clock,
         )
 
     def _sections_and_notes(self) -> tuple[SectionIndex, Notes] | None:
@@ -353,7 +344,7 @@ class NamespaceServices:
 
         return Forget(
             self.records,
-            clock=self.container.clock,
+            clock=self.clock,
             survivors=self.survivors.of,
             has_turn=self._has_turn,
             derived=self.deep_forgetting.derived,
@@ -371,9 +362,7 @@ class NamespaceServices:
         """The conversation lane."""
         from anaphora.recall.conversation import ConversationRecall
 
-        return ConversationRecall(
-            self.conversations, self.turns, self.container.embedder, self.container.clock
-        )
+        return ConversationRecall(self.conversations, self.turns, self.embedder, self.clock)
 
     @service
     def recall_memories(self) -> MemoryRecall:
@@ -383,8 +372,8 @@ class NamespaceServices:
         return MemoryRecall(
             self.records,
             self.memories,
-            self.container.embedder,
-            self.container.clock,
+            self.embedder,
+            self.clock,
             self.container.settings.half_lives,
             fill=self.remember.fill_vectors,
         )
@@ -399,8 +388,8 @@ class NamespaceServices:
             self.graph,
             self.notes,
             self.sections,
-            self.container.embedder,
-            self.container.clock,
+            self.embedder,
+            self.clock,
             refresh=self.upkeep.refresh,
         )
 
@@ -414,18 +403,18 @@ class NamespaceServices:
     # Deep recall.
 
     @service
-    def gaps(self) -> Gaps:
+    def gaps(self) -> GapStore:
         """Questions without an answer."""
-        from anaphora.deep.persisted.gaps import Gaps
+        from anaphora.deep.persisted.gaps import GapStore
 
-        return Gaps(self.deep_rows, clock=self.container.clock, ids=self.container.ids)
+        return GapStore(self.deep_rows, clock=self.container.clock, ids=self.container.ids)
 
     @service
-    def traces(self) -> Traces:
+    def traces(self) -> TraceStore:
         """How answers were found."""
-        from anaphora.deep.persisted.answers import Traces
+        from anaphora.deep.persisted.answers import TraceStore
 
-        return Traces(self.deep_rows, self.container.clock)
+        return TraceStore(self.deep_rows, self.container.clock)
 
     @service
     def recall_deep(self) -> DeepRecall:
@@ -440,45 +429,47 @@ class NamespaceServices:
             self.recall_turns,
             self.records,
             self.recall_memories,
-            self.container.clock,
+            self.clock,
         )
         return DeepRecall(
             lane=evidence,
             rows=self.deep_rows,
-            answers=AnswerCache(self.deep_rows, evidence, self.container.clock),
+            answers=AnswerCache(self.deep_rows, evidence, self.clock),
             gaps=self.gaps,
             traces=self.traces,
             models=self.container.tools.models,
             engine=self.container.tools.engine,
-            ids=self.container.ids,
+            ids=self.ids,
             timer=time.monotonic,
         )
 
     @service
-    def extract(self) -> Extract:
+    def extract(self) -> FactExtractor:
         """Takes facts out of conversations."""
-        from anaphora.deep.dreaming.extract import Extract
+        from anaphora.deep.dreaming.extract import FactExtractor
 
-        return Extract(self.conversations, self.remember, self.deep_rows, self.container.clock)
+        return FactExtractor(
+            self.conversations, self.remember, self.deep_rows, self.container.clock
+        )
 
     @service
-    def jobs(self) -> SessionJobs:
+    def jobs(self) -> JobQueue:
         """What ended sessions have queued."""
-        from anaphora.deep.dreaming.jobs import SessionJobs
+        from anaphora.deep.dreaming.jobs import JobQueue
 
-        return SessionJobs(self.deep_rows, clock=self.container.clock, ids=self.container.ids)
+        return JobQueue(self.deep_rows, clock=self.container.clock, ids=self.container.ids)
 
     @service
     def dream_cycle(self) -> DreamCycle:
         """Queued extractions, then a dream."""
-        from anaphora.deep.dream_cycle import DreamCycle
-        from anaphora.deep.dreaming.dream import Dream
+        from anaphora.deep.dreaming.dream import Dreamer
+        from anaphora.deep.dreaming.jobs import DreamCycle
         from anaphora.ingest.linking import Relink
 
         relink = Relink(
             self.records, self.vectors, self.container.embedder.name, self.memories.neighbours
         )
-        dream = Dream(
+        dream = Dreamer(
             self.recall_deep, self.gaps, self.remember, relink, self.remember.fill_vectors
         )
         return DreamCycle(self.recall_deep, self.extract, dream, self.jobs)
@@ -514,19 +505,15 @@ class NamespaceServices:
         self._memories_settled()
         self.upkeep.fill_vectors()
         return Reindexed(
-            self.container.embedder.name,
-            turns.embedded,
-            memories.embedded,
-            turns.pending + memories.failed,
+            self.embedder.name, turns.embedded, memories.embedded, turns.pending + memories.failed
         )
 
     def ready(self, timeout: float | None) -> bool:
         """Wait until the model is loaded and everything known is indexed; see `Memory.ready`."""
-        embedder = self.container.embedder
         timeout = None if timeout is None else min(timeout, threading.TIMEOUT_MAX)
-        if not embedder.ready(timeout):
-            if embedder.failure is not None:
-                raise embedder.failure
+        if not self.embedder.ready(timeout):
+            if self.embedder.failure is not None:
+                raise self.embedder.failure
             return False
         self.turns.sync(embed="all")
         self.remember.fill_vectors()

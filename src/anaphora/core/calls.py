@@ -1,6 +1,5 @@
-"""The calls under way on a home, and how whoever closes it waits for them.
+"""The calls under way on a home, and how `close` waits for them.
 
-In: the beginning and the end of every call. Out: whether a call may begin, and when all have ended.
 It never waits for the thread that closes, nor for one that waits to close as well.
 """
 

@@ -1,7 +1,6 @@
 """The only module that sees the environment: settings out of arguments, variables and defaults.
 
-In: a mapping of environment variables, what the caller gave, and what the home itself remembers.
-Out: frozen `Settings`. It creates nothing on disk but, when told to, the home's own settings.
+It creates nothing on disk but, when told to, the home's own settings.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Words that others wrote, put into a text of ours: escaped, bounded, and behind a mark.
 
-In: anything remembered, indexed, cited or named by somebody else. Out: text in which every line of
-it begins with "|", so that no line of it can pass for one of ours, whatever it holds. The head of
-an item begins with "|- ", its words with "| ": no words can pass for another item either. What is
-invisible, or moves a cursor, is shown by its code. Nothing here keeps, reads or judges words.
+Every line of what was remembered, indexed, cited or named by others begins with "|", so that none
+can pass for one of ours. The head of an item begins with "|- ", its words with "| ": no words can
+pass for another item either. What is invisible, or moves a cursor, is shown by its code.
 
 Only these functions may put what came from outside on a terminal, or before a model as text.
 """

@@ -1,8 +1,7 @@
-"""Spans for whoever traces: one call, which does nothing unless OpenTelemetry is there already.
+"""Spans for programs that trace with OpenTelemetry.
 
-In: the name of what is done, and attributes. Out: a context manager. It looks for
-`opentelemetry.trace` among the modules that the program has imported: a program that traces has
-imported it, and no other pays for it. Never puts texts, queries or ids into a span.
+They are found by `opentelemetry.trace` among the imported modules: a program that traces has
+imported it, and no other pays for it. Texts, queries and ids never go into a span.
 """
 
 from __future__ import annotations

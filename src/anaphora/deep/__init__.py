@@ -1,5 +1,6 @@
 """Deep recall: a model writes its own search code, which runs in a sandbox.
 
-In: a question, the parts of a namespace, models that the caller configured. Out: an answer with
-sources that exist, at a known cost. Code that a model wrote never touches the machine.
+`recall` answers a question: the cached answer, the shortcut, or the `loop` with its `prompts`, the
+`host` functions that code may call, and the `budget`. Below: `evidence` (what a question may look
+at), `persisted` (what truth keeps), `models`, `sandbox`; above: `dreaming` (between sessions).
 """

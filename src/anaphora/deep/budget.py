@@ -1,8 +1,8 @@
-"""What a deep question may spend, and what it has spent.
+"""What a deep question may be and may spend, and what it has spent.
 
-In: a `Budget`, and every call before and after it is made. Out: leave to make it, with how many
-tokens and seconds it may take; or `OverBudget`. What would break a limit is refused before it is
-paid for, by an estimate of the prompt and the most that the answer may hold. It calls no model.
+Each call is claimed before it is made, with the tokens and seconds it may take; what would break a
+limit is refused before it is paid for (`OverBudget`), by an estimate of the prompt and the most
+that the answer may hold.
 """
 
 from __future__ import annotations
@@ -141,6 +141,25 @@ class Meter:
             self._spent[role].calls += 1
             self._sub_calls += role == "sub"
             return claim
+
+    def ask(
+        self,
+        role: Role,
+        model: ModelRole,
+        messages: Sequence[Message],
+        max_output: int,
+        *,
+        last: bool = False,
+    ) -> Reply:
+        """Claim a call, make it, and count it. Raises `OverBudget`, and what the model raises."""
+        claim = self.claim(role, model, messages, max_output, last=last)
+        try:
+            reply = model.ask(messages, max_output=claim.max_output, timeout=claim.seconds)
+        except BaseException:
+            self.release(claim)
+            raise
+        self.settle(claim, reply)
+        return reply
 
     def settle(self, claim: Claim, reply: Reply) -> None:
         """The call was answered: count what it really took."""

@@ -1,7 +1,7 @@
-"""Whether deep recall could work here: which models are configured, which walls stand.
+"""What `doctor` says of deep recall: which models are configured, which walls stand.
 
-In: the models and the sandbox of a home. Out: `Check` values. A sandbox is started and ended (some
-hundredth of a second); no model is asked, and no key is ever part of a finding.
+A sandbox is started and ended (some hundredth of a second); no model is asked, and no key is ever
+part of a finding.
 """
 
 from __future__ import annotations

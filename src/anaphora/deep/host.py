@@ -1,8 +1,8 @@
-"""The functions that code written by a model may call, and what they let through.
+"""The functions that code written by a model may call, and the questions it asks another model.
 
-In: arguments of any kind, from code that nobody has read. Out: plain bounded values, or a
-`HostRefusal` whose words are for the model. Every argument is checked, every result bounded; no
-function writes anything, and none says more of the host than its own rules.
+Every argument is checked and every result bounded; a mistake is a `HostRefusal` whose words are for
+the model. Nothing here writes, and nothing says more of the host than its own rules. Sub-calls are
+counted against the budget; the same prompt is one call, however often it is asked.
 """
 
 from __future__ import annotations

@@ -165,18 +165,12 @@ class _Search:
         return [Message("system", prompts.system_prompt()), Message("user", first)]
 
     def _ask(self, talk: Sequence[Message], output: int, *, last: bool = False) -> Reply:
-        claim = self._meter.claim("code", self._lane.code, talk, output, last=last)
         try:
-            reply = self._lane.code.ask(talk, max_output=claim.max_output, timeout=claim.seconds)
+            reply = self._meter.ask("code", self._lane.code, talk, output, last=last)
         except ModelTimeout as late:
-            self._meter.release(claim)
             self._silent = None if self._heard else late
             # The call was given all the time there is: it is the limit that ended it.
             raise self._meter.over_time() from None
-        except BaseException:
-            self._meter.release(claim)
-            raise
-        self._meter.settle(claim, reply)
         self._heard = True
         return reply
 

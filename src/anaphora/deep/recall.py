@@ -1,9 +1,9 @@
 """Deep recall: from a question to an answer with sources that exist, at a known cost.
 
-In: a question, a scope, a budget. Out: one `DeepAnswer`. The answer that is kept comes first, then
-the shortcut, then the loop; without a model, and where it fails, the best evidence and a word that
-says why. What could not be answered becomes a blind spot, and how an answer was found is kept as a
-trace. It raises only for bad arguments and for truth that cannot be used.
+A cached answer comes first, then the shortcut (hits that are so sure that no model is asked), then
+the loop; without a model, and where it fails, the best evidence and the reason. A question without
+an answer becomes a gap, and how an answer was found is kept as a trace. It raises only for bad
+arguments and for truth that cannot be used.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from anaphora.deep.budget import check_budget, checked_question
 from anaphora.deep.evidence.questions import asks_about_the_whole, question_form, says_nothing
 from anaphora.deep.evidence.scope import (
     NamespaceEvidence,
+    RecordingEvidence,
     ScopedEvidence,
-    Seen,
-    WatchedEvidence,
+    ShownSources,
 )
 from anaphora.deep.evidence.snapshot import TOP, Snapshot, snapshot
 from anaphora.deep.evidence.sources import MEMORY, named
-from anaphora.deep.persisted.answers import AnswerCache, Asked, Secrets, Traces
-from anaphora.deep.persisted.gaps import Gaps
+from anaphora.deep.persisted.answers import AnswerCache, QuestionContext, Secrets, TraceStore
+from anaphora.deep.persisted.gaps import GapStore
 from anaphora.deep.tools import Models
 from anaphora.errors import NotFound
 from anaphora.rank.budget import token_cost
@@ -122,8 +122,8 @@ class DeepRecall:
     lane: NamespaceEvidence
     rows: DeepRows
     answers: AnswerCache
-    gaps: Gaps
-    traces: Traces
+    gaps: GapStore
+    traces: TraceStore
     models: Callable[[], Models | None]
     engine: Callable[[], Engine]
     ids: Callable[[], str]
@@ -143,13 +143,13 @@ class DeepRecall:
         question = checked_question(question)
         check_budget(budget)
         models = self.models()
-        lane = WatchedEvidence.over(self.lane)
+        lane = RecordingEvidence.over(self.lane)
         scoped = lane.within(scope, conversation_id, include_memory=include_memory)
         names = models.names if models else ()
         secrets = Secrets.of(question)
-        asked = Asked(question, scope, conversation_id, include_memory, names, secrets)
+        asked = QuestionContext(question, scope, conversation_id, include_memory, names, secrets)
         if models is not None:
-            kept = self.answers.get(asked, scoped)
+            kept = self.answers.find_answer(asked, scoped)
             if kept is not None:
                 _tell(on_step, kept.steps)
                 return kept
@@ -161,7 +161,11 @@ class DeepRecall:
         return self._from_loop(asked, lane, scoped, models, budget, on_step)
 
     def answer(
-        self, asked: Asked, models: Models, budget: Budget | None, on_step: OnStep | None = None
+        self,
+        asked: QuestionContext,
+        models: Models,
+        budget: Budget | None,
+        on_step: OnStep | None = None,
     ) -> DeepAnswer:
         """The loop's answer, without cache, shortcut, gap or trace: what a dream asks."""
         result = self._loop(self.lane, asked, models, budget, on_step)
@@ -172,10 +176,10 @@ class DeepRecall:
 
     def _from_shortcut(
         self,
-        asked: Asked,
+        asked: QuestionContext,
         scoped: ScopedEvidence,
         found: Sequence[DeepSource],
-        seen: Seen,
+        seen: ShownSources,
         on_step: OnStep | None,
     ) -> DeepAnswer:
         sources = best_evidence(scoped, found)
@@ -195,14 +199,14 @@ class DeepRecall:
         )
         with self.rows.change() as work:
             self.gaps.close_question(work, asked, [one.id for one in found])
-            self.traces.put(work, answer, seen, asked.secrets)
+            self.traces.put_trace(work, answer, seen, asked.secrets)
         return answer
 
     def _evidence(
         self,
-        asked: Asked,
+        asked: QuestionContext,
         scoped: ScopedEvidence,
-        seen: Seen,
+        seen: ShownSources,
         failed: LoopResult | None = None,
     ) -> DeepAnswer:
         """The best evidence: without a model, or where a loop gave no answer of the model's."""
@@ -235,8 +239,8 @@ class DeepRecall:
 
     def _from_loop(
         self,
-        asked: Asked,
-        lane: WatchedEvidence,
+        asked: QuestionContext,
+        lane: RecordingEvidence,
         scoped: ScopedEvidence,
         models: Models,
         budget: Budget | None,
@@ -255,7 +259,7 @@ class DeepRecall:
     def _loop(
         self,
         lane: NamespaceEvidence,
-        asked: Asked,
+        asked: QuestionContext,
         models: Models,
         budget: Budget | None,
         on_step: OnStep | None,
@@ -273,9 +277,9 @@ class DeepRecall:
 
     def _kept(
         self,
-        asked: Asked,
+        asked: QuestionContext,
         found: tuple[DeepAnswer, Snapshot],
-        seen: Seen,
+        seen: ShownSources,
         *,
         blind: bool,
         reusable: bool,
@@ -290,11 +294,11 @@ class DeepRecall:
             elif answer.supported and answer.answer:
                 self.gaps.close_question(work, asked, [s.id for s in answer.sources])
             if reusable and answer.answer:
-                self.answers.put(work, asked, answer, then)
-            self.traces.put(work, answer, seen, asked.secrets)
+                self.answers.put_answer(work, asked, answer, then)
+            self.traces.put_trace(work, answer, seen, asked.secrets)
         return answer
 
-    def _placed(self, asked: Asked) -> Asked:
+    def _placed(self, asked: QuestionContext) -> QuestionContext:
         """The question with the conversation in which it was stored: it goes when that goes."""
         if asked.conversation_id is not None:
             return asked
@@ -334,7 +338,7 @@ def _why_failed(degraded: Sequence[Degraded]) -> str | None:
     return next((one.reason for one in degraded if one.part == "model"), None)
 
 
-def _scope(asked: Asked) -> Scope:
+def _scope(asked: QuestionContext) -> Scope:
     return asked.scope  # type: ignore[return-value]  # checked by `within`
 
 

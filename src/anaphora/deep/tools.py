@@ -1,7 +1,6 @@
 """What all namespaces of a home share for deep recall: the models of both roles, and the sandbox.
 
-In: settings, or models that the caller made. Out: the same, opened when they are first used:
-whoever never asks a deep question pays nothing for them.
+They are opened when they are first used: whoever never asks a deep question pays nothing for them.
 """
 
 from __future__ import annotations

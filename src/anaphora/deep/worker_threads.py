@@ -1,7 +1,6 @@
 """Calls in threads of their own, begun at any time: also once the main thread has ended.
 
-In: calls. Out: what they give, or raise. Python's own pools refuse work once the main thread has
-ended, while other threads of the program still run.
+Python's own pools refuse work once the main thread has ended, while others still run.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from anaphora.store.hashing import stored_turn_hash
-from anaphora.store.threads.files import REDACTED
+from anaphora.store.threads.gojson import REDACTED
 from anaphora.store.threads.ids import MAX_ID_CHARACTERS
 from anaphora.store.threads.sidecar import ConversationNote, TurnNote
 from anaphora.values.conversations import ImportedConversation, ImportedTurn, Thread

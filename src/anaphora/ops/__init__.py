@@ -1,19 +1,19 @@
-"""Looking after a home: counting, checking, repairing, backing up, moving.
+"""Looking after a home: `doctor` (checks, health, repair), `backup`, `transfer` (export, import).
 
-Nothing here changes words in truth: `repair` makes derived
-things again, `restore` fills an empty home, and `import_export` adds what is missing.
+Nothing here changes words in truth: `repair` makes derived things again, `restore` fills an empty
+home, and `import_export` adds what is missing.
 """
 
 from __future__ import annotations
 
-from anaphora.ops.backup import Backup, backup, verify
-from anaphora.ops.checks import doctor, stats
-from anaphora.ops.health import Health, health
-from anaphora.ops.imports import import_sources
-from anaphora.ops.repair import repair
-from anaphora.ops.restore import restore
-from anaphora.ops.transfer import Exported, export, is_export
-from anaphora.ops.transfer_in import Transferred, import_export
+from anaphora.ops.backup.create import Backup, backup, verify
+from anaphora.ops.backup.restore import restore
+from anaphora.ops.doctor.checks import doctor, stats
+from anaphora.ops.doctor.health import Health, health
+from anaphora.ops.doctor.repair import repair
+from anaphora.ops.transfer.export import Exported, export, is_export
+from anaphora.ops.transfer.load import Transferred, import_export
+from anaphora.ops.transfer.sources import import_sources
 
 __all__ = [
     "Backup",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, get_args
 
 from anaphora.core.analyser import query_terms
 from anaphora.core.arguments import checked_moment
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from anaphora.index.memories.state import Candidates, MemoryQuery
     from anaphora.store.records.rows import RecordLink
     from anaphora.store.records.store import Records
+
+Fill: TypeAlias = Callable[[int], object]
+"""Embeds at most so many memories that were kept before the model was there."""
 
 MODES: tuple[str, ...] = get_args(RecallMode)
 
@@ -58,8 +61,7 @@ class MemoryRecall:
     embedder: EmbedderService
     clock: Callable[[], datetime]
     half_lives: HalfLives = field(default_factory=HalfLives)
-    # Embeds so many memories that were kept before the model was there.
-    fill: Callable[[int], object] | None = None
+    fill: Fill | None = None
 
     def recall(
         self,

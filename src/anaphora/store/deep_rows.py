@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.store.crypto.columns import CLEAR, Sealer
-from anaphora.store.crypto.forms import refuse_another_form
+from anaphora.store.crypto.columns import CLEAR, Sealer, refuse_another_form
 
 if TYPE_CHECKING:
     from anaphora.store.db.engine import Database, Write

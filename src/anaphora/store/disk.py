@@ -68,6 +68,14 @@ def identity_of(status: os.stat_result) -> Identity:
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
+def identity_at(path: Path) -> Identity:
+    """Which bytes the file at `path` has; `NO_FILE` where there is none. Raises OSError."""
+    try:
+        return identity_of(path.stat())
+    except FileNotFoundError:
+        return NO_FILE
+
+
 def sync(descriptor: int) -> None:
     """Wait until what was written to an open file would survive a loss of power. Raises OSError."""
     if sys.platform != "win32" and _FULL_SYNC is not None:
@@ -142,9 +150,9 @@ def make_directory(directory: Path) -> None:
 
 
 def replace_file(
-    path: Path, key: str, old: Identity, write: Callable[[BinaryIO], None]
+    path: Path, key: str, old: Identity, content: bytes | Callable[[BinaryIO], object]
 ) -> Identity:
-    """Put what `write` writes in the place of `path`; returns the identity of the new file.
+    """Put `content`, or what it writes, in the place of `path`; the identity of the new file.
 
     The file that stands there must still be `old`, else FileChanged is raised. It stands
     untouched until the new one is on the disk in whole. `key` goes into the name of the temporary
@@ -155,12 +163,15 @@ def replace_file(
     with open(temporary, "xb", opener=_private) as target:
         try:
             _keep_mode(path, target.fileno())
-            write(target)
+            if isinstance(content, bytes):
+                target.write(content)
+            else:
+                content(target)
             target.flush()
             sync(target.fileno())
             if os.name == "nt":
                 target.close()
-            if _identity_at(path) != old:
+            if identity_at(path) != old:
                 raise FileChanged(errno.EAGAIN, "another program wrote the file", str(path))
             _rename(temporary, path)
         except BaseException:
@@ -224,13 +235,6 @@ def _copy_in_kernel(source: int, target: int, count: int) -> int:
             return done
         done += copied
     return done
-
-
-def _identity_at(path: Path) -> Identity:
-    try:
-        return identity_of(path.stat())
-    except FileNotFoundError:
-        return NO_FILE
 
 
 def _private(name: str, flags: int) -> int:

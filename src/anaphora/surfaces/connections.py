@@ -1,9 +1,9 @@
 """Connections of a server: how many there are, and how long each may say nothing.
 
-In: bytes from anybody, before a token was asked for. Out: the same to uvicorn's reading of HTTP, or
-a connection that is closed: the oldest that has asked for nothing when there are too many, one
-whose request does not come, one whose body stops. A caller who asks at once always finds a place,
-and the log takes a few lines of each kind at a time, whatever is done to the server.
+It counts before a token was asked for. Too many: the oldest goes that has asked for nothing; a
+connection whose request does not come, or whose body stops, is closed. A caller who asks at once
+always finds a place, and the log takes a few lines of each kind at a time, whatever is done to the
+server. The REST server and the MCP server over HTTP both run on these.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Limits:
 
 
 @dataclass(slots=True)
-class Crowd:
+class OpenConnections:
     """All connections of one server. `silent` are those that ask for nothing now, oldest first."""
 
     limits: Limits
@@ -65,11 +65,11 @@ class Crowd:
 
 
 class Connection(H11Protocol):
-    """One connection. Made by uvicorn, which passes all but the crowd."""
+    """One connection. Made by uvicorn, which passes all but the others."""
 
-    def __init__(self, *given: Any, crowd: Crowd, **named: Any) -> None:
+    def __init__(self, *given: Any, others: OpenConnections, **named: Any) -> None:
         super().__init__(*given, **named)
-        self._crowd = crowd
+        self._others = others
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -79,8 +79,8 @@ class Connection(H11Protocol):
         if made is not None and made.family.name in {"AF_INET", "AF_INET6"}:
             # Else an answer in two pieces waits 40 ms for an acknowledgement of the first.
             made.setsockopt(_TCP, _NO_DELAY, 1)
-        self._wait(self._crowd.limits.head, self.drop)
-        self._crowd.admit(self)
+        self._wait(self._others.limits.head, self.drop)
+        self._others.admit(self)
 
     def data_received(self, data: bytes) -> None:
         """Something has come."""
@@ -95,13 +95,13 @@ class Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The caller has gone, or was sent away."""
         self._wait(None)
-        self._crowd.silent.pop(self, None)
+        self._others.silent.pop(self, None)
         super().connection_lost(exc)
 
     def drop(self) -> None:
         """Let go of it at once: it is not owed an answer."""
         self.connections.discard(self)
-        self._crowd.silent.pop(self, None)
+        self._others.silent.pop(self, None)
         self._wait(None)
         self.transport.abort()
 
@@ -112,23 +112,23 @@ class Connection(H11Protocol):
         theirs = self.conn.their_state
         if theirs is h11.IDLE:
             # Between two requests uvicorn's own time for a silent connection runs.
-            if self not in self._crowd.silent:
+            if self not in self._others.silent:
                 self._wait(None)
-                self._crowd.silent[self] = None
+                self._others.silent[self] = None
             if came and self._timer is None:
-                self._wait(self._crowd.limits.head, self.drop)
+                self._wait(self._others.limits.head, self.drop)
             return
-        self._crowd.silent.pop(self, None)
+        self._others.silent.pop(self, None)
         if theirs is not h11.SEND_BODY:
             self._wait(None)
         elif self._timer is None or not self.cycle.response_complete:
             # After the answer the time does not begin again with each piece.
-            self._wait(self._crowd.limits.body, self._stopped)
+            self._wait(self._others.limits.body, self._stopped)
 
     def _stopped(self) -> None:
         """A body has not gone on, unless it is we who do not read."""
         if self.flow.read_paused and not self.cycle.response_complete:
-            self._wait(self._crowd.limits.body, self._stopped)
+            self._wait(self._others.limits.body, self._stopped)
         else:
             self.drop()
 
@@ -142,7 +142,11 @@ class Connection(H11Protocol):
 
 def served_by(limits: Limits) -> dict[str, Any]:
     """What uvicorn's settings need so that a server keeps to the limits."""
-    return {"http": partial(Connection, crowd=Crowd(limits)), "ws": "none", "backlog": BACKLOG}
+    return {
+        "http": partial(Connection, others=OpenConnections(limits)),
+        "ws": "none",
+        "backlog": BACKLOG,
+    }
 
 
 class _Few(logging.Filter):

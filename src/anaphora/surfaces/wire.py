@@ -1,6 +1,7 @@
-"""The one JSON form of every value, shared by all surfaces.
+"""What every surface does alike: the one JSON form of values, and refusing ids that are not there.
 
-In: the frozen values. Out: plain dicts, lists, strings and numbers that `json` takes.
+The facade answers with nothing for a conversation that has not begun: an agent may ask before its
+first turn. Who names one on a surface has read its id somewhere, and a slip in it is an error.
 """
 
 from __future__ import annotations
@@ -8,11 +9,15 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anaphora.core import json_codec
 from anaphora.core.display import visible_json
-from anaphora.values.conversations import Recall, Turn
+from anaphora.errors import NotFound
+from anaphora.values.conversations import Recall, Turn, TurnHit
+
+if TYPE_CHECKING:
+    from anaphora.api.memory import Memory
 
 # The exact time stands for the rounded one, so that nothing is lost on the way out.
 _EXACT_TIMES = {"ts": "ts_text", "updated": "updated_text"}
@@ -52,3 +57,20 @@ def _members(value: Any) -> dict[str, Any]:
     if isinstance(value, Turn):
         return {name: item for name, item in members.items() if item not in ("", None)}
     return members
+
+
+def recalled_turns(
+    memory: Memory, conversation_id: str | None, query: str, **options: Any
+) -> Recall[TurnHit]:
+    """As `Memory.recall_conversation`, but `NotFound` for a conversation that is not there."""
+    found = memory.recall_conversation(conversation_id, query, **options)
+    if not found.hits:
+        # What has hits is there; only otherwise is the whole conversation looked for.
+        refuse_unknown(memory, conversation_id)
+    return found
+
+
+def refuse_unknown(memory: Memory, conversation_id: str | None) -> None:
+    """`NotFound` for a conversation that is not there; None is all of them."""
+    if conversation_id is not None and memory.conversations.get(conversation_id) is None:
+        raise NotFound("conversation", conversation_id)

@@ -1,7 +1,4 @@
-"""Every value that a call takes or gives back. All of them are frozen.
-
-In: nothing. Out: the names of its modules, each imported when it is first asked for.
-"""
+"""Every value that a call takes or gives back, frozen. Its modules are imported when needed."""
 
 from __future__ import annotations
 

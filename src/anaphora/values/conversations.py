@@ -1,7 +1,4 @@
-"""The frozen values that travel between the rooms: what comes in, what goes out.
-
-Nothing here reads a clock, a disk or the environment, and nothing here changes after it was made.
-"""
+"""The frozen values of conversations and imports, and of checks on a home."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The frozen values of the deep lane: a question, the steps to its answer, and what they cost.
-
-Nothing here reads a clock, a disk or the environment, and nothing here changes after it was made.
-"""
+"""The frozen values of the deep lane: a question, the steps to its answer, and their cost."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The frozen values of the memory lane: what is remembered, and what comes back.
-
-Nothing here reads a clock, a disk or the environment, and nothing here changes after it was made.
-"""
+"""The frozen values of the memory lane: what is remembered, and what comes back."""
 
 from __future__ import annotations
 

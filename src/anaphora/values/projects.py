@@ -1,14 +1,11 @@
-"""The frozen values of the context lane: a project, its notes, and the package that is recalled.
-
-Nothing here reads a clock, a disk or the environment, and nothing here changes after it was made.
-"""
+"""The frozen values of the context lane: a project, its notes, and the recalled package."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from anaphora.values.conversations import Degraded
 
@@ -42,15 +39,7 @@ __all__ = [
 NoteKind = Literal[
     "blocker", "code_insight", "constraint", "decision", "fact", "note", "preference"
 ]
-NOTE_KINDS: tuple[NoteKind, ...] = (
-    "blocker",
-    "code_insight",
-    "constraint",
-    "decision",
-    "fact",
-    "note",
-    "preference",
-)
+NOTE_KINDS: Final[tuple[NoteKind, ...]] = get_args(NoteKind)
 LEAST_BUDGET: Final = 120
 """Tokens of a package or a warm-up below which nothing useful can be said, on every surface."""
 

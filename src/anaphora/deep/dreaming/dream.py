@@ -22,9 +22,9 @@ from anaphora.deep.evidence.scope import ScopedEvidence
 from anaphora.deep.evidence.snapshot import news, snapshot
 from anaphora.deep.evidence.sources import MEMORY
 from anaphora.deep.models.base import Message
-from anaphora.deep.persisted.answers import Asked
+from anaphora.deep.persisted.answers import QuestionContext
 from anaphora.deep.persisted.forgetting import DREAMT, bind
-from anaphora.deep.persisted.gaps import Gaps, KnownGap
+from anaphora.deep.persisted.gaps import GapRecord, GapStore
 from anaphora.deep.recall import SURE, DeepRecall
 from anaphora.deep.tools import Models
 from anaphora.errors import InvalidInput, ModelError
@@ -58,7 +58,7 @@ _LEAST_SECONDS: Final = 1.0
 
 
 @dataclass(slots=True)
-class _Night:
+class _CycleResults:
     """What a cycle has come to so far."""
 
     explored: list[Gap] = field(default_factory=list)
@@ -69,11 +69,11 @@ class _Night:
 
 
 @dataclass(frozen=True, slots=True)
-class Dream:
+class Dreamer:
     """Dreams in one namespace. `timer` gives seconds, monotonic."""
 
     recall: DeepRecall
-    gaps: Gaps
+    gaps: GapStore
     remember: Remember
     relink: Relink
     fill_vectors: Callable[[], object]
@@ -89,7 +89,7 @@ class Dream:
         began = self.timer()
         meter = Meter(budget or BUDGET, self.timer)
         rows = self.recall.rows
-        night = _Night()
+        night = _CycleResults()
         with rows.change() as work:
             expired = self.gaps.expire(work)
         asking = models
@@ -115,13 +115,13 @@ class Dream:
             degraded=tuple(dict.fromkeys(night.degraded)),
         )
 
-    def _open(self, with_model: bool) -> list[KnownGap]:
+    def _open(self, with_model: bool) -> list[GapRecord]:
         order = {gap.id: place for place, gap in enumerate(self.gaps.list("open"))}
         known = [one for one in self.gaps.known() if one.gap.id in order]
         known.sort(key=lambda one: order[one.gap.id])
         return known[: WITH_MODEL if with_model else WITHOUT_MODEL]
 
-    def _scoped(self, known: KnownGap) -> ScopedEvidence | None:
+    def _scoped(self, known: GapRecord) -> ScopedEvidence | None:
         """The evidence where the question was asked; None where that conversation is gone."""
         try:
             return self.recall.lane.within(
@@ -130,7 +130,7 @@ class Dream:
         except InvalidInput:
             return None
 
-    def _by_confidence(self, known: KnownGap, night: _Night) -> bool:
+    def _by_confidence(self, known: GapRecord, night: _CycleResults) -> bool:
         """Close a gap whose evidence is there now, without asking anybody."""
         question = known.gap.question
         scoped = self._scoped(known)
@@ -151,7 +151,9 @@ class Dream:
                 return True
         return False
 
-    def _by_model(self, known: KnownGap, models: Models, meter: Meter, night: _Night) -> bool:
+    def _by_model(
+        self, known: GapRecord, models: Models, meter: Meter, night: _CycleResults
+    ) -> bool:
         """Let the loop answer a gap that may have an answer now; False when models are done."""
         scoped = self._scoped(known)
         if scoped is None:
@@ -183,7 +185,7 @@ class Dream:
         return looked
 
     def _worth_asking(
-        self, known: KnownGap, scoped: ScopedEvidence, queries: Iterable[str], models: Models
+        self, known: GapRecord, scoped: ScopedEvidence, queries: Iterable[str], models: Models
     ) -> bool:
         """Whether these models have not looked yet, or something is new by any angle."""
         if known.then is None or not set(models.names) <= set(known.tried):
@@ -195,20 +197,13 @@ class Dream:
     def _reworded(question: str, models: Models, meter: Meter) -> tuple[str, ...]:
         system, user = rewording_prompt(question)
         talk = (Message("system", system), Message("user", user))
-        claim = meter.claim("sub", models.sub, talk, 200)
-        try:
-            reply = models.sub.ask(talk, max_output=claim.max_output, timeout=claim.seconds)
-        except BaseException:
-            meter.release(claim)
-            raise
-        meter.settle(claim, reply)
-        return reworded(reply.text)
+        return reworded(meter.ask("sub", models.sub, talk, 200).text)
 
     def _close(
         self,
-        known: KnownGap,
+        known: GapRecord,
         sources: Sequence[DeepSource],
-        night: _Night,
+        night: _CycleResults,
         answer: DeepAnswer | None = None,
     ) -> None:
         by = [one.id for one in sources]
@@ -219,7 +214,7 @@ class Dream:
         with self.recall.rows.change() as work:
             night.closed.append(self.gaps.close(work, known, by))
 
-    def _store(self, known: KnownGap, answer: DeepAnswer) -> str:
+    def _store(self, known: GapRecord, answer: DeepAnswer) -> str:
         """Keep what a model has found, with what it stands on: it goes when that goes."""
         first = next((one for one in answer.sources if one.kind == "turn"), None)
         done = self.remember.remember(
@@ -234,7 +229,7 @@ class Dream:
             bind(work, done.id, answer.sources)
         return done.id
 
-    def _link(self, night: _Night) -> tuple[Link, ...]:
+    def _link(self, night: _CycleResults) -> tuple[Link, ...]:
         from anaphora.errors import EmbeddingError
 
         try:
@@ -259,7 +254,7 @@ def angles(question: str, *, whole: bool = False) -> tuple[str, ...]:
     return tuple(one for one in found if set(terms) <= set(query_terms(one)) or one == key)
 
 
-def _left(meter: Meter, night: _Night) -> Budget:
+def _left(meter: Meter, night: _CycleResults) -> Budget:
     """What the cycle may still spend. Raises `OverBudget`."""
     spent, whole = added_up([meter.snapshot(), *night.costs]), meter.budget
     tokens = whole.tokens - spent.input_tokens - spent.output_tokens
@@ -306,8 +301,8 @@ def _dollars(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else one + other
 
 
-def _asked(known: KnownGap, models: Models) -> Asked:
-    return Asked(
+def _asked(known: GapRecord, models: Models) -> QuestionContext:
+    return QuestionContext(
         known.gap.question,
         known.scope,
         known.conversation_id,

@@ -1,8 +1,8 @@
 """Takes lasting facts out of finished conversations, with a model, within a budget.
 
-In: a conversation. Out: at most 20 memories, each bound to the turns that say it; a fact that
-cites a turn that is not there is refused. Only what is new since the last time is read. Facts come
-in as every memory does: without secrets, restatements reinforced. It changes no turn.
+At most 20 memories come of one, each bound to the turns that say it; a fact that cites a turn that
+is not there is refused. Only what is new since the last time is read. Facts come in as every memory
+does: without secrets, restatements reinforced. What a turn says is data to the model.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from anaphora.core.display import headed, one_line, quoted
 from anaphora.deep.budget import Meter, OverBudget, check_budget
 from anaphora.deep.evidence.sources import turn_id
-from anaphora.deep.models.base import Message, ModelRole, Reply
+from anaphora.deep.models.base import Message, ModelRole
 from anaphora.deep.persisted.forgetting import EXTRACTED, bind
 from anaphora.errors import NotFound
 from anaphora.rank.budget import token_cost
@@ -155,14 +155,14 @@ Numbered = tuple[int, "Turn"]
 
 
 @dataclass(slots=True)
-class _Taken:
+class _KeptFacts:
     added: list[str] = field(default_factory=list)
     reinforced: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Extract:
+class FactExtractor:
     """Extracts in one namespace. `timer` gives seconds, monotonic; `clock` aware times."""
 
     conversations: Conversations
@@ -244,7 +244,9 @@ class Extract:
         ended = None
         for piece in pieces:
             try:
-                reply = _ask(model, meter, fact_prompt(piece, min(each, MOST)))
+                system, user = fact_prompt(piece, min(each, MOST))
+                talk = (Message("system", system), Message("user", user))
+                reply = meter.ask("sub", model, talk, _OUTPUT)
             except OverBudget as over:
                 ended = over.limit
                 break
@@ -269,8 +271,8 @@ class Extract:
         conversation_id: str,
         turns: Sequence[Turn],
         facts: Sequence[tuple[Fact, frozenset[int]]],
-    ) -> _Taken:
-        taken = _Taken()
+    ) -> _KeptFacts:
+        taken = _KeptFacts()
         for fact, shown in facts:
             cited = sorted(set(fact.turns))
             if not cited or not shown.issuperset(cited) or len(fact.text) > _LONGEST:
@@ -290,18 +292,6 @@ class Extract:
             kept = taken.added if done.action == "added" else taken.reinforced
             kept.append(done.id)
         return taken
-
-
-def _ask(model: ModelRole, meter: Meter, prompt: tuple[str, str]) -> Reply:
-    talk = (Message("system", prompt[0]), Message("user", prompt[1]))
-    claim = meter.claim("sub", model, talk, _OUTPUT)
-    try:
-        reply = model.ask(talk, max_output=claim.max_output, timeout=claim.seconds)
-    except BaseException:
-        meter.release(claim)
-        raise
-    meter.settle(claim, reply)
-    return reply
 
 
 def _pieces(turns: Sequence[Numbered]) -> list[list[Numbered]]:

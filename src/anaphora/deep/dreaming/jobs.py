@@ -1,23 +1,30 @@
-"""Work that the end of a session queues: taking facts out of it, and a dream.
+"""What runs between sessions: the queue that the end of a session fills, and the cycle over it.
 
-In: a conversation that has ended. Out: jobs in truth, which survive a restart; whoever has time
-runs them. A job that fails for its model stays for the next time, three times in all.
+Jobs are in truth and survive a restart; whoever has time runs them: the extractions, then a dream.
+One that fails for its model stays for the next time, three times in all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal
 
+from anaphora.deep.budget import check_budget
+from anaphora.deep.dreaming.dream import Dreamer
+from anaphora.deep.dreaming.extract import FactExtractor
+from anaphora.deep.recall import DeepRecall
+from anaphora.deep.tools import Models
 from anaphora.errors import ModelError, NotFound
 from anaphora.store.codecs import to_micros
 from anaphora.values.conversations import Degraded
+from anaphora.values.deep import Budget, DreamReport, Extracted
 
 if TYPE_CHECKING:
     from anaphora.store.deep_rows import DeepRows, Row
     from anaphora.values.deep import Extracted
+
 
 TRIES: Final = 3
 
@@ -34,7 +41,7 @@ class Job:
     attempts: int = 0
 
 
-class SessionJobs:
+class JobQueue:
     """The queue of one namespace. `clock` gives aware times, `ids` new ids."""
 
     def __init__(
@@ -107,3 +114,42 @@ class SessionJobs:
             "made_at": to_micros(self._clock()),
             "attempts": job.attempts,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class DreamCycle:
+    """Runs what is queued in one namespace."""
+
+    recall: DeepRecall
+    extract: FactExtractor
+    dream: Dreamer
+    jobs: JobQueue
+
+    def run(self, *, model: bool, budget: Budget | None) -> DreamReport:
+        """Queued extractions, then one cycle of dreaming, with the model if there is one."""
+        check_budget(budget)
+        models = self.recall.models() if model else None
+        done, failed = self._extracted(models)
+        report = self.dream.cycle(models, budget, done)
+        for job in self.jobs.pending("dream"):
+            self.jobs.done(job)
+        return replace(report, degraded=(*report.degraded, *failed))
+
+    def run_jobs(self) -> DreamReport:
+        """What ended sessions have queued: extractions, then a dream that asks no model."""
+        if not self.jobs.pending():
+            return DreamReport()
+        done, failed = self._extracted(self.recall.models())
+        dreams = self.jobs.pending("dream")
+        report = self.dream.cycle(None, None, done) if dreams else DreamReport(extracted=done)
+        for job in dreams:
+            self.jobs.done(job)
+        return replace(report, degraded=(*report.degraded, *failed))
+
+    def _extracted(
+        self, models: Models | None
+    ) -> tuple[tuple[Extracted, ...], tuple[Degraded, ...]]:
+        if models is None:
+            return (), ()
+        sub = models.sub
+        return self.jobs.drain(lambda one: self.extract.extract(one, sub))

@@ -1,9 +1,9 @@
-"""What deep recall reads from a question, and from an answer, by their words alone.
+"""What is read from a question, and from an answer, by their words alone.
 
-In: texts. Out: the form by which two questions are one, a wider one by which words are found again
-that must go, whether a question asks about the whole of a history (counting, order, time,
-completeness: no handful of hits can answer it), and whether an answer says anything. English, and
-the usual words of German, French and Spanish. It never sees a turn, a clock or a disk.
+The form by which two questions are one; a wider form, by which words are found again that must go;
+whether a question asks about the whole of a history (counting, order, time, completeness: no
+handful of hits can answer it); whether an answer says anything; and the first searches for a
+question, which all hold words of it. English, and the usual words of German, French and Spanish.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """What a deep question may look at: the turns and memories of one namespace, within a scope.
 
-In: a scope, and queries, ids and times as a model wrote them. Out: bounded values with ids that
-exist. It never writes, and it never reaches beyond its scope: a program that asks for another
-thread is told that there is none.
+Queries, ids and times come as a model wrote them; values go back bounded, with ids that exist. It
+never writes and never reaches beyond its scope: a program that asks for another thread is told that
+there is none. `RecordingEvidence` also notes what was shown (`ShownSources`), so that whoever
+forgets something finds every trace that may repeat it.
 """
 
 from __future__ import annotations
@@ -398,7 +399,7 @@ _LINE = re.compile(r"^(.+)#(\d{1,9}) \[", re.MULTILINE)
 
 
 @dataclass(slots=True)
-class Seen:
+class ShownSources:
     """Which turns and memories were shown. `turns` has the indexes of each conversation."""
 
     turns: dict[str, set[int]] = field(default_factory=dict)
@@ -425,7 +426,7 @@ class Seen:
         }
 
     @classmethod
-    def of(cls, found: Mapping[str, Any]) -> Seen:
+    def of(cls, found: Mapping[str, Any]) -> ShownSources:
         """The inverse of `plain`."""
         turns = {
             one: {place for first, last in ranges for place in range(first, last + 1)}
@@ -434,14 +435,14 @@ class Seen:
         return cls(turns, set(found.get("memories", ())))
 
 
-class WatchedEvidence(NamespaceEvidence):
+class RecordingEvidence(NamespaceEvidence):
     """`NamespaceEvidence` for one question; `seen` grows as it is asked."""
 
     __slots__ = ("seen",)
-    seen: Seen
+    seen: ShownSources
 
     @classmethod
-    def over(cls, lane: NamespaceEvidence) -> WatchedEvidence:
+    def over(cls, lane: NamespaceEvidence) -> RecordingEvidence:
         """The same evidence, watched."""
         made = cls(
             lane.conversations,
@@ -451,7 +452,7 @@ class WatchedEvidence(NamespaceEvidence):
             lane.recall_memories,
             lane.clock,
         )
-        object.__setattr__(made, "seen", Seen())
+        object.__setattr__(made, "seen", ShownSources())
         return made
 
     def within(
@@ -470,7 +471,7 @@ class WatchedEvidence(NamespaceEvidence):
 
 
 class _Scoped(ScopedEvidence):
-    def __init__(self, inner: ScopedEvidence, seen: Seen) -> None:
+    def __init__(self, inner: ScopedEvidence, seen: ShownSources) -> None:
         vars(self).update(vars(inner))
         self._seen = seen
 

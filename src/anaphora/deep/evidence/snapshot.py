@@ -1,8 +1,7 @@
 """What a question could find at one moment, kept to tell later what is new since.
 
-In: a question and the evidence of its scope. Out: a `Snapshot` to keep, and later the rows among
-the best that were not there then. A row that merely moved up, since a new neighbour changed the
-statistics of words, is not new; nor is the turn in which the question itself was stored.
+A row that merely moved up, since a new neighbour changed the statistics of words, is not new; nor
+is the turn in which the question itself was stored.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ def news(
     )
 
 
-def all_stand(lane: NamespaceEvidence, scoped: ScopedEvidence, ids: Iterable[str]) -> bool:
+def all_current(lane: NamespaceEvidence, scoped: ScopedEvidence, ids: Iterable[str]) -> bool:
     """Whether all these turns and memories are still there, and no memory of them is past."""
     wanted = list(ids)
     names = [one.removeprefix(MEMORY) for one in wanted if one.startswith(MEMORY)]

@@ -1,6 +1,8 @@
-"""Rows of turns for deep recall: which belong to a scope, in which order, and how they are cited.
+"""Turns and memories as sources: how they are cited and shown, and weighed on one scale.
 
-In: a view of the index, hits. Out: rows, ids and sources. Pure.
+The scores of the two lanes are not of one scale; a source's `score` is the probability that the
+answer is there (`rank.confidence` says how it is calibrated). As a list to choose from it never
+contradicts the order in which a lane has ranked its hits. Pure: no clock, disk or model.
 """
 
 from __future__ import annotations

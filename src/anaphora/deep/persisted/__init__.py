@@ -1,1 +1,1 @@
-"""What truth keeps of deep questions: answers, traces, and how they are forgotten."""
+"""What truth keeps of deep questions, and what of it goes when something is forgotten."""

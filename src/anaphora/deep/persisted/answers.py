@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from anaphora.core.json_codec import as_json, from_plain
 from anaphora.deep.evidence.questions import question_form
-from anaphora.deep.evidence.scope import NamespaceEvidence, ScopedEvidence, Seen
-from anaphora.deep.evidence.snapshot import Snapshot, all_stand, news
+from anaphora.deep.evidence.scope import NamespaceEvidence, ScopedEvidence, ShownSources
+from anaphora.deep.evidence.snapshot import Snapshot, all_current, news
 from anaphora.errors import NotFound, Unreadable
 from anaphora.ingest.secrets.redacting import redact, secrets_in
 from anaphora.store.codecs import DAMAGE, from_micros, to_micros
@@ -70,7 +70,7 @@ NO_SECRETS: Final = Secrets()
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionContext:
     """A question and where it is asked.
 
     `models` are the names of both roles; `secrets` are those in the words of the question.
@@ -89,7 +89,7 @@ class Asked:
         return self.secrets.out_of(self.question)
 
 
-def answer_key(namespace: str, asked: Asked) -> str:
+def answer_key(namespace: str, asked: QuestionContext) -> str:
     """SHA-256, in hex, of everything that tells questions apart: all but case and space."""
     parts = [
         namespace,
@@ -112,7 +112,7 @@ class AnswerCache:
         self._lane = lane
         self._clock = clock
 
-    def get(self, asked: Asked, scoped: ScopedEvidence) -> DeepAnswer | None:
+    def find_answer(self, asked: QuestionContext, scoped: ScopedEvidence) -> DeepAnswer | None:
         """The kept answer, if it still stands: not past its hour, its evidence as it was.
 
         Its evidence has changed when a source is gone, superseded or expired, or when a row that
@@ -136,7 +136,7 @@ class AnswerCache:
         if question_form(answer.question) != question_form(asked.question):
             return None
         ids = dict.fromkeys([*(one.id for one in answer.sources), *then.ids])
-        if not all_stand(self._lane, scoped, ids):
+        if not all_current(self._lane, scoped, ids):
             return None
         if news(self._lane, scoped, asked.question, then):
             return None
@@ -145,7 +145,9 @@ class AnswerCache:
             answer, question=asked.question, cached=True, steps=(step,), cost=CostSnapshot()
         )
 
-    def put(self, work: DeepTransaction, asked: Asked, answer: DeepAnswer, then: Snapshot) -> None:
+    def put_answer(
+        self, work: DeepTransaction, asked: QuestionContext, answer: DeepAnswer, then: Snapshot
+    ) -> None:
         """Keep an answer; `then` is what its question found when it was made.
 
         One to a question with a secret in it is not kept: without the secret it is another
@@ -171,7 +173,7 @@ class AnswerCache:
             work.drop("answer", {"answer_key": old["answer_key"]})
 
 
-class Traces:
+class TraceStore:
     """The traces of one namespace."""
 
     def __init__(self, rows: DeepRows, clock: Callable[[], datetime]) -> None:
@@ -196,8 +198,12 @@ class Traces:
         except DAMAGE as error:
             raise Unreadable("trace", trace_id, f"it makes no sense ({error})") from error
 
-    def put(
-        self, work: DeepTransaction, answer: DeepAnswer, seen: Seen, secrets: Secrets = NO_SECRETS
+    def put_trace(
+        self,
+        work: DeepTransaction,
+        answer: DeepAnswer,
+        seen: ShownSources,
+        secrets: Secrets = NO_SECRETS,
     ) -> None:
         """Keep the trace of an answer, which has its id, without the secrets of its question."""
         assert answer.trace_id is not None
@@ -223,7 +229,7 @@ class Traces:
             work.drop("trace", {"trace_id": old["trace_id"]})
 
     @staticmethod
-    def drop(work: DeepTransaction, gone: Callable[[Seen], bool]) -> int:
+    def drop_traces(work: DeepTransaction, gone: Callable[[ShownSources], bool]) -> int:
         """Delete the traces that have seen what is gone; how many."""
         dropped = 0
         for row in work.find("trace"):
@@ -232,9 +238,9 @@ class Traces:
         return dropped
 
 
-def _has_seen(row: Row, gone: Callable[[Seen], bool]) -> bool:
+def _has_seen(row: Row, gone: Callable[[ShownSources], bool]) -> bool:
     try:
-        seen = Seen.of(json.loads(row["seen"]))
+        seen = ShownSources.of(json.loads(row["seen"]))
     except DAMAGE:
         # What it has seen cannot be told: it may be what is gone.
         return True

@@ -1,8 +1,9 @@
-"""What deep recall keeps of something that is forgotten goes with it.
+"""Where facts were taken from, and what goes with something that is forgotten.
 
-In: memories, or a conversation from which words were taken. Out: their answers, traces, gaps and
-the facts that were taken from them are gone, in the same transaction where that is possible. It
-never touches a thread.
+A fact that a model took out of a conversation is bound to its turns or memories, and goes with any
+of them; it stays where another conversation, or somebody by hand, said the same. With forgotten
+memories, or words taken from a conversation, their answers, traces and gaps go too, in the same
+transaction where that is possible. It never touches a thread.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from anaphora.deep.evidence.questions import folded, question_form
-from anaphora.deep.evidence.scope import Seen
+from anaphora.deep.evidence.scope import ShownSources
 from anaphora.deep.evidence.sources import MEMORY
-from anaphora.deep.persisted.answers import Traces
+from anaphora.deep.persisted.answers import TraceStore
 from anaphora.store.codecs import DAMAGE, parsed
 from anaphora.values.deep import DeepSource
 from anaphora.values.memories import SurvivingSource
@@ -34,10 +35,11 @@ EXTRACTED: Final = "extract"
 DREAMT: Final = "dream"
 """The `source` of a memory that answers a gap: it goes with any of its sources."""
 
-_OF_MEMORY: Final = -1
+OF_MEMORY: Final = -1
+"""The position of a source that is a memory, and no turn."""
 
 
-def turn_hash(text: str) -> str:
+def text_digest(text: str) -> str:
     """A digest by which a turn is known again."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
@@ -51,8 +53,8 @@ def bind(work: DeepTransaction, record_id: str, sources: Iterable[DeepSource]) -
             {
                 "record_id": record_id,
                 "conversation_id": one.conversation_id if turn else one.id,
-                "position": one.index if turn else _OF_MEMORY,
-                "turn_hash": turn_hash(one.text),
+                "position": one.index if turn else OF_MEMORY,
+                "turn_hash": text_digest(one.text),
             }
         )
     work.put("fact_turn", rows)
@@ -66,7 +68,7 @@ def from_memories(
     for record_id in gone:
         where: dict[str, str | int] = {
             "conversation_id": MEMORY + record_id,
-            "position": _OF_MEMORY,
+            "position": OF_MEMORY,
         }
         facts = [row["record_id"] for row in work.find("fact_turn", where)]
         found += [fact for fact in facts if not _said_by_hand(records, fact)]
@@ -156,7 +158,7 @@ class DeepForgetting:
         if soft:
             return
         ids, texts = set(gone.ids), gone.texts
-        Traces.drop(deep, lambda seen: bool(seen.memories & ids))
+        TraceStore.drop_traces(deep, lambda seen: bool(seen.memories & ids))
         self._drop_bodies(deep, texts)
         _drop_gaps(deep, {MEMORY + one for one in ids}, texts)
 
@@ -179,7 +181,7 @@ class DeepForgetting:
         turns = thread.turns if thread is not None else ()
 
         def stands(index: int, digest: str) -> bool:
-            return index < len(turns) and turn_hash(turns[index].text) == digest
+            return index < len(turns) and text_digest(turns[index].text) == digest
 
         with self._records.change() as work:
             deep = self._rows.within(work.write)
@@ -187,7 +189,7 @@ class DeepForgetting:
             facts += self.derived(work, facts)
             self.memories_gone(work, forget_for_good(work, facts), False)
             deep.drop("answer")
-            Traces.drop(deep, lambda seen: _has_seen_gone(seen, conversation_id, turns))
+            TraceStore.drop_traces(deep, lambda seen: _has_seen_gone(seen, conversation_id, turns))
             _drop_asked_there(deep, conversation_id, turns)
             if thread is None:
                 for table in ("extraction", "session_job"):
@@ -213,7 +215,7 @@ class DeepForgetting:
                 deep.drop("trace", {"trace_id": row["trace_id"]})
 
 
-def _has_seen_gone(seen: Seen, conversation_id: str, turns: Sequence[Turn]) -> bool:
+def _has_seen_gone(seen: ShownSources, conversation_id: str, turns: Sequence[Turn]) -> bool:
     return any(
         index >= len(turns) or _REDACTED in turns[index].text
         for index in seen.turns.get(conversation_id, ())

@@ -1,8 +1,7 @@
 """Blind spots: questions that memory could not answer, kept for the next dream.
 
-In: a question without a useful answer. Out: a `Gap`, one for each question however it is spelt,
-with how often it was asked; closed when its answer is found, expired after 7 days. It never asks
-a model and never searches.
+One `Gap` for each question however it is spelt, with how often it was asked; closed when its answer
+is found, expired after 7 days. Nothing here asks a model or searches.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row
 from anaphora.values.deep import Gap, GapStatus, Scope
 
 if TYPE_CHECKING:
-    from anaphora.deep.persisted.answers import Asked
+    from anaphora.deep.persisted.answers import QuestionContext
 
 KIND: Final = "knowledge_gap"
 PRIORITY: Final = 0.85
@@ -38,7 +37,7 @@ def question_key(question: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownGap:
+class GapRecord:
     """A gap with what a dream needs: where it was asked, what was known, who has tried.
 
     `then` is what the question found when it was last asked; `tried` are the models that have
@@ -53,7 +52,7 @@ class KnownGap:
     tried: tuple[str, ...] = ()
 
 
-class Gaps:
+class GapStore:
     """The blind spots of one namespace. `clock` gives aware times, `ids` new ids."""
 
     def __init__(
@@ -69,12 +68,11 @@ class Gaps:
         kept = [gap for gap in found if status is None or gap.status == status]
         return tuple(sorted(kept, key=_order))
 
-    def known(self) -> tuple[KnownGap, ...]:
+    def known(self) -> tuple[GapRecord, ...]:
         """Every gap, with what a dream needs. One whose time is over counts as expired."""
-        now = self._clock()
-        return tuple(_due(one, now) for one in readable(self._rows.find("gap"), _gap_of))
+        return tuple(gaps_in(self._rows, self._clock()))
 
-    def register(self, work: DeepTransaction, asked: Asked, then: Snapshot | None) -> Gap:
+    def register(self, work: DeepTransaction, asked: QuestionContext, then: Snapshot | None) -> Gap:
         """Note that a question has no useful answer; the one gap of it, asked once more."""
         now = self._clock()
         rows = _rows_of(work, asked.stored)
@@ -87,18 +85,19 @@ class Gaps:
             gap = replace(gap, asked=gap.asked + 1, expires_at=max(gap.expires_at, now + LIFE))
         scope = cast(Scope, asked.scope)
         where = (scope, asked.conversation_id, asked.include_memory)
-        work.put("gap", [_row(KnownGap(gap, *where, then, asked.models))])
-        self._keep_few(work)
+        put_gap(work, GapRecord(gap, *where, then, asked.models))
         return gap
 
-    def close_question(self, work: DeepTransaction, asked: Asked, by: Sequence[str]) -> None:
+    def close_question(
+        self, work: DeepTransaction, asked: QuestionContext, by: Sequence[str]
+    ) -> None:
         """A useful answer came: close the gap of this question, if there is one."""
         # Without its secret a question reads like another one's: its answer answers no other.
         rows = () if asked.secrets else _rows_of(work, asked.question)
         for known in readable((row for row in rows if row["status"] == "open"), _gap_of):
             self.close(work, known, by)
 
-    def close(self, work: DeepTransaction, known: KnownGap, by: Iterable[str]) -> Gap:
+    def close(self, work: DeepTransaction, known: GapRecord, by: Iterable[str]) -> Gap:
         """Close a gap: `by` are the sources that answer it."""
         gap = replace(
             known.gap, status="closed", closed_at=self._clock(), closed_by=tuple(dict.fromkeys(by))
@@ -118,28 +117,28 @@ class Gaps:
         return tuple(over)
 
     def tried(
-        self, work: DeepTransaction, known: KnownGap, then: Snapshot, by: Iterable[str]
+        self, work: DeepTransaction, known: GapRecord, then: Snapshot, by: Iterable[str]
     ) -> None:
         """Note that a dream looked in vain, and at what: it need not look at the same again."""
         if work.find("gap", {"gap_id": known.gap.id, "status": "open"}):
             models = tuple(dict.fromkeys((*known.tried, *by)))
             work.put("gap", [_row(replace(known, then=then, tried=models))])
 
-    def stored(self, work: DeepTransaction) -> Iterator[KnownGap]:
-        """Every gap as it stands in a change, whether or not its time is over."""
-        return readable(work.find("gap"), _gap_of)
 
-    def put(self, work: DeepTransaction, known: KnownGap) -> None:
-        """Write a gap as it is given: one that comes from another home."""
-        work.put("gap", [_row(known)])
-        self._keep_few(work)
+def gaps_in(rows: DeepRows | DeepTransaction, now: datetime | None = None) -> Iterator[GapRecord]:
+    """Every gap that can be read. With `now`, one whose time is over counts as expired."""
+    for known in readable(rows.find("gap"), _gap_of):
+        yield known if now is None else _due(known, now)
 
-    def _keep_few(self, work: DeepTransaction) -> None:
-        rows = work.find("gap", newest=True)
-        done = [row for row in rows if row["status"] != "open"]
-        # Open ones are bounded by their days, closed ones by number.
-        for row in done[max(0, MOST - (len(rows) - len(done))) :]:
-            work.drop("gap", {"gap_id": row["gap_id"]})
+
+def put_gap(work: DeepTransaction, known: GapRecord) -> None:
+    """Write a gap, and keep few of those that are not open."""
+    work.put("gap", [_row(known)])
+    rows = work.find("gap", newest=True)
+    done = [row for row in rows if row["status"] != "open"]
+    # Open ones are bounded by their days, closed ones by number.
+    for row in done[max(0, MOST - (len(rows) - len(done))) :]:
+        work.drop("gap", {"gap_id": row["gap_id"]})
 
 
 def _rows_of(work: DeepTransaction, question: str) -> Sequence[Row]:
@@ -162,13 +161,13 @@ def _order(gap: Gap) -> tuple[float, int, float]:
     return -gap.priority, -gap.asked, -gap.created_at.timestamp()
 
 
-def _due(known: KnownGap, now: datetime) -> KnownGap:
+def _due(known: GapRecord, now: datetime) -> GapRecord:
     if known.gap.status == "open" and known.gap.expires_at <= now:
         return replace(known, gap=replace(known.gap, status="expired"))
     return known
 
 
-def _gap_of(row: Row) -> KnownGap:
+def _gap_of(row: Row) -> GapRecord:
     try:
         return _known(row)
     except DAMAGE as error:
@@ -176,7 +175,7 @@ def _gap_of(row: Row) -> KnownGap:
         raise Unreadable("gap", str(row["gap_id"]), reason) from error
 
 
-def _known(row: Row) -> KnownGap:
+def _known(row: Row) -> GapRecord:
     details: dict[str, Any] = json.loads(row["details"])
     then = details.get("then")
     gap = Gap(
@@ -191,7 +190,7 @@ def _known(row: Row) -> KnownGap:
         closed_at=from_micros(row["closed_at"]),
         closed_by=tuple(json.loads(row["closed_by"])),
     )
-    return KnownGap(
+    return GapRecord(
         gap,
         scope=details["scope"],
         conversation_id=row["conversation_id"],
@@ -201,7 +200,7 @@ def _known(row: Row) -> KnownGap:
     )
 
 
-def _row(known: KnownGap) -> Row:
+def _row(known: GapRecord) -> Row:
     gap = known.gap
     details = {
         "scope": known.scope,

@@ -1,8 +1,7 @@
-"""What crosses between the host and the sandbox, bounded before anybody looks at it.
+"""What crosses between host and sandbox: plain data of a bounded size, and host calls.
 
-In: one line of JSON from the sandbox, or plain data from the host. Out: the same as plain data of a
-known size, or a refusal. The sandbox sends text alone: its own objects never become objects of the
-host, where a shared reference, a hash or a `repr` of them could cost without bound.
+Arguments and results are checked and bounded on the host's side. No text of an exception of the
+host goes to the sandbox, except that of a `HostRefusal`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The sandbox on Monty, a Python interpreter without files, sockets or processes.
 
-In: code, inputs, host functions, limits. Out: `Run` values. Every session is a process of its own
-behind the walls of `walls.py`. The host takes nothing but text out of it: a host call arrives as
-one line of JSON, no value of the code is ever converted, and no error carries a path of the host.
+Every session is a process of its own behind the walls of `walls.py`, killed by a watchdog when its
+time is over. The host takes nothing but text out of it: a host call arrives as one line of JSON, no
+value of the code is ever converted, and no error carries a path of the host.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def _ask() -> None:
     """Stands for the host in the sandbox; `MontySession` answers the calls itself."""
 
 
-class _Over(Exception):
+class _LimitReached(Exception):
     """A limit that the host itself keeps was reached."""
 
     def __init__(self, limit: LimitName) -> None:
@@ -339,7 +339,7 @@ class MontySession:
                 self._feed(self._prelude, output, {"_ask": _ask, "_print": self._print})
                 self._made += 1
                 self._feed_code(clean(code), output)
-            except _Over as over:
+            except _LimitReached as over:
                 # A killed process may still answer for a moment: it is not resumed any more.
                 self._ended = over.limit
             except self._monty.MontyCrashedError as crash:
@@ -403,7 +403,7 @@ class MontySession:
         step: Any = self._inner.feed_start(code, inputs=inputs, print_callback=output.take)
         while not isinstance(step, self._monty.MontyComplete):
             if self.remaining() <= 0.0:
-                raise _Over("seconds")
+                raise _LimitReached("seconds")
             step = self._answer(step, output)
 
     def _answer(self, step: Any, output: Output) -> Any:
@@ -412,7 +412,7 @@ class MontySession:
             return step.resume()
         if not isinstance(step, self._monty.FunctionSnapshot):
             # It waits for a promise of the host, which never made one.
-            raise _Over("crash")
+            raise _LimitReached("crash")
         if step.is_os_function:
             return step.resume_not_handled()
         if step.function_name != _ask.__name__:
@@ -420,10 +420,10 @@ class MontySession:
             message = f"name {name!r} is not defined"
             return step.resume({"exc_type": "NameError", "message": message})
         if self._calls.exhausted():
-            raise _Over("calls")
+            raise _LimitReached("calls")
         reply = self._calls.answer(output.last_message())
         if self.remaining() <= 0.0:
-            raise _Over("seconds")
+            raise _LimitReached("seconds")
         return step.resume(reply)
 
     def _why_it_died(self, crash: pydantic_monty.MontyCrashedError) -> LimitName:

@@ -1,8 +1,9 @@
 """The walls around the process that runs a model's code: what stands here, and how it is begun.
 
-In: the program to run and which outer wall is wanted. Out: the path of a launcher, to be run in the
-program's place, and a `Wall` for each wall, the missing ones included. Nothing is weakened
-silently: what `walls` calls active is what the launcher does, and one that cannot does not start.
+bubblewrap is the strongest, but needs user namespaces, which most containers forbid: there Landlock
+and the filter of system calls (`confine.py`) are the wall that stands. The result is a launcher, to
+be run in the program's place, and a `Wall` for each, the missing ones included. Nothing is weakened
+silently: what is called active is what the launcher does, and one that cannot does not start.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ _PROGRAM = "/program"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class WallSetup:
     """What was found to work: the outer wall, all walls in words, what the launcher says.
 
     `limits` are the letters of `ulimit` that work here, `command` what comes before the program.
@@ -161,7 +162,7 @@ class Launcher:
 
 
 @lru_cache(maxsize=16)
-def detect(program: Path, outer: Outer = "auto", readable: tuple[Path, ...] = ()) -> Standing:
+def detect(program: Path, outer: Outer = "auto", readable: tuple[Path, ...] = ()) -> WallSetup:
     """Try the walls out, from the strongest on, and say what stands. Asked once a process.
 
     A wall that was asked for by name and does not stand is reported as missing; the rlimits then
@@ -170,16 +171,16 @@ def detect(program: Path, outer: Outer = "auto", readable: tuple[Path, ...] = ()
     if outer == "none" or os.name != "posix":
         why = "not asked for" if outer == "none" else "not on this system"
         missing = tuple(Wall(n, active=False, detail=why) for n in _NAMES)
-        return Standing("none", missing, (), _closing())
+        return WallSetup("none", missing, (), _closing())
     limits = _working_limits()
     tried: dict[str, str] = {}
     wanted = ("bubblewrap", "landlock", "syscalls") if outer == "auto" else (outer,)
     for name in wanted:
         found = _try(name, program, readable, limits)
-        if isinstance(found, Standing):
+        if isinstance(found, WallSetup):
             return _named(found, tried)
         tried[name] = found
-    return _named(Standing("rlimits", (), limits, _closing()), tried)
+    return _named(WallSetup("rlimits", (), limits, _closing()), tried)
 
 
 _NAMES = ("namespaces", "landlock", "syscalls", "rlimits", "environment")
@@ -187,7 +188,7 @@ _NAMES = ("namespaces", "landlock", "syscalls", "rlimits", "environment")
 
 def _try(
     name: str, program: Path, readable: tuple[Path, ...], limits: tuple[str, ...]
-) -> Standing | str:
+) -> WallSetup | str:
     """The wall of this name, or why it does not stand."""
     if not sys.platform.startswith("linux"):
         return "Linux only"
@@ -206,7 +207,7 @@ def _try(
     return "no filter for this machine" if name == "syscalls" else "not asked for"
 
 
-def _first_that_runs(program: Path, candidates: list[Standing]) -> Standing | str:
+def _first_that_runs(program: Path, candidates: list[WallSetup]) -> WallSetup | str:
     why = "no program for it"
     for candidate in candidates:
         said = _trial(program, candidate)
@@ -216,7 +217,7 @@ def _first_that_runs(program: Path, candidates: list[Standing]) -> Standing | st
     return why
 
 
-def _trial(program: Path, standing: Standing) -> str | None:
+def _trial(program: Path, standing: WallSetup) -> str | None:
     """None when the program starts behind these walls, else what was said instead."""
     with tempfile.TemporaryDirectory(prefix="anaphora-wall-", dir=place_for_programs()) as folder:
         place = Path(folder) / "trial"
@@ -230,7 +231,9 @@ def _trial(program: Path, standing: Standing) -> str | None:
     return said[0] if said else f"exit code {done.returncode}"
 
 
-def _bubblewrap(program: Path, needed: tuple[Path, ...], limits: tuple[str, ...]) -> list[Standing]:
+def _bubblewrap(
+    program: Path, needed: tuple[Path, ...], limits: tuple[str, ...]
+) -> list[WallSetup]:
     """With the filter of system calls first, then without."""
     bwrap = _find_bubblewrap()
     if bwrap is None:
@@ -246,8 +249,8 @@ def _bubblewrap(program: Path, needed: tuple[Path, ...], limits: tuple[str, ...]
     open_kinds = []
     if _filter() is not None:
         filtered = (*_closing("9"), *command, "--seccomp", "9", "--")
-        open_kinds.append(Standing("bubblewrap", (), limits, filtered, syscalls=True))
-    open_kinds.append(Standing("bubblewrap", (), limits, (*_closing(), *command, "--")))
+        open_kinds.append(WallSetup("bubblewrap", (), limits, filtered, syscalls=True))
+    open_kinds.append(WallSetup("bubblewrap", (), limits, (*_closing(), *command, "--")))
     return open_kinds
 
 
@@ -263,11 +266,11 @@ def _find_bubblewrap() -> Path | None:
         return None
 
 
-def _confined(outer: Outer, needed: tuple[Path, ...], limits: tuple[str, ...]) -> Standing:
+def _confined(outer: Outer, needed: tuple[Path, ...], limits: tuple[str, ...]) -> WallSetup:
     """Behind Landlock and the filter, or behind the filter alone."""
     files = ("files", *(str(place) for place in needed)) if outer == "landlock" else ("any",)
     command = _confining(*files)
-    return Standing(outer, (), limits, command, syscalls=_filter() is not None)
+    return WallSetup(outer, (), limits, command, syscalls=_filter() is not None)
 
 
 def _closing(*kept: str) -> tuple[str, ...]:
@@ -311,7 +314,7 @@ def _limit(letter: str, memory_bytes: int) -> int:
     }[letter]
 
 
-def _named(standing: Standing, tried: dict[str, str]) -> Standing:
+def _named(standing: WallSetup, tried: dict[str, str]) -> WallSetup:
     """The same with its walls in words."""
     bubblewrap = standing.outer == "bubblewrap"
     confined = standing.outer == "landlock"
@@ -354,13 +357,13 @@ def _named(standing: Standing, tried: dict[str, str]) -> Standing:
             detail="emptied; of what the host has open only the pipe to it",
         ),
     )
-    return Standing(
+    return WallSetup(
         standing.outer, walls, standing.limits, standing.command, syscalls=standing.syscalls
     )
 
 
 def _write_launcher(
-    place: Path, program: Path, standing: Standing, memory_bytes: int, *, quiet: bool = True
+    place: Path, program: Path, standing: WallSetup, memory_bytes: int, *, quiet: bool = True
 ) -> None:
     """A shell script that limits itself and becomes the program behind its walls."""
     lines = ["#!/bin/sh"]

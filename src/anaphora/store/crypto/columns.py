@@ -10,7 +10,7 @@ of every command come through here.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from anaphora.errors import MissingKey, Tampered
 from anaphora.store.crypto.cipher import (
@@ -24,6 +24,9 @@ from anaphora.store.crypto.cipher import (
 )
 from anaphora.store.crypto.marker import Guard
 from anaphora.store.crypto.plans import PLANS, Plan
+
+if TYPE_CHECKING:
+    from anaphora.store.db.engine import Database
 
 ValueT = TypeVar("ValueT", str, bytes)
 Row = Mapping[str, Any]
@@ -305,3 +308,18 @@ def _is_older(plan: Plan, column: str, value: Any) -> bool:
     if column in plan.filled and value is None:
         return True
     return column == plan.anchor and isinstance(value, str) and not value.startswith(newer)
+
+
+def refuse_another_form(truth: Database, sealer: Sealer) -> None:
+    """`MissingKey` where rows are sealed and this home is clear, `Tampered` for another key.
+
+    Clear and sealed rows, or those of two keys, must never come to lie side by side: who writes
+    for the first time looks at one row of every table that shows how it is sealed.
+    """
+    for table, plan in PLANS.items():
+        # A digest never holds a user's text: what looks sealed there can be nothing else.
+        if not plan.digests:
+            continue
+        names = ", ".join(plan.columns)
+        for row in truth.rows(f"SELECT {names} FROM {table} LIMIT 1", {}):  # noqa: S608
+            sealer.open_row(table, dict(zip(plan.columns, row, strict=True)))

@@ -33,7 +33,7 @@ class IndexSealer(Protocol):
         ...
 
     def token_key(self, token: str) -> str:
-        """What stands for a token in the word index: equal for equal tokens."""
+        """The form of a token in the word index: equal for equal tokens."""
         ...
 
     def name(self, text: str) -> bytes:
@@ -47,7 +47,7 @@ class IndexSealer(Protocol):
     def check(self, kind: str, key: bytes, data: bytes) -> int:
         """A number of up to 64 bits that stands for what is kept in the clear, with sign.
 
-        In a sealed home only who has the key can make one.
+        In a sealed home it cannot be made without the key.
         """
         ...
 

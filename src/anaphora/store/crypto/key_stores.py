@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from anaphora.errors import MissingExtra, NoKeyringError
 from anaphora.store.disk import (
-    NO_FILE,
-    identity_of,
+    identity_at,
     make_directory,
     replace_file,
     sync_directory,
@@ -23,7 +22,7 @@ from anaphora.store.disk import (
 )
 
 if TYPE_CHECKING:
-    from typing import BinaryIO
+    pass
 
 SERVICE = "anaphora"
 KEY_FILE = "master.key"
@@ -161,18 +160,12 @@ class KeyFile:
     def _write(self, keys: dict[str, str]) -> None:
         text = _STATEMENT + "".join(f"{name} {key}\n" for name, key in keys.items())
 
-        def write(target: BinaryIO) -> None:
-            target.write(text.encode("ascii"))
-
         try:
             make_directory(self.path.parent)
-            old = NO_FILE
-            with suppress(FileNotFoundError):
-                old = identity_of(self.path.stat())
-                # A copy that came with wider rights must not hand them on to a new key.
-                if os.name != "nt":
+            # A copy that came with wider rights must not hand them on to a new key.
+            if os.name != "nt":
+                with suppress(FileNotFoundError):
                     self.path.chmod(0o600)
-                    old = identity_of(self.path.stat())
-            replace_file(self.path, _TEMPORARY_KEY, old, write)
+            replace_file(self.path, _TEMPORARY_KEY, identity_at(self.path), text.encode("ascii"))
         except OSError as error:
             raise translate(error, "write", self.path) from error

@@ -11,14 +11,13 @@ from __future__ import annotations
 import hmac
 import json
 import os
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from anaphora.errors import SealChanged, StoreError, Tampered
 from anaphora.store.disk import (
-    NO_FILE,
+    identity_at,
     identity_of,
     make_directory,
     replace_file,
@@ -27,7 +26,7 @@ from anaphora.store.disk import (
 )
 
 if TYPE_CHECKING:
-    from typing import BinaryIO
+    pass
 
 
 MARKER = "sealed.json"
@@ -38,7 +37,7 @@ _STATES = ("sealed", "encrypting", "decrypting", "rekeying", "renewing")
 _TEMPORARY_KEY = "1" * 24
 
 Place = tuple[int, int, int, int] | None
-"""Which marker file stands there, None for none: for a cheap look whether it is still the one."""
+"""Identity of the marker file, None for none: tells cheaply whether it is still the same one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ class Marker:
 
 
 def place_of(home: Path) -> Place:
-    """Which marker stands in `home`, by its identity; None for none. `StoreError` if unknown."""
+    """The identity of the marker in `home`; None for none. `StoreError` if unknown."""
     path = home / MARKER
     try:
         return identity_of(os.stat(path))  # noqa: PTH116 - called at every read; Path is slower
@@ -117,15 +116,9 @@ def write(home: Path, marker: Marker) -> None:
     path = home / MARKER
     data = json.dumps(asdict(marker), indent=1).encode() + b"\n"
 
-    def content(target: BinaryIO) -> None:
-        target.write(data)
-
     try:
         make_directory(home)
-        old = NO_FILE
-        with suppress(FileNotFoundError):
-            old = identity_of(path.stat())
-        replace_file(path, _TEMPORARY_KEY, old, content)
+        replace_file(path, _TEMPORARY_KEY, identity_at(path), data)
     except OSError as error:
         raise translate(error, "write", path) from error
 
@@ -158,5 +151,5 @@ class Guard:
         if same != self._key_check or (found is not None and same is None):
             reason = "it was encrypted, decrypted or given new keys meanwhile; open it again"
             raise SealChanged(str(self._home), reason)
-        # A new master key alone changes nothing for who has the data key.
+        # A new master key alone changes nothing for a process that has the data key.
         self._place = place

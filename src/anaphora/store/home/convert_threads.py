@@ -10,11 +10,10 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 
 from anaphora.core.progress import Progress
 from anaphora.errors import EncryptionError, StoreError, WrongKey
-from anaphora.store.disk import NO_FILE, identity_of, replace_file, sync_directory, translate
+from anaphora.store.disk import identity_at, replace_file, sync_directory, translate
 from anaphora.store.threads.files import LOCKS_FOLDER, ThreadFolder, ThreadLocks, lock_key
 from anaphora.store.threads.forms import SealedThreads, ThreadForm
 from anaphora.store.threads.gojson import NotAThread, parse
@@ -153,11 +152,7 @@ def _put(path: Path, content: _Content, target: ThreadForm, pieces: tuple[bytes,
     else:
         data = content.data
 
-    def write(file: BinaryIO) -> None:
-        file.write(data)
-
-    old = identity_of(path.stat()) if path.exists() else NO_FILE
-    replace_file(path, lock_key(path.name), old, write)
+    replace_file(path, lock_key(path.name), identity_at(path), data)
     if target.decode(content.conversation_id, path.read_bytes()).data != content.data:
         raise StoreError("convert", path, "it was not read back as it was written")
 

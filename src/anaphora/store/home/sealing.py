@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,7 +40,7 @@ class Home:
     """Where everything of a home lies, and where its keys may be kept.
 
     `conversations` has the threads of the default namespace; `database` is truth: a path, or a
-    PostgreSQL URL; by default the file in `root`. `drop_index` removes what was derived.
+    PostgreSQL URL; by default the file in `root`.
     """
 
     root: Path
@@ -48,7 +48,6 @@ class Home:
     database: Path | str | None = None
     keychain: KeyStore = field(default_factory=Keychain)
     random: Random = os.urandom
-    drop_index: Callable[[], None] | None = None
 
     @property
     def truth(self) -> Path | str:
@@ -58,6 +57,12 @@ class Home:
     def key_store(self, kept: Kept) -> KeyStore:
         """Where the master key is kept."""
         return self.keychain if kept == "keychain" else KeyFile(self.root / KEY_FILE)
+
+    def folder(self, namespace: str) -> Path:
+        """Where the threads of a namespace lie."""
+        if namespace == DEFAULT_NAMESPACE:
+            return self.conversations
+        return self.root / "namespaces" / folder_name(namespace) / "conversations"
 
     def folders(self) -> Iterator[tuple[str, Path]]:
         """Folder name of the namespace, and folder, of all threads. `StoreError` if unknown."""
@@ -90,8 +95,6 @@ class Home:
 
     def forget_index(self) -> None:
         """Remove everything derived."""
-        if self.drop_index is not None:
-            self.drop_index()
         place = self.root / "index"
         try:
             if place.exists():

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from anaphora.errors import NotFound, Unreadable
 from anaphora.store.codecs import readable
-from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
-from anaphora.store.crypto.forms import refuse_another_form
+from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows, refuse_another_form
 from anaphora.store.db.in_lists import ids_named
 from anaphora.store.records.rows import (
     COLUMNS,

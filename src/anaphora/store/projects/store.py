@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.errors import NotFound, Tampered
 from anaphora.store.codecs import moment
-from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
-from anaphora.store.crypto.forms import refuse_another_form
+from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows, refuse_another_form
 from anaphora.store.db.in_lists import ids_named
 from anaphora.store.hashing import digest
 from anaphora.store.projects.rows import (

@@ -1,22 +1,29 @@
-"""What every store of conversations does, wherever it keeps them.
+"""What every store of conversations does, wherever it keeps them, and what a turn must be.
 
-Two keep this contract, held to it by one class of tests: `ConversationStore` (a Go file for each
-conversation) and `SqlConversationStore` (rows of the database of a home). The methods are told in
-`anaphora.store.threads.file_store`.
+Two stores: `ConversationStore` (a Go file for each conversation) and `SqlConversationStore` (rows
+of the database of a home). Checks, defaults and the names of methods are here, so that both refuse
+the same; what is read and written is theirs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+import re
+import unicodedata
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
+from anaphora.core.arguments import MOST, has_utc
+from anaphora.errors import InvalidTurn
 from anaphora.store.disk import Identity
+from anaphora.store.threads.gojson import Document, format_time, read_time
+from anaphora.store.threads.ids import SUFFIX, check_id
 from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
 
 if TYPE_CHECKING:
-    pass
+    from anaphora.store.threads.sidecar import Sidecar
 
 DEFAULT_RECENT = 16
 WRITES = (
@@ -24,29 +31,48 @@ WRITES = (
 )  # fmt: skip
 """The methods that change something."""
 
+NEW_CHAT = "New chat"
+_TITLE_CHARACTERS = 60
+_PREVIEW_CHARACTERS = 100
+_SPLIT_CHARACTER = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
-class Conversations(Protocol):
-    """A store of conversations."""
+
+class Conversations(ABC):
+    """A store of conversations.
+
+    `clock` gives the time of turns that come without one; `sidecar` keeps speakers and sources;
+    `on_removed` is called with the id of a conversation that lost words.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], datetime] | None,
+        sidecar: Sidecar | None,
+        on_removed: Callable[[str], object] | None,
+    ) -> None:
+        self._clock = clock or _now
+        self._sidecar = sidecar
+        self._on_removed = on_removed
 
     @property
     def directory(self) -> Path | None:
         """The folder of the thread files; None where there are none."""
-        ...
+        return None
 
     @property
     def enabled(self) -> bool:
         """Whether it keeps anything."""
-        ...
+        return True
 
     @property
     def failures(self) -> int:
-        """How often it only logged what the disk refused."""
-        ...
+        """How often the disk refused something that a bare store only logged."""
+        return 0
 
     @property
     def suffix(self) -> str:
-        """What the names of thread files end in."""
-        ...
+        """What the names of thread files end in: ".json", or ".json.sealed"."""
+        return SUFFIX
 
     def append(
         self,
@@ -58,57 +84,230 @@ class Conversations(Protocol):
         ts: datetime | None = None,
         speaker: str | None = None,
     ) -> bool:
-        """Keep one turn."""
-        ...
+        """Keep one turn; whether it was kept. A blank text is not.
+
+        Where the thread's file cannot be read it is set aside. A bare store then starts a new
+        one; a strict store raises CorruptThread, and its next append starts the new one.
+        """
+        turn = NewTurn(role, text, intent_id=intent_id, ts=ts, speaker=speaker)
+        return len(self.extend(conversation_id, (turn,))) == 1
 
     def append_user(self, conversation_id: str, text: str) -> bool:
         """Keep what the user said."""
-        ...
+        return self.append(conversation_id, "user", text)
 
     def append_assistant(self, conversation_id: str, text: str, *, intent_id: str = "") -> bool:
-        """Keep what the assistant answered."""
-        ...
+        """Keep what the assistant answered, and the intent that it answered."""
+        return self.append(conversation_id, "assistant", text, intent_id=intent_id)
 
     def extend(self, conversation_id: str, turns: Sequence[NewTurn], *, title: str = "") -> range:
-        """Keep several turns, all or none."""
-        ...
+        """Keep several turns in one write, all or none; the places that they got.
+
+        Blank ones are left out. The range is empty when nothing was kept. `title` is that of a
+        conversation that begins with them, and nothing to one that is there.
+        """
+        if not self.enabled:
+            return range(0)
+        self._check_id(conversation_id)
+        _check_title(title)
+        news = [turn for turn in _check_turns(turns) if not _is_blank(turn)]
+        ready = [self._check_turn(turn) for turn in news]
+        if not ready:
+            return range(0)
+        return self._extend(conversation_id, news, ready, title.strip())
 
     def recent(self, conversation_id: str, n: int = DEFAULT_RECENT) -> tuple[Turn, ...]:
-        """The last turns, oldest first."""
-        ...
+        """The last `n` turns, oldest first; none when there is no such conversation."""
+        thread = self._read(conversation_id, min(max(0, _check_number("n", n)), MOST))
+        return thread.turns if thread else ()
 
     def get(self, conversation_id: str) -> Thread | None:
-        """The whole conversation."""
-        ...
+        """The whole conversation, or None. A strict store raises CorruptThread, once."""
+        return self._read(conversation_id, None)
 
+    @abstractmethod
     def list(self) -> tuple[ThreadSummary, ...]:
-        """Every conversation, newest first."""
-        ...
+        """Every conversation that can be read, newest first; `problems` has the others."""
 
     def delete(self, conversation_id: str) -> bool:
-        """Remove a conversation."""
-        ...
+        """Remove a conversation, its speakers and what was set aside of it; whether it was there.
+
+        Import identities stay behind as forgotten: importing the chat again does not revive it.
+        """
+        return self._remove(conversation_id, self._delete)
 
     def redact(self, conversation_id: str, index: int) -> bool:
-        """Take the words of a turn out."""
-        ...
+        """Replace the words of a turn by "[redacted]"; whether there is such a turn.
+
+        Role and time stay. A text of eight characters or more is also replaced wherever else it
+        stands word for word in this conversation: in other turns, the title, what was set aside.
+        """
+        _check_number("index", index)
+        return self._remove(conversation_id, lambda key: self._redact(key, index))
 
     def set_title(self, conversation_id: str, title: str) -> bool:
-        """Give a conversation a title."""
-        ...
+        """Give a conversation a title of its own, or take it away with ""; whether it exists."""
+        _check_title(title)
+        return self._change(conversation_id, lambda key: self._set_title(key, title.strip()))
 
+    @abstractmethod
     def problems(self) -> tuple[ThreadProblem, ...]:
-        """What could not be read."""
-        ...
+        """What could not be read: files set aside, or in their place where that failed too."""
 
+    @abstractmethod
     def path(self, conversation_id: str) -> Path:
-        """The file of a conversation."""
-        ...
+        """The file of a conversation, whether or not it exists. Raises InvalidId.
 
+        StoreError in a store without files.
+        """
+
+    @abstractmethod
     def read_file(self, conversation_id: str) -> tuple[bytes, Identity]:
-        """A conversation as the bytes of a Go file, and what tells this state of it apart."""
-        ...
+        """A conversation as the bytes of a Go file, and what tells this state of it apart.
 
+        Raises InvalidId, OSError (FileNotFoundError where there is none), NotAThread for a sealed
+        file that was changed or cut, and EncryptionError.
+        """
+
+    @abstractmethod
     def files(self) -> Iterator[tuple[str, Path]]:
-        """Every conversation's id and file."""
-        ...
+        """Every conversation's id and the file that it has or would have, in no order."""
+
+    def _check_id(self, conversation_id: str) -> str:
+        return check_id(conversation_id)
+
+    @abstractmethod
+    def _extend(
+        self, conversation_id: str, news: Sequence[NewTurn], turns: Sequence[Turn], title: str
+    ) -> range:
+        """Keep `turns`, made from `news`."""
+
+    @abstractmethod
+    def _thread(self, conversation_id: str, last: int | None) -> Thread | None:
+        """A conversation, or its `last` turns."""
+
+    @abstractmethod
+    def _delete(self, conversation_id: str) -> bool: ...
+
+    @abstractmethod
+    def _redact(self, conversation_id: str, index: int) -> bool: ...
+
+    @abstractmethod
+    def _set_title(self, conversation_id: str, title: str) -> bool: ...
+
+    def _read(self, conversation_id: str, last: int | None) -> Thread | None:
+        if not self.enabled:
+            return None
+        return self._thread(self._check_id(conversation_id), last)
+
+    def _change(self, conversation_id: str, change: Callable[[str], bool]) -> bool:
+        return self.enabled and change(self._check_id(conversation_id))
+
+    def _remove(self, conversation_id: str, remove: Callable[[str], bool]) -> bool:
+        removed = self._change(conversation_id, remove)
+        if removed and self._on_removed is not None:
+            self._on_removed(conversation_id)
+        return removed
+
+    def _check_turn(self, turn: NewTurn) -> Turn:
+        """The turn to store, with a time.
+
+        Raises InvalidTurn for a role that is empty or has control characters, a time without an
+        offset, and a speaker or a source that nothing could keep.
+        """
+        _check_role(turn.role)
+        if not isinstance(turn.intent_id, str):
+            raise InvalidTurn("intent_id", turn.intent_id, "must be a string")
+        if self._sidecar is None and (turn.speaker is not None or turn.source is not None):
+            raise InvalidTurn(
+                "speaker" if turn.speaker is not None else "source",
+                turn.speaker if turn.speaker is not None else turn.source,
+                "a thread file has no place for it, and this store was opened without a sidecar",
+            )
+        ts_text = _time_text(turn.ts if turn.ts is not None else self._clock().astimezone(UTC))
+        return Turn(
+            role=turn.role,
+            text=_joined(turn.text),
+            ts=read_time(ts_text),
+            ts_text=ts_text,
+            intent_id=turn.intent_id,
+            speaker=turn.speaker,
+            source=turn.source,
+        )
+
+
+def _is_blank(turn: NewTurn) -> bool:
+    """Whether a turn has no words, and is therefore not kept. Raises InvalidTurn for no text."""
+    if not isinstance(turn.text, str):
+        raise InvalidTurn("text", turn.text, "must be a string")
+    return not turn.text.strip()
+
+
+def _check_turns(turns: object) -> Sequence[NewTurn]:
+    """Turns to keep, each of them one. Raises InvalidTurn, naming the place of another."""
+    if isinstance(turns, str | bytes | Mapping) or not isinstance(turns, Iterable):
+        raise InvalidTurn("turns", turns, "must be a list of NewTurn")
+    given = tuple(turns)
+    for place, turn in enumerate(given):
+        if not isinstance(turn, NewTurn):
+            raise InvalidTurn(f"turns[{place}]", turn, "must be a NewTurn")
+    return given
+
+
+def _check_title(title: object) -> None:
+    """Raises InvalidTurn for what is no text."""
+    if not isinstance(title, str):
+        raise InvalidTurn("title", title, "must be a string")
+
+
+def _check_number(name: str, number: object) -> int:
+    """The number itself, if it is a whole one. Raises InvalidTurn."""
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise InvalidTurn(name, number, "must be a whole number")
+    return number
+
+
+def summary_of(conversation_id: str, document: Document) -> ThreadSummary:
+    """A thread in a list: its own title or its first question, and its latest turn, both short."""
+    first = next((t.text for t in document.turns if t.role == "user" and t.text.strip()), "")
+    return ThreadSummary(
+        conversation_id=conversation_id,
+        title=_label(document.title, _TITLE_CHARACTERS)
+        or _label(first, _TITLE_CHARACTERS)
+        or NEW_CHAT,
+        preview=_label(document.turns[-1].text if document.turns else "", _PREVIEW_CHARACTERS),
+        turn_count=len(document.turns),
+        updated=read_time(document.updated),
+    )
+
+
+def _label(text: str, characters: int) -> str:
+    # That many words are long enough, and the latest turn may be ten megabytes long.
+    words = " ".join(text.split(None, characters)[:characters])
+    return words if len(words) <= characters else words[:characters] + "…"
+
+
+def _check_role(role: object) -> None:
+    if not isinstance(role, str) or not role.strip():
+        raise InvalidTurn("role", role, "must be a string with something in it")
+    if any(unicodedata.category(character) in {"Cc", "Cs"} for character in role):
+        raise InvalidTurn("role", role, "must not have control characters")
+
+
+def _time_text(instant: object) -> str:
+    if not isinstance(instant, datetime) or instant.utcoffset() is None:
+        raise InvalidTurn("ts", instant, "must be a datetime with an offset")
+    if not has_utc(instant):
+        raise InvalidTurn("ts", instant, "must lie in the years 1 to 9999 in UTC")
+    return format_time(instant)
+
+
+def _joined(text: str) -> str:
+    """Halves of one character that stand side by side become it: a file could not tell them."""
+    if not _SPLIT_CHARACTER.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

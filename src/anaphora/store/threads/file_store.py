@@ -12,25 +12,25 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from anaphora.core.arguments import MOST, checked
+from anaphora.core.arguments import checked
 from anaphora.errors import CorruptThread, StoreError
 from anaphora.store.disk import (
     NO_FILE,
     FileChanged,
     Identity,
+    identity_at,
     identity_of,
     make_directory,
     translate,
 )
 from anaphora.store.hashing import stored_turn_hash
-from anaphora.store.threads.conversations import DEFAULT_RECENT
+from anaphora.store.threads.conversations import Conversations, summary_of
 from anaphora.store.threads.files import (
-    REDACTED,
     Tail,
     ThreadFolder,
     ThreadLocks,
@@ -44,25 +44,13 @@ from anaphora.store.threads.forms import PLAIN, ThreadForm
 from anaphora.store.threads.gojson import (
     Document,
     NotAThread,
-    contains,
-    encode_turn,
     nanoseconds,
     read_time,
+    redact_turn,
 )
 from anaphora.store.threads.ids import check_id
-from anaphora.store.threads.new_turn import (
-    check_number,
-    check_title,
-    check_turn,
-    check_turns,
-    is_blank,
-    summary_of,
-)
+from anaphora.store.threads.sidecar import Sidecar, TurnNote, notes_of
 from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
-
-if TYPE_CHECKING:
-    from anaphora.store.threads.sidecar import Sidecar, TurnNote
-
 
 _log = logging.getLogger("anaphora")
 
@@ -198,8 +186,6 @@ ResultT = TypeVar("ResultT")
 _TAILS = 1024
 # Another program may replace a file between our read and our write, but hardly ever again.
 _TRIES = 5
-# A shorter text, such as "yes", is redacted in its own turn alone.
-_REDACT_ELSEWHERE = 8
 
 
 class ThreadWriter:
@@ -292,7 +278,7 @@ class ThreadWriter:
             self._swept = True
             self._folder.sweep(self._locks)
         with self._locks.hold(self._folder.key(conversation_id)):
-            # Under the lock: whoever seals the home waits for it after having said so.
+            # Under the lock: a conversion writes the marker, then waits for this lock.
             self._folder.form.check()
             yield
 
@@ -315,7 +301,7 @@ class ThreadWriter:
         with self._mutex:
             # Whoever fails to write with it must not find it again.
             known = self._tails.pop(conversation_id, None)
-        if known is not None and known.identity == _identity_at(path):
+        if known is not None and known.identity == identity_at(path):
             return known
         try:
             return read_tail(path, conversation_id, self._folder.form)
@@ -341,8 +327,6 @@ class ThreadWriter:
         """Tell the sidecar first: a note whose turn never came is seen to be void by its hash."""
         if self._sidecar is None:
             return
-        from anaphora.store.threads.sidecar import notes_of
-
         notes = notes_of(conversation_id, start, news, turns)
         if notes:
             self._sidecar.note_turns(notes)
@@ -362,38 +346,6 @@ def _until_unchanged(action: Callable[[], ResultT]) -> ResultT:
     return action()
 
 
-def _identity_at(path: Path) -> Identity:
-    try:
-        return identity_of(path.stat())
-    except FileNotFoundError:
-        return NO_FILE
-
-
-def redact_turn(document: Document, index: int) -> list[int]:
-    """Take the words of a turn out of a document; the places of the turns that changed."""
-    words = document.turns[index].text
-    elsewhere = len(words.strip()) >= _REDACT_ELSEWHERE and words != REDACTED
-    changed: list[int] = []
-    for place, turn in enumerate(document.turns):
-        text = REDACTED if place == index else turn.text
-        if elsewhere and place != index:
-            text = text.replace(words, REDACTED)
-        if place == index or text != turn.text or (elsewhere and _hides(document, place, words)):
-            document.turns[place] = replace(turn, text=text)
-            document.raw_turns[place] = encode_turn(document.turns[place])
-            changed.append(place)
-    if elsewhere:
-        document.title = document.title.replace(words, REDACTED)
-        document.extras = [extra for extra in document.extras if not contains(extra[1], words)]
-    return changed
-
-
-def _hides(document: Document, place: int, words: str) -> bool:
-    """Whether a turn has members that Go does not know, and the words are in them."""
-    raw = document.raw_turns[place]
-    return raw != encode_turn(document.turns[place]) and contains(raw, words)
-
-
 def conversations_dir(override: str | Path | None, root: str | Path | None) -> Path | None:
     """Where conversations lie: the override, else "conversations" beside `root`, else nowhere.
 
@@ -406,13 +358,13 @@ def conversations_dir(override: str | Path | None, root: str | Path | None) -> P
     return None
 
 
-class ConversationStore:
+class ConversationStore(Conversations):
     """Conversations in one directory; a blank directory gives a store that keeps nothing.
 
     A bare store logs what the disk refuses, counts it in `failures` and goes on; a `strict` one
     raises StoreError, ReadOnly, DiskFull or CorruptThread. Both raise InvalidId and InvalidTurn.
     `clock` gives the time of turns that come without one; `sidecar` keeps speakers and sources;
-    `on_removed` is told the id of a conversation from which words were taken away; `form` says how
+    `on_removed` is called with the id of a conversation that lost words; `form` says how
     files are named and written (those of a sealed home are encrypted: EncryptionError and its
     kinds are raised by both stores).
     Any number of threads and processes may use the same directory.
@@ -429,116 +381,40 @@ class ConversationStore:
         on_removed: Callable[[str], object] | None = None,
         form: ThreadForm = PLAIN,
     ) -> None:
+        super().__init__(clock, sidecar, on_removed)
         blank = directory is None or not str(directory).strip()
-        self.directory: Path | None = None if blank else Path(str(directory))
-        self._clock = clock or _now
+        self._directory = None if blank else Path(str(directory))
         self._strict = strict
-        self._sidecar = sidecar
-        self._on_removed = on_removed
         self._failures = 0
         self._counting = Lock()
-        self._folder = ThreadFolder(self.directory or Path(), form)
+        self._folder = ThreadFolder(self._directory or Path(), form)
         locks = ThreadLocks(self._folder.directory)
         self._reader = ThreadReader(self._folder, locks, sidecar)
         self._writer = ThreadWriter(self._folder, locks, self._reader, sidecar, strict=strict)
 
     @property
+    def directory(self) -> Path | None:
+        """The folder of the thread files; None where there are none."""
+        return self._directory
+
+    @property
     def enabled(self) -> bool:
         """Whether there is a directory to keep conversations in."""
-        return self.directory is not None
+        return self._directory is not None
 
     @property
     def failures(self) -> int:
         """How often the disk refused something that a bare store only logged."""
         return self._failures
 
-    def append(
-        self,
-        conversation_id: str,
-        role: str,
-        text: str,
-        *,
-        intent_id: str = "",
-        ts: datetime | None = None,
-        speaker: str | None = None,
-    ) -> bool:
-        """Keep one turn; whether it was kept. A blank text is not.
-
-        Where the thread's file cannot be read it is set aside. A bare store then starts a new
-        one; a strict store raises CorruptThread, and its next append starts the new one.
-        """
-        turn = NewTurn(role, text, intent_id=intent_id, ts=ts, speaker=speaker)
-        return len(self.extend(conversation_id, (turn,))) == 1
-
-    def append_user(self, conversation_id: str, text: str) -> bool:
-        """Keep what the user said."""
-        return self.append(conversation_id, "user", text)
-
-    def append_assistant(self, conversation_id: str, text: str, *, intent_id: str = "") -> bool:
-        """Keep what the assistant answered, and the intent that it answered."""
-        return self.append(conversation_id, "assistant", text, intent_id=intent_id)
-
-    def extend(self, conversation_id: str, turns: Sequence[NewTurn], *, title: str = "") -> range:
-        """Keep several turns in one write, all or none; the places that they got.
-
-        Blank ones are left out. The range is empty when nothing was kept. `title` is that of a
-        conversation that begins with them, and nothing to one that is there.
-        """
-        if not self.enabled:
-            return range(0)
-        check_id(conversation_id)
-        check_title(title)
-        news = [turn for turn in check_turns(turns) if not is_blank(turn)]
-        notes = self._sidecar is not None
-        ready = [check_turn(turn, self._clock, notes=notes) for turn in news]
-        if not ready:
-            return range(0)
-        return self._attempt(
-            "append to",
-            conversation_id,
-            range(0),
-            lambda: self._writer.extend(conversation_id, news, ready, title.strip()),
-        )
-
-    def recent(self, conversation_id: str, n: int = DEFAULT_RECENT) -> tuple[Turn, ...]:
-        """The last `n` turns, oldest first; none when there is no such conversation."""
-        thread = self._thread(conversation_id, min(max(0, check_number("n", n)), MOST))
-        return thread.turns if thread else ()
-
-    def get(self, conversation_id: str) -> Thread | None:
-        """The whole conversation, or None. A strict store raises CorruptThread, once."""
-        return self._thread(conversation_id, None)
+    @property
+    def suffix(self) -> str:
+        """What the names of thread files end in: ".json", or ".json.sealed"."""
+        return self._folder.form.suffix
 
     def list(self) -> tuple[ThreadSummary, ...]:
         """Every conversation that can be read, newest first; `problems` has the others."""
         return self._look(self._reader.summaries)
-
-    def delete(self, conversation_id: str) -> bool:
-        """Remove a conversation, its speakers and what was set aside of it; whether it was there.
-
-        Import identities stay behind as forgotten: importing the chat again does not revive it.
-        """
-        return self._remove("delete", conversation_id, lambda: self._writer.delete(conversation_id))
-
-    def redact(self, conversation_id: str, index: int) -> bool:
-        """Replace the words of a turn by "[redacted]"; whether there is such a turn.
-
-        Role and time stay. A text of eight characters or more is also replaced wherever else it
-        stands word for word in this conversation: in other turns, the title, what was set aside.
-        """
-        check_number("index", index)
-        return self._remove(
-            "redact", conversation_id, lambda: self._writer.redact(conversation_id, index)
-        )
-
-    def set_title(self, conversation_id: str, title: str) -> bool:
-        """Give a conversation a title of its own, or take it away with ""; whether it exists."""
-        check_title(title)
-        return self._change(
-            "set the title of",
-            conversation_id,
-            lambda: self._writer.set_title(conversation_id, title.strip()),
-        )
 
     def problems(self) -> tuple[ThreadProblem, ...]:
         """Files that could not be read: set aside, or in their place where that failed too."""
@@ -553,13 +429,8 @@ class ConversationStore:
             raise StoreError("find", conversation_id, "this store has no directory")
         return self._folder.path(check_id(conversation_id))
 
-    @property
-    def suffix(self) -> str:
-        """What the names of thread files end in: ".json", or ".json.sealed"."""
-        return self._folder.form.suffix
-
     def read_file(self, conversation_id: str) -> tuple[bytes, Identity]:
-        """A conversation's JSON, unparsed, and which bytes its file has: for who follows files.
+        """A conversation's JSON, unparsed, and the identity of its file.
 
         Raises InvalidId, OSError (FileNotFoundError where there is none), NotAThread for a sealed
         file that was changed or cut, and EncryptionError.
@@ -573,25 +444,38 @@ class ConversationStore:
         """Every conversation's id and file, in no particular order."""
         return iter(self._look(lambda: tuple(self._folder.files())))
 
+    def _extend(
+        self, conversation_id: str, news: Sequence[NewTurn], turns: Sequence[Turn], title: str
+    ) -> range:
+        return self._attempt(
+            "append to",
+            conversation_id,
+            range(0),
+            lambda: self._writer.extend(conversation_id, news, turns, title),
+        )
+
     def _thread(self, conversation_id: str, last: int | None) -> Thread | None:
-        if not self.enabled:
-            return None
-        check_id(conversation_id)
         return self._attempt(
             "read", conversation_id, None, lambda: self._reader.thread(conversation_id, last)
         )
 
-    def _change(self, operation: str, conversation_id: str, change: Callable[[], bool]) -> bool:
-        if not self.enabled:
-            return False
-        check_id(conversation_id)
-        return self._attempt(operation, conversation_id, False, change)
+    def _delete(self, conversation_id: str) -> bool:
+        return self._attempt(
+            "delete", conversation_id, False, lambda: self._writer.delete(conversation_id)
+        )
 
-    def _remove(self, operation: str, conversation_id: str, change: Callable[[], bool]) -> bool:
-        removed = self._change(operation, conversation_id, change)
-        if removed and self._on_removed is not None:
-            self._on_removed(conversation_id)
-        return removed
+    def _redact(self, conversation_id: str, index: int) -> bool:
+        return self._attempt(
+            "redact", conversation_id, False, lambda: self._writer.redact(conversation_id, index)
+        )
+
+    def _set_title(self, conversation_id: str, title: str) -> bool:
+        return self._attempt(
+            "set the title of",
+            conversation_id,
+            False,
+            lambda: self._writer.set_title(conversation_id, title),
+        )
 
     def _look(self, look: Callable[[], tuple[ResultT, ...]]) -> tuple[ResultT, ...]:
         place = self.directory
@@ -626,7 +510,3 @@ class ConversationStore:
             self._failures += 1
         _log.error("%s", failure)
         return otherwise
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

@@ -32,15 +32,15 @@ from anaphora.store.disk import (
 )
 from anaphora.store.threads.forms import PLAIN, Opened, Seam, ThreadForm
 from anaphora.store.threads.gojson import (
+    REDACTED,
     ZERO_TIME,
     Document,
     NotAThread,
     encode_turn,
     escape,
-    nanoseconds,
+    latest,
     parse,
     render,
-    utc_text,
 )
 from anaphora.values.conversations import ThreadProblem, Turn
 
@@ -51,7 +51,7 @@ _POLL_SECONDS = 0.002
 
 
 def lock_key(file_name: str) -> str:
-    """What stands for a thread file in the names of its lock and its temporary files."""
+    """A thread file's key in the names of its lock and its temporary files."""
     return hashlib.sha256(file_name.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
@@ -111,7 +111,7 @@ class Tail:
 
 
 def key_of(conversation_id: str, form: ThreadForm = PLAIN) -> str:
-    """What stands for a conversation in the names of its lock and its temporary files."""
+    """A conversation's key in the names of its lock and its temporary files."""
     return lock_key(form.file_name(conversation_id))
 
 
@@ -185,17 +185,14 @@ def rewrite(
 ) -> Tail:
     """Write the whole document in the place of the file `old`, its turns from `raw_turns`.
 
-    Raises OSError, and FileChanged where another file stands there now.
+    Raises OSError, and FileChanged where another file is there now.
     """
     if not document.conversation_id:
         document = replace(document, conversation_id=conversation_id)
     head, end = render(document)
     data, seam = form.whole(conversation_id, head, end)
 
-    def write(target: BinaryIO) -> None:
-        target.write(data)
-
-    identity = replace_file(path, key_of(conversation_id, form), old, write)
+    identity = replace_file(path, key_of(conversation_id, form), old, data)
     if not document.raw_turns:
         return Tail(identity, Seam(0), 0, document.updated, document=document)
     rest = render_rest(document)
@@ -207,14 +204,7 @@ def render_rest(document: Document) -> bytes:
     return ("".join(f",{key}:{value}" for key, value in document.extras) + "}").encode("utf-8")
 
 
-def latest(updated: str, turns: Sequence[Turn]) -> str:
-    """The latest of a time and the turns' times: the text itself, or a turn's in UTC."""
-    last = max((turn.ts_text for turn in turns), key=nanoseconds, default=updated)
-    return utc_text(last) if nanoseconds(last) > nanoseconds(updated) else updated
-
-
 CORRUPT = ".corrupt"
-REDACTED = "[redacted]"
 
 
 class ThreadFolder:
@@ -231,12 +221,12 @@ class ThreadFolder:
         Another program's file under the unescaped id comes first, if there is one.
         """
         plain = self.form.plain_name(conversation_id)
-        if plain is not None and self._stands(plain):
+        if plain is not None and self._has_file(plain):
             return self.directory / plain
         return self.directory / self.form.file_name(conversation_id)
 
     def key(self, conversation_id: str) -> str:
-        """What stands for a conversation in the names of its lock and its temporary files."""
+        """A conversation's key in the names of its lock and its temporary files."""
         return key_of(conversation_id, self.form)
 
     def files(self) -> Iterator[tuple[str, Path]]:
@@ -281,7 +271,7 @@ class ThreadFolder:
         copies = self.copies(conversation_id)
         places = [self.directory / self.form.file_name(conversation_id)]
         plain = self.form.plain_name(conversation_id)
-        if plain is not None and self._stands(plain):
+        if plain is not None and self._has_file(plain):
             places.append(self.directory / plain)
         found = [place for place in (*places, *copies) if os.path.lexists(place)]
         for place in found:
@@ -319,15 +309,10 @@ class ThreadFolder:
                 old, new = (form, REDACTED) if len(text) >= 8 else (f'"{form}"', f'"{REDACTED}"')
                 clean = clean.replace(old.encode("utf-8", "surrogatepass"), new.encode())
             if clean != data:
-                self._put(place, conversation_id, self.form.whole(conversation_id, clean, b"")[0])
+                data, _ = self.form.whole(conversation_id, clean, b"")
+                replace_file(place, self.key(conversation_id), identity_of(place.stat()), data)
 
-    def _put(self, place: Path, conversation_id: str, data: bytes) -> None:
-        def write(target: BinaryIO) -> None:
-            target.write(data)
-
-        replace_file(place, self.key(conversation_id), identity_of(place.stat()), write)
-
-    def _stands(self, name: str) -> bool:
+    def _has_file(self, name: str) -> bool:
         """Whether a file has exactly this name; some disks also find it under other names."""
         place = self.directory / name
         return os.path.lexists(place) and place in self.directory.iterdir()

@@ -12,15 +12,21 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anaphora.core.arguments import EARLIEST, LATEST, has_utc
 from anaphora.values.conversations import Thread, Turn
 
+if TYPE_CHECKING:
+    pass
+
+REDACTED = "[redacted]"
+# A shorter text, such as "yes", is redacted in its own turn alone.
+_REDACT_ELSEWHERE = 8
 ZERO_TIME = "0001-01-01T00:00:00Z"
 """What Go writes for a time that was never set."""
 
@@ -423,3 +429,34 @@ def _turn_fields(pairs: list[tuple[str, Any]]) -> dict[str, str]:
             raise NotAThread(f'"{name}" of a turn is no string')
         fields[name] = content
     return fields
+
+
+def redact_turn(document: Document, index: int) -> list[int]:
+    """Take the words of a turn out of a document; the places of the turns that changed."""
+    words = document.turns[index].text
+    elsewhere = len(words.strip()) >= _REDACT_ELSEWHERE and words != REDACTED
+    changed: list[int] = []
+    for place, turn in enumerate(document.turns):
+        text = REDACTED if place == index else turn.text
+        if elsewhere and place != index:
+            text = text.replace(words, REDACTED)
+        if place == index or text != turn.text or (elsewhere and _hides(document, place, words)):
+            document.turns[place] = replace(turn, text=text)
+            document.raw_turns[place] = encode_turn(document.turns[place])
+            changed.append(place)
+    if elsewhere:
+        document.title = document.title.replace(words, REDACTED)
+        document.extras = [extra for extra in document.extras if not contains(extra[1], words)]
+    return changed
+
+
+def _hides(document: Document, place: int, words: str) -> bool:
+    """Whether a turn has members that Go does not know, and the words are in them."""
+    raw = document.raw_turns[place]
+    return raw != encode_turn(document.turns[place]) and contains(raw, words)
+
+
+def latest(updated: str, turns: Sequence[Turn]) -> str:
+    """The latest of a time and the turns' times: the text itself, or a turn's in UTC."""
+    last = max((turn.ts_text for turn in turns), key=nanoseconds, default=updated)
+    return utc_text(last) if nanoseconds(last) > nanoseconds(updated) else updated

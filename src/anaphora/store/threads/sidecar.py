@@ -67,7 +67,6 @@ SELECT conversation_id, source, source_key, branch_of, branch_at
   FROM conversation_note WHERE namespace = :namespace
 """
 _CONVERSATION_COLUMNS = ("conversation_id", "source", "source_key", "branch_of", "branch_at")
-_CONVERSATION = _CONVERSATIONS + " AND conversation_id = :conversation_id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +124,7 @@ class Sidecar:
         from anaphora.store.db import notes as table
 
         self._sealer.check()
-        # Two notes for one place in one call: the last one stands, as in two calls.
+        # Two notes for one place in one call: the last one counts, as in two calls.
         written = {(note.conversation_id, note.index): note for note in notes}
         rows = [_turn_row(note) for note in written.values()]
         if rows:
@@ -186,12 +185,6 @@ class Sidecar:
                     "branch_at": note.branch_at,
                 },
             )
-
-    def conversation_note(self, conversation_id: str) -> ConversationNote | None:
-        """Where a conversation came from, or None when nobody said."""
-        stored = self._lookup("conversation_id", conversation_id)
-        rows = self._rows(_CONVERSATION, conversation_id=stored)
-        return self._conversation(rows[0]) if rows else None
 
     def conversation_notes(self) -> dict[str, ConversationNote]:
         """Where every noted conversation came from, by conversation id, deleted ones too."""

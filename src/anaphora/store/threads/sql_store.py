@@ -13,36 +13,27 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from anaphora.core.arguments import MOST
 from anaphora.errors import InvalidId, StoreError, Tampered
 from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
 from anaphora.store.disk import Identity, translate
-from anaphora.store.threads.conversations import DEFAULT_RECENT
-from anaphora.store.threads.file_store import redact_turn
-from anaphora.store.threads.files import latest
+from anaphora.store.threads.conversations import Conversations, summary_of
 from anaphora.store.threads.gojson import (
     ZERO_TIME,
     Document,
     encode,
     encode_turn,
+    latest,
     nanoseconds,
     read_time,
+    redact_turn,
     sound_time,
 )
 from anaphora.store.threads.ids import check_id, file_name
-from anaphora.store.threads.new_turn import (
-    check_number,
-    check_title,
-    check_turn,
-    check_turns,
-    is_blank,
-    summary_of,
-)
 from anaphora.store.threads.sidecar import notes_of
 from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
 
@@ -254,26 +245,20 @@ class SqlThreadReader:
 
 # PostgreSQL refuses index entries above 2.7 kB, and a sealed id is a third longer.
 _MAX_ID_BYTES = 1_024
-_SUFFIX = ".json"
 
 _log = logging.getLogger("anaphora")
 
 
-class SqlConversationStore:
+class SqlConversationStore(Conversations):
     """Conversations of one namespace in one database. Always strict: what is not kept raises.
 
     The methods are those of `ConversationStore` and raise what its strict form raises: InvalidId
     (also for an id of more than 1,024 bytes in UTF-8), InvalidTurn, StoreError and its kinds,
     EncryptionError and its kinds. `clock` gives the time of turns that come without one; `sidecar`
-    keeps speakers and sources and must be of the same truth and namespace; `on_removed` is told
-    the id of a conversation from which words were taken away; `sealer` encrypts the rows of a
+    keeps speakers and sources and must be of the same database and namespace; `on_removed` is
+    called with the id of a conversation that lost words; `sealer` encrypts the rows of a
     sealed home; `random` gives the stamps that tell two states of a conversation apart.
     """
-
-    directory: Path | None = None
-    enabled = True
-    failures = 0
-    suffix = _SUFFIX
 
     def __init__(
         self,
@@ -286,61 +271,28 @@ class SqlConversationStore:
         sealer: Sealer = CLEAR,
         random: Callable[[int], bytes] = os.urandom,
     ) -> None:
+        super().__init__(clock, sidecar, on_removed)
         self.namespace = namespace
         self._truth = truth
-        self._clock = clock or _now
-        self._sidecar = sidecar
-        self._on_removed = on_removed
         self._sealer = sealer
         self._random = random
         self._reader = SqlThreadReader(truth, namespace, sealer, notes=sidecar is not None)
 
-    def append(
-        self,
-        conversation_id: str,
-        role: str,
-        text: str,
-        *,
-        intent_id: str = "",
-        ts: datetime | None = None,
-        speaker: str | None = None,
-    ) -> bool:
-        """Keep one turn; whether it was kept. A blank text is not."""
-        turn = NewTurn(role, text, intent_id=intent_id, ts=ts, speaker=speaker)
-        return len(self.extend(conversation_id, (turn,))) == 1
-
-    def append_user(self, conversation_id: str, text: str) -> bool:
-        """Keep what the user said."""
-        return self.append(conversation_id, "user", text)
-
-    def append_assistant(self, conversation_id: str, text: str, *, intent_id: str = "") -> bool:
-        """Keep what the assistant answered, and the intent that it answered."""
-        return self.append(conversation_id, "assistant", text, intent_id=intent_id)
-
-    def extend(self, conversation_id: str, turns: Sequence[NewTurn], *, title: str = "") -> range:
-        """Keep several turns in one write, all or none; the places that they got.
-
-        Blank ones are left out. The range is empty when nothing was kept. `title` is that of a
-        conversation that begins with them, and nothing to one that is there.
-        """
-        _checked(conversation_id)
-        check_title(title)
-        news = [turn for turn in check_turns(turns) if not is_blank(turn)]
-        ready = [check_turn(turn, self._clock, notes=self._sidecar is not None) for turn in news]
-        if not ready:
-            return range(0)
+    def _extend(
+        self, conversation_id: str, news: Sequence[NewTurn], turns: Sequence[Turn], title: str
+    ) -> range:
         with self._write() as write:
             head = self._head(write, conversation_id)
             start = head.turn_count if head is not None else 0
-            if head is None and title.strip():
+            if head is None and title:
                 from anaphora.store.db.thread_rows import ThreadHead
 
-                head = ThreadHead(0, None, title.strip(), ZERO_TIME, 0)
-            self._add(write, conversation_id, head, ready)
+                head = ThreadHead(0, None, title, ZERO_TIME, 0)
+            self._add(write, conversation_id, head, turns)
             if self._sidecar is not None:
-                notes = notes_of(conversation_id, start, news, ready)
+                notes = notes_of(conversation_id, start, news, turns)
                 self._sidecar.note_turns_within(write, notes)
-        return range(start, start + len(ready))
+        return range(start, start + len(turns))
 
     def add_exact(
         self,
@@ -357,7 +309,7 @@ class SqlConversationStore:
         `title` and `updated_text` are those of a conversation that begins here. False where the
         conversation has another number of turns: nothing was written.
         """
-        _checked(conversation_id)
+        self._check_id(conversation_id)
         from anaphora.store.db.thread_rows import ThreadHead
 
         with self._write() as write:
@@ -369,28 +321,18 @@ class SqlConversationStore:
             self._add(write, conversation_id, head, turns)
             return True
 
-    def recent(self, conversation_id: str, n: int = DEFAULT_RECENT) -> tuple[Turn, ...]:
-        """The last `n` turns, oldest first; none when there is no such conversation."""
-        found = self._reader.last(
-            _checked(conversation_id), min(max(0, check_number("n", n)), MOST)
-        )
-        return found.thread.turns if found else ()
-
-    def get(self, conversation_id: str) -> Thread | None:
-        """The whole conversation, or None."""
-        found = self._reader.thread(_checked(conversation_id))
+    def _thread(self, conversation_id: str, last: int | None) -> Thread | None:
+        if last is None:
+            found = self._reader.thread(conversation_id)
+        else:
+            found = self._reader.last(conversation_id, last)
         return found.thread if found else None
 
     def list(self) -> tuple[ThreadSummary, ...]:
         """Every conversation, newest first."""
         return self._reader.summaries()
 
-    def delete(self, conversation_id: str) -> bool:
-        """Remove a conversation and its speakers; whether it was there.
-
-        Import identities stay behind as forgotten: importing the chat again does not revive it.
-        """
-        _checked(conversation_id)
+    def _delete(self, conversation_id: str) -> bool:
         from anaphora.store.db import thread_rows as table
 
         with self._write() as write:
@@ -400,16 +342,9 @@ class SqlConversationStore:
                 table.drop_turns(write, self._sealer, conversation_id)
                 gone = table.ThreadHead(0, None, "", ZERO_TIME, self._stamp(), deleted=True)
                 table.put_head(write, self._sealer, conversation_id, gone)
-        return self._removed(conversation_id, head is not None)
+        return self._scrubbed(head is not None)
 
-    def redact(self, conversation_id: str, index: int) -> bool:
-        """Replace the words of a turn by "[redacted]"; whether there is such a turn.
-
-        Role and time stay. A text of eight characters or more is also replaced wherever else it
-        stands word for word in this conversation: in other turns, and in the title.
-        """
-        _checked(conversation_id)
-        check_number("index", index)
+    def _redact(self, conversation_id: str, index: int) -> bool:
         from anaphora.store.db import thread_rows as table
 
         with self._write() as write:
@@ -427,19 +362,16 @@ class SqlConversationStore:
                 table.change_turns(write, self._sealer, conversation_id, changed, stamp)
                 head = replace(head, title=document.title, stamp=stamp)
                 table.put_head(write, self._sealer, conversation_id, head)
-        return self._removed(conversation_id, there)
+        return self._scrubbed(there)
 
-    def set_title(self, conversation_id: str, title: str) -> bool:
-        """Give a conversation a title of its own, or take it away with ""; whether it exists."""
-        check_title(title)
-        _checked(conversation_id)
+    def _set_title(self, conversation_id: str, title: str) -> bool:
         from anaphora.store.db.thread_rows import put_head
 
         with self._write() as write:
             head = self._head(write, conversation_id)
             if head is None:
                 return False
-            put_head(write, self._sealer, conversation_id, replace(head, title=title.strip()))
+            put_head(write, self._sealer, conversation_id, replace(head, title=title))
             return True
 
     def problems(self) -> tuple[ThreadProblem, ...]:
@@ -472,7 +404,7 @@ class SqlConversationStore:
     def path(self, conversation_id: str) -> Path:
         """Raises StoreError: there is no file. InvalidId for an id that no store would take."""
         reason = "the conversations of this home are in its database; export writes their files"
-        raise StoreError("find a file of", _checked(conversation_id), reason)
+        raise StoreError("find a file of", self._check_id(conversation_id), reason)
 
     def read_file(self, conversation_id: str) -> tuple[bytes, Identity]:
         """A conversation as a Go file would have it, and what tells this state of it apart.
@@ -484,16 +416,11 @@ class SqlConversationStore:
             raise FileNotFoundError(conversation_id)
         return encode(found.thread), (found.stamp, found.turn_count, 0, 0)
 
-    def thread_bytes(self, conversation_id: str) -> bytes | None:
-        """A conversation as the bytes of the file that Go would write; None where there is none."""
-        found = self.stored(conversation_id)
-        return None if found is None else encode(found.thread)
-
     def files(self) -> Iterator[tuple[str, Path]]:
         """Every conversation's id and the name that its file would have, in no particular order."""
         return ((key, Path(file_name(key))) for key in self._reader.ids())
 
-    # For who follows: the index, and imports.
+    # For the index, and imports.
 
     def version(self) -> int:
         """A number that grows with every write to the namespace; 0 before the first."""
@@ -510,7 +437,7 @@ class SqlConversationStore:
 
     def stored(self, conversation_id: str, start: int = 0) -> StoredThread | None:
         """A conversation with its turns from `start` on, and the stamps of their writes."""
-        return self._reader.thread(_checked(conversation_id), start)
+        return self._reader.thread(self._check_id(conversation_id), start)
 
     def importing(self, key: str) -> AbstractContextManager[None]:
         """Hold the right to import one chat, in all processes and servers. StoreError."""
@@ -519,10 +446,17 @@ class SqlConversationStore:
             return _locked_file(self._truth.path, digest.hexdigest()[:24])
         return _locked_server(self._truth, int.from_bytes(digest.digest()[:8], signed=True))
 
+    def _check_id(self, conversation_id: str) -> str:
+        check_id(conversation_id)
+        if len(conversation_id.encode()) > _MAX_ID_BYTES:
+            reason = f"must take at most {_MAX_ID_BYTES:,} bytes where threads live in a database"
+            raise InvalidId("conversation id", conversation_id, reason)
+        return conversation_id
+
     @contextmanager
     def _write(self) -> Iterator[Write]:
         with self._truth.write(self.namespace) as write:
-            # Under the database's lock: whoever seals the home waits for it after having said so.
+            # Under the database's lock: a conversion writes the marker, then waits for this lock.
             self._sealer.check()
             yield write
 
@@ -557,27 +491,18 @@ class SqlConversationStore:
         if self._sidecar is not None:
             self._sidecar.forget_within(write, conversation_id, index)
 
-    def _removed(self, conversation_id: str, removed: bool) -> bool:
+    def _scrubbed(self, removed: bool) -> bool:
+        """`removed` itself, once the words are out of the database's log."""
         if removed:
             from anaphora.store.db.scrub import scrub
 
             if not scrub(self._truth):
-                _log.warning("%s: deleted words are in its log until readers let go of it",
-                             self._truth.location)  # fmt: skip
-            if self._on_removed is not None:
-                self._on_removed(conversation_id)
+                where = self._truth.location
+                _log.warning("%s: deleted words are in its log until readers let go of it", where)
         return removed
 
     def _stamp(self) -> int:
         return int.from_bytes(self._random(8)) >> 1
-
-
-def _checked(conversation_id: str) -> str:
-    check_id(conversation_id)
-    if len(conversation_id.encode()) > _MAX_ID_BYTES:
-        reason = f"must take at most {_MAX_ID_BYTES:,} bytes where threads live in a database"
-        raise InvalidId("conversation id", conversation_id, reason)
-    return conversation_id
 
 
 @contextmanager
@@ -599,7 +524,3 @@ def _locked_server(truth: Database, key: int) -> Iterator[None]:
     with truth.read() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
         yield
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

@@ -1,23 +1,28 @@
 """The command line: `anaphora`. Tables for people, `--json` for programs.
 
-In: arguments. Out: text on standard output, errors as one line on standard error, an exit code.
-It holds no logic of its own: every command is one call of the facade and one way to show it.
+Every command is one call of the facade and one way to show it. Errors are one line on standard
+error and an exit code.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
 
 __all__ = ["main"]
+
+_BEFORE: Final = ("--home", "--namespace", "--conversations-dir")
+_AFTER: Final = ("--tools", "--http")
 
 
 def main() -> None:
     """Entry point of the `anaphora` command."""
     from anaphora.errors import AnaphoraError
-    from anaphora.surfaces.mcp_server.short_road import short_road
 
     try:
-        if not short_road(sys.argv[1:]):
+        if not serve_mcp_at_once(sys.argv[1:]):
             from anaphora.surfaces.cli.app import app
 
             app(prog_name="anaphora")
@@ -30,3 +35,39 @@ def main() -> None:
         # The reader of a pipe (head, less) has gone: that is no error of ours.
         sys.stderr.close()
         sys.exit(0)
+
+
+def serve_mcp_at_once(words: Sequence[str]) -> bool:
+    """Run `anaphora mcp` without importing the other commands, which a client would wait for.
+
+    False where the words do not plainly ask for it: then the command line reads them.
+    """
+    given: dict[str, str] = {}
+    rest = _options(list(words), _BEFORE, given)
+    if not rest or rest[0] != "mcp" or _options(rest[1:], _AFTER, given):
+        return False
+    if not all(value.strip() for value in given.values()):
+        # Nobody means a blank one: the command line says which.
+        return False
+    from anaphora.surfaces.mcp_server import serve
+
+    home, folder = given.get("--home"), given.get("--conversations-dir")
+    serve(
+        Path(home) if home is not None else None,
+        given.get("--namespace", "default"),
+        Path(folder) if folder is not None else None,
+        tools=given.get("--tools", "default"),
+        http=given.get("--http"),
+    )
+    return True
+
+
+def _options(words: list[str], known: Sequence[str], given: dict[str, str]) -> list[str]:
+    """Take known options with their values off the front; what is left."""
+    while words:
+        name, joined, value = words[0].partition("=")
+        if name not in known or (not joined and len(words) < 2):
+            break
+        given[name] = value if joined else words[1]
+        words = words[1:] if joined else words[2:]
+    return words

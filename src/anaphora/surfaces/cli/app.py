@@ -8,18 +8,7 @@ from typing import Annotated
 import typer
 
 from anaphora import __version__
-from anaphora.surfaces.cli import (
-    care,
-    conversation,
-    deep,
-    homes,
-    keys,
-    mcp,
-    memories,
-    project,
-    serve,
-    setup,
-)
+from anaphora.surfaces.cli import conversation, deep, homes, keys, memories, project, serve, setup
 from anaphora.surfaces.cli.where import Where, place
 
 app = typer.Typer(
@@ -34,11 +23,11 @@ deep.register(app)
 homes.register(app)
 keys.register(app)
 setup.register(app)
-mcp.register(app)
+app.command()(serve.mcp)
 project.register(app)
 serve.register(app)
-app.command("stats")(care.stats)
-app.command("doctor")(care.doctor)
+app.command("stats")(homes.stats)
+app.command("doctor")(homes.doctor)
 
 
 def _version(asked: bool) -> None:

@@ -1,20 +1,27 @@
-"""`anaphora conversation`: bring chats in, list them, read them, recall from them."""
+"""`anaphora conversation`: bring chats in, also as they go on; list, read, recall, take out."""
 
 from __future__ import annotations
 
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, cast
 
 import typer
 from rich.text import Text
 
+from anaphora.api.memory import Memory
+from anaphora.core.config import client_folders, load_settings
 from anaphora.core.display import one_line
 from anaphora.errors import NotFound
+from anaphora.ingest.watch import IDLE, Looked, TranscriptWatch
 from anaphora.surfaces.cli.output import (
     EXIT_INTERRUPTED,
     EXIT_PARTLY,
+    Json,
     console,
     emit,
+    give,
     show_degraded,
     show_hits,
     show_text,
@@ -22,14 +29,10 @@ from anaphora.surfaces.cli.output import (
     table,
     tracker,
 )
-from anaphora.surfaces.cli.watching import watch
-from anaphora.surfaces.cli.where import opened, place
-from anaphora.surfaces.there import recalled_turns
-from anaphora.surfaces.wire import counted
+from anaphora.surfaces.cli.where import Where, opened, place
+from anaphora.surfaces.meanings import QUERY, TOKENS, meaning
+from anaphora.surfaces.wire import counted, recalled_turns
 from anaphora.values.conversations import ImportReport, RecallMode
-
-if TYPE_CHECKING:
-    from anaphora.api.memory import Memory
 
 # Of the importers, whose import every command would wait for, and our own.
 KNOWN_FORMATS = (
@@ -38,9 +41,70 @@ KNOWN_FORMATS = (
 
 app = typer.Typer(no_args_is_help=True, help="Conversations: import, list, show, recall.")
 
-app.command()(watch)
 
-Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
+@app.command()
+def watch(
+    context: typer.Context,
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            parser=place, help="Transcript folders (default: those of Claude Code and Codex)."
+        ),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Look once and end.")] = False,
+    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 2.0,
+    idle: Annotated[
+        float, typer.Option(min=0.0, help="Minutes after which a quiet session has ended.")
+    ] = IDLE.total_seconds() / 60,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON line a look.")] = False,
+) -> None:
+    """Follow the transcripts of coding agents: what is said there is remembered here.
+
+    Runs until it is interrupted. Only files that changed are read; a session that was quiet for
+    --idle minutes counts as ended, which queues what a session's end brings.
+    """
+    with opened(context, warm=not once, begins=True) as memory:
+        following = _watch(context.obj, memory, folders, idle)
+        try:
+            while True:
+                looked = following.look()
+                for conversation_id in looked.ended:
+                    memory.end_session(conversation_id)
+                _tell(looked, as_json, always=once)
+                if once:
+                    return
+                time.sleep(interval)
+        except KeyboardInterrupt:
+            return
+
+
+def _watch(
+    where: Where, memory: Memory, folders: list[Path] | None, idle: float
+) -> TranscriptWatch:
+    settings = load_settings(where.home, where.conversations)
+    known = client_folders()
+    return TranscriptWatch(
+        folders or [known.claude / "projects", known.codex / "sessions"],
+        memory.import_,
+        clock=lambda: datetime.now(UTC),
+        marks=settings.home / "index" / f"watched-{where.namespace}.json",
+        idle=timedelta(minutes=idle),
+    )
+
+
+def _tell(looked: Looked, as_json: bool, *, always: bool) -> None:
+    if not (always or looked.files or looked.ended):
+        return
+    if as_json:
+        emit(looked)
+        return
+    out = console()
+    out.print(
+        f"{counted(looked.added, 'turn')} from {counted(looked.files, 'transcript')}"
+        + (f", {counted(len(looked.ended), 'session')} ended" if looked.ended else "")
+    )
+    for problem in looked.problems:
+        out.print(shown(f"  {problem.path}: {problem.place}: {problem.reason}", "yellow"))
 
 
 @app.command("import")
@@ -57,9 +121,7 @@ def import_(
             show_default=False,
         ),
     ] = None,
-    again: Annotated[
-        bool, typer.Option(help="Bring back turns that were deleted or redacted here.")
-    ] = False,
+    again: Annotated[bool, typer.Option(help=meaning("again"))] = False,
     as_json: Json = False,
 ) -> None:
     """Import chats from ChatGPT, Claude.ai, Claude Code, Codex, ShareGPT, Neo or plain JSONL."""
@@ -119,7 +181,7 @@ def _show_import(report: ImportReport) -> None:
 @app.command("list")
 def list_(
     context: typer.Context,
-    limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help=meaning("limit"))] = 50,
     as_json: Json = False,
 ) -> None:
     """List conversations, newest first."""
@@ -165,20 +227,18 @@ def show(
 @app.command()
 def recall(
     context: typer.Context,
-    query: Annotated[str, typer.Argument(help="What to look for, in your own words.")],
+    query: Annotated[str, typer.Argument(help=QUERY)],
     conversation_id: Annotated[
         str | None, typer.Option("--in", help="One conversation only (default: all of them).")
     ] = None,
-    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="At most this many.")] = 6,
-    budget: Annotated[int, typer.Option(min=0, help="At most this many tokens.")] = 2500,
+    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help=meaning("limit"))] = 6,
+    budget: Annotated[int, typer.Option(min=0, help=TOKENS)] = 2500,
     mode: Annotated[str, typer.Option(help="hybrid, words or vector.")] = "hybrid",
     why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
     block: Annotated[bool, typer.Option("--block", help="The block for a system prompt.")] = False,
     as_json: Json = False,
 ) -> None:
     """Recall the turns that matter for a question."""
-    from typing import cast
-
     with opened(context, warm=mode != "words") as memory:
         found = recalled_turns(
             memory, conversation_id, query, top_k=top_k, budget=budget, mode=cast(RecallMode, mode)
@@ -204,10 +264,7 @@ def delete(
     with opened(context) as memory:
         if not memory.conversations.delete(conversation_id):
             raise NotFound("conversation", conversation_id)
-    if as_json:
-        emit({"deleted": conversation_id})
-    else:
-        console().print(shown(f"deleted {conversation_id}"))
+    give({"deleted": conversation_id}, f"deleted {conversation_id}", as_json=as_json)
 
 
 @app.command()
@@ -221,7 +278,5 @@ def redact(
     with opened(context) as memory:
         if not memory.conversations.redact(conversation_id, index):
             raise NotFound("turn", f"{conversation_id} #{index}")
-    if as_json:
-        emit({"redacted": {"conversation_id": conversation_id, "index": index}})
-    else:
-        console().print(shown(f"redacted {conversation_id} #{index}"))
+    done = {"redacted": {"conversation_id": conversation_id, "index": index}}
+    give(done, f"redacted {conversation_id} #{index}", as_json=as_json)

@@ -1,4 +1,7 @@
-"""`anaphora deep`, `gaps`, `dream`, `extract`: questions that need more than a search."""
+"""`anaphora deep`, `gaps`, `dream`, `extract`: questions that need more than a search.
+
+What a model or a history says is shown escaped: it can neither move the cursor nor pass for markup.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,14 @@ from dataclasses import replace
 from typing import Annotated, cast
 
 import typer
+from rich.console import Console
 from rich.text import Text
 
-from anaphora.core.display import one_line
+from anaphora.core.display import one_line, visible
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
+    Json,
     console,
     emit,
     show_degraded,
@@ -20,10 +25,8 @@ from anaphora.surfaces.cli.output import (
     shown,
     table,
 )
-from anaphora.surfaces.cli.trace import show_step
 from anaphora.surfaces.cli.where import opened
-from anaphora.surfaces.there import refuse_unknown
-from anaphora.surfaces.wire import counted
+from anaphora.surfaces.wire import counted, refuse_unknown
 from anaphora.values.conversations import Degraded
 from anaphora.values.deep import (
     Budget,
@@ -34,9 +37,57 @@ from anaphora.values.deep import (
     Extracted,
     GapStatus,
     Scope,
+    SubCall,
 )
 
-Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
+OUTPUT_LINES = 20
+PROMPT_CHARS = 100
+ANSWER_CHARS = 200
+_COLOURS = {"submit": "green", "extraction": "yellow", "limit": "red"}
+
+
+def show_step(step: DeepStep, out: Console | None = None) -> None:
+    """One step: its head with time and cost so far, then thought, code, output and sub-calls."""
+    out = out or console()
+    head = Text(f"step {step.number}  ", "dim")
+    head.append(step.kind, f"bold {_COLOURS.get(step.kind, 'cyan')}")
+    out.print(head.append(f"  {step.seconds:.1f} s  {cost_line(step.cost)}", "dim"))
+    if step.thought:
+        show_text(out, step.thought)
+    for line in step.code.splitlines():
+        out.print(Text(f"   │ {visible(line)}", "cyan"))
+    if step.output.strip():
+        show_text(out, _short(step.output))
+    for call in step.sub_calls:
+        out.print(shown(f"   ? {_call(call)}", "magenta"))
+    if step.error:
+        out.print(Text("   " + visible(step.error).replace("\n", "\n   "), "red"))
+
+
+def cost_line(cost: CostSnapshot) -> str:
+    """What was spent so far in a few words; a price that is not known is said to be so."""
+    money = "cost unknown"
+    if cost.estimated_dollars is not None:
+        money = f"${cost.estimated_dollars:.4f}"
+    parts = [f"{cost.input_tokens:,} + {cost.output_tokens:,} tokens", money]
+    if cost.sub_calls:
+        parts.append(f"{cost.sub_calls} sub-call{'s' if cost.sub_calls != 1 else ''}")
+    return ", ".join(parts)
+
+
+def _call(call: SubCall) -> str:
+    asked = " ".join(call.prompt[:PROMPT_CHARS].split())
+    said = " ".join((call.error or call.answer)[:ANSWER_CHARS].split())
+    return f"{asked} → {said}{' (asked before)' if call.cached else ''}"
+
+
+def _short(output: str) -> str:
+    lines = output.strip().splitlines()
+    if len(lines) <= OUTPUT_LINES:
+        return "\n".join(lines)
+    return "\n".join([*lines[:OUTPUT_LINES], f"… {len(lines) - OUTPUT_LINES} lines more"])
+
+
 _STATUSES = ("open", "closed", "expired", "all")
 
 
@@ -76,7 +127,7 @@ def deep(
 ) -> None:
     """Answer a question over many turns: a model writes its own search, in a sandbox."""
     if show is not None or traces:
-        _show_kept(context, show, as_json=as_json)
+        _show_traces(context, show, as_json=as_json)
         return
     if question is None:
         raise InvalidInput("question", question, "expected a question, --show or --traces")
@@ -111,7 +162,7 @@ def _end(degraded: Sequence[Degraded]) -> None:
         raise typer.Exit(EXIT_PARTLY)
 
 
-def _show_kept(context: typer.Context, trace_id: str | None, *, as_json: bool) -> None:
+def _show_traces(context: typer.Context, trace_id: str | None, *, as_json: bool) -> None:
     with opened(context) as home:
         if trace_id is not None:
             found = home.trace(trace_id)

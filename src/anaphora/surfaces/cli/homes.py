@@ -1,4 +1,4 @@
-"""`anaphora export`, `import`, `backup`, `restore`, `reindex`: a whole home, in and out."""
+"""`anaphora export`, `import`, `backup`, `restore`, `reindex`, `stats`, `doctor`: a whole home."""
 
 from __future__ import annotations
 
@@ -9,16 +9,25 @@ import typer
 from rich.text import Text
 
 from anaphora.api.memory import Memory
+from anaphora.core.display import one_line
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.cli.conversation import import_
-from anaphora.surfaces.cli.output import EXIT_INTERRUPTED, console, emit, shown, tracker
+from anaphora.surfaces.cli.output import (
+    EXIT_INTERRUPTED,
+    Json,
+    console,
+    emit,
+    give,
+    shown,
+    table,
+    tracker,
+)
 from anaphora.surfaces.cli.where import Where, opened, place
 from anaphora.surfaces.wire import counted
+from anaphora.values.conversations import FINISH_VECTORS
 
 if TYPE_CHECKING:
     from anaphora.ops import Backup
-
-Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -38,10 +47,7 @@ def export(
     """Write this namespace as JSON Lines: threads, notes, memories with their history."""
     with opened(context) as memory, tracker(quiet=as_json) as progress:
         done = memory.export(path, progress=progress)
-    if as_json:
-        emit(done)
-    else:
-        console().print(shown(f"exported to {done.path}"))
+    give(done, f"exported to {done.path}", as_json=as_json)
 
 
 def backup(
@@ -78,10 +84,7 @@ def restore(
         )
     with tracker(quiet=as_json) as progress:
         done = Memory.restore(path, where.home, progress=progress)
-    if as_json:
-        emit(done)
-    else:
-        console().print(shown(f"{_held(done)} in {where.home}"))
+    give(done, f"{_held(done)} in {where.home}", as_json=as_json)
 
 
 def _held(done: Backup) -> str:
@@ -113,3 +116,60 @@ def reindex(
         f"{counted(done.turns, 'turn')} and {counted(done.memories, 'memory', 'memories')} "
         f"embedded by {done.embedder}" + (f", {done.left} left" if done.left else "")
     )
+
+
+def stats(context: typer.Context, as_json: Json = False) -> None:
+    """What this namespace holds, and its size on disk."""
+    with opened(context) as memory:
+        found = memory.stats()
+    if as_json:
+        emit(found)
+        return
+    rows: list[tuple[str, object]] = [
+        ("home", found.home),
+        ("namespace", found.namespace),
+        ("conversations", f"{found.conversations:,}"),
+        ("turns", f"{found.turns:,}"),
+        ("turns indexed", f"{found.indexed:,}"),
+        ("vectors", f"{found.vectors:,}"),
+        ("vectors to come", _to_come(found.pending)),
+        ("memories", f"{found.memories:,}"),
+        ("projects", f"{found.projects:,}"),
+        ("files of projects", f"{found.files:,}"),
+        ("sections", f"{found.sections:,}"),
+        ("sections without a vector", _to_come(found.sections_pending)),
+        ("notes and diary", f"{found.notes:,}"),
+        ("open gaps", f"{found.gaps:,}"),
+        ("jobs waiting", f"{found.jobs:,}"),
+        ("traces", f"{found.traces:,}"),
+        ("embedder", found.embedder),
+        *[(f"disk: {part}", f"{size / 1e6:,.2f} MB") for part, size in found.bytes.items()],
+    ]
+    console().print(table("", ("", ""), rows))
+
+
+def _to_come(vectors: int) -> str:
+    return f"{vectors:,}; {FINISH_VECTORS}" if vectors else "0"
+
+
+def doctor(
+    context: typer.Context,
+    repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Check truth, index, model and database; exit code 1 when something is wrong."""
+    with opened(context) as memory:
+        checks = memory.doctor(repair=repair)
+    if as_json:
+        emit({"ok": all(check.ok for check in checks), "checks": checks})
+    else:
+        out = console()
+        for check in checks:
+            line = Text("  ok  ", "green") if check.ok else Text(" BAD  ", "bold red")
+            out.print(
+                line.append(f"{check.name:<12} ", "bold").append(
+                    one_line(check.detail, None), "none"
+                )
+            )
+    if not all(check.ok for check in checks):
+        raise typer.Exit(1)

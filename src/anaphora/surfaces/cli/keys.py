@@ -15,13 +15,12 @@ from rich.text import Text
 
 from anaphora import keys
 from anaphora.errors import InvalidInput, StoreError
-from anaphora.surfaces.cli.output import EXIT_PARTLY, console, emit, shown, tracker
+from anaphora.surfaces.cli.output import EXIT_PARTLY, Json, console, emit, give, shown, tracker
 from anaphora.surfaces.cli.where import Where, place
 from anaphora.surfaces.wire import counted
 
 app = typer.Typer(no_args_is_help=True, help="The key of a sealed home: export, import, rotate.")
 
-Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 KeptIn = Annotated[
     str | None,
     typer.Option(
@@ -124,7 +123,7 @@ def import_(
     # Only a key that was exported with a passphrase is JSON.
     phrase = _passphrase(passphrase_file) if exported.lstrip().startswith("{") else None
     keys.import_key(where.home, exported, phrase, kept=cast("keys.Kept | None", kept))
-    _done("imported", as_json)
+    give({"done": "imported"}, "imported", as_json=as_json)
 
 
 @app.command("rotate")
@@ -142,14 +141,7 @@ def rotate(
         deep=deep,
         conversations_dir=where.conversations,
     )
-    _done("rotated", as_json)
-
-
-def _done(what: str, as_json: bool) -> None:
-    if as_json:
-        emit({"done": what})
-    else:
-        console().print(what)
+    give({"done": "rotated"}, "rotated", as_json=as_json)
 
 
 def _passphrase(file: Path | None, *, confirm: bool = False) -> str:

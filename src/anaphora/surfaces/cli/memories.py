@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from typing import Annotated, Any, cast
 
 import typer
@@ -12,18 +11,20 @@ from rich.text import Text
 from anaphora.core.display import one_line
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.cli.output import (
+    Json,
     console,
     emit,
+    give,
     show_degraded,
     show_factors,
     show_text,
     shown,
 )
-from anaphora.surfaces.cli.where import opened
+from anaphora.surfaces.cli.where import opened, time_of
+from anaphora.surfaces.meanings import QUERY, meaning
 from anaphora.values.conversations import Recall, RecallMode
 from anaphora.values.memories import MemoryHit, MemoryRecord, MemoryType
 
-Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 Filters = Annotated[
     str | None,
     typer.Option(help='A filter in JSON, e.g. {"tags": {"contains": "testing"}}.'),
@@ -65,7 +66,7 @@ def remember(
             category=category,
             source=source,
             supersedes=supersedes,
-            expires_at=_time("expires", expires),
+            expires_at=time_of("expires", expires),
         )
     if as_json:
         emit(done)
@@ -80,8 +81,8 @@ def remember(
 
 def recall(
     context: typer.Context,
-    query: Annotated[str, typer.Argument(help="What to look for, in your own words.")],
-    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="At most this many.")] = 3,
+    query: Annotated[str, typer.Argument(help=QUERY)],
+    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help=meaning("limit"))] = 3,
     min_score: Annotated[
         float | None, typer.Option(help="Leave out what scores less; 0 shows the nearest.")
     ] = None,
@@ -100,7 +101,7 @@ def recall(
             min_score=min_score,
             filters=_object("filters", filters),
             mode=cast(RecallMode, mode),
-            as_of=_time("as-of", as_of),
+            as_of=time_of("as-of", as_of),
             explain=explain,
         )
     if as_json:
@@ -139,7 +140,7 @@ def _show_hit(mark: str, hit: MemoryHit, *, why: bool) -> None:
 def list_(
     context: typer.Context,
     filters: Filters = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help=meaning("limit"))] = 50,
     cursor: Annotated[str | None, typer.Option(help="Where the last page ended.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -204,17 +205,14 @@ def update(
         "payload": _object("payload", payload),
         "tags": tuple(tag) if tag else None,
         "category": category,
-        "expires_at": _time("expires", expires),
+        "expires_at": time_of("expires", expires),
     }
     changes = {name: value for name, value in given.items() if value is not None}
     if not changes:
         raise InvalidInput("update", id_, "expected something to change")
     with opened(context, warm=True) as memory:
         done = memory.update(id_, **changes)
-    if as_json:
-        emit(done)
-    else:
-        console().print(f"{done.action} {done.id}")
+    give(done, f"{done.action} {done.id}", as_json=as_json)
 
 
 def forget(
@@ -249,13 +247,3 @@ def _object(name: str, text: str | None) -> dict[str, Any] | None:
     if not isinstance(value, dict):
         raise InvalidInput(name, text, "expected a JSON object")
     return value
-
-
-def _time(name: str, text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidInput(name, text, "expected a time like 2026-03-01T12:00:00Z") from None
-    return time if time.tzinfo else time.replace(tzinfo=UTC)

@@ -1,7 +1,7 @@
 """How the command line shows things: tables, hits, progress bars, errors and exit codes.
 
-What others wrote is shown escaped (see `marks`): names in one line, words indented. It can neither
-move the cursor, nor pass for markup or for a line of ours.
+What others wrote is shown escaped (see `core.display`): names in one line, words indented. It can
+neither move the cursor, nor pass for markup or for a line of ours.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -27,6 +28,9 @@ EXIT_NOT_FOUND = 3  # the id does not exist
 EXIT_STORE = 4  # truth could not be read or written
 EXIT_PARTLY = 5  # done, but something was reported (a malformed line of an import)
 EXIT_INTERRUPTED = 130  # Ctrl-C, as shells have it; what was done until then is kept
+
+Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
+"""The option of every command that shows something."""
 
 BAR_WIDTH = 24
 LINE_CHARACTERS = 2_000
@@ -50,6 +54,14 @@ def console(*, stderr: bool = False) -> Console:
 def emit(value: Any) -> None:
     """`value` as JSON on standard output."""
     sys.stdout.write(dumps(value) + "\n")
+
+
+def give(value: Any, line: str | Text, *, as_json: bool) -> None:
+    """`value` for a program, or one line that says the same for a person."""
+    if as_json:
+        emit(value)
+    else:
+        console().print(line if isinstance(line, Text) else shown(line))
 
 
 def exit_code(error: AnaphoraError) -> int:

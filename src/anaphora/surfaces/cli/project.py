@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 from rich.console import Console
@@ -13,8 +13,10 @@ from rich.text import Text
 from anaphora.core.display import one_line
 from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
+    Json,
     console,
     emit,
+    give,
     show_degraded,
     show_factors,
     show_text,
@@ -23,11 +25,13 @@ from anaphora.surfaces.cli.output import (
     tracker,
 )
 from anaphora.surfaces.cli.where import opened, place
+from anaphora.surfaces.meanings import NOTE, TOKENS, meaning
 from anaphora.surfaces.wire import counted
 from anaphora.values.projects import (
     LEAST_BUDGET,
     ContextMemory,
     IndexReport,
+    NoteKind,
     RecallPackage,
     Target,
     WarmUp,
@@ -35,7 +39,6 @@ from anaphora.values.projects import (
 
 app = typer.Typer(no_args_is_help=True, help="Projects: index them, recall for a task.")
 
-Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 InProject = Annotated[
     str | None, typer.Option("--project", "-p", help="Name or folder (default: all).")
 ]
@@ -121,10 +124,8 @@ def remove(
     """Forget a project and its sections. Notes about it stay."""
     with opened(context) as memory:
         gone = memory.remove_project(project)
-    if as_json:
-        emit({"removed": project, "sections": gone})
-    else:
-        console().print(shown(f"removed {project}: {counted(gone, 'section')}"))
+    done = {"removed": project, "sections": gone}
+    give(done, f"removed {project}: {counted(gone, 'section')}", as_json=as_json)
 
 
 @app.command()
@@ -132,7 +133,7 @@ def recall(
     context: typer.Context,
     focus: Annotated[list[str], typer.Argument(help="The task, in one or several statements.")],
     project: InProject = None,
-    budget: Annotated[int, typer.Option(min=LEAST_BUDGET, help="At most this many tokens.")] = 2000,
+    budget: Annotated[int, typer.Option(min=LEAST_BUDGET, help=TOKENS)] = 2000,
     why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
     block: Annotated[bool, typer.Option("--block", help="The compact text for an agent.")] = False,
     as_json: Json = False,
@@ -224,7 +225,7 @@ def warm_up(
     context: typer.Context,
     topic: Annotated[str | None, typer.Argument(help="What the session is about.")] = None,
     project: InProject = None,
-    budget: Annotated[int, typer.Option(min=LEAST_BUDGET, help="At most this many tokens.")] = 2000,
+    budget: Annotated[int, typer.Option(min=LEAST_BUDGET, help=TOKENS)] = 2000,
     block: Annotated[bool, typer.Option("--block", help="The compact text for an agent.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -269,7 +270,7 @@ def _show_warm_up(out: Console, warm: WarmUp) -> None:
 
 def observe(
     context: typer.Context,
-    text: Annotated[str, typer.Argument(help="The note, with the names of what it concerns.")],
+    text: Annotated[str, typer.Argument(help=NOTE)],
     kind: Annotated[
         str,
         typer.Option(help="blocker, code_insight, constraint, decision, fact, note or preference."),
@@ -284,10 +285,6 @@ def observe(
     as_json: Json = False,
 ) -> None:
     """Keep a note about a project: a decision, a constraint, an insight."""
-    from typing import cast
-
-    from anaphora.values.projects import NoteKind
-
     with opened(context, warm=True, begins=True) as memory:
         made = memory.observe(
             text,
@@ -304,7 +301,7 @@ def observe(
 def diary(
     context: typer.Context,
     summary: Annotated[str, typer.Argument(help="What was done, learned, and is next.")],
-    subject: Annotated[str | None, typer.Option(help="What it is about.")] = None,
+    subject: Annotated[str | None, typer.Option(help=meaning("subject"))] = None,
     tag: Annotated[list[str] | None, typer.Option(help="A word to filter by; repeat it.")] = None,
     project: InProject = None,
     as_json: Json = False,
@@ -316,11 +313,8 @@ def diary(
 
 
 def _kept(as_json: bool, made: object, said: str, redacted: tuple[str, ...]) -> None:
-    if as_json:
-        emit(made)
-    else:
-        console().print(shown(f"kept {said}"))
-        if redacted:
-            console().print(Text(f"taken out: {', '.join(redacted)}", "yellow"))
+    give(made, f"kept {said}", as_json=as_json)
+    if redacted and not as_json:
+        console().print(Text(f"taken out: {', '.join(redacted)}", "yellow"))
     if redacted:
         raise typer.Exit(EXIT_PARTLY)

@@ -1,4 +1,4 @@
-"""`anaphora serve`, `anaphora token`: memory over HTTP, and who may use it."""
+"""`anaphora serve`, `mcp` and `token`: memory for other programs, and who may use it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ import typer
 from rich.text import Text
 
 from anaphora.core.config import load_settings
-from anaphora.errors import InvalidInput, NotFound
-from anaphora.surfaces.cli.output import console, emit, shown, table
-from anaphora.surfaces.cli.where import Where, opened, place
+from anaphora.errors import NotFound
+from anaphora.surfaces.cli.output import Json, console, emit, give, shown, table
+from anaphora.surfaces.cli.where import Where, opened, place, time_of
 from anaphora.surfaces.rest.options import DEFAULT_PORT, ServerOptions
 
 if TYPE_CHECKING:
     from anaphora.store.tokens import Token
 
-Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 tokens = typer.Typer(no_args_is_help=True, help="Tokens: who may use the server.")
 
 
@@ -72,7 +71,7 @@ def serve(
     ] = None,
 ) -> None:
     """Serve memory over HTTP, and the page to look at it, until interrupted."""
-    from anaphora.surfaces.rest.running import run
+    from anaphora.surfaces import rest
 
     options = ServerOptions(
         require_token=require_token,
@@ -87,7 +86,7 @@ def serve(
     )
     out = console()
     with opened(context, warm=True, begins=True) as memory:
-        run(
+        rest.serve(
             memory,
             host,
             port,
@@ -98,6 +97,30 @@ def serve(
                 Text(f"Anaphora is at {url} (Ctrl-C ends it)"), soft_wrap=True
             ),
         )
+
+
+def mcp(
+    context: typer.Context,
+    tools: Annotated[str, typer.Option(help="default, or all of them.")] = "default",
+    http: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Serve HTTP here instead of standard input."),
+    ] = None,
+    no_token: Annotated[
+        bool,
+        typer.Option(
+            "--no-token",
+            help="With --http: every user and program of this machine may read and change all.",
+        ),
+    ] = False,
+) -> None:
+    """Serve coding agents by the Model Context Protocol, on standard input and output."""
+    from anaphora.surfaces import mcp_server
+
+    at: Where = context.obj
+    mcp_server.serve(
+        at.home, at.namespace, at.conversations, tools=tools, http=http, open_to_all=no_token
+    )
 
 
 @tokens.command()
@@ -124,7 +147,7 @@ def create(
             namespaces=tuple(namespace or (where.namespace,)),
             read_only=read_only,
             may_index=may_index,
-            expires_at=_time(expires),
+            expires_at=time_of("expires", expires),
         )
     if as_json:
         emit(made)
@@ -162,15 +185,15 @@ def list_(context: typer.Context, as_json: Json = False) -> None:
 def own(context: typer.Context, as_json: Json = False) -> None:
     """Show the token of your own servers on this machine, for your programs. `serve` makes it."""
     from anaphora.store.crypto.marker import place_of
-    from anaphora.surfaces import own_token
+    from anaphora.surfaces import access
 
     where: Where = context.obj
     home = load_settings(where.home).home
-    secret = None if place_of(home) is not None else own_token.kept(home)
+    secret = None if place_of(home) is not None else access.kept_secret(home)
     if secret is None:
         # A sealed home keeps none: whoever gets its files must not get in by them.
         kind = "token file (`anaphora serve` makes it, but none in a sealed home)"
-        raise NotFound(kind, str(home / own_token.FILE))
+        raise NotFound(kind, str(home / access.FILE))
     if as_json:
         emit({"secret": secret})
     else:
@@ -186,21 +209,8 @@ def revoke(
     """Let a token open nothing any more, from this moment on."""
     with opened(context, begins=True) as memory:
         gone = memory.tokens.revoke(which)
-    if as_json:
-        emit(gone)
-    else:
-        console().print(shown(f"revoked {gone.name} ({gone.id})"))
+    give(gone, f"revoked {gone.name} ({gone.id})", as_json=as_json)
 
 
 def _rights(token: Token) -> str:
     return " (reads)" if token.read_only else " (indexes)" if token.may_index else ""
-
-
-def _time(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidInput("expires", text, "expected a time like 2026-03-01T12:00:00Z") from None
-    return time if time.tzinfo else time.replace(tzinfo=UTC)

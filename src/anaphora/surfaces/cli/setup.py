@@ -11,12 +11,10 @@ import typer
 
 from anaphora.core.config import client_folders
 from anaphora.errors import InvalidInput
-from anaphora.surfaces.cli.output import EXIT_INPUT, EXIT_PARTLY, console, emit, shown
+from anaphora.surfaces.cli.output import EXIT_INPUT, EXIT_PARTLY, Json, console, emit, shown
 from anaphora.surfaces.cli.where import Where, opened
-from anaphora.surfaces.setup.changes import Change, plan, plan_undo
 from anaphora.surfaces.setup.clients import CLIENTS, entries
-
-Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
+from anaphora.surfaces.setup.files import Change, plan, plan_undo
 
 
 def register(app: typer.Typer) -> None:

@@ -1,6 +1,103 @@
-"""Anaphora for coding agents, by the Model Context Protocol.
+"""Anaphora for coding agents, by the Model Context Protocol, over standard input or HTTP.
 
-In: requests of an MCP client, over standard input or HTTP. Out: what the facade gives, in the one
-JSON form, with a short text beside it. It holds no logic of recall; it answers `initialize` and
-`tools/list` before any model or database is touched, and ends when its client does.
+It holds no logic of recall; it answers `initialize` and `tools/list` before any model or database
+is touched, and ends when its client does. Standard output carries the protocol alone.
 """
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from anaphora.errors import InvalidInput, MissingExtra
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
+    from anaphora.surfaces.mcp_server.session import ServerSession
+
+__all__ = ["serve"]
+
+INTERRUPTED: Final = 130
+
+
+def serve(
+    home: Path | None = None,
+    namespace: str = "default",
+    conversations: Path | None = None,
+    *,
+    tools: str = "default",
+    http: str | None = None,
+    open_to_all: bool = False,
+) -> None:
+    """Serve the memory of this place until the client goes.
+
+    `tools` is "default" or "all"; `http` is HOST:PORT. Over HTTP the user's own token lies in the
+    home; `open_to_all` asks nobody on this machine for one. The memory is opened in the background
+    once the handshake was answered. Raises `InvalidInput` and, without the SDK, `MissingExtra`.
+    """
+    if tools not in ("default", "all"):
+        raise InvalidInput("tools", tools, "expected default or all")
+    if find_spec("mcp") is None:
+        raise MissingExtra("mcp", "mcp")
+    from anaphora.api.memory import Memory
+    from anaphora.surfaces.mcp_server.server import built
+    from anaphora.surfaces.mcp_server.session import ServerSession
+    from anaphora.surfaces.mcp_server.tools import DEFAULT_TOOLS, TOOLS
+
+    session = ServerSession(
+        lambda: Memory.open(home, namespace=namespace, conversations_dir=conversations)
+    )
+    names = tuple(TOOLS) if tools == "all" else DEFAULT_TOOLS
+    if http is None:
+        _until_the_end(partial(_stdio, built(session, names, started=Path.cwd())), session)
+        return
+    from anaphora.core.config import load_settings
+    from anaphora.surfaces import access
+    from anaphora.surfaces.mcp_server.http import is_loopback, parsed_address, run_http
+
+    host, port = parsed_address(http)
+    if open_to_all and not is_loopback(host):
+        raise InvalidInput("no-token", host, "must be an address that only this machine reaches")
+    asked = is_loopback(host) and not open_to_all
+    own = access.own_secret(load_settings(home).home) if asked else None
+    # Where a server for several clients was started says nothing about any of them, and folders of
+    # another machine are not here.
+    server = built(session, names, started=None, roots=is_loopback(host))
+    run = partial(run_http, server, session, host, port, own, open_to_all=open_to_all)
+    _until_the_end(run, session)
+
+
+def _until_the_end(run: Callable[[], None], session: ServerSession) -> None:
+    code = 0
+    try:
+        run()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    finally:
+        finished = session.finish()
+    if code or not finished:
+        # A thread still waits for a disk, a model or a terminal; truth is safe at any instant,
+        # and a server without a client must not stay.
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _stdio(server: Server[Any]) -> None:
+    import anyio
+    from mcp.server.stdio import stdio_server
+
+    async def main() -> None:
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+
+    try:
+        anyio.run(main)
+    except* (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as gone:
+        # The client died while an answer was on its way: the same as its end.
+        sys.stderr.write(f"anaphora: the client has gone ({gone.exceptions[0]!r})\n")

@@ -1,7 +1,7 @@
-"""What each tool does: one call of the facade, and its result in both forms.
+"""What each tool does: one call of the facade, and its result as JSON and as text.
 
-In: a memory and checked arguments. Out: an `Answer`. It runs in a worker thread and raises the
-facade's own errors.
+The calls run in a worker thread, with arguments that were checked, and raise the facade's own
+errors.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.surfaces.mcp_server import words
-from anaphora.surfaces.there import recalled_turns, refuse_unknown
-from anaphora.surfaces.wire import dumps, plain
+from anaphora.surfaces.mcp_server import render
+from anaphora.surfaces.wire import dumps, plain, recalled_turns, refuse_unknown
 from anaphora.values.conversations import Degraded, NewTurn, Turn
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ _TITLE: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CallContext:
     """Where a call comes from: the known project it is about, and what to say about its indexing.
 
     `on_step` is told the steps of a deep question; `background` runs work that nobody waits for.
@@ -53,18 +52,18 @@ class Answer:
 Given = Mapping[str, Any]
 
 
-def recall_memory(memory: Memory, given: Given, place: Place) -> Answer:
+def recall_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Lasting memories for a query."""
     from anaphora.recall.memories import FLOOR
 
     filters = given.get("filters")
     least = given.get("minScore", 0.0 if filters else FLOOR)
     found = memory.recall(given["query"], top_k=given["topK"], min_score=least, filters=filters)
-    text = words.hits_text(found, least)
+    text = render.hits_text(found, least)
     return Answer([plain(hit) for hit in found], text, found.degraded)
 
 
-def store_memory(memory: Memory, given: Given, place: Place) -> Answer:
+def store_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Keep one memory."""
     done = memory.remember(
         given["content"],
@@ -75,10 +74,10 @@ def store_memory(memory: Memory, given: Given, place: Place) -> Answer:
         category=given.get("category"),
         supersedes=given.get("supersedes"),
     )
-    return Answer(plain(done), words.remembered_text(done))
+    return Answer(plain(done), render.remembered_text(done))
 
 
-def recall_conversation(memory: Memory, given: Given, place: Place) -> Answer:
+def recall_conversation(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Turns of earlier conversations."""
     found = recalled_turns(
         memory,
@@ -87,35 +86,35 @@ def recall_conversation(memory: Memory, given: Given, place: Place) -> Answer:
         top_k=given["topK"],
         budget=given["budget"],
     )
-    return Answer([plain(hit) for hit in found], words.turns_text(found), found.degraded)
+    return Answer([plain(hit) for hit in found], render.turns_text(found), found.degraded)
 
 
-def recall_context(memory: Memory, given: Given, place: Place) -> Answer:
+def recall_context(memory: Memory, given: Given, context: CallContext) -> Answer:
     """What a task in a project needs."""
     from anaphora.recall.context.package import render_package
 
     found = memory.recall_context(
         given["focus"],
-        project=given.get("project", place.project),
+        project=given.get("project", context.project),
         budget=given["budget"],
         include_sources=given["includeSources"],
     )
-    found = replace(found, degraded=(*place.degraded, *found.degraded))
+    found = replace(found, degraded=(*context.degraded, *found.degraded))
     return Answer(plain(found), render_package(found))
 
 
-def warm_up(memory: Memory, given: Given, place: Place) -> Answer:
+def warm_up(memory: Memory, given: Given, context: CallContext) -> Answer:
     """What a new session should know."""
     from anaphora.recall.context.package import HEADER
     from anaphora.recall.context.warm_up import render_warm_up
 
-    found = memory.warm_up(given.get("topic"), project=given.get("project", place.project))
-    found = replace(found, degraded=(*place.degraded, *found.degraded))
+    found = memory.warm_up(given.get("topic"), project=given.get("project", context.project))
+    found = replace(found, degraded=(*context.degraded, *found.degraded))
     text = render_warm_up(found)
     return Answer(plain(found), text if text != HEADER else NOTHING_YET)
 
 
-def deep_recall(memory: Memory, given: Given, place: Place) -> Answer:
+def deep_recall(memory: Memory, given: Given, context: CallContext) -> Answer:
     """An answer from the whole history."""
     refuse_unknown(memory, given.get("conversationId"))
     found = memory.deep_recall(
@@ -123,23 +122,23 @@ def deep_recall(memory: Memory, given: Given, place: Place) -> Answer:
         scope=given["scope"],
         conversation_id=given.get("conversationId"),
         include_memory=given["includeMemory"],
-        on_step=place.on_step,
+        on_step=context.on_step,
     )
-    return Answer(plain(found), words.deep_text(found))
+    return Answer(plain(found), render.deep_text(found))
 
 
-def save_diary(memory: Memory, given: Given, place: Place) -> Answer:
+def save_diary(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Keep a diary entry."""
     done = memory.write_diary(
         given["summary"],
         subject=given.get("subject"),
         tags=given.get("tags", ()),
-        project=given.get("project", place.project),
+        project=given.get("project", context.project),
     )
     return Answer(plain(done), _kept("diary entry", done.id, done.redacted))
 
 
-def observe(memory: Memory, given: Given, place: Place) -> Answer:
+def observe(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Keep a note about the project."""
     done = memory.observe(
         given["text"],
@@ -148,28 +147,28 @@ def observe(memory: Memory, given: Given, place: Place) -> Answer:
         tags=given.get("tags", ()),
         source=given.get("source"),
         supersedes=given.get("supersedes"),
-        project=given.get("project", place.project),
+        project=given.get("project", context.project),
     )
     return Answer(plain(done), _kept(done.kind.replace("_", " "), done.id, done.redacted))
 
 
-def forget(memory: Memory, given: Given, place: Place) -> Answer:
+def forget(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Delete by id or by filter."""
     done = memory.forget(given.get("id"), filters=given.get("filters"), soft=given["soft"])
-    return Answer(plain(done), words.forgotten_text(done))
+    return Answer(plain(done), render.forgotten_text(done))
 
 
-def gaps(memory: Memory, given: Given, place: Place) -> Answer:
+def gaps(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Questions without an answer."""
     found = memory.gaps(given["status"])
-    return Answer([plain(gap) for gap in found], words.gaps_text(found, given["status"]))
+    return Answer([plain(gap) for gap in found], render.gaps_text(found, given["status"]))
 
 
 # Two calls at once must not both find the same turns missing.
 _saving = threading.Lock()
 
 
-def save_turns(memory: Memory, given: Given, place: Place) -> Answer:
+def save_turns(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Keep the turns that the thread does not end with already."""
     to, ended = given["conversationId"], given["ended"]
     turns = [NewTurn(one["role"], one["text"]) for one in given["turns"] if one["text"].strip()]
@@ -179,8 +178,8 @@ def save_turns(memory: Memory, given: Given, place: Place) -> Answer:
         if turns[known:]:
             memory.conversations.extend(to, turns[known:])
     jobs = memory.end_session(to) if ended else 0
-    if ended and place.background is not None:
-        place.background(memory.run_jobs)
+    if ended and context.background is not None:
+        context.background(memory.run_jobs)
     data = {"conversation_id": to, "kept": len(turns) - known, "known": known, "jobs": jobs}
     text = f"{data['kept']} kept, {known} there already."
     return Answer(data, text + (" The session has ended." if ended else ""))
@@ -194,7 +193,7 @@ def _overlap(kept: Sequence[Turn], turns: Sequence[NewTurn]) -> int:
     return next((size for size in sizes if tail[-size:] == given[:size]), 0)
 
 
-def search(memory: Memory, given: Given, place: Place) -> Answer:
+def search(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Ids and titles of what matches, from both lanes."""
     from anaphora.recall.memories import FLOOR
 
@@ -215,7 +214,7 @@ def _result(kind: str, of: str, text: str) -> dict[str, str]:
     }
 
 
-def fetch(memory: Memory, given: Given, place: Place) -> Answer:
+def fetch(memory: Memory, given: Given, context: CallContext) -> Answer:
     """The whole text behind an id of `search`."""
     kind, _, of = given["id"].partition(":")
     if kind == "memory" and of:
@@ -249,7 +248,7 @@ def _kept(what: str, of: str, redacted: Sequence[str]) -> str:
     return f"Kept the {what} {of}.{out}"
 
 
-CALLS: Final[Mapping[str, Callable[[Memory, Given, Place], Answer]]] = {
+CALLS: Final[Mapping[str, Callable[[Memory, Given, CallContext], Answer]]] = {
     "recall_memory": recall_memory,
     "store_memory": store_memory,
     "recall_conversation": recall_conversation,

@@ -1,8 +1,7 @@
 """The folders that a client works in, and their indexing in the background.
 
-In: folders that a client named, or the one that the server was started in. Out: the known project
-of a call, and what is still being indexed. It indexes what the client named and nothing else: no
-home folder, nothing above one, and not the folder of the server, which nobody asked for.
+It indexes what the client named and nothing else: no home folder, nothing above one, and not the
+folder that the server was started in, which nobody asked for.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 from anaphora.errors import AnaphoraError
-from anaphora.surfaces.mcp_server.calls import Place
+from anaphora.surfaces.mcp_server.calls import CallContext
 from anaphora.values.conversations import Degraded
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
-    from anaphora.surfaces.mcp_server.desk import Desk
+    from anaphora.surfaces.mcp_server.session import ServerSession
 
 PATIENCE: Final = 2.0
 """Seconds that a call waits for the first indexing before it answers from what is there."""
@@ -37,14 +36,14 @@ _MARKS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenFolders:
     """The folders that a call is about; `named` by the client itself, so that they may be read."""
 
     folders: tuple[Path, ...] = ()
     named: bool = False
 
 
-NOWHERE: Final = Opened()
+NOWHERE: Final = OpenFolders()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +55,14 @@ class _Job:
 
 
 class Folders:
-    """What has been done about each folder. `desk` runs the indexing."""
+    """What has been done about each folder. `session` runs the indexing."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, session: ServerSession) -> None:
+        self._session = session
         self._lock = threading.Lock()
         self._jobs: dict[Path, _Job] = {}
 
-    def place(self, memory: Memory, opened: Opened, *, indexing: bool) -> Place:
+    def call_context(self, memory: Memory, opened: OpenFolders, *, indexing: bool) -> CallContext:
         """The project of a call; with `indexing` folders that it is new to are read, if named.
 
         That takes at most `PATIENCE` seconds, and goes on behind. The folders of a client that has
@@ -76,9 +75,9 @@ class Folders:
             Degraded("indexing", f"{folder} {_NOT_NAMED}{shlex.quote(str(folder))}")
             for folder in (() if known or not indexing else opened.folders)
         ]
-        return Place(known[0] if len(opened.folders) == 1 and known else None, tuple(told))
+        return CallContext(known[0] if len(opened.folders) == 1 and known else None, tuple(told))
 
-    def _indexed(self, memory: Memory, folders: Sequence[Path]) -> Place:
+    def _indexed(self, memory: Memory, folders: Sequence[Path]) -> CallContext:
         begun = {folder: self._begun(memory, folder) for folder in folders}
         fresh = [job for job, new in begun.values() if job is not None and new]
         # A small project has its vectors by then too.
@@ -91,7 +90,7 @@ class Folders:
                 told.append(Degraded("indexing", why))
         known = _known(memory, folders)
         # With several folders open, no single one is what the call is about.
-        return Place(known[0] if len(folders) == 1 and known else None, tuple(told))
+        return CallContext(known[0] if len(folders) == 1 and known else None, tuple(told))
 
     def _failed(self, folder: Path) -> str | None:
         """Why a folder could not be indexed, told once: the next call tries it again."""
@@ -111,7 +110,7 @@ class Folders:
             if _known(memory, (folder,)):
                 return None, False
             worded = threading.Event()
-            job = _Job(self._desk.submit(lambda: _index(memory, folder, worded)), worded)
+            job = _Job(self._session.submit(lambda: _index(memory, folder, worded)), worded)
             self._jobs[folder] = job
             return job, True
 

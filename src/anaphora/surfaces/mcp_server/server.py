@@ -1,8 +1,8 @@
 """The tools, resources and prompts, put on the official SDK's server.
 
-In: requests of a client. Out: results in the protocol's types. What a tool does is in `calls.py`;
-here it is checked, run in a worker thread and wrapped. An error that Anaphora raises on purpose
-becomes a result with `isError` and one sentence.
+What a tool does is in `calls.py`; here it is checked, run in a worker thread and wrapped in the
+protocol's types. An error that Anaphora raises on purpose becomes a result with `isError` and one
+sentence.
 """
 
 from __future__ import annotations
@@ -25,20 +25,19 @@ from anaphora.api.workers import in_loop
 from anaphora.core.config import client_folders
 from anaphora.core.display import one_line
 from anaphora.errors import AnaphoraError, InvalidInput
-from anaphora.surfaces.mcp_server.calls import CALLS, Answer, Place
-from anaphora.surfaces.mcp_server.checking import checked
-from anaphora.surfaces.mcp_server.desk import Desk
+from anaphora.surfaces.access import Right, may
+from anaphora.surfaces.mcp_server.calls import CALLS, Answer, CallContext
 from anaphora.surfaces.mcp_server.folders import (
     NOWHERE,
     Folders,
-    Opened,
+    OpenFolders,
     folder_of,
     started_in,
 )
-from anaphora.surfaces.mcp_server.over_http import CALLER
-from anaphora.surfaces.mcp_server.reading import PROMPTS, RESOURCES, TEMPLATE, prompt, read
-from anaphora.surfaces.mcp_server.tools import INSTRUCTIONS, TOOLS, ToolSpec
-from anaphora.surfaces.own_token import OWN
+from anaphora.surfaces.mcp_server.http import CALLER
+from anaphora.surfaces.mcp_server.resources import PROMPTS, RESOURCES, TEMPLATE, prompt, read
+from anaphora.surfaces.mcp_server.session import ServerSession
+from anaphora.surfaces.mcp_server.tools import INSTRUCTIONS, TOOLS, ToolSpec, checked
 from anaphora.surfaces.wire import plain
 
 if TYPE_CHECKING:
@@ -68,13 +67,13 @@ class Surface:
     """
 
     def __init__(
-        self, desk: Desk, tools: Sequence[str], started: Path | None, *, roots: bool
+        self, session: ServerSession, tools: Sequence[str], started: Path | None, *, roots: bool
     ) -> None:
-        self._desk = desk
+        self._session = session
         self._tools = {name: TOOLS[name] for name in tools}
         self._started = started
         self._home = client_folders().user
-        self._folders = Folders(desk)
+        self._folders = Folders(session)
         self._silent = not roots
 
     async def list_tools(self, context: Context, params: object) -> types.ListToolsResult:
@@ -88,13 +87,13 @@ class Surface:
         spec = self._tools.get(params.name)
         if spec is None:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r} here")
-        if not spec.read_only and _only_reads(context):
+        if not spec.read_only and not _may(context, "change"):
             text = types.TextContent(text=f"{spec.name}: this token may only read")
             return types.CallToolResult(content=[text], is_error=True)
         folders = await self._open_folders(context) if spec.name in _IN_A_PROJECT else NOWHERE
         if spec.name == _LONG:
             return await self._told(context, spec, params.arguments)
-        workers = self._desk.long if _is_large(params.arguments) else self._desk.quick
+        workers = self._session.long if _is_large(params.arguments) else self._session.quick
         return await workers.do(self._run, spec, params.arguments, folders)
 
     async def _told(
@@ -117,21 +116,23 @@ class Surface:
         async with anyio.create_task_group() as group:
             group.start_soon(tell)
             with send:
-                result = await self._desk.long.do(self._run, spec, given, NOWHERE, in_loop(heard))
+                result = await self._session.long.do(
+                    self._run, spec, given, NOWHERE, in_loop(heard)
+                )
         return result
 
     def _run(
         self,
         spec: ToolSpec,
         given: dict[str, Any] | None,
-        folders: Opened,
+        folders: OpenFolders,
         on_step: Callable[[DeepStep], None] | None = None,
     ) -> types.CallToolResult:
         try:
             arguments = checked(spec, given)
-            memory = self._desk.memory()
-            place = self._place(memory, spec, arguments, folders, on_step)
-            answer = _answered(spec, memory, arguments, place)
+            memory = self._session.memory()
+            call_context = self._call_context(memory, spec, arguments, folders, on_step)
+            answer = _answered(spec, memory, arguments, call_context)
         except AnaphoraError as error:
             text = types.TextContent(text=_sentence(error))
             return types.CallToolResult(content=[text], is_error=True)
@@ -140,32 +141,32 @@ class Surface:
             structured_content=_clean(self._structured(answer)),
         )
 
-    def _place(
+    def _call_context(
         self,
         memory: Memory,
         spec: ToolSpec,
         arguments: dict[str, Any],
-        folders: Opened,
+        folders: OpenFolders,
         on_step: Callable[[DeepStep], None] | None,
-    ) -> Place:
+    ) -> CallContext:
         if folders.folders and "project" not in arguments and spec.name in _IN_A_PROJECT:
-            return self._folders.place(memory, folders, indexing=spec.name in _INDEXING)
-        return Place(on_step=on_step, background=self._desk.submit)
+            return self._folders.call_context(memory, folders, indexing=spec.name in _INDEXING)
+        return CallContext(on_step=on_step, background=self._session.submit)
 
     def _structured(self, answer: Answer) -> dict[str, Any]:
         if answer.bare:
             return dict(answer.data)
-        now = round(self._desk.clock().timestamp() * 1000)
+        now = round(self._session.clock().timestamp() * 1000)
         result = {"success": True, "data": answer.data, "timestamp": now}
         if isinstance(answer.data, list):
             result["degraded"] = [plain(part) for part in answer.degraded]
         return result
 
-    async def _open_folders(self, context: Context) -> Opened:
+    async def _open_folders(self, context: Context) -> OpenFolders:
         """The folders that the client has open, else the one that the server was started in."""
         session = context.session
         capabilities = session.client_capabilities
-        if not _of_this_user(context):
+        if not _may(context, "any_folder"):
             return NOWHERE
         asks = capabilities is not None and capabilities.roots is not None
         if asks and session.can_send_request and not self._silent:
@@ -180,9 +181,11 @@ class Surface:
                 self._silent = True
             else:
                 named = (folder_of(str(root.uri), self._home) for root in found.roots)
-                return Opened(tuple(dict.fromkeys(one for one in named if one is not None)), True)
+                return OpenFolders(
+                    tuple(dict.fromkeys(one for one in named if one is not None)), True
+                )
         around = None if self._started is None else started_in(self._started, self._home)
-        return NOWHERE if around is None else Opened((around,))
+        return NOWHERE if around is None else OpenFolders((around,))
 
     async def list_resources(self, context: Context, params: object) -> types.ListResourcesResult:
         """What can be read."""
@@ -204,7 +207,7 @@ class Surface:
         """One resource as text."""
         uri = str(params.uri)
         try:
-            text = await self._desk.quick.do(lambda: read(self._desk.memory(), uri))
+            text = await self._session.quick.do(lambda: read(self._session.memory(), uri))
         except AnaphoraError as error:
             raise MCPError(types.INVALID_PARAMS, _sentence(error)) from error
         content = types.TextResourceContents(uri=uri, text=_clean(text), mime_type="text/plain")
@@ -242,15 +245,15 @@ class Surface:
         """Open the memory in the background once the handshake was answered."""
         result = await call_next(ctx)
         if ctx.method != "initialize":
-            self._desk.begin()
+            self._session.begin()
         return result
 
 
 def built(
-    desk: Desk, tools: Sequence[str], started: Path | None, *, roots: bool = True
+    session: ServerSession, tools: Sequence[str], started: Path | None, *, roots: bool = True
 ) -> Server[Any]:
-    """A server with these tools over the memory at `desk`; see `Surface`."""
-    surface = Surface(desk, tools, started, roots=roots)
+    """A server with these tools over the memory of a session; see `Surface`."""
+    surface = Surface(session, tools, started, roots=roots)
     server: Server[Any] = Server(
         "anaphora",
         version=__version__,
@@ -268,23 +271,19 @@ def built(
     return server
 
 
-def _only_reads(context: Context) -> bool:
-    """Whether the request came with a token that may not write."""
-    token = context.request.scope.get(CALLER) if context.request is not None else None
-    return token is not None and token.read_only
+def _may(context: Context, right: Right) -> bool:
+    """Whether the caller has a right; without HTTP it is the user's own client, who has all."""
+    return context.request is None or may(context.request.scope.get(CALLER), right)
 
 
-def _answered(spec: ToolSpec, memory: Memory, arguments: dict[str, Any], place: Place) -> Answer:
+def _answered(
+    spec: ToolSpec, memory: Memory, arguments: dict[str, Any], call_context: CallContext
+) -> Answer:
     """What the tool's call gives; what the facade refuses is named as the tool names it."""
     try:
-        return CALLS[spec.name](memory, arguments, place)
+        return CALLS[spec.name](memory, arguments, call_context)
     except InvalidInput as error:
         raise error.named(spec.argument(error.what)) from None
-
-
-def _of_this_user(context: Context) -> bool:
-    """Whether the client may have what this user can read indexed, by naming a folder."""
-    return context.request is None or context.request.scope.get(CALLER) is OWN
 
 
 def _is_large(given: Any) -> bool:

@@ -1,37 +1,125 @@
 """The tools as clients see them: names, words for the model that reads them, schemas, hints.
 
-Plain data without a library, so that listing them costs nothing. Parameter names of
-`recall_memory` are those of the seed.
+Arguments are checked here against the schemas that clients are shown. The schemas of results come
+from the frozen values; they promise some fields of them, and more may come. It is plain data
+without a library, so that listing the tools costs nothing. Parameter names are those of the seed.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, get_args
 
-from anaphora.surfaces.mcp_server.schemas import (
-    ANSWER,
-    ANY,
-    KEPT,
-    MEMORY,
-    PACKAGE,
-    ROWS,
-    STRING,
-    STRINGS,
-    TURN,
-    WARM_UP,
-    WHOLE,
-    Schema,
-    answered,
-    count,
-    done,
-    shape,
-    text,
-    words,
+from anaphora.errors import InvalidInput
+from anaphora.surfaces.meanings import NOTE, QUERY, TOKENS, meaning
+from anaphora.values.conversations import Degraded, TurnHit
+from anaphora.values.deep import DeepAnswer, Gap, Scope
+from anaphora.values.memories import Forgotten, MemoryHit, Remembered
+from anaphora.values.projects import (
+    LEAST_BUDGET,
+    NOTE_KINDS,
+    DiaryEntry,
+    Quality,
+    RecallPackage,
+    WarmUp,
 )
-from anaphora.values.projects import LEAST_BUDGET, NOTE_KINDS
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+
+Schema = dict[str, Any]
+
+_MOST: Final = 300
+"""Characters of what a checker says of an argument."""
+
+
+def text(description: str, **more: Any) -> Schema:
+    """A string argument."""
+    return {"type": "string", "description": description, **more}
+
+
+def count(description: str, low: int, high: int, default: int) -> Schema:
+    """A whole number between two bounds."""
+    bounds = {"minimum": low, "maximum": high, "default": default}
+    return {"type": "integer", "description": description, **bounds}
+
+
+def choice(options: tuple[str, ...], default: str) -> Schema:
+    """One of several words."""
+    return {"type": "string", "enum": list(options), "default": default}
+
+
+def flag(default: bool, description: str = "") -> Schema:
+    """Yes or no."""
+    said = {"description": description} if description else {}
+    return {"type": "boolean", **said, "default": default}
+
+
+def shape(properties: Mapping[str, Schema], required: tuple[str, ...] = ()) -> Schema:
+    """An object with these properties."""
+    return {"type": "object", "properties": dict(properties), "required": list(required)}
+
+
+STRING: Final[Schema] = {"type": "string"}
+STRINGS: Final[Schema] = {"type": "array", "items": STRING}
+WHOLE: Final[Schema] = {"type": "integer"}
+ANY: Final[Schema] = {"type": "object"}
+ROWS: Final[Schema] = {"type": "array", "items": ANY}
+TAGS: Final[Schema] = {**STRINGS, "description": meaning("tags")}
+
+# By the annotations of the frozen values. Any other tuple is one of rows.
+_OF_TYPE: Final[Mapping[str, Schema]] = {
+    "str": STRING,
+    "str | None": {"type": ["string", "null"]},
+    "MemoryType": STRING,
+    "datetime": STRING,
+    "int": WHOLE,
+    "float": {"type": "number"},
+    "bool": {"type": "boolean"},
+    "Mapping[str, Any] | None": {"type": ["object", "null"]},
+    "tuple[str, ...]": STRINGS,
+}
+
+
+def result(value: type, promised: str, **own: Schema) -> Schema:
+    """The JSON form of a frozen value, as far as it is promised: fields by name, some with a ?."""
+    kinds = {field.name: str(field.type) for field in fields(value)}
+    found = {}
+    for name in promised.replace("?", "").split():
+        kind = kinds[name]
+        rows = UNAVAILABLE if kind == "tuple[Degraded, ...]" else ROWS
+        known = rows if kind not in _OF_TYPE and kind.startswith("tuple[") else _OF_TYPE.get(kind)
+        schema = own.get(name, known)
+        assert schema is not None, f"{name}: no schema for {kind}"
+        found[name] = schema
+    return shape(found, tuple(name for name in promised.split() if not name.endswith("?")))
+
+
+UNAVAILABLE: Final[Schema] = {
+    "type": "array",
+    "items": result(Degraded, "part reason?"),
+    "description": "What was unavailable; empty when nothing was.",
+}
+
+
+def done(data: Schema, **more: Schema) -> Schema:
+    """One thing that was made or found, in the envelope of every result."""
+    members = {
+        "success": {"type": "boolean"},
+        "data": data,
+        "timestamp": {"type": "integer", "description": "Milliseconds since 1970."},
+        **more,
+    }
+    return shape(members, tuple(members))
+
+
+def answered(row: Schema) -> Schema:
+    """A list of rows, best first, and what was unavailable."""
+    return done({"type": "array", "items": row}, degraded=UNAVAILABLE)
+
 
 INSTRUCTIONS: Final = """\
 Anaphora is this user's long-term memory: what was said in earlier sessions, lasting facts and
@@ -104,8 +192,8 @@ _SPECS = (
         "Facts, preferences and decisions that were kept, ranked by closeness, age and how often "
         "they were confirmed. Use it before assuming anything about the user or their projects.",
         {
-            "query": text("What to look for, in your own words.", minLength=1),
-            "topK": count("At most this many.", 1, 50, 3),
+            "query": text(QUERY, minLength=1),
+            "topK": count(meaning("limit"), 1, 50, 3),
             "minScore": {
                 "type": "number",
                 "description": "Leave out what scores lower: 0.5 where it is not given, and 0 "
@@ -119,7 +207,13 @@ _SPECS = (
                 "payload.<field>, created_at.",
             },
         },
-        answered(MEMORY),
+        answered(
+            result(
+                MemoryHit,
+                "id path payload text score similarity? decay? reinforcement? type? created_at? "
+                "tags? category?",
+            )
+        ),
         ("query",),
     ),
     ToolSpec(
@@ -131,25 +225,17 @@ _SPECS = (
         {
             "content": text("The words to keep.", minLength=1, maxLength=65_536),
             "path": text('What it is the value of, e.g. "user.editor".'),
-            "payload": {"type": "object", "description": "Any JSON object to keep beside it."},
-            "tags": words("Words to filter by."),
-            "category": text("One word to filter by."),
-            "type": {
-                "type": "string",
-                "enum": ["semantic", "episodic", "procedural"],
-                "default": "semantic",
-            },
+            "payload": {"type": "object", "description": meaning("payload")},
+            "tags": TAGS,
+            "category": text(meaning("category")),
+            "type": choice(("semantic", "episodic", "procedural"), "semantic"),
             "supersedes": text("The id of a memory that this one replaces."),
         },
         done(
-            shape(
-                {
-                    "id": STRING,
-                    "action": {"type": "string", "enum": ["added", "reinforced", "superseded"]},
-                    "related": STRINGS,
-                    "redacted": STRINGS,
-                },
-                ("id", "action", "related", "redacted"),
+            result(
+                Remembered,
+                "id action related redacted",
+                action={"type": "string", "enum": ["added", "reinforced", "superseded"]},
             )
         ),
         ("content",),
@@ -165,9 +251,11 @@ _SPECS = (
             "query": text("What to look for.", minLength=1),
             "conversationId": text("Only this conversation (default: all)."),
             "topK": count("At most this many turns.", 1, 50, 6),
-            "budget": count("At most this many tokens.", 0, 100_000, 2500),
+            "budget": count(TOKENS, 0, 100_000, 2500),
         },
-        answered(TURN),
+        answered(
+            result(TurnHit, "conversation_id index role speaker? text ts score"),
+        ),
         ("query",),
     ),
     ToolSpec(
@@ -178,17 +266,19 @@ _SPECS = (
         {
             "focus": {
                 "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
-                "description": "The task, in one or several statements; name files and symbols.",
+                "description": meaning("focus"),
             },
             "project": text(_PROJECT),
-            "budget": count("At most this many tokens.", LEAST_BUDGET, 100_000, 2000),
-            "includeSources": {
-                "type": "boolean",
-                "description": "Also scores and relations.",
-                "default": False,
-            },
+            "budget": count(TOKENS, LEAST_BUDGET, 100_000, 2000),
+            "includeSources": flag(False, "Also scores and relations."),
         },
-        done(PACKAGE),
+        done(
+            result(
+                RecallPackage,
+                "brief primary_targets memories graph history quality tokens? degraded",
+                quality={"enum": list(get_args(Quality))},
+            )
+        ),
         ("focus",),
     ),
     ToolSpec(
@@ -197,10 +287,15 @@ _SPECS = (
         "What a new session should know: constraints, preferences, decisions, the last diary "
         "entries, the shape of the project. Call it once, at the start.",
         {
-            "topic": text("What the session is about, if that is known."),
+            "topic": text(meaning("topic")),
             "project": text(_PROJECT),
         },
-        done(WARM_UP),
+        done(
+            result(
+                WarmUp,
+                "constraints preferences decisions blockers diary highlights? shape degraded?",
+            )
+        ),
     ),
     ToolSpec(
         "deep_recall",
@@ -210,15 +305,16 @@ _SPECS = (
         "with sources. Without one, or when it fails, the best evidence comes back and why.",
         {
             "query": text("The question.", minLength=1),
-            "scope": {
-                "type": "string",
-                "enum": ["recent_sessions", "current_session", "all_sessions"],
-                "default": "recent_sessions",
-            },
+            "scope": choice(get_args(Scope), "recent_sessions"),
             "conversationId": text("The conversation, for current_session."),
-            "includeMemory": {"type": "boolean", "default": True},
+            "includeMemory": flag(True),
         },
-        done(ANSWER),
+        done(
+            result(
+                DeepAnswer,
+                "answer sources complete supported shortcut? cached? gap_id? note? degraded?",
+            )
+        ),
         ("query",),
         # It may register a gap, and a model that the user configured may cost money.
         read_only=False,
@@ -230,12 +326,12 @@ _SPECS = (
         "What was done in this session, what was learned, what is next: 80 to 160 words or a few "
         "points. The next session reads it.",
         {
-            "summary": text("The entry.", minLength=1, maxLength=65_536),
-            "subject": text("What it is about."),
-            "tags": words("Words to filter by."),
+            "summary": text(meaning("summary"), minLength=1, maxLength=65_536),
+            "subject": text(meaning("subject")),
+            "tags": TAGS,
             "project": text(_PROJECT),
         },
-        done(KEPT),
+        done(result(DiaryEntry, "id redacted")),
         ("summary",),
         read_only=False,
         idempotent=False,
@@ -255,11 +351,7 @@ _SPECS = (
                 ),
                 "description": "In their order.",
             },
-            "ended": {
-                "type": "boolean",
-                "description": "The session ends with them.",
-                "default": False,
-            },
+            "ended": flag(False, "The session ends with them."),
         },
         done(
             shape(
@@ -277,15 +369,15 @@ _SPECS = (
         "Keep a note for later tasks in this project: a decision, a constraint, a blocker, an "
         "insight about the code. A decision may supersede an older one.",
         {
-            "text": text("The note, with the names of what it concerns.", minLength=1),
-            "kind": {"type": "string", "enum": list(NOTE_KINDS), "default": "note"},
+            "text": text(NOTE, minLength=1),
+            "kind": choice(NOTE_KINDS, "note"),
             "importance": count("1 to 5.", 1, 5, 3),
-            "tags": words("Words to filter by."),
+            "tags": TAGS,
             "source": text("Where it comes from, e.g. a path."),
             "supersedes": text("The id of a note that this one replaces."),
             "project": text(_PROJECT),
         },
-        done(KEPT),
+        done(result(DiaryEntry, "id redacted")),
         ("text",),
         by_default=False,
         read_only=False,
@@ -299,18 +391,9 @@ _SPECS = (
         {
             "id": text("The id of what to forget."),
             "filters": {"type": "object", "description": "Or conditions, as in recall_memory."},
-            "soft": {
-                "type": "boolean",
-                "description": "Keep the history, only leave it out of recall.",
-                "default": False,
-            },
+            "soft": flag(False, meaning("soft")),
         },
-        done(
-            shape(
-                {"count": WHOLE, "ids": STRINGS, "surviving": ROWS, "more": WHOLE},
-                ("count", "surviving", "more"),
-            )
-        ),
+        done(result(Forgotten, "count ids? surviving more")),
         by_default=False,
         read_only=False,
         destructive=True,
@@ -319,8 +402,8 @@ _SPECS = (
         "gaps",
         "Questions without an answer",
         "What was asked and could not be answered, the most asked first.",
-        {"status": {"type": "string", "enum": ["open", "closed", "expired"], "default": "open"}},
-        answered(shape({"id": STRING, "question": STRING, "asked": WHOLE}, ("id", "question"))),
+        {"status": choice(("open", "closed", "expired"), "open")},
+        answered(result(Gap, "id question asked?")),
         by_default=False,
     ),
     ToolSpec(
@@ -339,10 +422,7 @@ _SPECS = (
         {"id": text("The id that `search` gave.", minLength=1)},
         shape(
             {
-                "id": {"type": "string"},
-                "title": {"type": "string"},
-                "text": {"type": "string"},
-                "url": {"type": "string"},
+                **dict.fromkeys(("id", "title", "text", "url"), STRING),
                 "metadata": ANY,
             },
             ("id", "title", "text"),
@@ -354,3 +434,43 @@ _SPECS = (
 
 TOOLS: Final[Mapping[str, ToolSpec]] = {spec.name: spec for spec in _SPECS}
 DEFAULT_TOOLS: Final = tuple(spec.name for spec in _SPECS if spec.by_default)
+
+
+def checked(spec: ToolSpec, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The arguments, defaults filled in. Raises `InvalidInput` naming the field."""
+    # Some clients send null for what they leave out.
+    kept = {
+        name: value
+        for name, value in (given or {}).items()
+        if value is not None or name not in spec.parameters
+    }
+    unknown = [name for name in kept if name not in spec.parameters]
+    if unknown:
+        known = ", ".join(spec.parameters)
+        raise InvalidInput(unknown[0], kept[unknown[0]], f"no such argument; there are {known}")
+    for name in spec.required:
+        if name not in kept:
+            raise InvalidInput(name, None, "is required")
+    wrong = min(_validator(spec.name).iter_errors(kept), key=_place, default=None)
+    if wrong is not None:
+        raise InvalidInput(_place(wrong), wrong.instance, wrong.message[:_MOST])
+    defaults = {n: s["default"] for n, s in spec.parameters.items() if "default" in s}
+    return {**defaults, **{name: _whole(spec, name, value) for name, value in kept.items()}}
+
+
+def _place(error: ValidationError) -> str:
+    """Where it is wrong, e.g. `turns[1].role`."""
+    path = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path)
+    return path.removeprefix(".")
+
+
+def _whole(spec: ToolSpec, name: str, value: Any) -> Any:
+    """JSON knows one kind of number: 3.0 is an integer there."""
+    return int(value) if spec.parameters[name].get("type") == "integer" else value
+
+
+@cache
+def _validator(name: str) -> Any:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator(TOOLS[name].input_schema)

@@ -1,15 +1,18 @@
 """The server: memory over HTTP for programs, and the page for people.
 
-In: requests. Out: the JSON that every other surface gives for the same question. Importing this
-package imports no web framework; `create_app` and `serve` do, and need the extra `server`.
+A question gets the JSON that every other surface gives. Importing this package imports no web
+framework; `create_app` and `serve` do, and need the extra `server`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.errors import MissingExtra
-from anaphora.surfaces.rest.options import ServerOptions
+from anaphora.errors import InvalidInput, MissingExtra
+from anaphora.surfaces.rest.options import ServerOptions, is_loopback
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -17,7 +20,10 @@ if TYPE_CHECKING:
     from anaphora.api.memory import Memory
     from anaphora.store.tokens import Tokens
 
-__all__ = ["ServerOptions", "create_app"]
+__all__ = ["ServerOptions", "create_app", "serve"]
+
+_GRACE: Final = 30
+"""Seconds that running requests have when the server is told to stop."""
 
 
 def create_app(
@@ -42,3 +48,88 @@ def need_server() -> Any:
     except ModuleNotFoundError as error:
         raise MissingExtra("server", error.name or "fastapi") from error
     return fastapi, prometheus_client, uvicorn
+
+
+def serve(
+    memory: Memory,
+    host: str,
+    port: int,
+    options: ServerOptions,
+    *,
+    open_to_all: bool = False,
+    on_start: Callable[[str], None] | None = None,
+) -> None:
+    """Serve until SIGTERM or SIGINT. `on_start` is told the URL, port 0 being a free one.
+
+    On loopback the user who runs it has a token of their own, and the URL opens the page with it;
+    `open_to_all` asks nobody on this machine for one. With `options.require_token`, and on any
+    other address, only tokens that were made count.
+
+    Raises `InvalidInput` for an address that may not be used, `MissingExtra`, `StoreError`.
+    """
+    _, _, uvicorn = need_server()
+    options = _guarded(memory, host, options, open_to_all=open_to_all)
+    from anaphora.ops.backup.staging import sweep
+    from anaphora.surfaces.connections import Limits, few_lines, served_by
+
+    # What a server left that was killed in the middle of an upload.
+    sweep(memory.home)
+    app = create_app(memory, settings=options)
+    config = uvicorn.Config(
+        app,
+        host=host.strip("[]"),
+        port=port,
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE,
+        timeout_keep_alive=15,
+        h11_max_incomplete_event_size=64 * 1024,
+        **served_by(Limits(options.connections, options.head_seconds, options.body_seconds)),
+    )
+
+    class AnnouncingServer(uvicorn.Server):  # type: ignore[misc,name-defined]
+        async def startup(self, sockets: Any = None) -> None:
+            await super().startup(sockets=sockets)
+            if on_start is not None and self.started:
+                number = self.servers[0].sockets[0].getsockname()[1]
+                shown = f"[{host.strip('[]')}]" if ":" in host else host
+                # Behind the # it stays in the browser: no server and no log is told.
+                link = f"/#token={options.own}" if options.own else ""
+                on_start(f"http://{shown}:{number}{link}")
+
+    # The server hands a signal on when it has stopped: the memory must be closed then, in peace.
+    for stop in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(stop, lambda *_: None)
+    try:
+        with few_lines():
+            AnnouncingServer(config).run()
+    except SystemExit:
+        raise InvalidInput("port", port, f"expected one that is free, on {host}") from None
+
+
+def _guarded(
+    memory: Memory, host: str, options: ServerOptions, *, open_to_all: bool
+) -> ServerOptions:
+    if open_to_all and (options.require_token or not is_loopback(host)):
+        raise InvalidInput("no-token", host, "loopback, and no --require-token beside it")
+    if open_to_all:
+        return options
+    if options.require_token or not is_loopback(host):
+        if not memory.tokens.any():
+            raise InvalidInput(
+                "host" if not is_loopback(host) else "require-token",
+                host,
+                "there is no token yet: make one by `anaphora token create NAME`",
+            )
+        return replace(
+            options,
+            require_token=True,
+            hosts=(*options.hosts, host),
+            any_address=not is_loopback(host),
+        )
+    from anaphora.surfaces import access
+
+    own = access.own_secret(memory.home)
+    return replace(options, require_token=True, own=own, hosts=(*options.hosts, host))

@@ -1,8 +1,4 @@
-"""The application: routes, gate, metrics and the page, put together.
-
-In: an open memory. Out: an ASGI application. It holds no logic of its own; the memory stays the
-caller's, who closes it when the application has ended.
-"""
+"""The application: routes, gate, metrics and the page, put together over an open memory."""
 
 from __future__ import annotations
 
@@ -23,11 +19,10 @@ from anaphora.surfaces.rest import (
     context,
     conversations,
     deep,
-    health,
+    home,
     memories,
     metrics,
     problems,
-    transfer,
 )
 from anaphora.surfaces.rest.calls import Service
 from anaphora.surfaces.rest.gate import Gate
@@ -57,13 +52,21 @@ def build(memory: Memory, tokens: Tokens, options: ServerOptions) -> FastAPI:
     app.state.metrics = figures
     problems.register(app)
     # Their routes themselves: an included router hides them from whoever looks over all routes.
-    for part in (memories, conversations, context, deep, transfer, health, metrics):
-        app.router.routes.extend(part.router.routes)
-    app.router.routes.extend(conversations.seed_router.routes)
+    for router in (
+        memories.router,
+        conversations.router,
+        context.router,
+        deep.router,
+        home.router,
+        home.root_router,
+        metrics.router,
+        conversations.seed_router,
+    ):
+        app.router.routes.extend(router.routes)
     app.add_api_route("/openapi.json", _openapi, include_in_schema=False)
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     app.add_middleware(Gate, service=service)
-    app.add_middleware(metrics.Measured, metrics=figures, service=service)
+    app.add_middleware(metrics.MetricsMiddleware, metrics=figures, service=service)
     if options.page is not None and options.page.is_dir():
         app.mount("/", StaticFiles(directory=options.page, html=True), name="page")
     return app

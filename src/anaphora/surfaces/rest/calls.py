@@ -1,34 +1,38 @@
 """How a route calls the memory: in a bounded number of threads, in the caller's namespace.
 
-In: a request that was let in, and a function of the facade. Out: what it returns. Questions,
-those of many words, changes, projects and what takes long have threads of their own: none waits
-behind another kind. A call whose caller went away before it began is not made; one that has begun
-is finished in its thread, so that nothing is half-done. Too many waiting calls are refused.
+Questions, those of many words, changes, projects and what takes long have threads of their own:
+none waits behind another kind. A call whose caller went away before it began is not made; one that
+has begun is finished in its thread, so that nothing is half-done. Too many waiting calls are
+refused.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Literal, ParamSpec, TypeAlias, TypeVar, get_args
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from anaphora.api.memory import Memory
 from anaphora.api.workers import Workers
-from anaphora.store.tokens import EVERYTHING, Token, Tokens
+from anaphora.errors import AnaphoraError
+from anaphora.store.tokens import Token, Tokens
+from anaphora.surfaces.access import may
 from anaphora.surfaces.rest.options import ServerOptions
-from anaphora.surfaces.rest.problems import Problem
+from anaphora.surfaces.rest.problems import Problem, problem, problem_of
 from anaphora.surfaces.wire import dumps
 
 Kind: TypeAlias = Literal["question", "large", "change", "project", "long"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 READS: Final = "__anaphora_reads__"
 """The mark of an endpoint that answers a question in the body of a POST."""
+EVENTS_TYPE: Final = "text/event-stream"
+_END: Final = ""
 _THREADS: Final[Mapping[Kind, int]] = {"large": 2, "long": 4}
 _LARGE: Final = 64 * 1024
 _LONG: Final = ("/v1/deep", "/v1/dream", "/v1/extract", "/v1/import", "/v1/export", "/v1/projects")
@@ -109,8 +113,7 @@ def caller_of(request: Request) -> Caller:
 
 def opens_all(request: Request) -> bool:
     """Whether the caller may know of the whole home, and not of some namespaces alone."""
-    token = caller_of(request).token
-    return token is None or EVERYTHING in token.namespaces
+    return may(caller_of(request).token, "whole_home")
 
 
 async def answer(
@@ -178,3 +181,53 @@ async def _left(request: Request) -> None:
     """Return when the caller has gone. The body has been read before."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+def streamed(service: Service, call: Callable[[Callable[[Any], None]], Any]) -> StreamingResponse:
+    """Server-sent events of `call(on_step)`: each `step`, and `answer` or `problem` at the end.
+
+    A silent stream has a comment now and then, so that nothing between takes it for dead. A reader
+    who goes away stops nothing: what the call finds is kept.
+    """
+    return StreamingResponse(_events(service, call), media_type=EVENTS_TYPE)
+
+
+async def _events(
+    service: Service, call: Callable[[Callable[[Any], None]], Any]
+) -> AsyncIterator[str]:
+    loop, waiting = asyncio.get_running_loop(), asyncio.Queue[str]()
+
+    def tell(name: str, value: Any) -> None:
+        # Made into text in the worker's thread; JSON on one line has no line break of its own.
+        text = f"event: {name}\ndata: {dumps(value, indent=None)}\n\n"
+        loop.call_soon_threadsafe(waiting.put_nowait, text)
+
+    running = asyncio.ensure_future(
+        service.of("long", lambda: call(lambda step: tell("step", step)))
+    )
+    running.add_done_callback(lambda _: loop.call_soon(waiting.put_nowait, _END))
+    try:
+        yield ": the steps come as they happen\n\n"
+        while (text := await _next(waiting, service.options.heartbeat)) != _END:
+            yield text
+        yield _ended(running)
+    finally:
+        # Cancelling the wait does not end a call that has begun.
+        running.cancel()
+
+
+async def _next(waiting: asyncio.Queue[str], heartbeat: float) -> str:
+    try:
+        return await asyncio.wait_for(waiting.get(), heartbeat)
+    except TimeoutError:
+        return ": still at it\n\n"
+
+
+def _ended(running: asyncio.Future[Any]) -> str:
+    try:
+        return f"event: answer\ndata: {dumps(running.result(), indent=None)}\n\n"
+    except Problem as refused:
+        said = problem(refused.status_code, refused.name, refused.detail).body
+    except AnaphoraError as error:
+        said = problem_of(error).body
+    return f"event: problem\ndata: {bytes(said).decode()}\n\n"

@@ -8,22 +8,22 @@ from typing import Annotated
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from anaphora.surfaces.own_token import OWN
-from anaphora.surfaces.rest.bodies import (
+from anaphora.surfaces.access import may
+from anaphora.surfaces.rest.auth import lane_router, reads_only
+from anaphora.surfaces.rest.calls import Caller, answer, caller_of, service_of
+from anaphora.surfaces.rest.options import ServerOptions
+from anaphora.surfaces.rest.problems import Problem
+from anaphora.surfaces.rest.schemas import (
     ContextQuestion,
     MapQuery,
     Name,
     NewDiaryEntry,
     NewObservation,
     NewProject,
-    NoQuery,
+    ProjectGone,
+    Projects,
     WarmUpQuery,
 )
-from anaphora.surfaces.rest.calls import Caller, answer, caller_of, service_of
-from anaphora.surfaces.rest.options import ServerOptions
-from anaphora.surfaces.rest.permissions import lane_router, reads_only
-from anaphora.surfaces.rest.problems import Problem
-from anaphora.surfaces.rest.shapes import ProjectGone, Projects
 from anaphora.values.projects import (
     DiaryEntry,
     IndexReport,
@@ -34,17 +34,16 @@ from anaphora.values.projects import (
 )
 
 router = lane_router("context")
-Nothing = Annotated[NoQuery, Query()]
 
 
 @router.get("/projects", summary="List projects", responses={200: {"model": Projects}})
-async def list_projects(request: Request, _: Nothing) -> Response:
+async def list_projects(request: Request) -> Response:
     """The projects that are known, with their sizes."""
     return await answer(request, lambda memory: memory.projects())
 
 
 @router.post("/projects", summary="Index a project", responses={200: {"model": IndexReport}})
-async def index(request: Request, body: NewProject, _: Nothing) -> Response:
+async def index(request: Request, body: NewProject) -> Response:
     """A folder on the server's machine, one of those that it was told of; the token must allow it.
 
     The user who runs the server may name any, with the token that it made at its start.
@@ -70,7 +69,7 @@ async def project_map(
     summary="Forget a project",
     responses={200: {"model": ProjectGone}},
 )
-async def remove(request: Request, project: Name, _: Nothing) -> Response:
+async def remove(request: Request, project: Name) -> Response:
     """Its sections go; notes about it stay."""
     return await answer(
         request, lambda m: {"removed": project, "sections": m.remove_project(project)}
@@ -83,7 +82,7 @@ async def remove(request: Request, project: Name, _: Nothing) -> Response:
     responses={200: {"model": RecallPackage}},
 )
 @reads_only
-async def recall(request: Request, body: ContextQuestion, _: Nothing) -> Response:
+async def recall(request: Request, body: ContextQuestion) -> Response:
     """Where to look first and why, within a budget of tokens; `quality` says how far to trust."""
     return await answer(
         request,
@@ -111,19 +110,17 @@ async def warm_up(request: Request, query: Annotated[WarmUpQuery, Query()]) -> R
     summary="Take a note",
     responses={201: {"model": Observation}},
 )
-async def observe(request: Request, body: NewObservation, _: Nothing) -> Response:
+async def observe(request: Request, body: NewObservation) -> Response:
     """Linked to the files, symbols and packages that it names."""
-    given = {name: getattr(body, name) for name in NewObservation.model_fields}
-    return await answer(request, lambda memory: memory.observe(**given), 201)
+    return await answer(request, lambda memory: memory.observe(**body.given()), 201)
 
 
 @router.post(
     "/diary", status_code=201, summary="Write the diary", responses={201: {"model": DiaryEntry}}
 )
-async def diary(request: Request, body: NewDiaryEntry, _: Nothing) -> Response:
+async def diary(request: Request, body: NewDiaryEntry) -> Response:
     """What was done in a session, for the next one."""
-    given = {name: getattr(body, name) for name in NewDiaryEntry.model_fields}
-    return await answer(request, lambda memory: memory.write_diary(**given), 201)
+    return await answer(request, lambda memory: memory.write_diary(**body.given()), 201)
 
 
 def _folder(root: str, caller: Caller, options: ServerOptions) -> Path:
@@ -132,7 +129,7 @@ def _folder(root: str, caller: Caller, options: ServerOptions) -> Path:
     Who indexes a folder can recall its words: a caller must not open the server's whole disk, other
     namespaces' threads among it, or what only the server's own user can read.
     """
-    if caller.token is not None and not caller.token.may_index:
+    if not may(caller.token, "index"):
         raise Problem(
             403, "project", "this token may not index (anaphora token create --may-index)"
         )
@@ -143,7 +140,7 @@ def _folder(root: str, caller: Caller, options: ServerOptions) -> Path:
         place = place.resolve()
     except (OSError, RuntimeError, ValueError):
         raise Problem(422, "invalid_input", "root: expected the whole path of a folder") from None
-    if caller.token is OWN:
+    if may(caller.token, "any_folder"):
         return place
     for allowed in options.projects:
         if place.is_relative_to(allowed.expanduser().resolve()):

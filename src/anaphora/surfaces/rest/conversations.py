@@ -13,40 +13,36 @@ from starlette.responses import Response
 
 from anaphora.api.memory import Memory
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.surfaces.rest.bodies import (
-    AppendTurns,
-    Name,
-    NoQuery,
-    PageQuery,
-    SeedTitle,
-    TurnQuestion,
-)
+from anaphora.surfaces.rest.auth import lane_router, reads_only
 from anaphora.surfaces.rest.calls import answer, caller_of, service_of
-from anaphora.surfaces.rest.permissions import lane_router, reads_only
-from anaphora.surfaces.rest.shapes import (
+from anaphora.surfaces.rest.schemas import (
     Appended,
+    AppendTurns,
     ConversationPage,
     Deleted,
+    Name,
+    PageQuery,
     Redacted,
     SeedItems,
     SeedRecord,
+    SeedTitle,
     ThreadShape,
     Titled,
     TurnHits,
+    TurnQuestion,
 )
-from anaphora.surfaces.there import recalled_turns
+from anaphora.surfaces.wire import recalled_turns
 from anaphora.values.conversations import NewTurn, ThreadSummary
 from anaphora.values.memories import Page
 
 router = lane_router("conversation")
 seed_router = lane_router("seed", "")
-Nothing = Annotated[NoQuery, Query()]
 Index = Annotated[int, Path(ge=0, le=2**31 - 1)]
 
 
 @router.post("/conversations/recall", summary="Recall turns", responses={200: {"model": TurnHits}})
 @reads_only
-async def recall(request: Request, body: TurnQuestion, _: Nothing) -> Response:
+async def recall(request: Request, body: TurnQuestion) -> Response:
     """The turns of one conversation, or of all, that matter for the query."""
     return await answer(
         request,
@@ -76,7 +72,7 @@ async def list_conversations(request: Request, query: Annotated[PageQuery, Query
     summary="One conversation",
     responses={200: {"model": ThreadShape}},
 )
-async def get(request: Request, conversation_id: Name, _: Nothing) -> Response:
+async def get(request: Request, conversation_id: Name) -> Response:
     """Every word of it."""
     return await answer(request, lambda memory: _thread(memory, conversation_id))
 
@@ -87,9 +83,7 @@ async def get(request: Request, conversation_id: Name, _: Nothing) -> Response:
     summary="Keep turns",
     responses={201: {"model": Appended}},
 )
-async def append(
-    request: Request, conversation_id: Name, body: AppendTurns, _: Nothing
-) -> Response:
+async def append(request: Request, conversation_id: Name, body: AppendTurns) -> Response:
     """All or none of them. When this returns, they are on the disk."""
     turns = [
         NewTurn(t.role, t.text, intent_id=t.intent_id, ts=t.ts, speaker=t.speaker)
@@ -108,9 +102,7 @@ async def append(
     summary="Give a conversation a title",
     responses={200: {"model": Titled}},
 )
-async def set_title(
-    request: Request, conversation_id: Name, body: SeedTitle, _: Nothing
-) -> Response:
+async def set_title(request: Request, conversation_id: Name, body: SeedTitle) -> Response:
     """An empty title lets the first question stand for it again."""
 
     def titled(memory: Memory) -> dict[str, Any]:
@@ -126,7 +118,7 @@ async def set_title(
     summary="Delete a conversation",
     responses={200: {"model": Deleted}},
 )
-async def delete(request: Request, conversation_id: Name, _: Nothing) -> Response:
+async def delete(request: Request, conversation_id: Name) -> Response:
     """Gone for real: file, index and side notes."""
 
     def gone(memory: Memory) -> dict[str, Any]:
@@ -142,7 +134,7 @@ async def delete(request: Request, conversation_id: Name, _: Nothing) -> Respons
     summary="Take the words of a turn out",
     responses={200: {"model": Redacted}},
 )
-async def redact(request: Request, conversation_id: Name, index: Index, _: Nothing) -> Response:
+async def redact(request: Request, conversation_id: Name, index: Index) -> Response:
     """The turn stays, its words are "[redacted]", in the file and in the index."""
 
     def redacted(memory: Memory) -> dict[str, Any]:
@@ -156,7 +148,7 @@ async def redact(request: Request, conversation_id: Name, index: Index, _: Nothi
 @seed_router.get(
     "/conversations", summary="All conversations", responses={200: {"model": SeedItems}}
 )
-async def seed_list(request: Request, _: Nothing) -> Response:
+async def seed_list(request: Request) -> Response:
     """Summaries, the newest first, as the daemon that shares the files lists them."""
     return await answer(request, lambda memory: {"items": memory.conversations.list()})
 
@@ -166,7 +158,7 @@ async def seed_list(request: Request, _: Nothing) -> Response:
     summary="A conversation as its file has it",
     responses={200: {"model": SeedRecord}},
 )
-async def seed_get(request: Request, conversation_id: Name, _: Nothing) -> Response:
+async def seed_get(request: Request, conversation_id: Name) -> Response:
     """The record byte for byte, or 404."""
     service, namespace = service_of(request), caller_of(request).namespace
 

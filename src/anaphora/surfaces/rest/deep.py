@@ -9,24 +9,23 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from anaphora.api.memory import Memory
-from anaphora.surfaces.rest import sse
-from anaphora.surfaces.rest.bodies import (
+from anaphora.surfaces.rest import calls
+from anaphora.surfaces.rest.auth import lane_router
+from anaphora.surfaces.rest.calls import answer, caller_of, service_of
+from anaphora.surfaces.rest.schemas import (
     DeepQuestion,
     DreamWish,
     ExtractWish,
     GapQuery,
+    Gaps,
     Name,
-    NoQuery,
     TraceQuery,
+    Traces,
 )
-from anaphora.surfaces.rest.calls import answer, caller_of, service_of
-from anaphora.surfaces.rest.permissions import lane_router
-from anaphora.surfaces.rest.shapes import Gaps, Traces
-from anaphora.surfaces.there import refuse_unknown
+from anaphora.surfaces.wire import refuse_unknown
 from anaphora.values.deep import DeepAnswer, DreamReport, Extracted
 
 router = lane_router("deep")
-Nothing = Annotated[NoQuery, Query()]
 
 
 def _asked(
@@ -50,20 +49,20 @@ def _asked(
         200: {
             "model": DeepAnswer,
             "description": "The answer; or events `step`, then `answer` or `problem`.",
-            "content": {sse.MEDIA_TYPE: {"schema": {"type": "string"}}},
+            "content": {calls.EVENTS_TYPE: {"schema": {"type": "string"}}},
         }
     },
 )
-async def deep(request: Request, body: DeepQuestion, _: Nothing) -> Response:
+async def deep(request: Request, body: DeepQuestion) -> Response:
     """A model writes its own search, within a budget. Without one that answers: the best evidence.
 
     With `Accept: text/event-stream` its steps come as they happen.
     """
-    if sse.MEDIA_TYPE not in request.headers.get("accept", ""):
+    if calls.EVENTS_TYPE not in request.headers.get("accept", ""):
         return await answer(request, lambda memory: _asked(body, memory))
     service = service_of(request)
     memory = service.view(caller_of(request).namespace)
-    return sse.streamed(service, lambda on_step: _asked(body, memory, on_step))
+    return calls.streamed(service, lambda on_step: _asked(body, memory, on_step))
 
 
 @router.get("/gaps", summary="Questions without an answer", responses={200: {"model": Gaps}})
@@ -74,14 +73,14 @@ async def gaps(request: Request, query: Annotated[GapQuery, Query()]) -> Respons
 
 
 @router.post("/extract", summary="Take facts out", responses={200: {"model": Extracted}})
-async def extract(request: Request, body: ExtractWish, _: Nothing) -> Response:
+async def extract(request: Request, body: ExtractWish) -> Response:
     """At most 20 lasting facts of a conversation, each bound to its turns."""
     budget = None if body.budget is None else body.budget.budget()
     return await answer(request, lambda m: m.extract(body.conversation_id, budget=budget))
 
 
 @router.post("/dream", summary="Run one dream", responses={200: {"model": DreamReport}})
-async def dream(request: Request, body: DreamWish, _: Nothing) -> Response:
+async def dream(request: Request, body: DreamWish) -> Response:
     """Open gaps are explored over what is known now, restatements linked. It never deletes."""
     budget = None if body.budget is None else body.budget.budget()
     return await answer(request, lambda m: m.dream(model=body.model, budget=budget))
@@ -94,6 +93,6 @@ async def traces(request: Request, query: Annotated[TraceQuery, Query()]) -> Res
 
 
 @router.get("/traces/{trace_id}", summary="One trace", responses={200: {"model": DeepAnswer}})
-async def trace(request: Request, trace_id: Name, _: Nothing) -> Response:
+async def trace(request: Request, trace_id: Name) -> Response:
     """An answer with all its steps, to be shown again."""
     return await answer(request, lambda memory: memory.trace(trace_id))

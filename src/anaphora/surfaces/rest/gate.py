@@ -1,23 +1,116 @@
 """The gate: what every request goes through on its way in, and every answer on its way out.
 
-In: ASGI. Out: ASGI, with a `Caller` in the scope and the headers that a browser needs to keep
-the page safe. A refusal is a problem document; nothing of the body was read by then.
+Middleware puts a `Caller` into the scope, limits how much, how often and how long, and adds the
+headers that a browser needs to keep the page safe. A refusal is a problem document; nothing of the
+body was read by then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
-from anyio import fail_after
+from anyio import fail_after, move_on_after
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from anaphora.surfaces.rest.auth import Door, is_page
+from anaphora.surfaces.rest.auth import Authenticator, is_page
 from anaphora.surfaces.rest.calls import Service, is_long
-from anaphora.surfaces.rest.limits import Buckets, Coming, counted
 from anaphora.surfaces.rest.problems import Problem, problem
+
+_MOST_KEYS: Final = 10_000
+_DIGITS: Final = 18
+
+
+@dataclass(slots=True)
+class Buckets:
+    """A token bucket for each key: `rate` a second on average, `burst` at once. Rate 0: no limit.
+
+    Keys that were not used for longest are forgotten first; theirs are full by then.
+    """
+
+    rate: float
+    burst: int
+    clock: Callable[[], float]
+    _kept: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
+
+    def take(self, key: str) -> None:
+        """Take one from the key's bucket. Raises the problem 429, with when to come again."""
+        if not self.rate:
+            return
+        now = self.clock()
+        left, then = self._kept.pop(key, (float(self.burst), now))
+        left = min(float(self.burst), left + (now - then) * self.rate)
+        allowed = left >= 1.0
+        self._kept[key] = (left - 1.0 if allowed else left, now)
+        while len(self._kept) > _MOST_KEYS:
+            self._kept.popitem(last=False)
+        if not allowed:
+            seconds = max(1, math.ceil((1.0 - left) / self.rate))
+            raise Problem(
+                429,
+                "rate",
+                f"at most {self.rate:g} requests a second; come again in {seconds} s",
+                {"Retry-After": str(seconds)},
+            )
+
+
+@dataclass(slots=True)
+class RequestBody:
+    """A body as it comes. `ended` says that nothing more of it will."""
+
+    _receive: Receive
+    ended: bool = False
+
+    async def receive(self) -> Message:
+        """The next piece, or that the caller has gone."""
+        message = await self._receive()
+        if message["type"] != "http.request" or not message.get("more_body", False):
+            self.ended = True
+        return message
+
+    async def take(self, most: int, seconds: float) -> None:
+        """Throw away what comes: at most so many bytes, for at most so long."""
+        taken = 0
+        with move_on_after(seconds):
+            while not self.ended and taken < most:
+                taken += len((await self.receive()).get("body", b""))
+
+
+def limited_body(receive: Receive, limit: int, declared: str | None, *, wanted: bool) -> Receive:
+    """`receive`, but a body of more than `limit` bytes raises the problem 413.
+
+    One that is not `wanted` is thrown away: nobody reads it but to see whether the caller is still
+    there, and by then the answer has begun and nothing can be refused any more.
+    """
+    if declared is not None and declared.isdecimal():
+        # So many digits that Python refuses to read them are too many in any case.
+        digits = declared.lstrip("0")
+        if len(digits) > _DIGITS or int(digits or "0") > limit:
+            raise _too_large(limit)
+    seen = 0
+
+    async def receive_counted() -> Message:
+        nonlocal seen
+        message = await receive()
+        if message["type"] == "http.request":
+            seen += len(message.get("body", b""))
+            if not wanted:
+                return {**message, "body": b""}
+            if seen > limit:
+                raise _too_large(limit)
+        return message
+
+    return receive_counted
+
+
+def _too_large(limit: int) -> Problem:
+    return Problem(413, "too_large", f"a body has at most {limit:,} bytes here")
+
 
 CONTENT_POLICY: Final = (
     "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
@@ -42,7 +135,7 @@ class Gate:
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
         self._options = service.options
-        self._door = Door(service.tokens, service.options)
+        self._door = Authenticator(service.tokens, service.options)
         self._buckets = Buckets(service.options.rate, service.options.burst, service.options.clock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -56,8 +149,8 @@ class Gate:
             return
         headers = Headers(scope=scope)
         wanted = scope["method"] in _WITH_BODY
-        coming = Coming(receive, ended=not wanted)
-        answer = _Answer(send, coming, is_page(scope["method"], scope["path"]))
+        coming = RequestBody(receive, ended=not wanted)
+        answer = _ResponseWriter(send, coming, is_page(scope["method"], scope["path"]))
         receive = coming.receive
         try:
             if "transfer-encoding" in headers and "content-length" in headers:
@@ -71,7 +164,7 @@ class Gate:
                 return
             await self._let_in(scope, headers)
             limit, declared = self._limit(scope["path"]), headers.get("content-length")
-            body = counted(receive, limit, declared, wanted=wanted)
+            body = limited_body(receive, limit, declared, wanted=wanted)
             with fail_after(self._seconds(scope["method"], scope["path"])):
                 await self._app(scope, body, answer.send)
         except Problem as refused:
@@ -119,10 +212,10 @@ class Gate:
         )
 
 
-class _Answer:
+class _ResponseWriter:
     """What goes out: with safe headers, and for an allowed origin with those that allow it."""
 
-    def __init__(self, send: Send, coming: Coming, page: bool) -> None:
+    def __init__(self, send: Send, coming: RequestBody, page: bool) -> None:
         self._send = send
         self._coming = coming
         self._page = page

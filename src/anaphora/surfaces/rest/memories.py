@@ -9,25 +9,24 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from anaphora.errors import FilterError
-from anaphora.surfaces.rest.bodies import (
+from anaphora.surfaces.rest.auth import lane_router, reads_only
+from anaphora.surfaces.rest.calls import answer
+from anaphora.surfaces.rest.schemas import (
     Ask,
     DeleteQuery,
     Forgetting,
     ListQuery,
+    Memories,
     MemoryChanges,
+    MemoryPage,
     Name,
     NewMemoryBody,
-    NoQuery,
     PathQuery,
     changes_of,
 )
-from anaphora.surfaces.rest.calls import answer
-from anaphora.surfaces.rest.permissions import lane_router, reads_only
-from anaphora.surfaces.rest.shapes import Memories, MemoryPage
 from anaphora.values.memories import Forgotten, MemoryRecord, Remembered
 
 router = lane_router("memory")
-Nothing = Annotated[NoQuery, Query()]
 
 
 @router.post(
@@ -36,12 +35,11 @@ Nothing = Annotated[NoQuery, Query()]
     summary="Remember one thing",
     responses={200: {"model": Remembered}, 201: {"model": Remembered}},
 )
-async def remember(request: Request, body: NewMemoryBody, _: Nothing) -> Response:
+async def remember(request: Request, body: NewMemoryBody) -> Response:
     """201 when it is new, 200 when it was known and is reinforced. Secrets are taken out first."""
-    given = {name: getattr(body, name) for name in NewMemoryBody.model_fields}
     return await answer(
         request,
-        lambda memory: memory.remember(**given),
+        lambda memory: memory.remember(**body.given()),
         lambda done: 200 if done.action == "reinforced" else 201,
     )
 
@@ -56,7 +54,7 @@ async def list_memories(request: Request, query: Annotated[ListQuery, Query()]) 
 @router.post("/memories/recall", include_in_schema=False)
 @router.post("/recall", summary="Recall memories", responses={200: {"model": Memories}})
 @reads_only
-async def recall(request: Request, body: Ask, _: Nothing) -> Response:
+async def recall(request: Request, body: Ask) -> Response:
     """Memories that matter for the query: score = similarity × decay × reinforcement."""
     return await answer(
         request,
@@ -73,7 +71,7 @@ async def recall(request: Request, body: Ask, _: Nothing) -> Response:
 
 
 @router.post("/forget", summary="Forget memories", responses={200: {"model": Forgotten}})
-async def forget(request: Request, body: Forgetting, _: Nothing) -> Response:
+async def forget(request: Request, body: Forgetting) -> Response:
     """One memory, or all that a filter finds, for real. Says what still holds the words."""
     return await answer(request, lambda m: m.forget(body.id, filters=body.filters, soft=body.soft))
 
@@ -89,7 +87,7 @@ async def history(request: Request, query: Annotated[PathQuery, Query()]) -> Res
 
 
 @router.get("/memories/{memory_id}", summary="One memory", responses={200: {"model": MemoryRecord}})
-async def get(request: Request, memory_id: Name, _: Nothing) -> Response:
+async def get(request: Request, memory_id: Name) -> Response:
     """All that is known of it."""
     return await answer(request, lambda memory: memory.get(memory_id))
 
@@ -99,7 +97,7 @@ async def get(request: Request, memory_id: Name, _: Nothing) -> Response:
     summary="Change a memory",
     responses={200: {"model": Remembered}},
 )
-async def update(request: Request, memory_id: Name, body: MemoryChanges, _: Nothing) -> Response:
+async def update(request: Request, memory_id: Name, body: MemoryChanges) -> Response:
     """Another text, payload or path makes a new version; the old one stays in its history."""
     return await answer(request, lambda m: m.update(memory_id, **changes_of(body)))
 

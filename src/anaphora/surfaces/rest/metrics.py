@@ -1,7 +1,7 @@
 """Metrics for Prometheus: requests, cache, what waits. No word of the user's is a label.
 
-In: requests as they end, events of the memory. Out: the text format. Labels are methods, routes as
-they are declared, lanes and status codes, of which there are few whatever is asked for.
+Labels are methods, routes as they are declared, lanes and status codes, of which there are few
+whatever is asked for.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from prometheus_client.exposition import generate_latest
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from anaphora.surfaces.rest.auth import lane_router
 from anaphora.surfaces.rest.calls import Service, opens_all, service_of
-from anaphora.surfaces.rest.permissions import lane_router
 from anaphora.surfaces.rest.problems import Problem
 
-router = lane_router("care", "")
+router = lane_router("care", "", closed=False)
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT"})
 _BUCKETS: Final = (
     0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0,
@@ -74,7 +74,7 @@ class Metrics:
         self.seconds.labels(path, lane).observe(seconds)
 
 
-class Measured:
+class MetricsMiddleware:
     """Middleware: tells the metrics of every request."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, service: Service) -> None:

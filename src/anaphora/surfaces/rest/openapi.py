@@ -1,7 +1,7 @@
 """The OpenAPI document: what the framework derives, and what it cannot know.
 
-In: the application. Out: its document, with the refusals that any route may give, the filter
-language, the namespace header and the token. It describes; it checks nothing.
+To that it adds the refusals that any route may give, the filter language, the namespace header, the
+token, and what each parameter means.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any, Final
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from anaphora.surfaces.rest.meanings import meaning
+from anaphora.surfaces.meanings import meaning
 from anaphora.surfaces.rest.problems import MEDIA_TYPE, TITLES
-from anaphora.surfaces.rest.shapes import ProblemShape
+from anaphora.surfaces.rest.schemas import ProblemShape
 
 # What may come before or after a route's own work, on every route.
 _ANYWHERE: Final[tuple[int, ...]] = (400, 401, 403, 404, 408, 413, 421, 422, 429, 500, 503, 504)

@@ -1,8 +1,8 @@
 """Errors as problem documents (RFC 9457): one form for everything that goes wrong.
 
-In: our own errors, the framework's, and what nobody foresaw. Out: `application/problem+json` with
-`type`, `title`, `status`, `detail`, and for input the place of the mistake. It never gives a
-traceback, a path on the server's disk, or back what was sent.
+Our own errors, the framework's, and what nobody foresaw become `application/problem+json` with
+`type`, `title`, `status`, `detail`, and for input the place of the mistake. They never hold a
+traceback, a path on the server's disk, or what was sent.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""The clients that are known: where each keeps its configuration, and what belongs there.
-
-In: the folders of this machine (`config.ClientFolders`). Out: for each client its files and the
-entries that Anaphora needs in them. Reads and writes nothing.
-"""
+"""The clients that are known: where each keeps its configuration, and what belongs there."""
 
 from __future__ import annotations
 

@@ -1,0 +1,162 @@
+"""The file of a backup: a zip with a manifest that has the hash of every member.
+
+A member is believed only when its hash is the one in the manifest. Nothing here knows what a member
+means.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any
+
+from anaphora.errors import DamagedBackup, StoreError
+from anaphora.store.disk import open_regular, translate
+
+MANIFEST = "manifest.json"
+_CHUNK = 1 << 20
+# Half of what is packed are vectors, which hardly shrink: more effort buys nothing but time.
+_LEVEL = 3
+_ENCRYPTED = 0x1
+_FIRST = (1980, 1, 1, 0, 0, 0)
+_LAST = (2107, 12, 31, 23, 59, 58)
+# Ours are of these kinds; the library unpacks a block of the others at once, however large.
+_KINDS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# A home of a million threads has one of some 200 MB, stored as it is.
+_MOST_MANIFEST = 64 << 20
+# What the zip format itself can be wrong about, in the words of its library.
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError)
+
+
+class Packer:
+    """Writes the members of a backup, one after the other. `dense`: they cannot be compressed."""
+
+    def __init__(self, file: IO[bytes], when: datetime, *, dense: bool) -> None:
+        self._zip = zipfile.ZipFile(file, "w", allowZip64=True)
+        # The format has no dates before or after these; the manifest says when it was.
+        self._date = min(max(when.timetuple()[:6], _FIRST), _LAST)
+        self._kind = zipfile.ZIP_STORED if dense else zipfile.ZIP_DEFLATED
+        self.members: dict[str, dict[str, Any]] = {}
+
+    def __enter__(self) -> Packer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # After a failure it would try to write its end when it is collected: the file is closed
+        # by then. A full disk fails here once more, and has been told already.
+        with suppress(OSError):
+            self._zip.close()
+
+    def add(self, name: str, data: bytes) -> None:
+        """Write a member from memory."""
+        with self.member(name) as write:
+            write(data)
+
+    def add_file(self, name: str, path: Path) -> None:
+        """Write a member from a file, piece by piece."""
+        with self.member(name) as write, path.open("rb") as source:
+            while chunk := source.read(_CHUNK):
+                write(chunk)
+
+    @contextmanager
+    def member(self, name: str) -> Iterator[Callable[[bytes], None]]:
+        """A member under way: call what comes with its bytes. No other may be under way."""
+        digest, size = hashlib.sha256(), 0
+        info = zipfile.ZipInfo(name, self._date)
+        info.compress_type = self._kind
+        info.external_attr = 0o600 << 16
+        # The public way to set a level for one member exists only from Python 3.13 on.
+        info._compresslevel = _LEVEL  # type: ignore[attr-defined]
+        with self._zip.open(info, "w", force_zip64=True) as target:
+
+            def write(data: bytes) -> None:
+                nonlocal size
+                digest.update(data)
+                size += len(data)
+                target.write(data)
+
+            yield write
+        self.members[name] = {"sha256": digest.hexdigest(), "bytes": size}
+
+    def finish(self, manifest: dict[str, Any]) -> None:
+        """Write the manifest and the end of the file."""
+        whole = manifest | {"members": self.members}
+        text = json.dumps(whole, ensure_ascii=False, indent=1, sort_keys=True)
+        self._zip.writestr(zipfile.ZipInfo(MANIFEST, self._date), text + "\n")
+        self._zip.close()
+
+
+class Unpacker:
+    """Reads the members of a backup and holds them against its manifest."""
+
+    def __init__(self, path: Path, file: zipfile.ZipFile) -> None:
+        self._path = path
+        self._zip = file
+        infos = file.infolist()
+        if any(i.flag_bits & _ENCRYPTED or i.compress_type not in _KINDS for i in infos):
+            raise DamagedBackup("read", path, "it is no zip file that we write")
+        self.manifest = self._read_manifest()
+        names = file.namelist()
+        if sorted(names) != sorted([*self.members, MANIFEST]):
+            raise DamagedBackup("read", path, "it does not hold what its manifest says")
+
+    @property
+    def members(self) -> dict[str, dict[str, Any]]:
+        """What the manifest says of every member."""
+        members: dict[str, dict[str, Any]] = self.manifest["members"]
+        return members
+
+    def read(self, name: str, write: Callable[[bytes], object]) -> None:
+        """Give a member to `write`, piece by piece. `DamagedBackup` when it is another one.
+
+        That is known only at its end: nothing that was written may be used before.
+        """
+        digest, size = hashlib.sha256(), 0
+        said = self.members[name]
+        with self._zip.open(name) as source:
+            # What goes on behind its size is another one: no disk is filled to find that out.
+            while size <= said["bytes"] and (chunk := source.read(_CHUNK)):
+                digest.update(chunk)
+                size += len(chunk)
+                write(chunk)
+        if (digest.hexdigest(), size) != (said["sha256"], said["bytes"]):
+            raise DamagedBackup("read", self._path, f"{name} is not what was backed up")
+
+    def _read_manifest(self) -> dict[str, Any]:
+        try:
+            info = self._zip.getinfo(MANIFEST)
+            # Ours is stored as it is: one that was packed may be of any size.
+            if info.file_size > max(_MOST_MANIFEST, info.compress_size):
+                raise ValueError("a manifest that is packed")
+            found = json.loads(self._zip.read(MANIFEST))
+            members = found["members"]
+            sane = all(
+                isinstance(said["sha256"], str) and isinstance(said["bytes"], int)
+                for said in members.values()
+            )
+        except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise DamagedBackup("read", self._path, "it has no manifest of ours") from error
+        if found.get("anaphora") != "backup" or not sane:
+            raise DamagedBackup("read", self._path, "it has no manifest of ours")
+        if found.get("version") != 1:
+            reason = f"its format {found.get('version')} is newer than this program"
+            raise StoreError("read", self._path, reason)
+        return dict(found)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Unpacker]:
+    """The backup at `path`. `DamagedBackup` for what is none, or not whole; `StoreError`."""
+    try:
+        with open_regular(path) as raw, zipfile.ZipFile(raw) as file:
+            yield Unpacker(path, file)
+    except _BROKEN as error:
+        raise DamagedBackup("read", path, f"it is no whole zip file ({error})") from error
+    except OSError as error:
+        raise translate(error, "read", path) from error

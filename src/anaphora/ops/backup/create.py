@@ -1,0 +1,267 @@
+"""Backups: everything that a home cannot make again, as of one moment, in one file.
+
+A backup is a zip file with a manifest. It holds truth and the threads, those that were set aside
+too; never the index, and never a key. The home may be in use by any number of processes, and
+nothing in it is changed or locked.
+
+Threads are copied first, the database last. So the database may know of turns that the copied
+threads do not have yet, as after a crash between the two writes of an append: the sidecar's claim
+is then void, since it carries the hash of its turn, and every reader knows that. The other order
+would lose: turns without speaker and source, which the next import would add a second time, and
+redactions without the note that keeps the words from coming back.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anaphora.core.progress import Progress
+from anaphora.errors import DamagedBackup, InvalidInput, SealChanged, StoreError
+from anaphora.ops.backup import archive, staging
+from anaphora.store.crypto import marker as markers
+from anaphora.store.db.maintenance import copy_database, thread_count
+from anaphora.store.disk import identity_of, temporary_key, translate
+from anaphora.store.threads.files import CORRUPT
+
+if TYPE_CHECKING:
+    from anaphora.store.crypto.marker import Marker
+    from anaphora.store.db.engine import Database
+    from anaphora.store.home.sealing import Home
+
+DATABASE = "anaphora.db"
+"""The member, and the file of a home, that holds truth."""
+
+# A program that writes in place instead of replacing is caught in the act at most so often.
+_ATTEMPTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """What a backup holds.
+
+    `database` is "sqlite", "postgresql" or "" (nothing was ever remembered); `schema` its revision.
+    `rows` counts the rows of each table, `threads` the conversation files, `bytes` the file itself.
+    `needs_key` names the key without which a sealed backup cannot be read: the exported one, since
+    no backup holds it. `left_out` are files whose names no zip file can hold.
+    """
+
+    path: str
+    created: datetime
+    schema: str | None
+    database: str
+    threads: int
+    memories: int
+    bytes: int
+    rows: dict[str, int]
+    needs_key: str | None = None
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def sealed(self) -> bool:
+        """Whether it is encrypted, as its home was."""
+        return self.needs_key is not None
+
+
+def backup(
+    home: Home,
+    truth: Database,
+    path: str | os.PathLike[str],
+    *,
+    clock: Callable[[], datetime],
+    progress: Progress | None = None,
+) -> Backup:
+    """Write a backup of `home`, whose database is `truth`, to `path`. Others may go on writing.
+
+    Every write that was acknowledged before the call is in it. `progress` is called with a label,
+    what is done and how much there is. `NotEmpty` when something stands at `path`; `StoreError` and
+    its kinds when the home cannot be read (a damaged database is none that can be restored) or the
+    place cannot be written; `SealChanged` when the home was encrypted or decrypted meanwhile.
+    """
+    target = staging.free_path(path)
+    _refuse_inside(home, target)
+    place = markers.place_of(home.root)
+    marker = markers.read(home.root)
+    if marker is not None and marker.state != "sealed":
+        raise StoreError("back up", home.root, "a conversion is unfinished: open the home first")
+    when = clock().astimezone(UTC)
+    with staging.staged(target) as stage:
+        with (
+            staging.open_new(stage / "backup.zip") as file,
+            archive.Packer(file, when, dense=marker is not None) as packer,
+        ):
+            left_out = _add_threads(home, packer, progress)
+            threads = sum(_is_thread(name) for name in packer.members)
+            facts = _add_truth(truth, stage, packer, progress)
+            threads += thread_count(truth)
+            if marker is not None:
+                packer.add(markers.MARKER, _bytes_of(home.root / markers.MARKER))
+            manifest = _manifest(when, marker, threads, facts, left_out)
+            packer.finish(manifest)
+        if markers.place_of(home.root) != place:
+            reason = "it was encrypted, decrypted or given new keys meanwhile; back it up again"
+            raise SealChanged(str(home.root), reason)
+        made = backup_of(stage / "backup.zip", manifest)
+        # Last of all: nothing can fail any more once it stands there.
+        staging.put_file(stage / "backup.zip", target)
+    return replace(made, path=str(target))
+
+
+def verify(path: str | os.PathLike[str]) -> Backup:
+    """Read a whole backup and hold it against its manifest. `DamagedBackup`, `StoreError`."""
+    place = Path(path).expanduser().absolute()
+    with archive.opened(place) as unpacker:
+        for name in unpacker.members:
+            unpacker.read(name, lambda _: None)
+        return backup_of(place, unpacker.manifest)
+
+
+def backup_of(path: Path, manifest: dict[str, Any]) -> Backup:
+    """What a manifest says. `DamagedBackup` for one that says it in no way of ours."""
+    try:
+        sealed = manifest.get("sealed")
+        made = Backup(
+            path=str(path),
+            created=datetime.fromisoformat(manifest["created"]),
+            schema=manifest["schema"],
+            database=manifest["database"],
+            threads=manifest["threads"],
+            memories=manifest["memories"],
+            bytes=path.stat().st_size,
+            rows=dict(manifest["rows"]),
+            needs_key=sealed["key"] if sealed else None,
+            left_out=tuple(manifest["left_out"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedBackup("read", path, "its manifest is not one of ours") from error
+    if not _is_sane(made):
+        raise DamagedBackup("read", path, "its manifest is not one of ours")
+    return made
+
+
+def _is_sane(made: Backup) -> bool:
+    """Whether every value is of the kind that is written."""
+    numbers = (made.threads, made.memories, *made.rows.values())
+    texts = (made.database, *made.rows, *made.left_out)
+    return (
+        made.created.utcoffset() is not None
+        and all(isinstance(text, str) for text in texts)
+        and all(isinstance(maybe, str | None) for maybe in (made.schema, made.needs_key))
+        and all(isinstance(number, int) for number in numbers)
+    )
+
+
+def _manifest(
+    when: datetime,
+    marker: Marker | None,
+    threads: int,
+    facts: dict[str, Any],
+    left_out: list[str],
+) -> dict[str, Any]:
+    from importlib.metadata import version
+
+    sealed = None
+    if marker is not None:
+        note = "Everything here is encrypted. To read it, import the key that `key export` wrote."
+        sealed = {"key": marker.key_name, "note": note}
+    return {
+        "anaphora": "backup",
+        "version": 1,
+        "program": version("anaphora"),
+        "created": when.isoformat(),
+        "sealed": sealed,
+        "threads": threads,
+        "left_out": left_out,
+        **facts,
+    }
+
+
+def _refuse_inside(home: Home, target: Path) -> None:
+    for _, folder in home.folders():
+        if target.is_relative_to(folder):
+            raise InvalidInput("path", str(target), "it lies among the threads")
+
+
+def _add_threads(home: Home, packer: archive.Packer, progress: Progress | None) -> list[str]:
+    left_out: list[str] = []
+    for namespace, folder in home.folders():
+        inside = Path("namespaces", namespace) if folder != home.conversations else Path()
+        # What is set aside moves out of the folder and never back: it is looked for afterwards.
+        for place in (folder, folder / CORRUPT):
+            names = _names(place)
+            for done, name in enumerate(names):
+                data = _bytes_of(place / name)
+                if data is None:
+                    continue  # Deleted, or set aside, since the folder was listed.
+                member = inside / "conversations" / place.relative_to(folder) / name
+                try:
+                    member.as_posix().encode("utf-8")
+                except UnicodeEncodeError:
+                    left_out.append(ascii(str(place / name)))
+                    continue
+                packer.add(member.as_posix(), data)
+                if progress is not None:
+                    progress("threads", done + 1, len(names))
+    return left_out
+
+
+def _is_thread(name: str) -> bool:
+    return name.endswith((".json", ".json.sealed")) and name != markers.MARKER
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(
+                entry.name
+                for entry in entries
+                if entry.is_file() and temporary_key(entry.name) is None
+            )
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise translate(error, "read", folder) from error
+
+
+def _bytes_of(path: Path) -> Any:
+    """A file's bytes as of one moment; None when it is gone."""
+    try:
+        for _ in range(_ATTEMPTS):
+            with path.open("rb") as file:
+                before = identity_of(os.fstat(file.fileno()))
+                data = file.read()
+                # A replaced file is another one; one that is written in place changes here.
+                if identity_of(os.fstat(file.fileno()))[1:3] == before[1:3]:
+                    return data
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise translate(error, "read", path) from error
+    raise StoreError("back up", path, "another program keeps writing it in place")
+
+
+def _add_truth(
+    truth: Database, stage: Path, packer: archive.Packer, progress: Progress | None
+) -> dict[str, Any]:
+    nothing: dict[str, Any] = {"database": "", "schema": None, "rows": {}, "memories": 0}
+    if progress is not None:
+        progress("truth", 0, 1)
+    if truth.path is None:
+        from anaphora.store.db import dump
+
+        facts = dump.dump(truth, packer.member)
+    else:
+        copied = stage / DATABASE
+        found = copy_database(truth.path, copied)
+        facts = nothing | found if found else nothing
+        if found:
+            packer.add_file(DATABASE, copied)
+            copied.unlink()
+    if progress is not None:
+        progress("truth", 1, 1)
+    facts["memories"] = facts["rows"].get("record", 0)
+    return facts

@@ -1,0 +1,134 @@
+"""Restoring: a home out of a backup, whole or not at all.
+
+Everything is written into a folder beside the home, held against the manifest, synced, and then
+renamed: whoever is killed leaves the place as it was, and at most such a folder, which the next
+restore removes. A home of an older schema is restored as it is and migrates when it is opened;
+nothing that stands anywhere is changed.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+
+from anaphora.core.progress import Progress
+from anaphora.errors import DamagedBackup, InvalidInput, NotEmpty, SchemaTooNew
+from anaphora.ops.backup import archive, staging
+from anaphora.ops.backup.create import DATABASE, Backup, backup_of
+from anaphora.store.crypto.marker import MARKER
+from anaphora.store.db.revision import REVISION, is_older
+from anaphora.store.disk import sync, sync_directory, translate
+
+_TABLES = "tables/"
+
+
+def restore(
+    path: str | os.PathLike[str],
+    home: str | os.PathLike[str],
+    *,
+    database: str | None = None,
+    progress: Progress | None = None,
+) -> Backup:
+    """Make the home `home` out of the backup at `path`. Its index is made again by its first use.
+
+    All threads go into the home, the default namespace's into its folder "conversations", wherever
+    they were before. A backup of a PostgreSQL database goes into a SQLite file of the new home, or
+    into the empty database at the URL `database`. A sealed backup needs its exported key after
+    that (`Backup.needs_key`): restoring alone reads nothing of it.
+
+    `NotEmpty` when there is anything in `home` (or tables of ours in `database`); `DamagedBackup`
+    when the backup is not what was written; `SchemaTooNew`; `StoreError` and its kinds.
+    """
+    source, target = Path(path).expanduser().absolute(), Path(home).expanduser().absolute()
+    _refuse_taken(target)
+    with archive.opened(source) as unpacker:
+        made = backup_of(source, unpacker.manifest)
+        _check(made, unpacker, source, database)
+        with staging.staged(target) as stage:
+            for done, name in enumerate(unpacker.members):
+                if not name.startswith(_TABLES):
+                    _unpack(unpacker, name, stage)
+                if progress is not None:
+                    progress("restoring", done + 1, len(unpacker.members))
+            if made.database == "postgresql":
+                from anaphora.store.db import dump
+
+                dump.load(
+                    unpacker.members, unpacker.read, str(made.schema), database or stage / DATABASE
+                )
+            _settle(stage, target)
+    return made
+
+
+def _check(made: Backup, unpacker: archive.Unpacker, source: Path, database: str | None) -> None:
+    if made.schema is not None and made.schema != REVISION and not is_older(made.schema):
+        raise SchemaTooNew(source, made.schema)
+    if database is not None and made.database != "postgresql":
+        reason = "this backup has a SQLite file: restore it as one, and move it by export"
+        raise InvalidInput("database", database.split("@")[-1], reason)
+    for name in unpacker.members:
+        if not _is_ours(name):
+            raise DamagedBackup("read", source, f"{name!r} is no part of a home")
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a member may be written: into the folders of a home, and nowhere else."""
+    parts = PurePosixPath(name).parts
+    if "\\" in name or name.startswith("/") or ".." in parts or "/".join(parts) != name:
+        return False
+    if name in {DATABASE, MARKER}:
+        return True
+    if parts[0] == "namespaces" and len(parts) > 2:
+        parts = parts[2:]
+    if parts[0] == "conversations":
+        return len(parts) == 2 or (len(parts) == 3 and parts[1] == ".corrupt")
+    return name.startswith(_TABLES) and len(parts) == 2
+
+
+def _unpack(unpacker: archive.Unpacker, name: str, stage: Path) -> None:
+    place = stage.joinpath(*PurePosixPath(name).parts)
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with staging.open_new(place) as file:
+        unpacker.read(name, file.write)
+        file.flush()
+        sync(file.fileno())
+
+
+def _settle(stage: Path, target: Path) -> None:
+    """Give the whole home its name. On POSIX it takes the place of an empty folder in one step."""
+    for companion in ("-wal", "-shm"):
+        if (stage / (DATABASE + companion)).exists():
+            raise DamagedBackup("restore", target, "its database was not closed")
+    if (stage / DATABASE).exists():
+        staging.sync_file(stage / DATABASE)
+    staging.sync_tree(stage)
+    try:
+        if os.name == "nt":
+            (stage / staging.LOCK).unlink(missing_ok=True)
+            if target.exists():
+                target.rmdir()
+        stage.rename(target)
+    except OSError:
+        _refuse_taken(target)
+        raise
+    try:
+        sync_directory(target.parent)
+    except OSError:
+        # It may not last: whoever is told so must be able to restore into the same place again.
+        with suppress(OSError):
+            target.rename(stage)
+        raise
+
+
+def _refuse_taken(target: Path) -> None:
+    try:
+        if next(target.iterdir(), None) is None:
+            return
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        pass
+    except OSError as error:
+        raise translate(error, "restore into", target) from error
+    raise NotEmpty("restore into", target, "only a new or empty home can be filled")

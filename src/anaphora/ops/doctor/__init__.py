@@ -1,0 +1,1 @@
+"""Whether a home is well, and what can be made well again."""

@@ -1,0 +1,413 @@
+"""What a home holds, and whether all of it is well.
+
+It starts no model, repairs nothing, and changes nothing but the index, which catches up with truth;
+one unnamed file is written to see whether the home can be. Kinds of file systems are told by Linux
+alone, in a file that all may read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anaphora.core.config import Settings
+from anaphora.errors import AnaphoraError, MissingExtra, NoKeyringError
+from anaphora.ops.doctor.repair import repair_sections
+from anaphora.store.db.maintenance import note_counts
+from anaphora.values.conversations import FINISH_VECTORS, Check, Stats
+
+if TYPE_CHECKING:
+    from anaphora.container.namespace import NamespaceServices
+    from anaphora.embed.service import EmbedderService
+    from anaphora.index.turns.index import TurnIndex
+    from anaphora.store.db.engine import Database
+    from anaphora.store.home.sealing import Home
+    from anaphora.store.records.vectors import RecordVectors
+    from anaphora.store.threads.conversations import Conversations
+
+
+# Named in a finding; the rest are counted.
+_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class LaneCounts:
+    """Counts of one namespace. Notes are current ones; `past_notes` were replaced or hidden."""
+
+    projects: int
+    files: int
+    sections: int
+    sections_pending: int
+    observations: int
+    diary: int
+    past_notes: int
+    gaps: int
+    jobs: int
+    traces: int
+
+
+def counted(lane: NamespaceServices, embedder: str) -> LaneCounts:
+    """Count without opening a text. `StoreError` and its kinds."""
+    projects = lane.projects.list()
+    notes = note_counts(lane.truth, lane.namespace)
+    current = {kind: living for kind, (_, living) in notes.items()}
+    rows = lane.deep_rows
+    return LaneCounts(
+        projects=len(projects),
+        files=sum(one.files for one in projects),
+        sections=sum(one.sections for one in projects),
+        sections_pending=lane.projects.pending(embedder),
+        observations=current.get("observation", 0),
+        diary=current.get("diary", 0),
+        past_notes=sum(every - living for every, living in notes.values()),
+        gaps=len(rows.find("gap", {"status": "open"}, only=("gap_id",))),
+        jobs=len(rows.find("session_job", only=("job_id",))),
+        traces=len(rows.find("trace", only=("trace_id",))),
+    )
+
+
+def lane_checks(lane: NamespaceServices) -> tuple[Check, ...]:
+    """Look at projects, notes, the index of sections, and what deep recall keeps.
+
+    Nothing raises: a part that fails is a finding.
+    """
+    rows = _rows(lane)
+    try:
+        counts = counted(lane, lane.container.embedder.name)
+    except AnaphoraError as error:
+        return (*rows, Check("projects", ok=False, detail=str(error)))
+    notes = f"{counts.observations:,} observations, {counts.diary:,} diary entries"
+    if counts.past_notes:
+        notes += f", {counts.past_notes:,} of the past"
+    deep = (
+        f"{counts.gaps:,} open gaps, {counts.jobs:,} jobs of ended sessions waiting, "
+        f"{counts.traces:,} traces"
+    )
+    return (
+        *rows,
+        *_projects(lane, counts),
+        Check("project notes", ok=True, detail=notes),
+        _sections(lane),
+        Check("deep recall", ok=True, detail=deep),
+    )
+
+
+def _projects(lane: NamespaceServices, counts: LaneCounts) -> Iterator[Check]:
+    detail = f"{counts.projects:,} projects, {counts.files:,} files, {counts.sections:,} sections"
+    if counts.sections_pending:
+        detail += f", {counts.sections_pending:,} vectors to come ({FINISH_VECTORS})"
+    yield Check("projects", ok=True, detail=detail)
+    for row in lane.projects.rows():
+        # On a server the folder may well be another machine's: that is nobody's fault.
+        if not Path(row.root).is_dir():
+            yield Check(
+                "projects",
+                ok=True,
+                detail=f"{row.name}: its folder {row.root} is not there; what was indexed answers, "
+                "until the project is removed or indexed where it is now",
+            )
+        elif row.indexed_at is None or row.stale:
+            yield Check("projects", ok=True, detail=f"{row.name}: not finished; index it again")
+
+
+def _rows(lane: NamespaceServices) -> tuple[Check, ...]:
+    """Rows that make no sense, the first of them by name."""
+    from anaphora.store.db.misdated import misdated
+    from anaphora.store.records.mending import unreadable_records
+
+    truth = lane.notes.truth
+    try:
+        records = unreadable_records(truth, lane.namespace, lane.notes.sealer)
+        found = [f"{kind} {one} cannot be read" for kind, ids in records.items() for one in ids]
+        found += [f"impossible times in {one}" for one in misdated(truth)]
+    except AnaphoraError as error:
+        return (Check("rows", ok=False, detail=str(error)),)
+    if not found:
+        return (Check("rows", ok=True, detail="every row can be read"),)
+    more = f", and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
+    detail = f"{'; '.join(found[:_NAMED])}{more}; doctor --repair mends them and keeps the words"
+    return (Check("rows", ok=False, detail=detail),)
+
+
+def _sections(lane: NamespaceServices) -> Check:
+    try:
+        seen = lane.with_projects().sections.check()
+    except AnaphoraError as error:
+        return Check("section index", ok=False, detail=str(error))
+    detail = (
+        f"{seen.known:,} sections and notes, words of {seen.on_disk:,} on disk and of "
+        f"{seen.in_memory:,} in memory, {seen.pending:,} without a vector"
+    )
+    if seen.pending:
+        detail += f" ({FINISH_VECTORS})"
+    if seen.problem is not None:
+        detail += f"; {seen.problem}; truth answers, and `doctor --repair` makes it again"
+    return Check("section index", ok=seen.problem is None, detail=detail)
+
+
+MOUNTS = Path("/proc/self/mounts")
+REMOTE = frozenset(
+    (
+        "9p",
+        "afs",
+        "beegfs",
+        "ceph",
+        "cifs",
+        "drvfs",
+        "fuse.glusterfs",
+        "fuse.rclone",
+        "fuse.s3fs",
+        "fuse.sshfs",
+        "glusterfs",
+        "lustre",
+        "ncpfs",
+        "nfs",
+        "nfs4",
+        "smb3",
+        "smbfs",
+        "vboxsf",
+    )
+)
+"""Kinds that lie on another machine, or on the host of this one (9p and drvfs are WSL's drives).
+
+Their locks, their renames and SQLite's shared memory do not work between machines as they do on one
+(https://sqlite.org/wal.html, https://sqlite.org/faq.html#q5), and an fsync may return too early.
+"""
+
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+def kind_of(path: Path, mounts: Path = MOUNTS) -> str | None:
+    """The kind of the file system that `path` lies on or would lie on; None where nobody tells.
+
+    Raises OSError where the path cannot be followed.
+    """
+    try:
+        lines = mounts.read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return None
+    place = path.absolute().resolve()
+    found: tuple[int, str] | None = None
+    for line in lines:
+        _, point, kind, *_ = line.split(" ")
+        above = Path(_OCTAL.sub(lambda match: chr(int(match[1], 8)), point))
+        length = len(above.parts)
+        # What is mounted over another one at the same point comes later.
+        if place.is_relative_to(above) and (found is None or length >= found[0]):
+            found = (length, kind)
+    return found[1] if found is not None else None
+
+
+def file_systems(places: Iterable[Path], mounts: Path = MOUNTS) -> Check:
+    """Whether any of these places lies where nothing is promised (docs/durability.md)."""
+    kinds: dict[str, Path] = {}
+    for place in places:
+        try:
+            kind = kind_of(place, mounts)
+        except OSError as error:
+            detail = f"{place} cannot be followed: {error.strerror}"
+            return Check("file system", ok=False, detail=detail)
+        if kind is not None:
+            kinds.setdefault(kind, place)
+    if not kinds:
+        return Check("file system", ok=True, detail="its kind is not told by this system")
+    remote = [f"{place} lies on {kind}" for kind, place in kinds.items() if kind in REMOTE]
+    if remote:
+        detail = f"{'; '.join(remote)}: writes there are not promised to last or to be locked"
+        return Check("file system", ok=False, detail=detail)
+    return Check("file system", ok=True, detail=", ".join(kinds))
+
+
+_PROBE = 64 * 1024
+
+
+def stats(services: NamespaceServices) -> Stats:
+    """Count what a namespace holds; the index catches up with the files first."""
+    settings, embedder = services.container.settings, services.container.embedder
+    services.turns.sync(embed="none")
+    seen = services.turns.check()
+    counts = counted(services, embedder.name)
+    return Stats(
+        home=str(settings.home),
+        namespace=services.namespace,
+        conversations=seen.conversations,
+        turns=seen.turns,
+        indexed=seen.words_indexed + seen.words_in_memory,
+        vectors=seen.vectors,
+        pending=seen.pending,
+        memories=services.vectors.records(),
+        embedder=embedder.name,
+        bytes={
+            "threads": _size(services.conversations.directory),
+            "truth": sum(_size(path) for path in settings.home.glob("anaphora.db*")),
+            "index": seen.size,
+        },
+        projects=counts.projects,
+        files=counts.files,
+        sections=counts.sections,
+        sections_pending=counts.sections_pending,
+        notes=counts.observations + counts.diary,
+        gaps=counts.gaps,
+        jobs=counts.jobs,
+        traces=counts.traces,
+    )
+
+
+def doctor(services: NamespaceServices, *, mend: bool = False) -> tuple[Check, ...]:
+    """Look at every part; `mend` first mends what can be mended without touching a word.
+
+    Nothing raises: a part that fails is a finding.
+    """
+    from anaphora.deep.checks import deep_checks
+    from anaphora.ops.doctor.repair import repair
+
+    container = services.container
+    settings, embedder = container.settings, container.embedder
+    mended: tuple[Check, ...] = ()
+    if mend:
+        mended = repair(
+            container,
+            services.namespace,
+            services.turns,
+            fill_vectors=services.remember.fill_vectors,
+            mend_sections=lambda: repair_sections(services),
+        )
+    return (
+        *mended,
+        _home(settings),
+        file_systems((settings.home, settings.conversations)),
+        *_sealing(settings),
+        *_threads(services.conversations),
+        _truth(container.truth),
+        *_index(services.turns),
+        _memories(services.vectors, embedder),
+        _embedder(embedder),
+        *lane_checks(services),
+        *deep_checks(container.tools),
+    )
+
+
+def _home(settings: Settings) -> Check:
+    place = settings.home
+    while not place.exists():
+        place = place.parent
+    try:
+        with tempfile.TemporaryFile(dir=place) as probe:
+            # A full disk takes a name but no bytes.
+            probe.write(bytes(_PROBE))
+            probe.flush()
+            os.fsync(probe.fileno())
+            return Check("home", ok=True, detail=f"{settings.home} can be written")
+    except OSError as error:
+        return Check(
+            "home", ok=False, detail=f"{settings.home} cannot be written: {error.strerror}"
+        )
+
+
+def _sealing(settings: Settings) -> Iterator[Check]:
+    """Whether the home is sealed, its key to be had, and nothing beside it left in clear."""
+    from anaphora.store.home.conversion import left_in_clear
+    from anaphora.store.home.sealing import Home
+
+    home = Home(settings.home, settings.conversations, settings.database)
+    found, sealed = _seal(home)
+    yield found
+    try:
+        left = left_in_clear(home) if sealed else ()
+    except AnaphoraError as error:
+        yield Check("sealing", ok=False, detail=str(error))
+        return
+    for place in left:
+        yield Check("sealing", ok=False, detail=f"{place} is not ours, and lies here in clear")
+
+
+def _seal(home: Home) -> tuple[Check, bool]:
+    from anaphora.store.crypto import marker as markers
+    from anaphora.store.crypto.key_stores import Keychain
+    from anaphora.store.home.master_key import load_keys
+
+    try:
+        marker = markers.read(home.root)
+        if marker is not None:
+            load_keys(home, marker)
+            where = "the keychain" if marker.kept == "keychain" else "a file of the home, in clear"
+            detail = f"sealed; key {marker.key_name} is in {where}"
+            return Check("sealing", ok=marker.state == "sealed", detail=detail), True
+    except AnaphoraError as error:
+        return Check("sealing", ok=False, detail=str(error)), True
+    try:
+        return Check("sealing", ok=True, detail=f"clear; keychain: {Keychain().name()}"), False
+    except (MissingExtra, NoKeyringError) as error:
+        # A clear home needs none.
+        return Check("sealing", ok=True, detail=f"clear; {error}"), False
+
+
+def _threads(conversations: Conversations) -> Iterator[Check]:
+    listed = conversations.list()
+    turns = sum(summary.turn_count for summary in listed)
+    where = conversations.directory or "the database"
+    detail = f"{len(listed):,} conversations, {turns:,} turns in {where}"
+    yield Check("threads", ok=True, detail=detail)
+    for problem in conversations.problems():
+        yield Check("threads", ok=False, detail=str(problem))
+
+
+def _truth(truth: Database) -> Check:
+    from anaphora.store.db.health import check_truth
+
+    health = check_truth(truth)
+    detail = [f"{health.kind} {health.version}", f"schema {health.revision or 'not made yet'}"]
+    if health.wal_is_safe is not None:
+        safe = "has the fix for write-ahead logs" if health.wal_is_safe else "too old for WAL"
+        detail.append(f"{health.journal} journal ({safe})")
+    return Check("truth", ok=not health.problems, detail="; ".join([*detail, *health.problems]))
+
+
+def _index(index: TurnIndex) -> Iterator[Check]:
+    followed = index.sync(embed="none")
+    seen = index.check()
+    detail = (
+        f"{seen.turns:,} turns, {seen.vectors:,} vectors, {seen.pending:,} to come, "
+        f"{seen.size / 1e6:.1f} MB" + (f"; {FINISH_VECTORS}" if seen.pending else "")
+    )
+    yield Check("index", ok=not seen.problems and not seen.failed, detail=detail)
+    for problem in [*seen.problems, *map(str, followed.degraded)]:
+        yield Check("index", ok=problem.startswith("vectors:") and not seen.failed, detail=problem)
+
+
+def _memories(vectors: RecordVectors, embedder: EmbedderService) -> Check:
+    known = vectors.records()
+    here, _ = vectors.counts().get(embedder.name, (0, 0))
+    others = {name: count for name, (count, _) in vectors.counts().items() if name != embedder.name}
+    detail = f"{known:,} memories, {here:,} with vectors of {embedder.name}"
+    if others:
+        detail += f"; other embedders: {', '.join(f'{n} ({c:,})' for n, c in others.items())}"
+    if here < known:
+        detail += "; the rest are found by words until `ready` or `reindex`"
+    return Check("memories", ok=True, detail=detail)
+
+
+def _embedder(embedder: EmbedderService) -> Check:
+    if embedder.ready(timeout=60):
+        return Check(
+            "embedder", ok=True, detail=f"{embedder.name}, {embedder.dimensions} dimensions"
+        )
+    reason = embedder.failure or "still loading after 60 s"
+    return Check("embedder", ok=False, detail=f"{embedder.name}: {reason}")
+
+
+def _size(place: Path | None) -> int:
+    if place is None or not place.exists():
+        return 0
+    if place.is_file():
+        return place.stat().st_size
+    return sum(
+        (Path(folder) / name).stat().st_size
+        for folder, _, names in os.walk(place)
+        for name in names
+    )

@@ -1,0 +1,114 @@
+"""Whether a home is well enough to serve from right now, looked at in milliseconds.
+
+The write path is tried for real: a row is written and taken out again in one transaction that
+reaches the disk, and where threads are files one is written beside them. It reads no words, and
+leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anaphora.errors import AnaphoraError
+from anaphora.store.db.maintenance import job_count, probe
+from anaphora.values.conversations import Check
+
+if TYPE_CHECKING:
+    from anaphora.container.namespace import NamespaceServices
+    from anaphora.embed.service import EmbedderService
+    from anaphora.store.db.engine import Database
+
+LEAST_FREE = 64 * 1024 * 1024
+"""Bytes below which a disk counts as full: SQLite's journal and one index commit need some."""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Whether each part works. `pending` counts turns and memories whose vectors still come,
+    `jobs` what ended sessions have queued in all namespaces.
+    """
+
+    ok: bool
+    checks: tuple[Check, ...]
+    pending: int = 0
+    jobs: int = 0
+
+
+def health(services: NamespaceServices) -> Health:
+    """Look at the write path, the index, the embedder and the disk. Nothing raises."""
+    container = services.container
+    # The probe's id: one that nothing else has.
+    write = _write(container.truth, container.ids())
+    pending, jobs, index = _index(services)
+    checks = (
+        write,
+        _threads(services.conversations.directory),
+        index,
+        _embedder(container.embedder),
+        _disk(container.settings.home),
+    )
+    return Health(all(check.ok for check in checks), checks, pending, jobs)
+
+
+def _write(truth: Database, token: str) -> Check:
+    try:
+        probe(truth, token)
+    except AnaphoraError as error:
+        return Check("write", ok=False, detail=str(error))
+    return Check("write", ok=True, detail="a row was written to the database and removed")
+
+
+def _threads(folder: Path | None) -> Check:
+    if folder is None:
+        return Check("threads", ok=True, detail="conversations are in the database")
+    place = folder
+    while not place.exists():
+        place = place.parent
+    try:
+        with tempfile.TemporaryFile(dir=place) as probe:
+            probe.write(b"\0" * 4096)
+            probe.flush()
+            os.fsync(probe.fileno())
+    except OSError as error:
+        return Check("threads", ok=False, detail=f"no file can be written: {error.strerror}")
+    return Check("threads", ok=True, detail="a file was written to the disk and removed")
+
+
+def _index(services: NamespaceServices) -> tuple[int, int, Check]:
+    try:
+        # What came since is taken in first: an index that lags is no fault, one that cannot is.
+        services.turns.sync(embed="none")
+        seen = services.turns.check()
+        here, _ = services.vectors.counts().get(services.container.embedder.name, (0, 0))
+        waiting = max(0, services.vectors.records() - here)
+        jobs = job_count(services.truth)
+    except AnaphoraError as error:
+        return 0, 0, Check("index", ok=False, detail=str(error))
+    pending = seen.pending + waiting
+    trouble = [*seen.problems, *([f"{seen.failed} turns failed"] if seen.failed else [])]
+    detail = "; ".join(map(str, trouble)) or f"{pending:,} vectors to come"
+    return pending, jobs, Check("index", ok=not trouble, detail=detail)
+
+
+def _embedder(embedder: EmbedderService) -> Check:
+    if embedder.ready(timeout=0):
+        return Check("embedder", ok=True, detail=f"{embedder.name} is loaded")
+    if embedder.failure is not None:
+        return Check("embedder", ok=False, detail=f"{embedder.name}: {embedder.failure}")
+    return Check("embedder", ok=True, detail=f"{embedder.name} is loading; words answer meanwhile")
+
+
+def _disk(home: Path) -> Check:
+    place = home
+    while not place.exists():
+        place = place.parent
+    try:
+        free = shutil.disk_usage(place).free
+    except OSError as error:
+        return Check("disk", ok=False, detail=f"cannot be looked at: {error.strerror}")
+    return Check("disk", ok=free >= LEAST_FREE, detail=f"{free / 1e9:,.1f} GB free")

@@ -1,0 +1,212 @@
+"""What can be mended without touching a word: `doctor --repair`.
+
+It makes derived things again, removes what interrupted writes left, gives notes of the sidecar back
+to the turns that they were written for, and makes rows readable that make no sense. Each step is a
+`Check` that says what was done; `ok` is False where something stays wrong. No word of a thread or a
+memory is ever changed, and a database that is damaged is only reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anaphora.core.progress import Progress
+from anaphora.errors import AnaphoraError
+from anaphora.ops.backup import staging
+from anaphora.store.disk import temporary_key
+from anaphora.store.hashing import stored_turn_hash
+from anaphora.store.threads.file_store import ConversationStore
+from anaphora.store.threads.files import ThreadFolder, ThreadLocks
+from anaphora.store.threads.gojson import NotAThread, decode
+from anaphora.values.conversations import Check
+
+if TYPE_CHECKING:
+    from anaphora.container.namespace import NamespaceServices
+
+if TYPE_CHECKING:
+    from anaphora.container.home import Container
+    from anaphora.container.namespace import NamespaceServices
+    from anaphora.index.turns.index import TurnIndex
+    from anaphora.store.threads.sidecar import TurnNote
+
+
+def repair(
+    parts: Container,
+    namespace: str,
+    index: TurnIndex,
+    *,
+    fill_vectors: Callable[[], object] | None = None,
+    mend_sections: Callable[[], Check] | None = None,
+    progress: Progress | None = None,
+) -> tuple[Check, ...]:
+    """Mend what can be mended in a namespace, and in what all namespaces share.
+
+    `fill_vectors` embeds the memories that have no vector, `mend_sections` does the same and more
+    for projects. Nothing raises: a part that cannot be mended is a finding.
+    """
+    lane = parts.namespace(namespace)
+    steps: list[tuple[str, Callable[[], Check]]] = [
+        ("temporary files", lambda: _sweep(parts, lane)),
+        ("notes", lambda: _reseat(lane)),
+        ("truth", lambda: _truth(parts)),
+        ("rows", lambda: mend_rows(lane)),
+        ("index", lambda: _index(index, progress)),
+        ("vectors", lambda: _vectors(fill_vectors)),
+    ]
+    if mend_sections is not None:
+        steps.append(("section index", mend_sections))
+    return tuple(_tried(name, step) for name, step in steps)
+
+
+def _tried(name: str, step: Callable[[], Check]) -> Check:
+    try:
+        return step()
+    except (AnaphoraError, OSError) as error:
+        return Check(name, ok=False, detail=str(error))
+
+
+def _sweep(parts: Container, lane: NamespaceServices) -> Check:
+    """Remove the temporary files of writes that were interrupted."""
+    folder = ThreadFolder(lane.folder, parts.sealing.threads(lane.namespace))
+    before = len(list(_temporaries(folder)))
+    if before:
+        folder.sweep(ThreadLocks(lane.folder))
+    after = len(list(_temporaries(folder)))
+    # Beside the home lies what a restore left that was killed.
+    stages = staging.make_room(parts.home.root) + staging.sweep(parts.home.root)
+    removed = before - after + stages
+    kept = f"; {after} belong to writes under way" if after else ""
+    return Check("temporary files", ok=True, detail=f"{removed} removed{kept}")
+
+
+def _temporaries(folder: ThreadFolder) -> Iterator[Path]:
+    for place in (folder.directory, folder.corrupt):
+        with suppress(FileNotFoundError):
+            yield from (found for found in place.iterdir() if temporary_key(found.name))
+
+
+def _reseat(lane: NamespaceServices) -> Check:
+    """Give a note whose turn stands at another place now to that turn.
+
+    A note that no turn, or more than one, answers to is left as it is: it is void, and harmless.
+    """
+    seated, void = 0, 0
+    for conversation_id in sorted(lane.sidecar.changed_since(0)):
+        notes = {
+            at: note
+            for at, note in lane.sidecar.turn_notes(conversation_id).items()
+            if not note.forgotten
+        }
+        places = _places(lane, conversation_id) if notes else {}
+        moved = list(_moved(notes, places))
+        lost = sum(at not in places.get(note.turn_hash, ()) for at, note in notes.items())
+        lane.sidecar.note_turns(moved)
+        seated += len(moved)
+        void += lost - len(moved)
+    detail = f"{seated} notes given back to their turns, {void} speak of turns that are not here"
+    return Check("notes", ok=True, detail=detail)
+
+
+def _places(lane: NamespaceServices, conversation_id: str) -> dict[str, list[int]]:
+    """Where turns stand, by their hash; nothing for a thread that cannot be read."""
+    try:
+        thread = decode(lane.conversations.read_file(conversation_id)[0])
+    except (FileNotFoundError, NotAThread):
+        return {}
+    places: dict[str, list[int]] = {}
+    for index, turn in enumerate(thread.turns):
+        places.setdefault(stored_turn_hash(turn.role, turn.text), []).append(index)
+    return places
+
+
+def _moved(notes: Mapping[int, TurnNote], places: Mapping[str, list[int]]) -> Iterator[TurnNote]:
+    right = {at for at, note in notes.items() if at in places.get(note.turn_hash, ())}
+    taken = set(right)
+    for at, note in notes.items():
+        found = places.get(note.turn_hash, [])
+        if at not in right and len(found) == 1 and found[0] not in taken:
+            taken.add(found[0])
+            yield replace(note, index=found[0])
+
+
+def _truth(parts: Container) -> Check:
+    """Merge the write-ahead log, and look whether the database is whole."""
+    from anaphora.store.db.health import check_truth
+    from anaphora.store.db.scrub import scrub
+
+    problems = check_truth(parts.truth).problems
+    if problems:
+        detail = f"damaged, and left as it is: {'; '.join(problems)}; restore a backup"
+        return Check("truth", ok=False, detail=detail)
+    if scrub(parts.truth):
+        return Check("truth", ok=True, detail="the write-ahead log is merged")
+    return Check("truth", ok=True, detail="whole; the write-ahead log is in use by another process")
+
+
+def _index(index: TurnIndex, progress: Progress | None) -> Check:
+    """Make the index again where anything is wrong with it, and embed what has no vector."""
+    index.sync(embed="none")
+    seen = index.check()
+    rebuilt = bool(seen.problems)
+    if rebuilt:
+        index.rebuild()
+
+    def told(done: int, total: int) -> None:
+        if progress is not None:
+            progress("embedding", done, total)
+
+    followed = index.sync(embed="all", progress=told)
+    seen = index.check()
+    what = "made again" if rebuilt else "well"
+    detail = f"{what}: {seen.turns:,} turns, {followed.embedded:,} embedded, {seen.pending:,} left"
+    wrong = [*seen.problems, *map(str, followed.degraded)]
+    if wrong:
+        detail += f" ({'; '.join(wrong)})"
+    return Check("index", ok=not seen.problems and not seen.pending, detail=detail)
+
+
+def _vectors(fill_vectors: Callable[[], object] | None) -> Check:
+    """Embed the memories that have no vector."""
+    if fill_vectors is None:
+        return Check("vectors", ok=True, detail="no memories to embed")
+    filled = fill_vectors()
+    embedded, failed = getattr(filled, "embedded", 0), getattr(filled, "failed", 0)
+    detail = f"{embedded:,} memories embedded"
+    if failed:
+        detail += f", {failed:,} cannot be"
+    return Check("vectors", ok=not failed, detail=detail)
+
+
+def mend_rows(lane: NamespaceServices) -> Check:
+    """Mend rows that make no sense, and times that nothing can keep; every word stays."""
+    from anaphora.store.db.misdated import mend, misdated
+    from anaphora.store.records.mending import mend_records
+
+    truth, sealer = lane.notes.truth, lane.notes.sealer
+    records = mend_records(truth, lane.namespace, sealer)
+    times = mend(truth, sealer, misdated(truth))
+    turns = 0
+    if not isinstance(lane.conversations, ConversationStore):
+        turns = lane.conversations.mend_times()
+    detail = f"{records:,} records, {times:,} rows with impossible times, {turns:,} turns mended"
+    return Check("rows", ok=True, detail=detail)
+
+
+def repair_sections(lane: NamespaceServices) -> Check:
+    """Make the index of sections again where it is broken, and embed what has no vector."""
+    sections = lane.with_projects().sections
+    broken = sections.check().problem
+    made = sections.rebuild() if broken else sections.settle()
+    lane.upkeep.fill_vectors()
+    seen = sections.check()
+    what = "made again" if broken and made else "well"
+    if not made:
+        what = "another process is writing it"
+    detail = f"{what}: {seen.known:,} sections and notes, {seen.pending:,} without a vector"
+    if seen.problem is not None:
+        detail += f"; {seen.problem}"
+    return Check("section index", ok=seen.problem is None and not seen.pending, detail=detail)

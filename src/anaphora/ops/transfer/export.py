@@ -1,0 +1,160 @@
+"""Exports: everything that was said and remembered, as lines of JSON that any program can read.
+
+The file is as docs/formats.md has it. Texts leave in clear, those of a sealed home too. Vectors are
+not exported: they are made again. Threads are read first, then truth as of one moment: notes about
+turns that came in between are left out, as their turns are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from anaphora.container.home import Container
+from anaphora.container.namespace import NamespaceServices
+from anaphora.container.snapshot import snapshot
+from anaphora.core.progress import Progress
+from anaphora.errors import InvalidInput, NotFound
+from anaphora.ops.backup import staging
+from anaphora.ops.transfer.deep import gap_lines, origin_lines
+from anaphora.ops.transfer.lines import FORMAT, Line, from_line, to_line
+from anaphora.ops.transfer.memories import memory_lines
+from anaphora.ops.transfer.notes import project_note_lines
+from anaphora.ops.transfer.threads import note_lines, thread_lines
+from anaphora.store.disk import open_regular
+from anaphora.store.threads.ids import check_id
+from anaphora.values.conversations import ImportProblem
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What an export holds. `problems` are thread files that could not be read."""
+
+    path: str
+    namespaces: tuple[str, ...]
+    threads: int
+    turns: int
+    memories: int
+    links: int
+    problems: tuple[ImportProblem, ...] = ()
+    notes: int = 0
+    gaps: int = 0
+
+
+def export(
+    container: Container,
+    path: str | os.PathLike[str] | BinaryIO,
+    *,
+    clock: Callable[[], datetime],
+    namespaces: Iterable[str] | None = None,
+    progress: Progress | None = None,
+) -> Exported:
+    """Write an export of `namespaces` (None: all there are) to `path`, whole or not at all.
+
+    An open file gets it as it is made. Others may go on writing. `NotEmpty` when something stands
+    at `path`, `NotFound` for a namespace that there is not, `StoreError` and its kinds,
+    `EncryptionError`.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        chosen = _chosen(container, namespaces)
+        return _Export(container, path, clock, progress).run("", chosen)
+    target = staging.free_path(path)
+    chosen = _chosen(container, namespaces)
+    with staging.staged(target) as stage:
+        with staging.open_new(stage / "export.jsonl") as file:
+            exported = _Export(container, file, clock, progress).run(str(target), chosen)
+        staging.put_file(stage / "export.jsonl", target)
+    return exported
+
+
+def is_export(path: str | os.PathLike[str]) -> bool:
+    """Whether the file at `path` begins as an export does. Nothing is raised: another may read it.
+
+    A folder, a pipe, or a file that cannot be opened, is none.
+    """
+    try:
+        with open_regular(Path(path)) as file:
+            return from_line(file.readline(1 << 20)).get("anaphora") == "export"
+    except (OSError, ValueError):
+        return False
+
+
+def _chosen(container: Container, namespaces: Iterable[str] | None) -> tuple[str, ...]:
+    known = container.namespaces()
+    if namespaces is None:
+        return known
+    if isinstance(namespaces, str):
+        raise InvalidInput("namespaces", namespaces, "expected a list of names, or None for all")
+    chosen = tuple(dict.fromkeys(check_id(name) for name in namespaces))
+    for name in chosen:
+        if name not in known:
+            raise NotFound("namespace", name)
+    return chosen
+
+
+@dataclass(slots=True)
+class _Export:
+    """An export under way."""
+
+    container: Container
+    file: BinaryIO
+    clock: Callable[[], datetime]
+    progress: Progress | None
+
+    def run(self, target: str, namespaces: tuple[str, ...]) -> Exported:
+        """Write all lines; what they were."""
+        from importlib.metadata import version
+
+        counts: Counter[str] = Counter()
+        problems: list[ImportProblem] = []
+
+        def write(lines: Iterable[Line]) -> None:
+            for line in lines:
+                self.file.write(to_line(line))
+                counts[line.get("kind", "head")] += 1
+
+        head = {
+            "anaphora": "export",
+            "version": FORMAT,
+            "program": version("anaphora"),
+            "created": self.clock(),
+            "namespaces": list(namespaces),
+        }
+        write([head])
+        for namespace in namespaces:
+            hashes: dict[str, list[str]] = {}
+            live, tell = self.container.namespace(namespace), partial(self._tell, "threads")
+            write(thread_lines(live, problems, hashes, tell))
+            with snapshot(self.container.truth) as truth:
+                then = NamespaceServices(self.container, namespace, truth)
+                write(note_lines(then, hashes))
+                write(memory_lines(then, problems, self._teller("memories")))
+                write(origin_lines(then))
+                write(project_note_lines(then, self._teller("notes")))
+                write(gap_lines(then, self.clock()))
+        write([{"kind": "end", "lines": counts.total()}])
+        return Exported(
+            target,
+            namespaces,
+            counts["thread"],
+            counts["turn"],
+            counts["memory"],
+            counts["link"],
+            tuple(problems),
+            counts["observation"] + counts["diary"],
+            counts["gap"],
+        )
+
+    def _tell(self, label: str, done: int, total: int) -> None:
+        if self.progress is not None:
+            self.progress(label, done, total)
+
+    def _teller(self, label: str) -> Callable[[int], None]:
+        """For what is not counted before: all that is done is all that is known of."""
+        return lambda done: self._tell(label, done, done)

@@ -1,0 +1,183 @@
+"""Truth of a database server as text, and back: one member of a backup for each table.
+
+In: an open truth, or members. Out: members, or a new database. Values are those that the database
+has (escaped, and sealed in a sealed home); the first line of a member names the columns, every
+other one is a row, a JSON list in which bytes stand as {"base64": "…"}. A dump restores into
+SQLite as well as into another server. Importing this module imports SQLAlchemy.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from pysqlite3 import dbapi2
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from anaphora.errors import DamagedBackup, MissingExtra, NotEmpty
+from anaphora.store.db import sqlite
+from anaphora.store.db.engine import Database
+from anaphora.store.db.faults import explain
+from anaphora.store.db.revision import REVISION, REVISION_TABLE
+from anaphora.store.db.schema import metadata
+
+OpenMember = Callable[[str], AbstractContextManager[Callable[[bytes], None]]]
+"""Opens a member of a backup by its name: what comes is called with its bytes."""
+ReadMember = Callable[[str, Callable[[bytes], object]], None]
+"""Gives a member of a backup, by its name, to what takes its bytes."""
+
+FOLDER = "tables/"
+_SUFFIX = ".jsonl"
+_MOST_LINE = 1 << 30
+_AT_ONCE = 1_000
+
+
+def dump(truth: Database, member: OpenMember) -> dict[str, Any]:
+    """Write every table, of all namespaces, as of one moment; what a manifest says of it."""
+    rows: dict[str, int] = {}
+    with truth.read() as connection:
+        for table in metadata.sorted_tables:
+            if table.name == REVISION_TABLE:
+                continue
+            names = [column.name for column in table.columns]
+            with member(f"{FOLDER}{table.name}{_SUFFIX}") as write:
+                write(_line(names))
+                rows[table.name] = 0
+                # Plain SQL: the types of the schema would unescape what is to stay as it is.
+                found = connection.execution_options(stream_results=True).execute(
+                    text(f"SELECT {_quoted(names)} FROM {table.name}")  # noqa: S608
+                )
+                for row in found:
+                    write(_line([_portable(cell) for cell in row]))
+                    rows[table.name] += 1
+    return {"database": "postgresql", "schema": REVISION, "rows": rows}
+
+
+def load(members: Iterable[str], read: ReadMember, schema: str, database: Path | str) -> None:
+    """Make a database of revision `schema` at `database` and fill it from a dump, all or nothing.
+
+    `NotEmpty` where there are tables of ours already; `StoreError` and its kinds.
+    """
+    engine = _engine(database)
+    place = database if isinstance(database, Path) else "the database"
+    try:
+        with engine.connect() as connection, connection.begin():
+            if inspect(connection).has_table(REVISION_TABLE):
+                raise NotEmpty("restore into", place, "it holds an Anaphora home already")
+            _make(connection, schema)
+            for name in _in_order(members):
+                _fill(connection, read, name)
+    except SQLAlchemyError as error:
+        raise explain(error, "restore into", place) from error
+    finally:
+        engine.dispose()
+
+
+def _engine(database: Path | str) -> Engine:
+    if isinstance(database, str):
+        try:
+            url = "postgresql+psycopg://" + database.split("://", 1)[-1]
+            return create_engine(url, poolclass=NullPool)
+        except ModuleNotFoundError as error:
+            raise MissingExtra("postgresql", "psycopg") from error
+    sqlite.prepare_file(database)
+    engine = create_engine(
+        "sqlite+pysqlite://",
+        module=dbapi2,
+        creator=lambda: sqlite.connect(database),
+        poolclass=NullPool,
+    )
+    # The driver is in autocommit, and would begin nothing by itself.
+    event.listen(engine, "begin", lambda made: made.exec_driver_sql("BEGIN IMMEDIATE"))
+    return engine
+
+
+def _make(connection: Connection, schema: str) -> None:
+    from anaphora.store.db.connecting import make_tables
+
+    if schema == REVISION:
+        make_tables(connection)
+        return
+    from anaphora.store.db.migrate import upgrade
+
+    upgrade(connection, to=schema)
+
+
+def _in_order(members: Iterable[str]) -> Iterator[str]:
+    """The tables of the dump, those first that others refer to."""
+    known = [table.name for table in metadata.sorted_tables]
+    named = [name[len(FOLDER) : -len(_SUFFIX)] for name in members if name.startswith(FOLDER)]
+    yield from sorted(named, key=lambda name: known.index(name) if name in known else -1)
+
+
+def _fill(connection: Connection, read: ReadMember, name: str) -> None:
+    columns: list[str] = []
+    waiting: list[dict[str, Any]] = []
+
+    def insert() -> None:
+        if waiting:
+            places = ", ".join(f":c{number}" for number in range(len(columns)))
+            statement = f"INSERT INTO {name} ({_quoted(columns)}) VALUES ({places})"  # noqa: S608
+            connection.execute(text(statement), waiting)
+            waiting.clear()
+
+    def take(line: bytes) -> None:
+        try:
+            cells = [_native(cell) for cell in json.loads(line)]
+        except (ValueError, KeyError, TypeError) as error:
+            raise DamagedBackup("read", name, "a row is not what was backed up") from error
+        if not columns:
+            columns.extend(cells)
+            return
+        waiting.append({f"c{number}": cell for number, cell in enumerate(cells)})
+        if len(waiting) >= _AT_ONCE:
+            insert()
+
+    if not name.isidentifier():
+        raise DamagedBackup("read", name, "it is the name of no table")
+    read(f"{FOLDER}{name}{_SUFFIX}", lines_to(take))
+    insert()
+
+
+def lines_to(take: Callable[[bytes], object]) -> Callable[[bytes], None]:
+    """A writer of bytes that calls `take` with every whole line.
+
+    `DamagedBackup` for a line that is longer than any row is: it would be held whole.
+    """
+    rest = bytearray()
+
+    def write(data: bytes) -> None:
+        *lines, last = data.split(b"\n")
+        for line in lines:
+            take(bytes(rest + line))
+            rest.clear()
+        rest.extend(last)
+        if len(rest) > _MOST_LINE:
+            raise DamagedBackup("read", FOLDER, f"a row of more than {_MOST_LINE:,} bytes")
+
+    return write
+
+
+def _quoted(names: Iterable[str]) -> str:
+    # Names come from the schema or from a manifest; a quote would end the name.
+    return ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+
+
+def _portable(cell: Any) -> Any:
+    if isinstance(cell, (bytes, memoryview)):
+        return {"base64": base64.b64encode(cell).decode("ascii")}
+    return cell
+
+
+def _native(cell: Any) -> Any:
+    return base64.b64decode(cell["base64"]) if isinstance(cell, dict) else cell
+
+
+def _line(cells: list[Any]) -> bytes:
+    return json.dumps(cells, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"

@@ -1,0 +1,179 @@
+"""The text form of what a tool gives back, for the model that called.
+
+What others wrote or named (words, speakers, ids, paths, tags, reasons) stands behind a mark that it
+cannot forge, under a line that says what it is; see `core.display`. Nothing is left out of the
+structured form beside it; here long texts are cut, and say so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from anaphora.core.display import DATA, headed, one_line, quoted
+from anaphora.surfaces.wire import counted
+from anaphora.values.conversations import Degraded, Recall, Turn, TurnHit
+from anaphora.values.deep import DeepAnswer, Gap
+from anaphora.values.memories import Forgotten, MemoryHit, MemoryRecord, Remembered
+
+_MOST: Final = 2_000
+"""Characters of one text that are shown."""
+_MOST_OF_A_SOURCE: Final = 600
+
+
+def hits_text(found: Recall[MemoryHit], least: float) -> str:
+    """Recalled memories, each with its id, score, date and path."""
+    if not found.hits:
+        return _told(f"No memory scores {least:g} or more for this.", [], found.degraded)
+    lines: list[str] = []
+    for hit in found.hits:
+        lines += [_memory_head(hit), quoted(hit.text, _MOST), *_payload(hit.payload)]
+    return _told(counted(len(found.hits), "memory.", "memories."), lines, found.degraded)
+
+
+def _memory_head(hit: MemoryHit) -> str:
+    facts = [f"score {hit.score:.2f}", f"{hit.created_at:%Y-%m-%d}", hit.type]
+    facts += [f"close to {_names(hit.related)}"] if hit.related else []
+    facts += [f"path {one_line(hit.path)}"] if hit.path else []
+    return headed(f"{hit.id}: {', '.join(facts)}")
+
+
+def turns_text(found: Recall[TurnHit]) -> str:
+    """Recalled turns, each with its speaker, time and place."""
+    if not found.hits:
+        return _told("No turn matters for this.", [], found.degraded)
+    lines: list[str] = []
+    for hit in found.hits:
+        place = f"turn {hit.index} of conversation {one_line(hit.conversation_id)}"
+        lines += [_said(hit, place), quoted(hit.text, _MOST)]
+    return _told(counted(len(found.hits), "turn.", "turns."), lines, found.degraded)
+
+
+def recent_text(turns: Sequence[tuple[str, Turn]]) -> str:
+    """The last turns of the last conversations, oldest first."""
+    lines: list[str] = []
+    for conversation_id, turn in turns:
+        place = f"conversation {one_line(conversation_id)}"
+        lines += [_said(turn, place), quoted(turn.text, _MOST)]
+    return _told("" if turns else "No turn is kept yet.", lines)
+
+
+def memories_text(records: Sequence[MemoryRecord]) -> str:
+    """The last memories, each with its id, date and type."""
+    lines: list[str] = []
+    for one in records:
+        head = headed(f"{one.id}, {one.created_at:%Y-%m-%d}, {one.type}:")
+        lines += [head, quoted(one.text, _MOST)]
+    return _told("" if records else "No memory is kept yet.", lines)
+
+
+def _said(turn: Turn | TurnHit, place: str) -> str:
+    """The head of a turn: what we know of it before what others called it."""
+    return headed(f"{_minute(turn.ts)}, {place}, {one_line(turn.speaker or turn.role)}:")
+
+
+def memory_text(record: MemoryRecord) -> str:
+    """One memory with what is known of it, whole."""
+    facts = {
+        "id": record.id,
+        "type": record.type,
+        "path": record.path,
+        "category": record.category,
+        "tags": _names(record.tags),
+        "kept": _minute(record.created_at),
+        "said again": record.reinforce_count or None,
+        "superseded by": record.superseded_by,
+        "forgotten": "yes" if record.forgotten else None,
+        "from": _names(record.sources),
+        "conversation": record.conversation_id,
+    }
+    told = [headed(f"{name}: {value}", _MOST) for name, value in facts.items() if value]
+    return _told("", [*told, quoted(record.text), *_payload(record.payload)])
+
+
+def remembered_text(done: Remembered) -> str:
+    """What became of a memory."""
+    said = {
+        "added": "Kept",
+        "reinforced": "It was kept before, and is stronger now:",
+        "superseded": "Kept in place of an older value:",
+        "updated": "Changed",
+    }[done.action]
+    lines = [f"{said} {done.id}."]
+    if done.redacted:
+        lines.append(f"Taken out before it was stored: {', '.join(done.redacted)}.")
+    if done.related:
+        lines.append(f"Close to it: {_names(done.related)}.")
+    return "\n".join(lines)
+
+
+def forgotten_text(done: Forgotten) -> str:
+    """How many went, and what still holds the words."""
+    head = f"{counted(done.count, 'memory or note', 'memories and notes')} forgotten."
+    head += " The words still stand in the places below." if done.surviving else ""
+    places: list[str] = []
+    for one in done.surviving:
+        place = f"{one.kind} {one_line(one.id)}"
+        places.append(headed(place if one.index is None else f"{place}, turn {one.index}"))
+    if done.more:
+        head += f" There are {done.more:,} more."
+    return _told(head, places)
+
+
+def gaps_text(gaps: Sequence[Gap], status: str) -> str:
+    """Questions without an answer."""
+    if not gaps:
+        return f"No {status} gap."
+    lines: list[str] = []
+    for gap in gaps:
+        asked = headed(f"asked {counted(gap.asked, 'time', 'times')}:")
+        lines += [asked, quoted(gap.question, _MOST)]
+    return _told(counted(len(gaps), f"{status} gap.", f"{status} gaps."), lines)
+
+
+def deep_text(found: DeepAnswer) -> str:
+    """The answer, how far to trust it, and its sources."""
+    # A note can repeat what a model cited, or what its server said. Without an answer it says why.
+    note = [headed(f"note: {found.note}", _MOST)] if found.note else []
+    lines = [quoted(found.answer)] if found.answer else note
+    lines += ["Sources:"] if found.sources else []
+    for source in found.sources:
+        when = f", {_minute(source.ts)}" if source.ts else ""
+        lines.append(headed(f"{source.kind} {one_line(source.id)}{when}"))
+        lines.append(quoted(source.text, _MOST_OF_A_SOURCE))
+    lines += note if found.answer else []
+    return _told(_verdict(found), lines, found.degraded)
+
+
+def _verdict(found: DeepAnswer) -> str:
+    if not found.answer and not found.sources:
+        return "Nothing was found."
+    if not found.answer:
+        return f"No answer, but the best evidence: {counted(len(found.sources), 'place')}."
+    said = ["supported by its sources" if found.supported else "not supported by what it cites"]
+    said += [] if found.complete else [f"incomplete (limit: {found.limit})"]
+    return f"Answer, {', '.join(said)}."
+
+
+def _told(head: str, marked: Sequence[str], degraded: Iterable[Degraded] = ()) -> str:
+    """A line of ours, what the lines under it are, those lines, and what was not to be had."""
+    # Why it was not can be the words of others: a server's, a file's name.
+    missing = [headed(f"unavailable: {part}", _MOST) for part in degraded]
+    heading = [part for part in (head, DATA if marked or missing else "") if part]
+    return "\n".join([" ".join(heading), *marked, *missing])
+
+
+def _payload(payload: Mapping[str, Any] | None) -> list[str]:
+    if not payload:
+        return []
+    return [headed("payload " + json.dumps(payload, ensure_ascii=False, default=str), _MOST)]
+
+
+def _minute(when: datetime) -> str:
+    return f"{when:%Y-%m-%d %H:%M}"
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(map(one_line, names))

@@ -1,0 +1,114 @@
+"""A server's session: one memory opened in the background, used by all calls, closed in time.
+
+Nothing of the memory is touched until `begin` or the first call, so that a handshake never waits
+for a model or a database.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from anaphora.api.workers import Workers
+from anaphora.errors import AnaphoraError, Closed
+
+if TYPE_CHECKING:
+    from anaphora.api.memory import Memory
+
+
+ResultT = TypeVar("ResultT")
+
+HEAD_START: Final = 0.2
+"""Seconds before the background opening begins: clients list the tools right after the handshake,
+and imports in another thread would make that answer wait for the interpreter."""
+
+GRACE: Final = 1.0
+"""Seconds that running calls have after the client went. Clients kill a server after two."""
+
+CLOSING: Final = 0.8
+"""Seconds for closing after that. What was acknowledged is on the disk before."""
+
+_LONG_THREADS: Final = 4
+_WARMING: Final = "what is remembered"
+
+
+class ServerSession:
+    """One memory, opened once, shared by all calls. `clock` gives aware times."""
+
+    def __init__(
+        self, open_memory: Callable[[], Memory], *, clock: Callable[[], datetime] | None = None
+    ) -> None:
+        self.clock = clock or (lambda: datetime.now(UTC))
+        self.quick = Workers()
+        # A deep question may take minutes: it must not keep short ones waiting for a thread.
+        self.long = Workers(ThreadPoolExecutor(_LONG_THREADS, thread_name_prefix="anaphora-long"))
+        self._open_memory = open_memory
+        self._memory: Memory | None = None
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._warming: threading.Thread | None = None
+
+    def memory(self) -> Memory:
+        """The open memory; whoever comes first opens it. Raises what opening raises, and `Closed`.
+
+        What could not be opened is tried again by the next call: a key may have been given since.
+        """
+        with self._lock:
+            if self._ended.is_set():
+                raise Closed
+            if self._memory is None:
+                self._memory = self._open_memory()
+            return self._memory
+
+    def begin(self) -> None:
+        """Start opening the memory and loading the model, in the background, once."""
+        if self._warming is None:
+            self._warming = threading.Thread(target=self._warm, name="anaphora-warm", daemon=True)
+            self._warming.start()
+
+    def submit(self, work: Callable[[], ResultT]) -> Future[ResultT]:
+        """Do something in the background that no call waits for; its `Future`."""
+        future = self.long.pool.submit(work)
+        self.long.running.add(future)
+        future.add_done_callback(self.long.running.discard)
+        return future
+
+    def finish(self) -> bool:
+        """Let running calls end, for `GRACE` seconds, and close. False when something still runs.
+
+        A caller that gets False must end the process without waiting for threads.
+        """
+        self._ended.set()
+        running = {*self.quick.running, *self.long.running}
+        left = wait(running, timeout=GRACE).not_done
+        closing = threading.Thread(target=self._close, name="anaphora-closing", daemon=True)
+        closing.start()
+        closing.join(CLOSING)
+        if self._warming is not None:
+            self._warming.join(CLOSING)
+        warming = self._warming is not None and self._warming.is_alive()
+        for workers in (self.quick, self.long):
+            workers.pool.shutdown(wait=False, cancel_futures=True)
+        return not (left or closing.is_alive() or warming)
+
+    def _close(self) -> None:
+        with self._lock:
+            memory, self._memory = self._memory, None
+        if memory is not None:
+            # The calls had their time in `finish`.
+            memory.close(0)
+
+    def _warm(self) -> None:
+        if self._ended.wait(HEAD_START):
+            return
+        try:
+            # A question of each lane opens what the first real one would wait for.
+            memory = self.memory()
+            memory.recall(_WARMING, top_k=1)
+            memory.recall_conversation(None, _WARMING, top_k=1)
+        except AnaphoraError:
+            # The first call meets the same trouble, and tells it to somebody.
+            return

@@ -1,0 +1,168 @@
+"""The routes of a whole home: who asks, what it holds, whether it is well, export and import.
+
+`/health` says whether this server can serve now: every part with its state, 200 when all are well
+and 503 when one is not. `/health/live` says that its process answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Any, BinaryIO
+
+from fastapi import Query, Request
+from starlette.responses import Response, StreamingResponse
+
+from anaphora.api.memory import Memory
+from anaphora.ops.backup.staging import spooled
+from anaphora.ops.doctor.health import Health
+from anaphora.store.tokens import EVERYTHING
+from anaphora.surfaces.rest.auth import lane_router
+from anaphora.surfaces.rest.calls import answer, caller_of, opens_all, service_of
+from anaphora.surfaces.rest.schemas import HealthShape, ImportQuery, Live, Session
+from anaphora.values.conversations import ImportReport, Stats
+
+router = lane_router("care")
+root_router = lane_router("care", "", closed=False)
+EXPORT_TYPE = "application/x-ndjson"
+_CHUNK = 1 << 18
+_SENT = "upload"
+
+
+@router.get("/session", summary="Who asks", responses={200: {"model": Session}})
+async def session(request: Request) -> Response:
+    """What the caller may open: by a token its namespaces, else all that hold or held anything."""
+    token, required = caller_of(request).token, service_of(request).options.require_token
+
+    def told(memory: Memory) -> dict[str, Any]:
+        names = token.namespaces if token is not None else (EVERYTHING,)
+        return {
+            "namespaces": memory.namespaces() if EVERYTHING in names else names,
+            "read_only": token is not None and token.read_only,
+            "token": None if token is None else token.name,
+            "tokens": required,
+        }
+
+    return await answer(request, told)
+
+
+@router.get("/stats", summary="What there is", responses={200: {"model": Stats}})
+async def stats(request: Request) -> Response:
+    """What this namespace holds, and its size on disk.
+
+    A token that does not open every namespace is not told where the home lies, and how large it is.
+    """
+    whole = opens_all(request)
+
+    def told(memory: Memory) -> Stats:
+        found = memory.stats()
+        own = {part: size for part, size in found.bytes.items() if part != "truth"}
+        return found if whole else replace(found, home="", bytes=own)
+
+    return await answer(request, told)
+
+
+@router.post(
+    "/import",
+    summary="Import a file",
+    responses={200: {"model": ImportReport}},
+    openapi_extra={
+        "requestBody": {
+            "description": "An export of a chat program, or of another memory, as it is.",
+            "required": True,
+            "content": {
+                "application/octet-stream": {"schema": {"type": "string", "format": "binary"}}
+            },
+        }
+    },
+)
+async def import_file(request: Request, query: Annotated[ImportQuery, Query()]) -> Response:
+    """What was imported before is known, and adds nothing. Vectors follow."""
+    service = service_of(request)
+    with spooled(service.memory.home) as spool:
+        async for part in request.stream():
+            await service.of("change", partial(spool.file.write, part))
+        await service.of("change", spool.file.flush)
+
+        def taken(memory: Memory) -> ImportReport:
+            report = memory.import_(spool.path, format=query.format, again=query.again, embed=False)
+            return _as_sent(report, str(spool.path))
+
+        return await answer(request, taken)
+
+
+@router.get(
+    "/export",
+    summary="Export this namespace",
+    responses={
+        200: {
+            "description": "JSON Lines: threads, notes, memories with their history.",
+            "content": {EXPORT_TYPE: {"schema": {"type": "string", "format": "binary"}}},
+        }
+    },
+)
+async def export(request: Request) -> Response:
+    """One file, as of one moment. `POST /v1/import` takes it in again, here or elsewhere."""
+    service, namespace = service_of(request), caller_of(request).namespace
+
+    # It is closed with the answer.
+    after = ExitStack()
+
+    def written() -> BinaryIO:
+        file = after.enter_context(spooled(service.memory.home)).file
+        service.view(namespace).export(file)
+        return file
+
+    try:
+        file = await service.of("long", written)
+    except BaseException:
+        after.close()
+        raise
+    size = file.tell()
+    file.seek(0)
+
+    async def parts() -> AsyncIterator[bytes]:
+        with after:
+            while data := await service.of("change", partial(file.read, _CHUNK)):
+                yield data
+
+    headers = {
+        "Content-Length": str(size),
+        "Content-Disposition": 'attachment; filename="anaphora-export.jsonl"',
+    }
+    return StreamingResponse(parts(), media_type=EXPORT_TYPE, headers=headers)
+
+
+@root_router.get(
+    "/health",
+    summary="Whether all can be served",
+    responses={200: {"model": HealthShape}, 503: {"model": HealthShape}},
+)
+async def health(request: Request) -> Response:
+    """The write path, the index, the embedder and the disk, looked at now.
+
+    Jobs are those of all namespaces; who does not open them all is told of the asked one's.
+    """
+    whole = opens_all(request)
+
+    def seen(memory: Memory) -> Health:
+        found = memory.health()
+        return found if whole else replace(found, jobs=memory.stats().jobs)
+
+    return await answer(request, seen, lambda seen: 200 if seen.ok else 503)
+
+
+@root_router.get(
+    "/health/live", summary="Whether the process answers", responses={200: {"model": Live}}
+)
+async def live(request: Request) -> Response:
+    """Nothing is looked at: an answer is the answer."""
+    return Response('{"ok":true}', media_type="application/json")
+
+
+def _as_sent(report: ImportReport, path: str) -> ImportReport:
+    """The report without where the upload lay."""
+    problems = (replace(one, path=one.path.replace(path, _SENT)) for one in report.problems)
+    return replace(report, problems=tuple(problems))

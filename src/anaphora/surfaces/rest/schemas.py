@@ -1,0 +1,456 @@
+"""What requests carry, and what answers look like.
+
+Bodies and parameters are checked before a memory is asked: their fields are those of the facade,
+nothing is converted on the way (a number in quotes is no number), and a field that is not known is
+refused. Answers are described for the OpenAPI document alone, by the frozen values and what goes
+around them; `surfaces.wire` makes their JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, replace
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from anaphora.values.conversations import Check, Degraded, RecallMode, ThreadSummary, TurnHit
+from anaphora.values.deep import Budget, Gap, GapStatus, Scope, TraceSummary
+from anaphora.values.memories import MemoryHit, MemoryRecord, MemoryType
+from anaphora.values.projects import LEAST_BUDGET, NoteKind, Project
+
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)\Z", re.ASCII)
+_VISIBLE: Final = r"[^\s\x00-\x20\x7f-\xa0]"
+
+
+def _time(value: object) -> datetime:
+    if not isinstance(value, str) or not _RFC3339.match(value):
+        raise ValueError("expected a time such as 2026-04-30T12:00:00Z")
+    text = value.upper().replace("Z", "+00:00")
+    # Python keeps microseconds.
+    return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
+
+
+Time = Annotated[
+    datetime, BeforeValidator(_time), WithJsonSchema({"type": "string", "format": "date-time"})
+]
+Text = Annotated[str, Field(min_length=1, pattern=_VISIBLE)]
+Name = Annotated[str, Field(min_length=1, max_length=1024, pattern=_VISIBLE)]
+# A body has its limit: a text in it needs none of its own.
+Query = str
+Tags = Annotated[list[Name], Field(max_length=1_000)]
+Count = Annotated[int, Field(ge=1, le=1_000)]
+Filters = Annotated[
+    dict[str, Any] | None,
+    # The document of the whole knows the language of filters; a part alone cannot.
+    WithJsonSchema({"x-filter": True}),
+]
+
+
+class Body(BaseModel):
+    """Strict, and closed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    def given(self) -> dict[str, Any]:
+        """The fields by name, for a call of the facade."""
+        return {name: getattr(self, name) for name in type(self).model_fields}
+
+
+class Parameters(BaseModel):
+    """Of a URL: texts, from which numbers are read; closed."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class NoQuery(Parameters):
+    """No parameters."""
+
+
+class NewMemoryBody(Body):
+    """One thing to remember."""
+
+    text: Text
+    type: MemoryType = "semantic"
+    path: Name | None = None
+    payload: dict[str, Any] | None = None
+    tags: Tags = []
+    category: Name | None = None
+    source: Name | None = None
+    conversation_id: Name | None = None
+    turn_index: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
+    parent: Name | None = None
+    supersedes: Name | None = None
+    expires_at: Time | None = None
+    created_at: Time | None = None
+
+
+class MemoryChanges(Body):
+    """What to change; a field that is not here stays."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+    text: Text | None = None
+    type: MemoryType | None = None
+    path: Name | None = None
+    payload: dict[str, Any] | None = None
+    tags: Tags | None = None
+    category: Name | None = None
+    expires_at: Time | None = None
+
+
+class Ask(Body):
+    """A question to lasting memories."""
+
+    query: Query
+    top_k: Count = 3
+    min_score: Annotated[float, Field(ge=-1e9, le=1e9)] | None = None
+    filters: Filters = None
+    mode: RecallMode = "hybrid"
+    as_of: Time | None = None
+    explain: bool = False
+
+
+class Forgetting(Body):
+    """What to forget: one memory, or all that a filter finds. Exactly one of the two."""
+
+    id: Name | None = None
+    filters: Filters = None
+    soft: bool = False
+
+
+class ListQuery(Parameters):
+    """A page of memories. `filters` is a filter in JSON."""
+
+    filters: str | None = None
+    limit: Annotated[int, Field(ge=1, le=1_000)] = 50
+    cursor: str | None = None
+
+
+class DeleteQuery(Parameters):
+    """How to forget."""
+
+    soft: bool = False
+
+
+class PathQuery(Parameters):
+    """What a memory is the value of."""
+
+    path: Name
+
+
+class MapQuery(Parameters):
+    """A folder of the project, to see its files."""
+
+    within: str | None = None
+
+
+class PageQuery(Parameters):
+    """A page of a listing."""
+
+    limit: Annotated[int, Field(ge=1, le=1_000)] = 50
+    cursor: str | None = None
+
+
+class Turn(Body):
+    """A turn to be kept."""
+
+    role: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
+    text: str
+    intent_id: Annotated[str, Field(max_length=1024)] = ""
+    ts: Time | None = None
+    speaker: Name | None = None
+
+
+class AppendTurns(Body):
+    """Turns for the end of a conversation, all or none of them."""
+
+    turns: Annotated[list[Turn], Field(min_length=1, max_length=1_000)]
+
+
+class SeedTitle(Body):
+    """A title of one's own."""
+
+    title: Annotated[str, Field(max_length=1_000)]
+
+
+class TurnQuestion(Body):
+    """A question to conversations: one of them, or all."""
+
+    query: Query
+    conversation_id: Name | None = None
+    top_k: Annotated[int, Field(ge=1, le=1_000)] = 6
+    budget: Annotated[int, Field(ge=0, le=1_000_000)] = 2500
+    exclude: Annotated[list[str], Field(max_length=1_000)] = []
+    mode: RecallMode = "hybrid"
+
+
+class NewProject(Body):
+    """A folder on the server's machine, to be indexed as a project."""
+
+    root: Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00]+$")]
+    name: Name | None = None
+
+
+class ContextQuestion(Body):
+    """What a task is about, in one statement or several."""
+
+    focus: Query | Annotated[list[Query], Field(min_length=1, max_length=50)]
+    project: Name | None = None
+    budget: Annotated[int, Field(ge=LEAST_BUDGET, le=1_000_000)] = 2000
+    include_sources: bool = False
+
+
+class WarmUpQuery(Parameters):
+    """What the session is about, if that is known."""
+
+    topic: str | None = None
+    project: str | None = None
+    budget: Annotated[int, Field(ge=LEAST_BUDGET, le=1_000_000)] = 2000
+
+
+class NewObservation(Body):
+    """A note about a project."""
+
+    text: Text
+    kind: NoteKind = "note"
+    importance: Annotated[int, Field(ge=1, le=5)] = 3
+    tags: Tags = []
+    source: Name | None = None
+    supersedes: Name | None = None
+    project: Name | None = None
+
+
+class NewDiaryEntry(Body):
+    """What was done in a session."""
+
+    summary: Text
+    subject: Name | None = None
+    tags: Tags = []
+    project: Name | None = None
+
+
+class BudgetBody(Body):
+    """What may be spent at most. What is not here has its default."""
+
+    iterations: Annotated[int, Field(ge=1, le=100)] | None = None
+    sub_calls: Annotated[int, Field(ge=0, le=10_000)] | None = None
+    tokens: Annotated[int, Field(ge=0, le=100_000_000)] | None = None
+    seconds: Annotated[float, Field(ge=0, le=3_600)] | None = None
+    execution_seconds: Annotated[float, Field(gt=0, le=600)] | None = None
+    dollars: Annotated[float, Field(ge=0, le=1_000)] | None = None
+
+    def budget(self) -> Budget:
+        """As the facade takes it. `dollars` null is the default, too: no limit is for the owner."""
+        given = {field.name: getattr(self, field.name) for field in fields(Budget)}
+        return replace(Budget(), **{n: v for n, v in given.items() if v is not None})
+
+
+class DeepQuestion(Body):
+    """A question that needs more than a search."""
+
+    question: Annotated[str, Field(min_length=1, max_length=4_000, pattern=_VISIBLE)]
+    scope: Scope = "recent_sessions"
+    conversation_id: Name | None = None
+    include_memory: bool = True
+    budget: BudgetBody | None = None
+
+
+class ExtractWish(Body):
+    """The conversation to take facts out of."""
+
+    conversation_id: Name
+    budget: BudgetBody | None = None
+
+
+class DreamWish(Body):
+    """One cycle; without a model it costs nothing."""
+
+    model: bool = True
+    budget: BudgetBody | None = None
+
+
+class GapQuery(Parameters):
+    """Gaps of one status, or of all."""
+
+    status: GapStatus | Literal["all"] = "open"
+
+
+class TraceQuery(Parameters):
+    """How many traces at most."""
+
+    limit: Annotated[int, Field(ge=1, le=1_000)] = 20
+
+
+class ImportQuery(Parameters):
+    """How to read what is imported. Without a format it is recognised."""
+
+    format: str | None = None
+    again: bool = False
+
+
+def changes_of(body: MemoryChanges) -> dict[str, Any]:
+    """The changes that were really given."""
+    return {name: getattr(body, name) for name in body.model_fields_set}
+
+
+_DATE_TIME: Any = Field(json_schema_extra={"format": "date-time"})
+
+
+class MemoryPage(BaseModel):
+    """A page of memories."""
+
+    items: list[MemoryRecord]
+    cursor: str | None
+
+
+class RejectedShape(BaseModel):
+    """A candidate that did not come back, and why."""
+
+    hit: MemoryHit
+    reason: str
+
+
+class Memories(BaseModel):
+    """Recalled memories, the best first; `rejected` where it was asked for."""
+
+    hits: list[MemoryHit]
+    degraded: list[Degraded]
+    rejected: list[RejectedShape] = []
+
+
+class TurnHits(BaseModel):
+    """Recalled turns, the best first."""
+
+    hits: list[TurnHit]
+    degraded: list[Degraded]
+
+
+class TurnShape(BaseModel):
+    """One turn, word for word. The time is exact."""
+
+    role: str
+    text: str
+    ts: str = _DATE_TIME
+    intent_id: str = ""
+    speaker: str = ""
+    source: str = ""
+
+
+class ThreadShape(BaseModel):
+    """A conversation, the oldest turn first."""
+
+    conversation_id: str
+    turns: list[TurnShape]
+    updated: str = _DATE_TIME
+    title: str = ""
+
+
+class ConversationPage(BaseModel):
+    """Conversations, the newest first."""
+
+    items: list[ThreadSummary]
+    cursor: str | None
+
+
+class SeedItems(BaseModel):
+    """All conversations, the newest first."""
+
+    items: list[ThreadSummary]
+
+
+class SeedRecord(BaseModel):
+    """A conversation as its file has it."""
+
+    model_config = ConfigDict(extra="allow")
+
+    conversation_id: str
+    turns: list[dict[str, Any]] | None = None
+    updated: str
+
+
+class Appended(BaseModel):
+    """The places at which the turns stand now. Blank ones were not kept, as everywhere."""
+
+    conversation_id: str
+    indexes: list[int]
+
+
+class Deleted(BaseModel):
+    """What is gone."""
+
+    deleted: str
+
+
+class PlaceShape(BaseModel):
+    """A turn."""
+
+    conversation_id: str
+    index: int
+
+
+class ProjectGone(BaseModel):
+    """The project that was forgotten, and how many sections it had."""
+
+    removed: str
+    sections: int
+
+
+class Redacted(BaseModel):
+    """The turn whose words are gone."""
+
+    redacted: PlaceShape
+
+
+class Titled(BaseModel):
+    """The title that the conversation has now."""
+
+    conversation_id: str
+    title: str
+
+
+class Session(BaseModel):
+    """What a caller may do. `tokens` says whether requests need one."""
+
+    namespaces: list[str]
+    read_only: bool
+    token: str | None
+    tokens: bool
+
+
+class HealthShape(BaseModel):
+    """Every part and whether it works. `pending` are vectors that still come."""
+
+    ok: bool
+    checks: list[Check]
+    pending: int
+    jobs: int
+
+
+class Live(BaseModel):
+    """The process answers."""
+
+    ok: bool
+
+
+class PlacedReason(BaseModel):
+    """A mistake, and where it stands."""
+
+    at: str
+    reason: str
+
+
+class ProblemShape(BaseModel):
+    """A problem document (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[PlacedReason] = []
+
+
+Gaps = list[Gap]
+Projects = list[Project]
+Traces = list[TraceSummary]
