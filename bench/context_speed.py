@@ -233,7 +233,7 @@ def _timed_recalls(recall: ContextRecall, focus: Sequence[str]) -> tuple[list[fl
 
 def _timed_opening(index: SectionIndex) -> tuple[SectionIndex, float]:
     started = time.perf_counter()
-    index.follow()
+    index.sync()
     return index, time.perf_counter() - started
 
 

@@ -130,7 +130,7 @@ def taken_in(root: Path, home: Path, texts: int) -> Taken:
         report = indexing.index(root, embed=False)
         seconds = time.perf_counter() - began
         began = time.perf_counter()
-        index.follow()
+        index.sync()
         index.settle()
         words, processor = time.perf_counter() - began, time.process_time() - used
         again = [_again(indexing, root) for _ in range(AGAIN)]

@@ -43,7 +43,7 @@ import numpy as np
 
 from anaphora.core.analyser import query_terms
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.index.memories.index import MemoryIndex, Wanted
+from anaphora.index.memories.index import MemoryIndex, MemoryQuery
 from anaphora.rank.memories import (
     DAY_MICROS,
     MemoryCandidates,
@@ -151,7 +151,7 @@ def _asked(
     index = MemoryIndex(
         home / namespace, records, vectors, (embedder.name, embedder.dimensions), background=False
     )
-    index.follow()
+    index.sync()
     index.settle()
     found = []
     for form, chat in chats:
@@ -167,7 +167,7 @@ def _asked(
 
 
 def _candidates(index: MemoryIndex, embedder: EmbedderService, text: str) -> MemoryCandidates:
-    wanted = Wanted(NOW, OVERFETCH * K, embedder.query(text), query_terms(text))
+    wanted = MemoryQuery(NOW, OVERFETCH * K, embedder.query(text), query_terms(text))
     return index.candidates(wanted).columns
 
 

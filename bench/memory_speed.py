@@ -106,7 +106,7 @@ class _Home:
     def opening(self, size: int) -> list[Figure]:
         """The first opening makes the words; the second is what every later start costs."""
         began = time.perf_counter()
-        self.index.follow()
+        self.index.sync()
         self.index.settle()
         made = time.perf_counter() - began
         self.index.close()
@@ -114,9 +114,9 @@ class _Home:
         self.truth, self.records, self.vectors = self._truth()
         self.index = self._index()
         began = time.perf_counter()
-        self.index.follow()
+        self.index.sync()
         opened = 1000 * (time.perf_counter() - began)
-        idle = _times(self.index.follow, 200)
+        idle = _times(self.index.sync, 200)
         return [
             Figure("index made from truth", made, "s"),
             below("index opened", opened, 150 if size <= SIZE else 1500, "ms"),
@@ -193,7 +193,7 @@ class _Home:
             vectors = [parts[number % len(parts)]]
             keep_with(self.records, self.vectors, self.service.name, [f"note {number}"], vectors)
             if number % 100 == 0:
-                self.index.follow()
+                self.index.sync()
         spent = 1000 * (time.perf_counter() - began) / SINGLE_ADDS
         lane = self.lane()
         after = [t for q in questions[:100] for t in _times(lambda q=q: lane.recall(q), 1)]  # type: ignore[misc]

@@ -91,7 +91,7 @@ def _asked(chat: Chat, model: MiniLM) -> Iterator[tuple[str, list[float]]]:
         store.extend(THREAD, [NewTurn("user", text) for text in chat.texts])
         embedder = EmbedderService(spec_for("hashing"))
         index = TurnIndex(Path(home) / "index", store, None, embedder)
-        index.follow(embed="none")
+        index.sync(embed="none")
         view = index.view()
         if not np.array_equal(view.table.length, chat.table.length):
             raise AssertionError("the index has other turns, or in another order")

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from anaphora.core.config import EXACT_CAP
 from anaphora.embed.base import Embedder
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
-from anaphora.index.memories.vectors import DEFAULT_CAP
 from anaphora.recall.memories import MemoryRecall
 from anaphora.store.db.engine import open_database
 from anaphora.store.hashing import embedded_text_hash
@@ -35,7 +35,7 @@ class MemoryHome:
     """Truth of one namespace, and as many indexes over it as a test likes."""
 
     def __init__(
-        self, root: Path, *, cap: int | None = DEFAULT_CAP, embedder: Embedder | None = None
+        self, root: Path, *, cap: int | None = EXACT_CAP, embedder: Embedder | None = None
     ) -> None:
         self.root = root
         self.cap = cap
@@ -114,7 +114,7 @@ class MemoryHome:
 
 
 @contextmanager
-def memory_home(root: Path, cap: int | None = DEFAULT_CAP) -> Iterator[MemoryHome]:
+def memory_home(root: Path, cap: int | None = EXACT_CAP) -> Iterator[MemoryHome]:
     home = MemoryHome(root, cap=cap)
     try:
         yield home

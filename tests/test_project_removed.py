@@ -10,7 +10,7 @@ import pytest
 from tests.ingest.project_desk import git, write
 
 from anaphora import Memory
-from anaphora.index.sections.words import read_bulk
+from anaphora.index.sections.words import section_segments
 
 pytestmark = pytest.mark.internal
 
@@ -56,7 +56,7 @@ def test_a_removed_project_leaves_no_file(tmp_path: Path, killed: bool) -> None:
         else:
             memory.remove_project("gone")
         assert left(home) == []
-        after = read_bulk(words)
+        after = section_segments(words).read()
         assert len(after.ids) == 2
         assert [place.name for place in words.iterdir() if place.is_dir()] == [
             after.meta.generation

@@ -8,13 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from pysqlite3 import dbapi2
 
 from anaphora import Memory
 from anaphora.errors import Tampered
-from anaphora.index.turns.columns import checksums
+from anaphora.index.turns.ledger import row_checks
+from anaphora.index.turns.table import Turns, turn_rows
+from anaphora.store.crypto.index import CLEAR_INDEX
 from anaphora.values.conversations import NewTurn
 
 pytestmark = pytest.mark.internal
@@ -64,11 +65,12 @@ def swapped(place: Path, table: str, column: str, *rows: str) -> None:
 
 def checked_anew(place: Path) -> None:
     """Give every row of an index of turns the checksum that a clear one would have."""
-    columns = ("id", "thread", "position", "role", "length", "flags")
+    columns = ("id", "thread", "position", "role", "length", "flags", "ts", "text_hash")
     with closing(dbapi2.connect(str(place), isolation_level=None)) as connection:
-        rows = connection.execute(f"SELECT {', '.join(columns)}, ts, text_hash FROM turns")
-        *numbers, times, hashes = zip(*rows.fetchall(), strict=True)
-        made = checksums([np.array(n) for n in numbers], np.array(times), hashes)
+        rows = connection.execute(f"SELECT {', '.join(columns)} FROM turns").fetchall()
+        *numbers, hashes = zip(*rows, strict=True)
+        turns = Turns(turn_rows((*numbers, -1), len(rows)), list(hashes))
+        made = row_checks(turns, ((), (), ()), CLEAR_INDEX)
         for key, total in zip(numbers[0], made.tolist(), strict=True):
             connection.execute("UPDATE turns SET checked = ? WHERE id = ?", (total, key))
 

@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.embed.base import Embedder
-from anaphora.index.sections.words import SectionBulk, SectionWords, document_of, write_bulk
+from anaphora.index.sections.words import SectionWords, section_segments
+from anaphora.index.words.index import WordIndex
+from anaphora.index.words.manifest import Manifest, document_of
 from anaphora.ingest.projects.file_sync import embedded_text
 from anaphora.ingest.projects.files.roles import role_of
 from anaphora.ingest.projects.sections import Section, parse
@@ -141,10 +143,11 @@ def _words(folder: Path, parsed: Sequence[tuple[str, Section]]) -> SectionWords:
         names = [*one.heading, one.title]
         if one.symbol and one.symbol not in one.title:
             names.append(one.symbol)
-        documents.append(document_of(str(row), path, " ".join(names), one.text))
-    words = SectionWords(folder)
-    bulk = write_bulk(folder, SectionBulk(), 1, documents)
-    if bulk is None or not words.open(bulk, int, 1):
+        documents.append(document_of(str(row), (path, " ".join(names), one.text)))
+    segments = section_segments(folder)
+    words = SectionWords(WordIndex(segments))
+    written = segments.write(Manifest(), 1, documents)
+    if written is None or not words.open(written, int, 1):
         raise OSError(f"the word index could not be written to {folder}")
     return words
 

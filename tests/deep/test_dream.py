@@ -128,7 +128,7 @@ def test_restatements_are_linked_once_ever(tmp_path: Path, clock: Clock) -> None
         )
         memory.remember_many([NewMemory("Ada lives in Ghent with two cats.")])
         parts.remember._linker._neighbours = neighbours
-        index.follow()
+        index.sync()
         records = memory.list().items
         assert [one.reinforce_count for one in records] == [0, 0]
         report = memory.dream()

@@ -14,9 +14,9 @@ from anaphora.core.analyser import query_terms
 from anaphora.core.progress import ProgressCount
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.index.ann import available
 from anaphora.index.turns.index import EmbedMode, TurnIndex
-from anaphora.index.turns.records import Followed
+from anaphora.index.turns.records import SyncResult
+from anaphora.index.vectors.ann import available
 from anaphora.store.threads.file_store import ConversationStore
 
 START = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
@@ -34,20 +34,20 @@ class Ticking:
 
 
 class Eager(TurnIndex):
-    """Sends every vector to the bulk on disk before it answers."""
+    """Sends every vector to the ANN index before it answers."""
 
-    def follow(
+    def sync(
         self,
         conversation_id: str | None = None,
         *,
         embed: EmbedMode = "inline",
         progress: ProgressCount | None = None,
-    ) -> Followed:
-        followed = super().follow(conversation_id, embed=embed, progress=progress)
-        # The background writes the same bulk, and whoever comes second does not wait.
+    ) -> SyncResult:
+        synced = super().sync(conversation_id, embed=embed, progress=progress)
+        # The background writes the same one, and whoever comes second does not wait.
         self.wait()
         self.commit_vectors()
-        return followed
+        return synced
 
 
 class Bench:
@@ -74,7 +74,7 @@ class Bench:
         name = f"fresh-{len(self.opened)}"
         index = TurnIndex(self.root / name, self.store, None, self.service, cap=None)
         self.opened.append(index)
-        index.follow(embed="all")
+        index.sync(embed="all")
         return index
 
     def close(self) -> None:
@@ -86,7 +86,7 @@ EXACT_AND_BULK = pytest.mark.parametrize(
     "bench",
     [
         pytest.param(None, id="exact"),
-        pytest.param(0, id="bulk", marks=pytest.mark.skipif(not available(), reason="no LanceDB")),
+        pytest.param(0, id="ann", marks=pytest.mark.skipif(not available(), reason="no LanceDB")),
     ],
     indirect=True,
 )

@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from anaphora.index import ann
-from anaphora.index.ann import AnnStore, available
+from anaphora.index.vectors import ann
+from anaphora.index.vectors.ann import AnnStore, available
 
-pytestmark = pytest.mark.skipif(not available(), reason="the extra `large` is not installed")
+pytestmark = [
+    pytest.mark.internal,
+    pytest.mark.skipif(not available(), reason="the extra `large` is not installed"),
+]
 
 WIDTH = 16
 

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from anaphora.index.ann import available
 from anaphora.index.turns.index import TurnIndex
+from anaphora.index.vectors.ann import available
 from anaphora.values.conversations import NewTurn
 
 from .conftest import Bench, assert_same, facts
@@ -67,8 +67,8 @@ class Histories(RuleBasedStateMachine):
         path.write_text(json.dumps(document), "utf-8")
 
     @rule(who=st.integers(0, 1), thread=st.none() | threads)
-    def follow(self, who: int, thread: str | None) -> None:
-        self.indexes[who].follow(thread)
+    def sync(self, who: int, thread: str | None) -> None:
+        self.indexes[who].sync(thread)
 
     @rule(who=st.integers(0, 1))
     def write_words(self, who: int) -> None:
@@ -100,7 +100,7 @@ class Histories(RuleBasedStateMachine):
         fresh = self.bench.fresh()
         expected = facts(fresh, QUERIES)
         for index in self.indexes:
-            index.follow(embed="all")
+            index.sync(embed="all")
             assert_same(facts(index, QUERIES), expected)
         fresh.close()
         shutil.rmtree(self.root / f"fresh-{len(self.bench.opened) - 1}", ignore_errors=True)

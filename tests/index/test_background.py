@@ -7,8 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from anaphora.index import background
-from anaphora.index.background import Background
+from anaphora.index import maintenance
+from anaphora.index.maintenance import Background
+
+pytestmark = pytest.mark.internal
 
 
 def test_one_work_at_a_time() -> None:
@@ -58,7 +60,7 @@ def test_waiting_for_a_work_that_is_just_beginning(monkeypatch: pytest.MonkeyPat
             lock.asked.wait(30)
             super().start()
 
-    monkeypatch.setattr(background, "threading", SimpleNamespace(Thread=Slow))
+    monkeypatch.setattr(maintenance, "threading", SimpleNamespace(Thread=Slow))
     beginning = threading.Thread(target=lambda: behind.begin(lambda: done.append("it")))
     beginning.start()
     try:
@@ -78,7 +80,7 @@ def test_a_thread_that_could_not_be_started(monkeypatch: pytest.MonkeyPatch) -> 
         def start(self) -> None:
             raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(background, "threading", SimpleNamespace(Thread=Refused))
+    monkeypatch.setattr(maintenance, "threading", SimpleNamespace(Thread=Refused))
     with pytest.raises(RuntimeError, match="can't start"):
         behind.begin(lambda: None)
     assert not behind.running

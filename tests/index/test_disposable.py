@@ -34,14 +34,14 @@ def test_a_deleted_directory_is_made_again_under_an_open_index(bench: Bench) -> 
     """An index in use answers right after its directory is gone, and so does a new one."""
     filled(bench)
     index = bench.index()
-    index.follow(embed="all")
+    index.sync(embed="all")
     expected = facts(index, QUERIES)
     shutil.rmtree(bench.root / "index")
     bench.store.append("c", "user", "a new one")
-    index.follow(embed="all")
-    assert len(index.table()) == 241
+    index.sync(embed="all")
+    assert len(index.view().table) == 241
     bench.store.delete("c")
-    index.follow(embed="all")
+    index.sync(embed="all")
     assert facts(index, QUERIES) == expected
     assert (bench.root / "index" / "turns.sqlite").exists()
 
@@ -51,7 +51,7 @@ def test_a_torn_file_is_found_out_and_made_again(bench: Bench, place: int) -> No
     """Garbage anywhere in the file or the words, or a missing end, is never answered with."""
     filled(bench)
     index = bench.index()
-    index.follow(embed="all")
+    index.sync(embed="all")
     expected = facts(index, QUERIES)
     index.close()
     chance = random.Random(place)
@@ -67,7 +67,7 @@ def test_a_torn_file_is_found_out_and_made_again(bench: Bench, place: int) -> No
             data[at : at + 30] = chance.randbytes(30)
         path.write_bytes(bytes(data[: len(data) - (place % 3) * 1000]))
     index = bench.index()
-    index.follow(embed="all")
+    index.sync(embed="all")
     assert facts(index, QUERIES) == expected
 
 
@@ -75,12 +75,12 @@ def test_the_words_alone_may_vanish(bench: Bench) -> None:
     """Without its word index on disk, words answer from memory and are written again."""
     filled(bench)
     index = bench.index()
-    index.follow(embed="all")
+    index.sync(embed="all")
     expected = facts(index, QUERIES)
     index.close()
     shutil.rmtree(bench.root / "index" / "words")
     index = bench.index()
-    index.follow()
+    index.sync()
     assert facts(index, QUERIES)["rows"] == expected["rows"]
     index.wait(60)
     assert facts(index, QUERIES) == expected
@@ -92,10 +92,10 @@ def test_where_nothing_can_be_written_memory_answers(bench: Bench) -> None:
     filled(bench, 5)
     (bench.root / "index").write_text("in the way")
     index = bench.index()
-    followed = index.follow()
-    assert (followed.new_turns, followed.pending) == (10, 0)
-    assert [part.part for part in followed.degraded] == ["index"]
-    assert index.words(["number"]).all()
+    synced = index.sync()
+    assert (synced.new_turns, synced.pending) == (10, 0)
+    assert [part.part for part in synced.degraded] == ["index"]
+    assert index.view().words(["number"]).all()
     assert "cannot be written" in index.check().problems[0]
 
 
@@ -118,7 +118,7 @@ while True:
     )
     for step in range(9):
         store.append(f"t{step % 3}", "user", f"step {step} of a long story")
-        index.follow(embed="all" if step == 5 else "inline")
+        index.sync(embed="all" if step == 5 else "inline")
         if step == 7:
             store.redact("t1", 0)
     index.close()
@@ -135,22 +135,22 @@ def test_a_killed_writer_leaves_an_index_that_answers_right(bench: Bench, attemp
     assert writer.stdout is not None
     writer.stdout.readline()
     index = bench.index()
-    while not index.follow().new_turns:
+    while not index.sync().new_turns:
         pass
     # Following beside it takes as long as it takes: that is the random moment.
     for _ in range(random.Random(attempt).randrange(3, 60)):
-        index.follow()
+        index.sync()
     writer.send_signal(signal.SIGKILL)
     writer.wait()
     writer.stdout.close()
-    index.follow(embed="all")
+    index.sync(embed="all")
     expected = facts(bench.fresh(), QUERIES)
     assert expected["rows"]
     assert facts(index, QUERIES)["rows"] == expected["rows"]
     again = bench.index()
-    again.follow(embed="all")
+    again.sync(embed="all")
     again.rebuild() if attempt == 0 else None
-    again.follow(embed="all")
+    again.sync(embed="all")
     for query in QUERIES:
         found = facts(again, QUERIES)
         assert found[f"cosine {query}"] == expected[f"cosine {query}"]
@@ -161,7 +161,7 @@ def test_a_half_written_word_index_is_not_used(bench: Bench) -> None:
     """Files that a killed writer left in the word index change no score and are cleared away."""
     filled(bench)
     index = bench.index()
-    index.follow(embed="all")
+    index.sync(embed="all")
     expected = facts(index, QUERIES)
     index.close()
     stray = bench.root / "index" / "words" / "left-over"
@@ -170,7 +170,7 @@ def test_a_half_written_word_index_is_not_used(bench: Bench) -> None:
     generation = next(p for p in (bench.root / "index" / "words").iterdir() if p != stray)
     (generation / "half.idx").write_bytes(b"half")
     index = bench.index()
-    index.follow(embed="all")
+    index.sync(embed="all")
     assert facts(index, QUERIES) == expected
     assert not stray.exists()
 

@@ -56,7 +56,7 @@ class RowBench:
 
     def fresh(self) -> TurnIndex:
         index = self.index(f"fresh-{len(self.opened)}")
-        index.follow(embed="all")
+        index.sync(embed="all")
         return index
 
     def close(self) -> None:
@@ -113,8 +113,8 @@ class Histories(RuleBasedStateMachine):
             self.bench.sidecar.note_turns([note])
 
     @rule(who=st.integers(0, 2), thread=st.none() | threads)
-    def follow(self, who: int, thread: str | None) -> None:
-        self.indexes[who].follow(thread)
+    def sync(self, who: int, thread: str | None) -> None:
+        self.indexes[who].sync(thread)
 
     @rule(who=st.integers(0, 2))
     def write_words(self, who: int) -> None:
@@ -142,7 +142,7 @@ class Histories(RuleBasedStateMachine):
         fresh = self.bench.fresh()
         expected = facts(fresh, QUERIES)
         for index in self.indexes:
-            index.follow(embed="all")
+            index.sync(embed="all")
             assert facts(index, QUERIES) == expected
         fresh.close()
         shutil.rmtree(self.root / f"fresh-{len(self.bench.opened) - 1}", ignore_errors=True)
@@ -161,15 +161,15 @@ TestHistories.settings = settings(
 def test_a_turn_is_seen_by_the_next_question(rows: RowBench) -> None:
     """Every append is found by words and by vector at the next follow, of one thread or all."""
     index = rows.index()
-    assert index.follow().new_turns == 0
+    assert index.sync().new_turns == 0
     for number in range(12):
         rows.store.append("a" if number % 3 else "b", "user", f"fact number{number} holds")
-        followed = index.follow(("a" if number % 3 else "b") if number % 2 else None)
-        assert (followed.new_turns, followed.embedded, followed.pending) == (1, 1, 0)
-        row = int(np.argmax(index.words([f"number{number}"])))
-        assert index.texts([row]) == [f"fact number{number} holds"]
+        synced = index.sync(("a" if number % 3 else "b") if number % 2 else None)
+        assert (synced.new_turns, synced.embedded, synced.pending) == (1, 1, 0)
+        row = int(np.argmax(index.view().words([f"number{number}"])))
+        assert index.texts_of(index.view(), [row]) == [f"fact number{number} holds"]
     assert index.check().problems == ()
-    rows.store.append("a", "user", "not followed yet")
+    rows.store.append("a", "user", "not synced yet")
     assert index.check().problems == ("1 threads changed since they were indexed",)
 
 
@@ -179,22 +179,22 @@ def all_bytes(folder: Path) -> bytes:
 
 @pytest.mark.promise("index.forgets")
 def test_what_is_forgotten_is_gone_from_the_disk(rows: RowBench) -> None:
-    """After a redaction or deletion is followed, no file of the index holds the words."""
+    """After a redaction or deletion is synced, no file of the index holds the words."""
     for number in range(80):
         rows.store.append("a", "user", f"chatter {number}")
     rows.store.append("a", "user", "the secret is xylophone")
     rows.store.append("b", "user", "another zeppelinword here")
     index = rows.index()
-    index.follow(embed="all")
+    index.sync(embed="all")
     assert b"xylophon" in all_bytes(rows.root / "index")
     rows.store.redact("a", 80)
-    index.follow()
+    index.sync()
     assert b"xylophon" not in all_bytes(rows.root / "index")
     rows.store.delete("b")
-    index.follow()
+    index.sync()
     index.wait(60)
     assert b"zeppelinword" not in all_bytes(rows.root / "index")
-    assert index.table().conversations == ("a",)
+    assert index.view().table.conversations == ("a",)
 
 
 class Watched(SqlConversationStore):
@@ -221,27 +221,27 @@ def test_only_what_is_new_is_read(rows: RowBench) -> None:
     index = rows.index()
     rows.store.extend("a", [NewTurn("user", f"line {n}", speaker="Ann") for n in range(200)])
     rows.store.extend("b", [NewTurn("user", "other words")])
-    index.follow(embed="all")
+    index.sync(embed="all")
     assert watched.turns_read == 201
     for number in range(3):
         rows.store.append("a", "user", f"more {number}", speaker="Bob")
-        index.follow()
+        index.sync()
         rows.store.set_title("a", f"title {number}")
-        index.follow()
+        index.sync()
     assert watched.turns_read == 201 + 3 * 2
     asked = watched.changes_asked
     for _ in range(3):
-        index.follow()
-        index.follow("a")
+        index.sync()
+        index.sync("a")
     assert watched.changes_asked == asked
     rows.store.redact("a", 5)
-    index.follow()
+    index.sync()
     rows.store.append("a", "user", "after the redaction")
-    assert index.follow().new_turns == 1
+    assert index.sync().new_turns == 1
     assert watched.turns_read == 201 + 3 * 2 + 203 + 2
     index.close()
     reopened = rows.index()
-    reopened.follow()
+    reopened.sync()
     assert watched.turns_read == 201 + 3 * 2 + 203 + 2
 
 
@@ -252,7 +252,7 @@ def test_truth_that_was_put_back_and_went_on_differently(tmp_path: Path) -> None
     truth = open_database(tmp_path / "one" / "truth.db")
     bench = RowBench(tmp_path, truth)
     bench.store.extend("a", [NewTurn("user", f"apple {n}") for n in range(5)])
-    bench.index().follow()
+    bench.index().sync()
     truth.close()
     bench.close()
     shutil.copy(tmp_path / "one" / "truth.db", tmp_path / "two" / "truth.db")
@@ -261,9 +261,9 @@ def test_truth_that_was_put_back_and_went_on_differently(tmp_path: Path) -> None
         bench = RowBench(tmp_path, truth)
         bench.store.append("a", "user", f"the {word}")
         index = bench.index()
-        index.follow(embed="all")
+        index.sync(embed="all")
         assert facts(index, QUERIES) == facts(bench.fresh(), QUERIES)
-        assert index.words([word]).any()
+        assert index.view().words([word]).any()
         bench.close()
         truth.close()
 

@@ -31,15 +31,15 @@ def all_bytes(folder: Path) -> bytes:
 def test_a_turn_is_seen_by_the_next_question(bench: Bench) -> None:
     """Every append is found by words and by vector at the next follow, of one thread or all."""
     index = bench.index()
-    assert index.follow().new_turns == 0
+    assert index.sync().new_turns == 0
     for number in range(12):
         bench.store.append("a" if number % 3 else "b", "user", f"fact number{number} holds")
-        followed = index.follow(("a" if number % 3 else "b") if number % 2 else None)
-        assert (followed.new_turns, followed.embedded, followed.pending) == (1, 1, 0)
-        row = int(np.argmax(index.words([f"number{number}"])))
-        assert index.texts([row]) == [f"fact number{number} holds"]
-        assert index.cosine(bench.service.query(f"fact number{number} holds"))[row] > 0.99
-    assert [index.table().position[row] for row in index.rows("a")] == list(range(8))
+        synced = index.sync(("a" if number % 3 else "b") if number % 2 else None)
+        assert (synced.new_turns, synced.embedded, synced.pending) == (1, 1, 0)
+        row = int(np.argmax(index.view().words([f"number{number}"])))
+        assert index.texts_of(index.view(), [row]) == [f"fact number{number} holds"]
+        assert index.view().cosine(bench.service.query(f"fact number{number} holds"))[row] > 0.99
+    assert [index.view().table.position[row] for row in index.view().rows("a")] == list(range(8))
 
 
 def test_nothing_is_embedded_twice(bench: Bench) -> None:
@@ -47,12 +47,12 @@ def test_nothing_is_embedded_twice(bench: Bench) -> None:
     bench.store.extend("a", [NewTurn("user", "same words"), NewTurn("assistant", "same words")])
     bench.store.extend("b", [NewTurn("user", "same words"), NewTurn("user", "other words")])
     index = bench.index()
-    assert index.follow().embedded == 2
+    assert index.sync().embedded == 2
     index.close()
     index = bench.index()
-    assert index.follow().embedded == 0
+    assert index.sync().embedded == 0
     bench.store.redact("b", 1)
-    assert index.follow().embedded == 1
+    assert index.sync().embedded == 1
     assert bench.service.embedded == 3
 
 
@@ -62,13 +62,13 @@ def test_a_large_backlog_comes_in_the_background(bench: Bench) -> None:
     turns = [NewTurn("user", f"unit{number} alone") for number in range(INLINE_BACKLOG + 40)]
     bench.store.extend("a", turns)
     index = bench.index()
-    followed = index.follow()
-    assert followed.new_turns == len(turns)
-    assert np.count_nonzero(index.words(["unit7"])) == 1
-    if followed.pending:
-        assert [part.part for part in followed.degraded] == ["vectors"]
+    synced = index.sync()
+    assert synced.new_turns == len(turns)
+    assert np.count_nonzero(index.view().words(["unit7"])) == 1
+    if synced.pending:
+        assert [part.part for part in synced.degraded] == ["vectors"]
     assert index.wait(60)
-    assert index.follow().pending == index.lag() == 0
+    assert index.sync().pending == index.check().pending == 0
     assert index.view().embedded.all()
 
 
@@ -77,35 +77,35 @@ def test_an_edit_in_place_is_followed(bench: Bench) -> None:
     """A foreign program that writes into the file, at once and with equal size, is noticed."""
     bench.store.append("a", "user", "the wall is green")
     index = bench.index()
-    index.follow()
+    index.sync()
     path = bench.store.path("a")
     for old, new in [(b"green", b"white"), (b"white", b"brown"), (b"brown", b"beige")]:
         times = path.stat()
         path.write_bytes(path.read_bytes().replace(old, new))
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-        index.follow()
-        assert index.texts([0]) == [f"the wall is {new.decode()}"]
+        index.sync()
+        assert index.texts_of(index.view(), [0]) == [f"the wall is {new.decode()}"]
 
 
 @pytest.mark.promise("index.forgets")
 def test_what_is_forgotten_is_gone_from_the_disk(bench: Bench) -> None:
-    """After a redaction or deletion is followed, no file of the index holds the words."""
+    """After a redaction or deletion is synced, no file of the index holds the words."""
     for number in range(80):
         bench.store.append("a", "user", f"chatter {number}")
     bench.store.append("a", "user", "the secret is xylophone")
     bench.store.append("b", "user", "another zeppelinword here")
     index = bench.index()
-    index.follow(embed="all")
+    index.sync(embed="all")
     assert b"xylophon" in all_bytes(bench.root / "index")
     bench.store.redact("a", 80)
-    index.follow()
+    index.sync()
     assert b"xylophon" not in all_bytes(bench.root / "index")
-    assert not index.words(["xylophon"]).any()
+    assert not index.view().words(["xylophon"]).any()
     bench.store.delete("b")
-    index.follow()
+    index.sync()
     index.wait(60)
     assert b"zeppelinword" not in all_bytes(bench.root / "index")
-    assert index.table().conversations == ("a",)
+    assert index.view().table.conversations == ("a",)
     index.close()
     assert b"xylophon" not in all_bytes(bench.root / "index")
 
@@ -128,16 +128,16 @@ def test_a_text_that_cannot_be_embedded_hides_no_other(bench: Bench) -> None:
     service = EmbedderService(spec_for(Picky()))
     index = bench.index(service=service)
     bench.store.extend("a", [NewTurn("user", t) for t in ("first", "poison pill", "third")])
-    followed = index.follow()
-    assert (followed.new_turns, followed.embedded, followed.pending) == (3, 2, 1)
+    synced = index.sync()
+    assert (synced.new_turns, synced.embedded, synced.pending) == (3, 2, 1)
     assert index.view().embedded.tolist() == [True, False, True]
-    assert np.flatnonzero(index.words(["poison"])).tolist() == [1]
+    assert np.flatnonzero(index.view().words(["poison"])).tolist() == [1]
     for _ in range(3):
-        bench.store.append("a", "user", f"more {len(index.table())}")
-        followed = index.follow()
-        assert followed.embedded == 1
-    assert followed.pending == 0
-    assert [part.part for part in followed.degraded] == ["vectors"]
+        bench.store.append("a", "user", f"more {len(index.view().table)}")
+        synced = index.sync()
+        assert synced.embedded == 1
+    assert synced.pending == 0
+    assert [part.part for part in synced.degraded] == ["vectors"]
 
 
 def test_an_embedder_that_is_down_uses_up_no_attempts(bench: Bench) -> None:
@@ -147,11 +147,11 @@ def test_an_embedder_that_is_down_uses_up_no_attempts(bench: Bench) -> None:
     index = bench.index(service=EmbedderService(spec_for(picky)))
     bench.store.append("a", "user", "hello there")
     for _ in range(5):
-        followed = index.follow()
-        assert (followed.pending, len(followed.degraded)) == (1, 1)
+        synced = index.sync()
+        assert (synced.pending, len(synced.degraded)) == (1, 1)
     picky.down = False
-    followed = index.follow()
-    assert (followed.embedded, followed.pending, followed.degraded) == (1, 0, ())
+    synced = index.sync()
+    assert (synced.embedded, synced.pending, synced.degraded) == (1, 0, ())
 
 
 @pytest.mark.promise("embed.identity")
@@ -159,14 +159,14 @@ def test_vectors_of_another_embedder_are_never_compared(bench: Bench) -> None:
     """An index opened with another embedder has its own vectors only, and keeps the others."""
     bench.store.append("a", "user", "hello there")
     first = bench.index()
-    first.follow()
+    first.sync()
     first.close()
     other = EmbedderService(spec_for(WordHashingEmbedder(32)))
     second = bench.index(service=other)
-    assert second.follow().embedded == 1
-    assert second.cosine(other.query("hello there"))[0] > 0.99
+    assert second.sync().embedded == 1
+    assert second.view().cosine(other.query("hello there"))[0] > 0.99
     second.close()
-    assert bench.index().follow().embedded == 0
+    assert bench.index().sync().embedded == 0
 
 
 def test_a_long_text_counts_by_its_best_part(bench: Bench) -> None:
@@ -174,9 +174,9 @@ def test_a_long_text_counts_by_its_best_part(bench: Bench) -> None:
     words = "one two three four five six seven eight nine ten eleven twelve thirteen"
     bench.store.extend("a", [NewTurn("user", words), NewTurn("user", "something else")])
     index = bench.index()
-    index.follow()
+    index.sync()
     query = bench.service.query("seven eight nine ten eleven twelve")
-    assert index.cosine(query)[0] == pytest.approx(1.0, abs=1e-3)
+    assert index.view().cosine(query)[0] == pytest.approx(1.0, abs=1e-3)
 
 
 def test_a_set_aside_thread_leaves_the_index_and_is_reported(bench: Bench) -> None:
@@ -184,20 +184,20 @@ def test_a_set_aside_thread_leaves_the_index_and_is_reported(bench: Bench) -> No
     lenient = bench.index()
     bench.store.append("a", "user", "kept words")
     bench.store.append("b", "user", "lost words")
-    lenient.follow()
+    lenient.sync()
     bench.store.path("b").write_bytes(b'{"conversation_id": "b", garbage')
-    followed = lenient.follow()
-    assert "conversations" in {part.part for part in followed.degraded}
-    lenient.follow()
-    assert np.count_nonzero(lenient.words(["word"])) == 1
+    synced = lenient.sync()
+    assert "conversations" in {part.part for part in synced.degraded}
+    lenient.sync()
+    assert np.count_nonzero(lenient.view().words(["word"])) == 1
 
 
 def test_the_check_says_how_the_index_stands(bench: Bench) -> None:
-    """Counts are right, a thread that was not followed yet is named, and the file is sound."""
+    """Counts are right, a thread that was not synced yet is named, and the file is sound."""
     index = bench.index()
     bench.store.append("a", "user", "hello there")
     assert index.check().problems == ("1 threads changed since they were indexed",)
-    index.follow()
+    index.sync()
     check = index.check()
     assert (check.conversations, check.turns, check.vectors, check.pending) == (1, 1, 1, 0)
     assert check.problems == ()
@@ -205,7 +205,7 @@ def test_the_check_says_how_the_index_stands(bench: Bench) -> None:
     assert (index.check().turns, index.check().vectors) == (1, 0)
     index.close()
     with pytest.raises(Closed):
-        index.follow()
+        index.sync()
 
 
 def test_sessions_end_where_time_passes(bench: Bench) -> None:
@@ -219,8 +219,8 @@ def test_sessions_end_where_time_passes(bench: Bench) -> None:
     bench.store.extend("a", turns)
     bench.store.extend("b", turns[:2])
     index = bench.index()
-    index.follow()
-    sessions = [index.table().session[index.rows(key)].tolist() for key in ("a", "b")]
+    index.sync()
+    sessions = [index.view().table.session[index.view().rows(key)].tolist() for key in ("a", "b")]
     assert sessions == [[0, 0, 0, 1, 1], [2, 2]]
 
 
@@ -256,20 +256,20 @@ def test_speakers_come_from_the_sidecar(bench: Bench) -> None:
     notes.note("a", 0, "hello", "Ann")
     notes.note("a", 1, "never written", "Bob")
     bench.store.extend("a", [NewTurn("user", "hello"), NewTurn("user", "hi")])
-    index.follow()
+    index.sync()
 
     def speakers() -> list[str | None]:
-        table = index.table()
-        return [None if c < 0 else table.speakers[c] for c in table.speaker[index.rows("a")]]
+        table = index.view().table
+        return [None if c < 0 else table.speakers[c] for c in table.speaker[index.view().rows("a")]]
 
     assert speakers() == ["Ann", None]
     notes.note("a", 1, "hi", "Bea")
-    index.follow("a")
+    index.sync("a")
     assert speakers() == ["Ann", "Bea"]
     notes.note("b", 0, "new thread", "Cid")
     bench.store.append("b", "user", "new thread")
     notes.note("a", 0, "hello", "Dan")
-    index.follow("b")
-    index.follow("a")
+    index.sync("b")
+    index.sync("a")
     assert speakers() == ["Dan", "Bea"]
     assert facts(index)["rows"][("b", 0)][3] == "Cid"

@@ -1,4 +1,4 @@
-"""Words on disk: homes written by earlier versions are read, and theirs read ours."""
+"""Words on disk: a manifest is read as it was written, and what is wrong with it is no manifest."""
 
 from __future__ import annotations
 
@@ -10,45 +10,44 @@ from typing import Any
 import pytest
 
 from anaphora.core.analyser import ANALYSER
-from anaphora.index.generations import digest_of, remove_all_but
-from anaphora.index.memories import word_files
-from anaphora.index.sections import bulk as section_files
-from anaphora.index.turns.words import signature
+from anaphora.index.memories.words import memory_segments
+from anaphora.index.sections.words import section_segments
+from anaphora.index.words import manifest as module
+from anaphora.index.words.manifest import Manifest, document_of, remove_all_but
+from anaphora.index.words.segment import signature
 
-# As they stand on disk since the first release of each form.
-MEMORIES: dict[str, Any] = {
-    "analyser": f"{ANALYSER}key",
-    "meta": ["generation", 2, 2, 7, 99],
+pytestmark = pytest.mark.internal
+
+GIVEN: dict[str, Any] = {
+    "form": f"3/{ANALYSER}key",
     "upto": 12,
     "ids": ["a", "b"],
     "digests": f"{'0' * 16}{'1' * 16}",
 }
-SECTIONS: dict[str, Any] = {
-    "form": f"2/{ANALYSER}key",
-    "meta": ["generation", 2, [1, 2, 3], 99],
-    "upto": 12,
-    "ids": ["a", "b"],
-    "digests": f"{'0' * 16}{'1' * 16}",
-}
+MEMORIES: dict[str, Any] = {**GIVEN, "meta": ["generation", 2, 2, [7], 99]}
+SECTIONS: dict[str, Any] = {**GIVEN, "meta": ["generation", 2, 2, [1, 2, 3], 99]}
 BOTH = pytest.mark.parametrize(
-    ("files", "name", "manifest"),
+    ("segments", "name", "given"),
     [
-        (word_files.FILES, "memories.json", MEMORIES),
-        (section_files.FILES, "sections.json", SECTIONS),
+        (memory_segments, "memories.json", MEMORIES),
+        (section_segments, "sections.json", SECTIONS),
     ],
 )
 
 
 @BOTH
-def test_a_manifest_as_it_was_written_before(
-    tmp_path: Path, files: Any, name: str, manifest: dict[str, Any]
+def test_a_manifest_is_that_of_its_form_and_key(
+    tmp_path: Path, segments: Any, name: str, given: dict[str, Any]
 ) -> None:
-    """A manifest of an earlier version says the same now; one of another key says nothing."""
-    (tmp_path / name).write_text(json.dumps(manifest), encoding="utf-8")
-    found = files.read(tmp_path, "key")
+    """It says what it said; one of another key, or of an earlier version, says nothing."""
+    (tmp_path / name).write_text(json.dumps(given), encoding="utf-8")
+    found = segments(tmp_path, "key").read()
     assert (found.meta.generation, found.meta.count, found.meta.signature) == ("generation", 2, 99)
     assert (found.upto, found.ids, found.digests) == (12, ("a", "b"), ("0" * 16, "1" * 16))
-    assert files.read(tmp_path, "other") == files.read(tmp_path) == files.bulk()
+    assert segments(tmp_path, "other").read() == segments(tmp_path).read() == Manifest()
+    earlier = {**given, "form": f"2/{ANALYSER}key"}
+    (tmp_path / name).write_text(json.dumps(earlier), encoding="utf-8")
+    assert segments(tmp_path, "key").read() == Manifest()
 
 
 @BOTH
@@ -56,48 +55,41 @@ def test_a_manifest_as_it_was_written_before(
     ("entry", "wrong"),
     [
         ("meta", ["generation", 2]),
+        ("meta", ["generation", 2, 2, [1, 2], 99]),
         ("meta", "generation"),
         ("ids", ["a"]),
         ("ids", None),
         ("digests", "0" * 16),
         ("upto", ...),
+        ("form", ...),
     ],
 )
 def test_a_manifest_that_is_wrong(
-    tmp_path: Path, files: Any, name: str, manifest: dict[str, Any], entry: str, wrong: object
+    tmp_path: Path, segments: Any, name: str, given: dict[str, Any], entry: str, wrong: object
 ) -> None:
-    """What does not fit together, or lacks an entry, is no bulk; nothing raises."""
-    torn = {**manifest, entry: wrong}
+    """What does not fit together, or lacks an entry, is no manifest; nothing raises."""
+    torn = {**given, entry: wrong}
     if wrong is ...:
         del torn[entry]
     (tmp_path / name).write_text(json.dumps(torn), encoding="utf-8")
-    assert files.read(tmp_path, "key") == files.bulk()
+    assert segments(tmp_path, "key").read() == Manifest()
 
 
-def test_a_manifest_as_it_is_written(tmp_path: Path) -> None:
-    """What is written has the entries that earlier versions read, in their order."""
-    memory = word_files.document_of("a", "tea with cats")
-    bulk = word_files.write_bulk(tmp_path / "m", word_files.Bulk(), 12, [memory], "key")
-    section = section_files.document_of("a", "tea.py", "", "cats")
-    other = section_files.write_bulk(
-        tmp_path / "s", section_files.SectionBulk(), 12, [section], "key"
-    )
-    assert bulk is not None
-    assert other is not None
-    common = {"upto": 12, "ids": ["a"]}
-    assert json.loads((tmp_path / "m" / "memories.json").read_text(encoding="utf-8")) == {
-        "analyser": f"{ANALYSER}key",
-        "meta": [bulk.meta.generation, 1, 1, memory.length, bulk.meta.signature],
-        "digests": memory.digest,
-        **common,
-    }
-    assert json.loads((tmp_path / "s" / "sections.json").read_text(encoding="utf-8")) == {
-        "form": f"2/{ANALYSER}key",
-        "meta": [other.meta.generation, 1, list(section.lengths), other.meta.signature],
-        "digests": section.digest,
-        **common,
-    }
-    assert memory.digest == digest_of(memory.tokens)
+@BOTH
+def test_a_manifest_as_it_is_written(
+    tmp_path: Path, segments: Any, name: str, given: dict[str, Any]
+) -> None:
+    """What was written is read again, and the segment holds it."""
+    folder = segments(tmp_path, "key")
+    texts = ["tea.py", "", "tea with cats"][-len(given["meta"][3]) :]
+    document = document_of("a", texts)
+    written = folder.write(Manifest(), 12, [document])
+    assert written is not None
+    assert folder.read() == written
+    assert (written.upto, written.ids, written.digests) == (12, ("a",), (document.digest,))
+    assert written.meta.tokens == tuple(len(one.split()) for one in document.texts)
+    assert folder.open(written).holding("tea", len(texts) - 1) == 1
+    assert folder.problem() is None
 
 
 def test_other_generations_are_removed(tmp_path: Path) -> None:
@@ -112,20 +104,40 @@ def test_other_generations_are_removed(tmp_path: Path) -> None:
 
 @BOTH
 def test_a_write_that_the_disk_refuses_leaves_no_list_of_what_is_gone(
-    tmp_path: Path, files: Any, name: str, manifest: dict[str, Any]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    segments: Any,
+    name: str,
+    given: dict[str, Any],
 ) -> None:
     """A generation that cannot be extended goes with its list, and the next write begins anew."""
     (tmp_path / "generation").mkdir()
     sign = signature(tmp_path / "generation")
-    given = {**manifest, "meta": [*manifest["meta"][:-1], sign]}
+    given = {**given, "meta": [*given["meta"][:-1], sign]}
     (tmp_path / name).write_text(json.dumps(given), encoding="utf-8")
     (tmp_path / f"{name}.new").write_text("half", encoding="utf-8")
 
-    def refuses(_place: Path) -> Any:
+    def refuses(*_given: Any) -> Any:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    seen = files.read(tmp_path, "key")
+    monkeypatch.setattr(module, "write_segment", refuses)
+    folder = segments(tmp_path, "key")
+    seen = folder.read()
     assert seen.meta.generation == "generation"
-    assert files.write(tmp_path, seen, 13, [], "key", refuses) is None
+    assert folder.write(seen, 13, []) is None
     assert list(tmp_path.iterdir()) == []
-    assert files.read(tmp_path, "key") == files.bulk()
+    assert folder.read() == Manifest()
+
+
+def test_a_file_that_changed_changes_the_signature(tmp_path: Path) -> None:
+    """Other bytes of the same length, another name, one file more or less: all are noticed."""
+    for name in ("one", "two"):
+        (tmp_path / name).write_bytes(name.encode() * 50)
+    seen = {signature(tmp_path)}
+    (tmp_path / "one").write_bytes(b"owe" * 50)
+    seen.add(signature(tmp_path))
+    (tmp_path / "two").rename(tmp_path / "too")
+    seen.add(signature(tmp_path))
+    (tmp_path / "too").unlink()
+    seen.add(signature(tmp_path))
+    assert len(seen) == 4

@@ -1,11 +1,15 @@
-"""A home of many threads is looked at cheaply, and still followed."""
+"""A home of many threads is looked at cheaply, and still synced."""
 
 from __future__ import annotations
 
-from anaphora.index.turns.follow import Follower
-from anaphora.index.turns.records import Mark
+import pytest
+
+from anaphora.index.turns.records import Checkpoint
+from anaphora.index.turns.source import FileThreadSource
 
 from .conftest import Bench
+
+pytestmark = pytest.mark.internal
 
 SECOND = 1_000_000_000
 
@@ -17,16 +21,16 @@ def test_writes_are_seen_at_once_and_edits_in_place_soon(bench: Bench) -> None:
     for number in range(1, 300):
         bench.store.path(f"t{number}").write_bytes(model.replace(b'"t0"', b'"t%d"' % number))
     now = [max(bench.store.path(f"t{n}").stat().st_ctime_ns for n in range(300)) + SECOND]
-    follower = Follower(bench.store, None, lambda: now[0])
-    marks: dict[str, Mark] = {}
+    follower = FileThreadSource(bench.store, None, lambda: now[0])
+    marks: dict[str, Checkpoint] = {}
     index = bench.index()
-    index.follow(embed="none")
-    assert len(index.table()) == 300
+    index.sync(embed="none")
+    assert len(index.view().table) == 300
     assert len(follower.differing(marks, None)) == 300
     for key in follower.differing(marks, None):
         status = bench.store.path(key).stat()
         identity = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        marks[key] = Mark(identity, now[0], 1, b"")
+        marks[key] = Checkpoint(identity, now[0], 1, b"")
     assert follower.differing(marks, None) == []
     path = bench.store.path("t7")
     path.write_bytes(model.replace(b'"t0"', b'"t7"').replace(b"hello", b"HELLO!"))

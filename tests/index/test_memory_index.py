@@ -15,12 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.memory_home import NOW, MemoryHome, memory_home
 
+from anaphora.core.config import EXACT_CAP
 from anaphora.errors import EmbeddingError
-from anaphora.index.ann import available
 from anaphora.index.memories.index import MemoryIndex
-from anaphora.index.memories.state import Wanted
-from anaphora.index.memories.vectors import DEFAULT_CAP
-from anaphora.index.memories.word_files import read_bulk
+from anaphora.index.memories.state import MemoryQuery
+from anaphora.index.memories.words import memory_segments
+from anaphora.index.vectors.ann import available
 from anaphora.store.filters import Filter, parse
 from anaphora.store.records.rows import as_mapping
 
@@ -42,7 +42,7 @@ WORDS = [
 LANCE = pytest.param(
     0, marks=pytest.mark.skipif(not available(), reason="the extra `large` is not installed")
 )
-SIDES = pytest.mark.parametrize("cap", [DEFAULT_CAP, LANCE])
+SIDES = pytest.mark.parametrize("cap", [EXACT_CAP, LANCE])
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ def home(tmp_path: Path, cap: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         yield home
 
 
-def asked(home: MemoryHome, query: str, limit: int = 8, keep: Filter | None = None) -> Wanted:
-    return Wanted(
+def asked(home: MemoryHome, query: str, limit: int = 8, keep: Filter | None = None) -> MemoryQuery:
+    return MemoryQuery(
         moment=home.now,
         limit=limit,
         vector=home.service.query(query),
@@ -67,7 +67,7 @@ def asked(home: MemoryHome, query: str, limit: int = 8, keep: Filter | None = No
 Facts = dict[str, tuple[float, float, int, int, int]]
 
 
-def facts(index: MemoryIndex, wanted: Wanted) -> Facts:
+def facts(index: MemoryIndex, wanted: MemoryQuery) -> Facts:
     """What the index says of each candidate, whatever its order."""
     found = index.candidates(wanted).columns
     assert found.cosine is not None
@@ -152,8 +152,8 @@ class TestBothSidesOfTheCap:
             home.now += timedelta(hours=rng.randint(1, 50))
             history.go_on()
             if step % 7 == 0:
-                home.index.follow()
-        home.index.follow()
+                home.index.sync()
+        home.index.sync()
         home.index.settle()
         fresh = home.open_index("fresh")
         again = home.open_index()
@@ -166,7 +166,7 @@ class TestBothSidesOfTheCap:
             then = facts(home.index, wanted)
             valid = {r.id for r in home.records.valid_at(wanted.moment)}
             assert set(then) <= valid
-            assert home.index.standing(history.living, wanted.moment, past=True) == valid
+            assert home.index.visible(history.living, wanted.moment, past=True) == valid
             assert_alike(then, facts(fresh, wanted))
 
     def test_what_another_process_wrote_is_seen_at_once(
@@ -174,7 +174,7 @@ class TestBothSidesOfTheCap:
     ) -> None:
         """A write acknowledged through one connection is in the next answer through another."""
         home.put("red cat")
-        home.index.follow()
+        home.index.sync()
         home.index.settle()
         with memory_home(tmp_path, cap) as other:
             written = other.put("blue dog ERR_4711")
@@ -214,7 +214,7 @@ class TestBothSidesOfTheCap:
         few they are."""
         rng = random.Random(seed)
         if not len(home.index):
-            home.index.follow()
+            home.index.sync()
         if not len(home.index):
             for n in range(120):
                 home.put(
@@ -225,7 +225,7 @@ class TestBothSidesOfTheCap:
                     path=f"p.{n % 5}.{n}",
                     days_ago=rng.uniform(0, 300),
                 )
-            home.index.follow()
+            home.index.sync()
             home.index.settle()
         conditions = [
             {"category": rng.choice(["dev", "home"])},
@@ -278,7 +278,7 @@ def test_the_graph_finds_nearly_what_the_scan_finds(
 ) -> None:
     """Beyond the cap, where a graph answers, at least nine of ten of the nearest are found, with
     their exact cosines, also under a filter; all of them where a filter's rows are read back."""
-    monkeypatch.setattr("anaphora.index.ann.INDEX_FROM", 300)
+    monkeypatch.setattr("anaphora.index.vectors.ann.INDEX_FROM", 300)
     monkeypatch.setattr("anaphora.index.memories.vectors.FEW", 10)
     if not read_back:
         monkeypatch.setattr("anaphora.index.memories.vectors.ROWS_FOR_ONE", 0)
@@ -286,7 +286,7 @@ def test_the_graph_finds_nearly_what_the_scan_finds(
     with memory_home(tmp_path, cap=0) as home:
         for n in range(400):
             home.put(f"{some_text(rng)} {n}", category="a" if n % 3 else "b")
-        home.index.follow()
+        home.index.sync()
         assert home.index.settle()
         exact = MemoryIndex(
             tmp_path / "exact", home.records, home.vectors,
@@ -309,26 +309,26 @@ def test_nothing_forgotten_stays_on_disk(tmp_path: Path) -> None:
     with memory_home(tmp_path) as home:
         secret = home.put("the launch code is qwxzzq")
         kept = home.put("red cat")
-        home.index.follow()
+        home.index.sync()
         home.index.settle()
         words = tmp_path / "index" / "words"
-        assert set(read_bulk(words).ids) == {secret, kept}
+        assert set(memory_segments(words).read().ids) == {secret, kept}
         home.erase(secret)
-        home.index.follow()
+        home.index.sync()
         assert not list(words.iterdir())
         assert secret not in facts(home.index, asked(home, "qwxzzq"))
         assert home.index.settle()
-        assert read_bulk(words).ids == (kept,)
+        assert memory_segments(words).read().ids == (kept,)
         assert kept in facts(home.index, asked(home, "cat"))
 
 
 def test_forgotten_vectors_leave_the_bulk(tmp_path: Path) -> None:
-    """When a memory is deleted, its vector's bytes are in no file of the bulk any more."""
+    """When a memory is deleted, its vector's bytes are in no file of the ANN index any more."""
     pytest.importorskip("lancedb")
     with memory_home(tmp_path, cap=0) as home:
         secret = home.put("the launch code is qwxzzq")
         kept = home.put("red cat")
-        home.index.follow()
+        home.index.sync()
         assert home.index.settle()
         vector = home.service.embed(["the launch code is qwxzzq"])[0]
         assert not isinstance(vector, EmbeddingError)
@@ -342,7 +342,7 @@ def test_forgotten_vectors_leave_the_bulk(tmp_path: Path) -> None:
 
         assert held()
         home.erase(secret)
-        home.index.follow()
+        home.index.sync()
         assert not held()
         assert home.index.settle()
         assert not held()
@@ -354,7 +354,7 @@ def test_nothing_to_find(tmp_path: Path) -> None:
     with memory_home(tmp_path) as home:
         assert facts(home.index, asked(home, "cat")) == {}
         one = home.put("red cat")
-        home.index.follow()
+        home.index.sync()
         home.index.settle()
         home.erase(one)
         assert facts(home.index, asked(home, "cat")) == {}
@@ -382,10 +382,10 @@ def test_truth_that_was_put_back(tmp_path: Path) -> None:
     """When truth's numbers go back (a backup was restored), the index starts over."""
     with memory_home(tmp_path) as home:
         home.put("red cat")
-        home.index.follow()
+        home.index.sync()
         for n in range(5):
             home.put(f"dog {n}")
-        home.index.follow()
+        home.index.sync()
         with home.truth.write("default") as write:
             from sqlalchemy import delete, update
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from anaphora import Memory
-from anaphora.index import background
+from anaphora.index import maintenance
 from anaphora.index.memories import index as memories
-from anaphora.index.memories.word_files import write_bulk
+from anaphora.index.words.manifest import SegmentFolder
 from anaphora.values.memories import NewMemory
 
 WORDS = ("tea", "cat", "lock", "train", "invoice", "vienna", "budget", "violin")
@@ -94,7 +94,7 @@ def test_a_rewrite_that_began_before_brings_no_forgotten_word_back(
     which took some of them, has returned."""
     begun, go, returned = threading.Event(), threading.Event(), threading.Event()
     written_after: list[bytes] = []
-    whole = write_bulk
+    whole = SegmentFolder.write
 
     def held(*given: Any) -> Any:
         begun.set()
@@ -110,7 +110,7 @@ def test_a_rewrite_that_began_before_brings_no_forgotten_word_back(
         second = memory.remember("the vault opens with quincunx").id
     with Memory.open(tmp_path, embedder="hashing") as memory:
         assert memory.recall("quincunx", mode="words").hits
-        monkeypatch.setattr(memories, "write_bulk", held)
+        monkeypatch.setattr(SegmentFolder, "write", held)
 
         def forget_second() -> None:
             memory.forget(second)
@@ -160,7 +160,7 @@ def test_forgetting_beside_a_rewrite_that_is_just_beginning(
                 failed.append(error)
 
         forgetting = threading.Thread(target=forget)
-        monkeypatch.setattr(background, "threading", SimpleNamespace(Thread=Slow))
+        monkeypatch.setattr(maintenance, "threading", SimpleNamespace(Thread=Slow))
         asking.start()
         assert begun.wait(30)
         forgetting.start()

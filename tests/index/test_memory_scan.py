@@ -8,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from anaphora.index.memories import scan as memory_scan
-from anaphora.index.memories import sketch as memory_sketch
-from anaphora.index.memories.best import best_of
-from anaphora.index.memories.outline import Outline
-from anaphora.index.memories.scan import Scan
-from anaphora.index.nearest import Matrix, halves
+from anaphora.index.vectors import quantized
+from anaphora.index.vectors import scan as memory_scan
+from anaphora.index.vectors.matrix import Matrix, best_of, to_float16
+from anaphora.index.vectors.quantized import Quantized
+from anaphora.index.vectors.scan import Scan
+
+pytestmark = pytest.mark.internal
 
 WIDTH = 48
 Floats = NDArray[np.float32]
@@ -31,7 +32,7 @@ def _matrix(rng: np.random.Generator, texts: int, spread: float, most_parts: int
     matrix = Matrix(WIDTH)
     counts = rng.integers(1, most_parts + 1, texts)
     rows = _units(rng, int(counts.sum()), spread)
-    blobs = [halves(own) for own in np.split(rows, np.cumsum(counts)[:-1])]
+    blobs = [to_float16(own) for own in np.split(rows, np.cumsum(counts)[:-1])]
     middle = texts // 3
     for some in (range(middle), range(middle, texts)):
         matrix.add([f"t{n}".encode() for n in some], [blobs[n] for n in some])
@@ -45,8 +46,8 @@ def _small_is_big(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_scan, "PATIENCE", 0)
     monkeypatch.setattr(memory_scan, "_STEP", 64)
     monkeypatch.setattr(memory_scan, "FRESH", 8)
-    monkeypatch.setattr(memory_sketch, "LEADING", 12)
-    monkeypatch.setattr(memory_sketch, "_STEP", 64)
+    monkeypatch.setattr(quantized, "LEADING", 12)
+    monkeypatch.setattr(quantized, "_PROJECT_STEP", 64)
 
 
 SIZES = st.integers(20, 400)
@@ -101,7 +102,7 @@ def test_all_that_is_close_to_several_vectors_is_found(
         # The second time the sketch has to take in what is newer.
         matrix.add(
             [f"more{n}".encode() for n in range(40)],
-            [halves(r[None]) for r in _units(rng, 40, spread)],
+            [to_float16(r[None]) for r in _units(rng, 40, spread)],
         )
 
 
@@ -111,12 +112,12 @@ def test_no_rough_cosine_is_further_off_than_it_says(seed: int, count: int, spre
     """The bound of an outline holds for every part, however it was extended."""
     rng = np.random.default_rng(seed)
     parts = _units(rng, count, spread)
-    outline = Outline(WIDTH)
+    outline = Quantized(WIDTH)
     outline.add(parts[: count // 2])
     outline.add(parts[count // 2 :])
     assert len(outline) == count
     for vector in (*_units(rng, 3, spread), parts[-1], np.eye(1, WIDTH, dtype=np.float32)[0]):
-        rough = outline.rough(vector)
+        rough = outline.approximate(vector)
         exact = parts.astype(np.float64) @ vector.astype(np.float64)
         assert np.abs(exact - rough.cosines).max() <= rough.error
         # A bound that lets everything through would be of no use.

@@ -16,10 +16,10 @@ from tests.recall.context_desk import ContextDesk, context_desk
 from anaphora.core.analyser import query_terms
 from anaphora.errors import Closed
 from anaphora.index.sections import index as module
-from anaphora.index.sections.follow import SectionFollower
+from anaphora.index.sections.changes import SectionChanges
 from anaphora.index.sections.index import SectionIndex
-from anaphora.index.sections.state import SectionCandidates, SectionsWanted
-from anaphora.index.sections.words import read_bulk
+from anaphora.index.sections.state import SectionCandidates, SectionQuery
+from anaphora.index.sections.words import section_segments
 from anaphora.store.codecs import to_micros
 
 
@@ -34,7 +34,7 @@ def ask(desk: ContextDesk, index: SectionIndex, words: str) -> SectionCandidates
     assert now is not None
     vector = desk.service.query(words)
     weights = dict.fromkeys(query_terms(words), 1.0)
-    return index.candidates(SectionsWanted(weights, 50, now, vector))
+    return index.candidates(SectionQuery(weights, 50, now, vector))
 
 
 def facts(desk: ContextDesk, index: SectionIndex, words: str) -> list[tuple[object, ...]]:
@@ -92,7 +92,7 @@ def test_asking_again_reads_one_row(
 ) -> None:
     """When nothing has changed, following costs a single read."""
     desk.add(tmp_path / "p", {"a.py": "def walrus():\n    pass\n"})
-    desk.sections.follow()
+    desk.sections.sync()
     reads: list[str] = []
     rows = desk.truth.rows
 
@@ -101,7 +101,7 @@ def test_asking_again_reads_one_row(
         return rows(statement, parameters)
 
     monkeypatch.setattr(desk.truth, "rows", counted)
-    assert desk.sections.follow() == 0
+    assert desk.sections.sync() == 0
     assert len(reads) == 1
 
 
@@ -135,18 +135,18 @@ def test_words_come_from_the_disk_when_an_index_is_opened_again(
 ) -> None:
     """What was written is not analysed again; what came later is."""
     desk.add(tmp_path / "p", {"a.py": "def walrus():\n    pass\n"})
-    desk.sections.follow()
+    desk.sections.sync()
     assert desk.sections.settle()
     desk.add(tmp_path / "p", {"b.py": "def otter():\n    pass\n"})
     made: list[str] = []
-    follower = SectionFollower.documents
+    follower = SectionChanges.documents
 
     def counted(self: object, rows: object, changed: object) -> Iterator[object]:
         for document in follower(self, rows, changed):  # type: ignore[arg-type]
             made.append(document.key)
             yield document
 
-    monkeypatch.setattr(SectionFollower, "documents", counted)
+    monkeypatch.setattr(SectionChanges, "documents", counted)
     again = desk.index()
     assert names(desk, again, "walrus") == {"walrus"}
     assert names(desk, again, "otter") == {"otter"}
@@ -161,7 +161,7 @@ def test_many_documents_are_written_as_they_come(
     text = "\n\n".join(f"def animal_{n}():\n    return 'walrus {n}'" for n in range(45))
     desk.add(tmp_path / "p", {"a.py": text + "\n"})
     steps: list[tuple[int, int]] = []
-    desk.sections.follow(lambda done, total: steps.append((done, total)))
+    desk.sections.sync(lambda done, total: steps.append((done, total)))
     assert steps[-1] == (45, 45)
     assert facts(desk, desk.index(), "walrus 7") == facts(desk, desk.index("fresh"), "walrus 7")
     assert facts(desk, desk.sections, "walrus 7") == facts(desk, desk.index("new"), "walrus 7")
@@ -170,10 +170,10 @@ def test_many_documents_are_written_as_they_come(
 @pytest.mark.promise("context.index_one_writer")
 def test_who_does_not_get_the_lock_answers_from_memory(desk: ContextDesk, tmp_path: Path) -> None:
     """While another process writes, an index answers in full and writes nothing."""
-    from anaphora.index.one_writer import only_one
+    from anaphora.index.maintenance import try_lock
 
     desk.add(tmp_path / "p", {"a.py": "def walrus():\n    pass\n"})
-    with only_one(desk.place / "context", "words.lock") as held:
+    with try_lock(desk.place / "context", "words.lock") as held:
         assert held
         assert names(desk, desk.sections, "walrus") == {"walrus"}
         assert not desk.sections.settle()
@@ -185,18 +185,18 @@ def test_a_forgotten_note_leaves_the_files(desk: ContextDesk, tmp_path: Path) ->
     """The words of a note that was deleted for good are not on the disk any more."""
     note = desk.note("The password hint is xylophone.")
     desk.add(tmp_path / "p", {"a.py": "def walrus():\n    pass\n"})
-    desk.sections.follow()
+    desk.sections.sync()
     assert desk.sections.settle()
     words = desk.place / "context" / "words"
-    written = read_bulk(words)
+    written = section_segments(words).read()
     assert note in written.ids
     with desk.notes.change("observation") as work:
         work.erase([note])
-    desk.sections.follow()
+    desk.sections.sync()
     assert not (words / written.meta.generation).exists()
     assert names(desk, desk.sections, "xylophone") == set()
     assert desk.sections.settle()
-    assert note not in read_bulk(words).ids
+    assert note not in section_segments(words).read().ids
     assert names(desk, desk.index(), "walrus") == {"walrus"}
 
 
@@ -206,10 +206,10 @@ def test_a_replaced_note_is_past_and_an_expired_one_is_gone(desk: ContextDesk) -
     new = desk.note("Store carts in postgres.", kind="decision", supersedes=old)
     now = to_micros(desk.clock())
     assert now is not None
-    wanted = SectionsWanted({"cart": 1.0}, 10, now)
+    wanted = SectionQuery({"cart": 1.0}, 10, now)
     found = desk.sections.candidates(wanted)
     assert [found.table.ids[row] for row in found.rows] == [new]
-    past = desk.sections.candidates(SectionsWanted({"cart": 1.0}, 10, now, past=True))
+    past = desk.sections.candidates(SectionQuery({"cart": 1.0}, 10, now, past=True))
     assert [past.table.ids[row] for row in past.rows] == [old]
 
 
@@ -218,7 +218,7 @@ def test_a_closed_index_says_so(desk: ContextDesk) -> None:
     desk.sections.close()
     desk.sections.close()
     with pytest.raises(Closed):
-        desk.sections.follow()
+        desk.sections.sync()
 
 
 ANIMALS = ("walrus", "otter", "heron", "badger")
@@ -240,7 +240,7 @@ STEPS = st.lists(
 def test_any_history_gives_the_same_index(
     tmp_path_factory: pytest.TempPathFactory, clock: Clock, steps: list[tuple[str, str, int]]
 ) -> None:
-    """However truth came to be, the index that followed answers as one made from nothing."""
+    """However truth came to be, the index that synced answers as one made from nothing."""
     place = tmp_path_factory.mktemp("history")
     root = place / "p"
     root.mkdir()
@@ -259,7 +259,7 @@ def test_any_history_gives_the_same_index(
             elif what == "settle":
                 desk.sections.settle()
             else:
-                desk.sections.follow()
+                desk.sections.sync()
             desk.indexing.index(root)
         for animal in ANIMALS:
             fresh = desk.index(f"fresh-{animal}")

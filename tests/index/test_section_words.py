@@ -10,16 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from anaphora.index.sections.words import (
-    SectionBulk,
-    SectionDocument,
-    SectionWords,
-    document_of,
-    read_bulk,
-    remove_foreign,
-    write_bulk,
-)
-from anaphora.index.turns.words import idf
+from anaphora.index.sections.words import SectionWords, section_segments
+from anaphora.index.words.index import WordIndex
+from anaphora.index.words.manifest import Document, Manifest, document_of
+from anaphora.index.words.postings import idf
+
+pytestmark = pytest.mark.internal
 
 WORDS = ["cat", "dog", "tea", "rust", "vienna", "lock", "budget"]
 text = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)
@@ -27,22 +23,26 @@ documents = st.lists(st.tuples(text, text, text), min_size=1, max_size=12)
 Texts = list[tuple[str, str, str]]
 
 
-def made(texts: Texts) -> list[SectionDocument]:
-    return [document_of(str(row), *fields) for row, fields in enumerate(texts)]
+def made(texts: Texts) -> list[Document]:
+    return [document_of(str(row), fields) for row, fields in enumerate(texts)]
 
 
-def in_memory(folder: Path, found: list[SectionDocument]) -> SectionWords:
-    words = SectionWords(folder)
+def empty(folder: Path, key_tag: str = "") -> SectionWords:
+    return SectionWords(WordIndex(section_segments(folder, key_tag)))
+
+
+def in_memory(folder: Path, found: list[Document]) -> SectionWords:
+    words = empty(folder)
     for row, document in enumerate(found):
-        words.put(row, document)
+        words.index.put(row, document)
     return words
 
 
-def on_disk(folder: Path, found: list[SectionDocument], *, mark: str = "") -> SectionWords:
-    bulk = write_bulk(folder, SectionBulk(), 1, found, mark)
-    assert bulk is not None
-    words = SectionWords(folder, mark=mark)
-    assert words.open(bulk, int, 1)
+def on_disk(folder: Path, found: list[Document], *, key_tag: str = "") -> SectionWords:
+    written = section_segments(folder, key_tag).write(Manifest(), 1, found)
+    assert written is not None
+    words = empty(folder, key_tag)
+    assert words.open(written, int, 1)
     return words
 
 
@@ -68,9 +68,9 @@ def test_where_a_document_lies_does_not_count(
 ) -> None:
     """Words in memory, on disk, and half of them each, give the same rows and scores."""
     place, found = tmp_path_factory.mktemp("words"), made(texts)
-    both = on_disk(place / "both", found[:cut]) if found[:cut] else SectionWords(place / "both")
+    both = on_disk(place / "both", found[:cut]) if found[:cut] else empty(place / "both")
     for row, document in enumerate(found[cut:], cut):
-        both.put(row, document)
+        both.index.put(row, document)
     expected = answers(in_memory(place / "memory", found), len(found))
     assert answers(on_disk(place / "disk", found), len(found)) == expected
     assert answers(both, len(found)) == expected
@@ -94,11 +94,11 @@ def test_rows_that_match_are_found_and_no_others(tmp_path: Path, texts: Texts) -
 def test_what_is_dropped_or_replaced_counts_no_more(tmp_path: Path) -> None:
     """A dropped row is not found, a replaced one by its new words only, and that is `stale`."""
     words = on_disk(tmp_path, made([("a.py", "cat", "cat"), ("b.py", "dog", "cat")]))
-    before = (words.stale, words.gone)
-    words.drop(0)
-    words.put(1, document_of("1", "b.py", "tea", "tea"))
+    before = (words.index.stale, words.index.gone)
+    words.index.drop(0)
+    words.index.put(1, document_of("1", ("b.py", "tea", "tea")))
     assert before == (False, 0)
-    assert (words.stale, words.gone) == (True, 2)
+    assert (words.index.stale, words.index.gone) == (True, 2)
     weights = words.weights({"cat": 1.0, "tea": 1.0})
     assert words.best(weights, 9).tolist() == [1]
     assert words.scores(weights, np.array([0, 1])).body.tolist()[0] == 0.0
@@ -107,56 +107,57 @@ def test_what_is_dropped_or_replaced_counts_no_more(tmp_path: Path) -> None:
 
 def test_a_bulk_grows_and_is_read_again(tmp_path: Path) -> None:
     """What is written behind is read again from the manifest; the later of a key counts."""
-    first = write_bulk(tmp_path, SectionBulk(), 3, made([("a.py", "cat", "cat")]))
+    segments = section_segments(tmp_path)
+    first = segments.write(Manifest(), 3, made([("a.py", "cat", "cat")]))
     assert first is not None
-    again = [document_of("0", "a.py", "dog", "dog"), document_of("1", "b.py", "tea", "tea")]
-    second = write_bulk(tmp_path, first, 5, again)
+    again = [document_of("0", ("a.py", "dog", "dog")), document_of("1", ("b.py", "tea", "tea"))]
+    second = segments.write(first, 5, again)
     assert second is not None
-    assert read_bulk(tmp_path) == second
-    words = SectionWords(tmp_path)
-    assert words.open(read_bulk(tmp_path), int, 5)
+    assert section_segments(tmp_path).read() == second
+    words = empty(tmp_path)
+    assert words.open(section_segments(tmp_path).read(), int, 5)
     assert words.best(words.weights({"cat": 1.0}), 9).tolist() == []
     assert words.best(words.weights({"dog": 1.0, "tea": 1.0}), 9).tolist() == [0, 1]
 
 
 def test_a_folder_may_vanish_or_tear(tmp_path: Path) -> None:
-    """Missing, torn and foreign files are no bulk: nothing is opened, nothing raises."""
+    """Missing, torn and foreign files are no manifest: nothing is opened, nothing raises."""
     words = on_disk(tmp_path, made([("a.py", "cat", "cat")]))
-    bulk = words.bulk
-    place = tmp_path / bulk.meta.generation
+    manifest = words.index.manifest
+    place = tmp_path / manifest.meta.generation
     lines = next(place.glob("forward-*.npz"))
     lines.write_bytes(lines.read_bytes()[:40])
-    assert not SectionWords(tmp_path).open(bulk, int, 1)
-    assert write_bulk(tmp_path, bulk, 2, made([("b.py", "dog", "dog")])) is None
+    assert not empty(tmp_path).open(manifest, int, 1)
+    assert words.index.folder.write(manifest, 2, made([("b.py", "dog", "dog")])) is None
     shutil.rmtree(place)
-    assert not SectionWords(tmp_path).open(bulk, int, 1)
+    assert not empty(tmp_path).open(manifest, int, 1)
     (tmp_path / "sections.json").write_text("{", encoding="utf-8")
-    assert read_bulk(tmp_path) == SectionBulk()
+    assert section_segments(tmp_path).read() == Manifest()
 
 
 def test_keyed_words_lie_on_disk_without_a_clear_one(tmp_path: Path) -> None:
-    """With `term`, no token is on the disk as it is, and a bulk of another key is not read."""
+    """With `term_of`, no token is on the disk as it is; a segment of another key is not read."""
     document = document_of(
-        "0", "secret/path.py", "Hidden", "treasure map", term=lambda t: f"k{hash(t)}"
+        "0", ("secret/path.py", "Hidden", "treasure map"), lambda token: f"k{hash(token)}"
     )
-    on_disk(tmp_path, [document], mark="key1")
+    on_disk(tmp_path, [document], key_tag="key1")
     everything = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
     assert b"treasur" not in everything
     assert b"secret" not in everything
-    assert read_bulk(tmp_path) == SectionBulk()
-    assert read_bulk(tmp_path, "key1").ids == ("0",)
-    remove_foreign(tmp_path, "key2")
+    assert section_segments(tmp_path).read() == Manifest()
+    assert section_segments(tmp_path, "key1").read().ids == ("0",)
+    section_segments(tmp_path, "key2").remove_foreign()
     assert not tmp_path.exists()
 
 
 def test_purging_takes_the_words_off_the_disk(tmp_path: Path) -> None:
-    """After a drop, `purge` leaves none of the bulk's files."""
+    """After a drop, `purge` leaves none of the segment's files."""
     words = on_disk(tmp_path, made([("a.py", "cat", "cat")]))
-    words.purge()
-    assert read_bulk(tmp_path).ids == ("0",)
-    words.drop(0)
-    words.purge()
-    assert not read_bulk(tmp_path).ids
+    words.index.purge()
+    assert section_segments(tmp_path).read().ids == ("0",)
+    words.index.drop(0)
+    words.index.purge()
+    assert not section_segments(tmp_path).read().ids
     assert not list(tmp_path.rglob("*.npz"))
 
 

@@ -22,14 +22,14 @@ QUERIES = ("number 7", "words of thread")
 def test_what_one_embeds_the_other_has(bench: Bench) -> None:
     """Rows, vectors and words written by one index are used by another without work."""
     first, second = bench.index(), bench.index()
-    second.follow()
+    second.sync()
     bench.store.extend("a", [NewTurn("user", f"number {n}") for n in range(30)])
-    assert first.follow().embedded == 30
-    assert second.follow().embedded == 0
+    assert first.sync().embedded == 30
+    assert second.sync().embedded == 0
     first.commit_words()
     bench.store.append("a", "user", "number 30")
-    assert second.follow().new_turns == 1
-    assert first.follow().new_turns == 0
+    assert second.sync().new_turns == 1
+    assert first.sync().new_turns == 0
     assert facts(first, QUERIES) == facts(second, QUERIES)
 
 
@@ -39,29 +39,30 @@ def test_a_locked_file_changes_no_answer(bench: Bench) -> None:
     index = bench.index()
     bench.store.extend("a", [NewTurn("user", f"number {n}") for n in range(9)])
     bench.store.extend("b", [NewTurn("user", f"words of thread {n}") for n in range(9)])
-    index.follow()
+    index.sync()
     other = pysqlite3.connect(str(bench.root / "index" / "turns.sqlite"), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     bench.store.append("a", "user", "number 9 came late")
     bench.store.append("c", "user", "a thread of its own")
     bench.store.redact("a", 2)
     bench.store.delete("b")
-    followed = index.follow()
-    assert (followed.pending, followed.degraded) == (0, ())
+    synced = index.sync()
+    assert (synced.pending, synced.degraded) == (0, ())
     assert facts(index, QUERIES)["rows"] == facts(bench.fresh(), QUERIES)["rows"]
-    assert index.texts(index.rows("c")) == ["a thread of its own"]
-    assert np.count_nonzero(index.words(["late"])) == 1
+    assert index.texts_of(index.view(), index.view().rows("c")) == ["a thread of its own"]
+    assert np.count_nonzero(index.view().words(["late"])) == 1
     assert index.view().embedded.all()
     # Nothing is read or embedded again while it stays so.
-    assert index.follow().embedded == 0
+    assert index.sync().embedded == 0
     other.execute("ROLLBACK")
     other.close()
-    index.follow()
+    index.sync()
     assert facts(index, QUERIES) == facts(bench.fresh(), QUERIES)
     index.close()
-    assert bench.index().follow().embedded == 0
+    assert bench.index().sync().embedded == 0
 
 
+@pytest.mark.internal
 @pytest.mark.promise("index.shared")
 def test_a_turn_that_another_writes_while_words_are_read_counts_once(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
@@ -69,11 +70,11 @@ def test_a_turn_that_another_writes_while_words_are_read_counts_once(
     """What comes into the file between its rows and its words is taken in with the next rows."""
     first, second = bench.index(), bench.index()
     bench.store.extend("a", [NewTurn("user", f"number {n}") for n in range(9)])
-    first.follow()
+    first.sync()
     read = Ledger.tokens
     between: list[Callable[[], object]] = [
         lambda: bench.store.append("a", "user", "number 9 came late"),
-        second.follow,
+        second.sync,
     ]
 
     def after_another(self: Ledger, *span: int) -> list[tuple[int, int, str]]:
@@ -83,8 +84,8 @@ def test_a_turn_that_another_writes_while_words_are_read_counts_once(
 
     bench.store.append("a", "user", "words of thread a")
     monkeypatch.setattr(Ledger, "tokens", after_another)
-    first.follow()
-    first.follow()
+    first.sync()
+    first.sync()
     assert between == []
     assert facts(first, QUERIES) == facts(bench.fresh(), QUERIES)
 
@@ -96,11 +97,11 @@ def test_words_that_another_process_writes_are_not_waited_for(bench: Bench) -> N
     bench.store.extend("a", [NewTurn("user", f"number {n}") for n in range(60)])
     index = bench.index()
     with FileLock(bench.root / "index" / "words.lock"):
-        index.follow(embed="all")
+        index.sync(embed="all")
         assert not index.commit_words()
-        assert index.words(["number"]).all()
+        assert index.view().words(["number"]).all()
     assert index.commit_words()
-    assert index.words(["number"]).all()
+    assert index.view().words(["number"]).all()
 
 
 READER = """
@@ -117,10 +118,10 @@ service = EmbedderService(spec_for(WordHashingEmbedder(48, window=6)))
 index = TurnIndex(root / "index", store, None, service)
 for number in range(15):
     store.append(name if number % 2 else "shared", "user", f"{name} number {number}")
-    index.follow()
-    found = index.words([str(number)]) * index.words([name])
+    index.sync()
+    found = index.view().words([str(number)]) * index.view().words([name])
     assert found.any(), (name, number)
-    assert all(index.texts(found.nonzero()[0]))
+    assert all(index.texts_of(index.view(), found.nonzero()[0]))
 index.close()
 """
 
@@ -140,6 +141,6 @@ def test_processes_at_the_same_time_see_their_own_writes(bench: Bench) -> None:
         _, error = worker.communicate(timeout=100)
         assert worker.returncode == 0, error
     index = bench.index()
-    assert index.follow(embed="all").new_turns == 0
-    assert len(index.table()) == 60
+    assert index.sync(embed="all").new_turns == 0
+    assert len(index.view().table) == 60
     assert facts(index, QUERIES)["rows"] == facts(bench.fresh(), QUERIES)["rows"]

@@ -19,17 +19,19 @@ from filelock import FileLock
 
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.index.ann import AnnMeta, AnnStore, Batch, available
-from anaphora.index.nearest import wholes
-from anaphora.index.turns import bulk as turn_bulk
+from anaphora.index.turns import vectors as turn_bulk
 from anaphora.index.turns.index import TurnIndex
 from anaphora.index.turns.view import TurnView
+from anaphora.index.vectors.ann import AnnMeta, AnnStore, Batch, available
+from anaphora.index.vectors.matrix import from_float16
 from anaphora.recall.conversation import ConversationRecall
 from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.index import SealedIndex
 from anaphora.values.conversations import NewTurn
 
 from .conftest import Bench, Eager, Ticking, facts
+
+pytestmark = pytest.mark.internal
 
 needs_lancedb = pytest.mark.skipif(not available(), reason="the extra `large` is not installed")
 
@@ -40,7 +42,7 @@ QUERIES = ("red cat", "the train to vienna", "invoice seven", "apple stone river
 
 @pytest.fixture
 def bulky(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterable[Bench]:
-    """A bench whose indexes may have a bulk from the first vector on."""
+    """A bench whose indexes may have an ANN index from the first vector on."""
     # As many as there are in these tests: then answers are those of the scan for every turn.
     monkeypatch.setattr(turn_bulk, "NEAREST", 1000)
     bench = Bench(tmp_path, cap=0, kind=Eager)
@@ -61,11 +63,11 @@ def fill(bench: Bench, threads: int = 4, turns: int = 60, seed: int = 1) -> None
 
 
 def in_bulk(view: TurnView) -> int:
-    return 0 if view._bulk is None else len(view._bulk.ids)
+    return 0 if view._ann is None else len(view._ann.ids)
 
 
 def cosines(index: TurnIndex, query: str) -> np.ndarray[Any, Any]:
-    return index.cosine(index._embedder.query(query))
+    return index.view().cosine(index._embedder.query(query))
 
 
 def assert_alike(index: TurnIndex, fresh: TurnIndex) -> None:
@@ -82,15 +84,15 @@ def assert_alike(index: TurnIndex, fresh: TurnIndex) -> None:
 @needs_lancedb
 def test_answers_from_the_bulk_are_those_of_the_scan(bulky: Bench) -> None:
     """With all vectors in LanceDB, each turn has the cosine that an exact scan gives it, also
-    where a text has several parts, is said in several threads, or is newer than the bulk."""
+    where a text has several parts, is said in several threads, or is newer than the ANN index."""
     fill(bulky)
     index = bulky.index()
-    index.follow(embed="all")
+    index.sync(embed="all")
     assert in_bulk(index.view()) == index.check().vectors > 100
     assert index._core.state.parts == 0
     assert_alike(index, bulky.fresh())
     bulky.store.append("t0", "user", "a newer red cat")
-    TurnIndex.follow(index)
+    TurnIndex.sync(index)
     assert index._core.state.parts == 1
     assert_alike(index, bulky.fresh())
     # What is newer goes there too, behind what is there.
@@ -104,12 +106,12 @@ def test_answers_from_the_bulk_are_those_of_the_scan(bulky: Bench) -> None:
 @needs_lancedb
 @pytest.mark.parametrize("mode", ["hybrid", "vector"])
 def test_recall_gives_the_same_hits_on_both_sides(bulky: Bench, mode: Any) -> None:
-    """`recall_conversation` answers alike from the matrix and from the bulk, in all threads or
+    """`recall_conversation` answers alike from the matrix and from the ANN index, in all threads or
     in one."""
     fill(bulky)
     answers = []
     for index in (bulky.index(), bulky.fresh()):
-        index.follow(embed="all")
+        index.sync(embed="all")
         lane = ConversationRecall(bulky.store, index, bulky.service, Ticking())
         for query in QUERIES:
             for thread in (None, "t2"):
@@ -124,14 +126,14 @@ def test_recall_gives_the_same_hits_on_both_sides(bulky: Bench, mode: Any) -> No
 def test_the_nearest_of_the_bulk_have_their_cosine(
     bulky: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the bulk, the nearest have exact cosines and all others 0; turns that are asked about
-    have theirs, however far they are; what is newer than the bulk always has its own."""
+    """Of the ANN index, the nearest have exact cosines and all others 0; turns that are asked about
+    have theirs, however far they are; what is newer than the ANN index always has its own."""
     monkeypatch.setattr(turn_bulk, "NEAREST", 20)
     fill(bulky)
     index = bulky.index()
-    index.follow(embed="all")
+    index.sync(embed="all")
     bulky.store.append("t1", "user", "nothing alike zzz")
-    TurnIndex.follow(index)
+    TurnIndex.sync(index)
     view, fresh = index.view(), bulky.fresh().view()
     for query in QUERIES:
         vector = bulky.service.query(query)
@@ -163,12 +165,12 @@ def test_the_graph_finds_nearly_what_the_scan_finds(
     bulky: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where a graph answers, at least nine of ten of the nearest have their cosines."""
-    monkeypatch.setattr("anaphora.index.ann.INDEX_FROM", 300)
+    monkeypatch.setattr("anaphora.index.vectors.ann.INDEX_FROM", 300)
     monkeypatch.setattr(turn_bulk, "NEAREST", 60)
     fill(bulky, threads=6, turns=100)
     index = bulky.index()
-    index.follow(embed="all")
-    store = index._core.bulk._store
+    index.sync(embed="all")
+    store = index._core.ann._store
     assert store is not None
     assert store.meta.indexed >= 300
     fresh = bulky.fresh()
@@ -183,24 +185,26 @@ def test_the_graph_finds_nearly_what_the_scan_finds(
 @pytest.mark.promise("index.forgets")
 @pytest.mark.parametrize("how", ["redact", "delete"])
 def test_a_forgotten_vector_is_gone_from_the_disk(bulky: Bench, how: str) -> None:
-    """When a redaction or deletion was followed, no file has the vector in any form, and the bulk
+    """When a redaction or deletion was synced, no file has the vector in any form; the ANN index
     comes again without it; another process answers right meanwhile."""
     fill(bulky)
     bulky.store.append("secret", "user", "xylophone in the cellar")
     index, other = bulky.index(), bulky.index()
-    index.follow(embed="all")
-    other.follow()
+    index.sync(embed="all")
+    other.sync()
     data = index._core.opened().vectors((0, 10**9, -1), 48)[1]
-    stored = next(b for b in data if wholes(b, 48)[0] @ bulky.service.query("xylophone") > 0.4)
-    forms = (stored, wholes(stored, 48)[0].tobytes())
+    stored = next(
+        b for b in data if from_float16(b, 48)[0] @ bulky.service.query("xylophone") > 0.4
+    )
+    forms = (stored, from_float16(stored, 48)[0].tobytes())
     assert [form in everything(bulky.root / "index") for form in forms] == [True, True]
     if how == "redact":
         bulky.store.redact("secret", 0)
     else:
         bulky.store.delete("secret")
-    # The background rests, as after a refusal: it would write the bulk anew while this looks at it.
-    index._core.care._refused = time.monotonic()
-    TurnIndex.follow(index)
+    # The background rests, as after a refusal: it would write while this looks.
+    index._core._ann_refused = time.monotonic()
+    TurnIndex.sync(index)
     assert not any(form in everything(bulky.root / "index") for form in forms)
     assert not list((bulky.root / "index" / "ann").rglob("*.lance"))
     view = other.view()
@@ -209,7 +213,7 @@ def test_a_forgotten_vector_is_gone_from_the_disk(bulky: Bench, how: str) -> Non
     assert_alike(index, bulky.fresh())
     assert index.commit_vectors()
     assert in_bulk(index.view()) > 100
-    other.follow()
+    other.sync()
     for one in (index, other):
         assert_alike(one, bulky.fresh())
     assert not any(form in everything(bulky.root / "index") for form in forms)
@@ -224,29 +228,29 @@ def everything(folder: Path) -> bytes:
 def test_what_is_forgotten_while_the_bulk_is_written_does_not_stay(
     bulky: Bench, monkeypatch: pytest.MonkeyPatch, first: bool
 ) -> None:
-    """A bulk that was written while one of its texts was forgotten is thrown away."""
+    """An ANN index that was written while one of its texts was forgotten is thrown away."""
     fill(bulky, turns=20)
     index = bulky.index()
     other = TurnIndex(bulky.root / "index", bulky.store, None, bulky.service, cap=None)
     bulky.opened.append(other)
     if not first:
-        index.follow(embed="all")
+        index.sync(embed="all")
     bulky.store.append("t0", "user", "xylophone in the cellar")
-    TurnIndex.follow(other, embed="all")
+    TurnIndex.sync(other, embed="all")
     whole = AnnStore.extend
 
     def slow(self: AnnStore, batches: Iterable[Batch], upto: int) -> AnnMeta:
         meta = whole(self, batches, upto)
         bulky.store.redact("t0", 20)
-        TurnIndex.follow(other)
+        TurnIndex.sync(other)
         return meta
 
     monkeypatch.setattr(AnnStore, "extend", slow)
-    TurnIndex.follow(index, embed="none")
+    TurnIndex.sync(index, embed="none")
     assert not index.commit_vectors()
     monkeypatch.setattr(AnnStore, "extend", whole)
     assert not list((bulky.root / "index" / "ann").rglob("*.lance"))
-    TurnIndex.follow(index)
+    TurnIndex.sync(index)
     assert_alike(index, bulky.fresh())
     assert index.commit_vectors()
     assert_alike(index, bulky.fresh())
@@ -259,23 +263,23 @@ def test_a_torn_bulk_is_made_again(bulky: Bench, damage: str) -> None:
     """Without its bulk, or with a torn one, open and new indexes answer right and write it anew."""
     fill(bulky)
     index = bulky.index()
-    index.follow(embed="all")
+    index.sync(embed="all")
     fresh = bulky.fresh()
     place = bulky.root / "index" / "ann"
     harm(place, damage)
     assert_alike(index, fresh)
-    TurnIndex.follow(index)
+    TurnIndex.sync(index)
     assert_alike(index, fresh)
     new = bulky.index()
-    TurnIndex.follow(new)
+    TurnIndex.sync(new)
     assert_alike(new, fresh)
     # Either of the two may be the one that writes it anew.
     for one in (index, new):
         one.wait(60)
-    new.follow()
+    new.sync()
     assert in_bulk(new.view()) > 100
     for one in (new, index):
-        TurnIndex.follow(one)
+        TurnIndex.sync(one)
         assert_alike(one, fresh)
 
 
@@ -295,40 +299,40 @@ def harm(place: Path, damage: str) -> None:
 
 @needs_lancedb
 def test_a_bulk_of_another_index_file_is_not_used(bulky: Bench) -> None:
-    """When the index file alone vanishes, numbers begin anew: what lies in the bulk goes."""
+    """When the index file alone vanishes, numbers begin anew: what lies in the ANN index goes."""
     fill(bulky)
     index = bulky.index()
-    index.follow(embed="all")
+    index.sync(embed="all")
     index.close()
     for path in (bulky.root / "index").glob("turns.sqlite*"):
         path.unlink()
     bulky.store.append("0", "user", "a thread that comes first now")
     index = bulky.index()
-    TurnIndex.follow(index, embed="none")
+    TurnIndex.sync(index, embed="none")
     assert not list((bulky.root / "index" / "ann").iterdir())
-    index.follow(embed="all")
+    index.sync(embed="all")
     assert_alike(index, bulky.fresh())
 
 
 @needs_lancedb
 @pytest.mark.promise("embed.identity")
 def test_each_embedder_has_a_bulk_of_its_own(bulky: Bench) -> None:
-    """The bulk of one embedder is not read with another, stays beside it, and forgets with it."""
+    """The ANN index of one embedder is not read with another, stays beside it, and forgets too."""
     fill(bulky)
     first = bulky.index()
-    first.follow(embed="all")
+    first.sync(embed="all")
     other = EmbedderService(spec_for(WordHashingEmbedder(32)))
     second = bulky.index(service=other)
-    TurnIndex.follow(second, embed="none")
+    TurnIndex.sync(second, embed="none")
     assert not second.view().embedded.any()
-    second.follow(embed="all")
+    second.sync(embed="all")
     assert in_bulk(second.view()) > 100
     assert cosines(second, "red cat").max() > 0.5
     assert_alike(first, bulky.fresh())
     bulky.store.delete("t1")
-    TurnIndex.follow(second)
+    TurnIndex.sync(second)
     assert not list((bulky.root / "index" / "ann").rglob("*.lance"))
-    first.follow()
+    first.sync()
     assert_alike(first, bulky.fresh())
 
 
@@ -337,18 +341,18 @@ def test_several_indexes_share_a_bulk(bulky: Bench) -> None:
     """One writes at a time, and the others read what it wrote instead of what they have."""
     fill(bulky)
     one, other = bulky.index(), Bench.index(bulky)
-    TurnIndex.follow(other, embed="none")
+    TurnIndex.sync(other, embed="none")
     with FileLock(bulky.root / "index" / "ann.lock"):
-        one.follow(embed="all")
+        one.sync(embed="all")
         assert not one.commit_vectors()
         assert in_bulk(one.view()) == 0
     old = one.view()
     assert one.commit_vectors()
-    TurnIndex.follow(other)
+    TurnIndex.sync(other)
     assert (in_bulk(other.view()), other._core.state.parts) == (in_bulk(one.view()), 0)
     bulky.store.append("t0", "user", "a newer red cat")
-    other.follow()
-    TurnIndex.follow(one)
+    other.sync()
+    TurnIndex.sync(one)
     assert in_bulk(one.view()) == in_bulk(other.view())
     for index in (one, other):
         assert_alike(index, bulky.fresh())
@@ -358,17 +362,17 @@ def test_several_indexes_share_a_bulk(bulky: Bench) -> None:
 
 @needs_lancedb
 def test_the_cap_decides_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At most `cap` parts stay in memory alone; beside a bulk, newer ones wait for company."""
+    """At most `cap` parts stay in memory alone; beside an ANN index, newer ones wait for more."""
     monkeypatch.setattr("anaphora.index.turns.index.STEP", 5)
     bench = Bench(tmp_path, cap=20)
     index = bench.index()
 
     def say(count: int) -> int:
         for _ in range(count):
-            bench.store.append("a", "user", f"number {len(index.table())}")
-            index.follow()
+            bench.store.append("a", "user", f"number {len(index.view().table)}")
+            index.sync()
             assert index.wait(60)
-        index.follow()
+        index.sync()
         return in_bulk(index.view())
 
     assert [say(20), say(1), say(5), say(1)] == [0, 21, 21, 27]
@@ -394,7 +398,7 @@ while True:
     store.append(f"t{step % 3}", "user", f"step {step} of a long story")
     if step % 7 == 0:
         store.redact("t1", step % 5)
-    index.follow(embed="all")
+    index.sync(embed="all")
     index.commit_vectors()
     print(step, flush=True)
 """
@@ -412,16 +416,16 @@ def test_a_killed_writer_leaves_a_bulk_that_answers_right(bulky: Bench, attempt:
     index = Bench.index(bulky)
     for _ in range(3 + 4 * attempt):
         writer.stdout.readline()
-        TurnIndex.follow(index)
+        TurnIndex.sync(index)
     # Following beside it takes as long as it takes: that is the random moment.
     for _ in range(random.Random(attempt).randrange(40)):
-        TurnIndex.follow(index)
+        TurnIndex.sync(index)
     writer.send_signal(signal.SIGKILL)
     writer.wait()
     writer.stdout.close()
-    TurnIndex.follow(index, embed="all")
+    TurnIndex.sync(index, embed="all")
     new = bulky.index()
-    new.follow(embed="all")
+    new.sync(embed="all")
     assert in_bulk(new.view())
     for one in (index, new):
         assert_alike(one, bulky.fresh())
@@ -435,9 +439,9 @@ def test_without_lancedb_the_scan_goes_on_and_says_so(
     bench = Bench(tmp_path, cap=100)
     fill(bench)
     index = bench.index()
-    for followed in (index.follow(embed="all"), index.follow()):
-        assert [part.part for part in followed.degraded] == ["vectors"]
-        assert "anaphora[large]" in followed.degraded[0].reason
+    for synced in (index.sync(embed="all"), index.sync()):
+        assert [part.part for part in synced.degraded] == ["vectors"]
+        assert "anaphora[large]" in synced.degraded[0].reason
     assert not index.commit_vectors()
     assert_alike(index, bench.fresh())
     bench.close()
@@ -452,7 +456,7 @@ def test_a_sealed_home_has_no_bulk(tmp_path: Path) -> None:
         sealer=SealedIndex(Keys(bytes(range(32)), os.urandom), "default"), cap=0,
     )  # fmt: skip
     bench.opened.append(index)
-    assert index.follow(embed="all").degraded == ()
+    assert index.sync(embed="all").degraded == ()
     assert not index.commit_vectors()
     assert not (tmp_path / "sealed" / "ann").exists()
     bench.close()
@@ -470,8 +474,8 @@ root = Path(sys.argv[1])
 store = ConversationStore(root / "conversations")
 service = EmbedderService(spec_for(WordHashingEmbedder(48, window=6)))
 index = TurnIndex(root / "index", store, None, service)
-index.follow(embed="all")
-assert index.cosine(service.query("red cat")).any()
+index.sync(embed="all")
+assert index.view().cosine(service.query("red cat")).any()
 index.close()
 assert "lancedb" not in sys.modules
 assert "pyarrow" not in sys.modules

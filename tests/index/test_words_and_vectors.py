@@ -12,7 +12,7 @@ import pytest
 from anaphora.core.analyser import analyse, query_terms
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
-from anaphora.index.turns.words import Tail, tail_scores
+from anaphora.index.words.postings import MemoryPostings
 from anaphora.values.conversations import NewTurn
 
 from .conftest import Bench
@@ -49,23 +49,26 @@ def plain_bm25(texts: list[str], terms: tuple[str, ...]) -> list[float]:
 
 
 def by_text(index: TurnIndex, scores: np.ndarray, texts: list[str]) -> list[float]:
-    found = dict(zip(index.texts(range(len(scores))), scores.tolist(), strict=True))
+    every = index.texts_of(index.view(), range(len(scores)))
+    found = dict(zip(every, scores.tolist(), strict=True))
     return [found[text] for text in texts]
 
 
+@pytest.mark.internal
 def test_a_tail_that_grows_while_it_is_read_answers_as_it_was() -> None:
     """A posting that comes while scores are computed neither fails them nor shifts them."""
 
-    class Growing(list[tuple[int, int]]):
-        def __iter__(self) -> Iterator[tuple[int, int]]:
+    class Growing(list[tuple[int, int, int]]):
+        def __iter__(self) -> Iterator[tuple[int, int, int]]:
             yield from super().__iter__()
-            self.append((2, 1))
+            self.append((2, 1, 1))
 
-    tail, lengths = Tail(), np.array([2, 1], np.int32)
-    tail.add([(0, "oak elm"), (1, "oak")])
-    keys, scores = tail_scores(tail, {"oak": 1.0, "elm": 2.0}, 2.0, lengths)
-    tail.postings["oak"] = Growing(tail.postings["oak"])
-    again, same = tail_scores(tail, {"oak": 1.0, "elm": 2.0}, 2.0, lengths)
+    postings = MemoryPostings()
+    postings.add(0, ["oak elm"])
+    postings.add(1, ["oak"])
+    keys, scores = postings.scores({"oak": 1.0, "elm": 2.0}, 2.0)
+    postings._postings[0]["oak"] = Growing(postings._postings[0]["oak"])
+    again, same = postings.scores({"oak": 1.0, "elm": 2.0}, 2.0)
     assert (again.tolist(), same.tolist()) == (keys.tolist(), scores.tolist())
 
 
@@ -76,9 +79,9 @@ def test_a_text_is_wholly_alike_to_itself(bench: Bench, where: str) -> None:
     texts = filled(bench)
     index = bench.index()
     if where == "both":
-        index.follow("a")
+        index.sync("a")
         index.commit_words()
-    index.follow(embed="none")
+    index.sync(embed="none")
     if where == "disk":
         index.commit_words()
     view = index.view()
@@ -102,14 +105,14 @@ def test_words_score_as_bm25(bench: Bench, where: str) -> None:
     texts = filled(bench)
     index = bench.index()
     if where == "both":
-        index.follow("a")
+        index.sync("a")
         index.commit_words()
-    index.follow()
+    index.sync()
     if where == "disk":
         index.commit_words()
     terms = query_terms("pine maple, ash or oaks")
     expected = plain_bm25(texts, terms)
-    found = by_text(index, index.words(terms), texts)
+    found = by_text(index, index.view().words(terms), texts)
     # The average length is that of the part on disk: a little off when only half lies there.
     assert found == pytest.approx(expected, rel=0.06 if where == "both" else 1e-4)
 
@@ -119,65 +122,67 @@ def test_one_thread_can_be_asked_alone(bench: Bench, written: bool) -> None:
     """The turns of other threads score 0; those of the thread score as among all."""
     filled(bench)
     index = bench.index()
-    index.follow()
+    index.sync()
     if written:
         index.commit_words()
-    everywhere = index.words(["pine", "oak"])
-    code = index.table().conversations.index("b")
-    own = index.table().conversation == code
-    inside = index.words(["pine", "oak"], code)
+    everywhere = index.view().words(["pine", "oak"])
+    code = index.view().table.conversations.index("b")
+    own = index.view().table.conversation == code
+    inside = index.view().words(["pine", "oak"], code)
     assert inside[own] == pytest.approx(everywhere[own], rel=1e-5)
     assert not inside[~own].any()
 
 
 def test_a_limit_keeps_the_best(bench: Bench) -> None:
-    """With a limit, the best turns of the bulk are the ones that have scores."""
+    """With a limit, the best turns of the segment are the ones that have scores."""
     filled(bench)
     index = bench.index()
-    index.follow()
+    index.sync()
     index.commit_words()
-    everything, best = index.words(["ash", "pine"]), index.words(["ash", "pine"], limit=5)
+    view = index.view()
+    everything, best = view.words(["ash", "pine"]), view.words(["ash", "pine"], limit=5)
     kept = np.flatnonzero(best)
     assert len(kept) == 5
     assert everything[kept].min() >= np.delete(everything, kept).max()
 
 
 def test_idf_tells_rare_words_from_common_ones(bench: Bench) -> None:
-    """A rarer term weighs more, an unknown one nothing; bulk and memory count alike."""
+    """A rarer term weighs more, an unknown one nothing; disk and memory count alike."""
     filled(bench)
     index = bench.index()
-    index.follow()
-    before = index.idf(["ash", "pine", "unheard"])
+    index.sync()
+    before = index.view().idf(["ash", "pine", "unheard"])
     assert before[1] > before[0] > before[2] == 0
     index.commit_words()
-    assert index.idf(["ash", "pine", "unheard"]) == pytest.approx(before)
+    assert index.view().idf(["ash", "pine", "unheard"]) == pytest.approx(before)
 
 
 def test_an_unknown_term_and_no_term_score_nothing(bench: Bench) -> None:
     """No evidence is no evidence: zeros of the right length, on an empty index too."""
     index = bench.index()
-    index.follow()
-    assert index.words(["ash"]).shape == index.cosine(np.ones(48, np.float32)).shape == (0,)
+    index.sync()
+    view = index.view()
+    assert view.words(["ash"]).shape == view.cosine(np.ones(48, np.float32)).shape == (0,)
     filled(bench, 3)
-    index.follow()
-    assert not index.words([]).any()
-    assert not index.words(["unheard"]).any()
-    assert len(index.rows("nowhere")) == 0
+    index.sync()
+    assert not index.view().words([]).any()
+    assert not index.view().words(["unheard"]).any()
+    assert len(index.view().rows("nowhere")) == 0
 
 
 def test_a_view_stays_as_it_was(bench: Bench) -> None:
     """What was taken before more turns came still fits together afterwards."""
     filled(bench, 20)
     index = bench.index()
-    index.follow()
+    index.sync()
     view = index.view()
     words, cosine = view.words(["pine"]), view.cosine(bench.service.query("pine"))
     for number in range(10):
         bench.store.append("a", "user", f"pine and birch {number}")
-    index.follow()
+    index.sync()
     assert np.array_equal(view.cosine(bench.service.query("pine")), cosine)
     assert len(view.words(["pine"])) == len(words) == 20
-    assert len(index.table()) == 30
+    assert len(index.view().table) == 30
 
 
 def test_the_bundled_model_serves_the_index(bench: Bench) -> None:
@@ -186,11 +191,11 @@ def test_the_bundled_model_serves_the_index(bench: Bench) -> None:
     turns = ["My cat is called Misha.", "The build fails on Windows.", "We moved to Lisbon in May."]
     bench.store.extend("a", [NewTurn("user", text) for text in turns])
     index = bench.index(service=service)
-    assert index.follow().embedded == 3
+    assert index.sync().embedded == 3
     query = service.query("What is the name of your pet?")
-    first = index.cosine(query)
+    first = index.view().cosine(query)
     assert int(np.argmax(first)) == 0
     index.close()
     index = bench.index(service=service)
-    assert index.follow().embedded == 0
-    assert np.array_equal(index.cosine(query), first)
+    assert index.sync().embedded == 0
+    assert np.array_equal(index.view().cosine(query), first)

@@ -32,7 +32,7 @@ def make_index(clock: Clock) -> Iterator[MakeIndex]:
     def make(parts: Container) -> TurnIndex:
         lane = parts.namespace("default")
         place = parts.home.root / "index" / "default"
-        made.append(TurnIndex(place, lane.conversations, lane.sidecar, service, clock=clock))
+        made.append(TurnIndex(place, lane.conversations, lane.sidecar, service))
         return made[-1]
 
     yield make
@@ -78,7 +78,7 @@ def test_what_interrupted_writes_left_is_removed(
 def test_a_damaged_index_is_made_again(filled: Container, make_index: MakeIndex) -> None:
     """After a repair the index holds every turn, with its vector."""
     index = make_index(filled)
-    index.follow(embed="all")
+    index.sync(embed="all")
     index.close()
     for place in (filled.home.root / "index" / "default").rglob("*"):
         if place.is_file() and place.suffix != ".lock":

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.memory_home import NOW, MemoryHome, memory_home
 
+from anaphora.core.config import EXACT_CAP
 from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.errors import EmbeddingError, FilterError, InvalidInput
-from anaphora.index.ann import available
-from anaphora.index.memories.vectors import DEFAULT_CAP
+from anaphora.index.vectors.ann import available
 from anaphora.store.records.rows import RecordLink
 
 HALF_LIFE = {"episodic": 14.0, "semantic": 90.0, "procedural": 180.0}
@@ -56,7 +56,7 @@ def cosine(home: MemoryHome, query: str, text: str) -> float:
 @pytest.mark.parametrize(
     "cap",
     [
-        DEFAULT_CAP,
+        EXACT_CAP,
         pytest.param(0, marks=pytest.mark.skipif(not available(), reason="no `large`")),
     ],
 )
@@ -82,7 +82,7 @@ def test_vector_mode_orders_by_the_formula(
             near = max(0.0, cosine(home, query, text))
             decay = math.exp(-math.log(2) / HALF_LIFE[kind] * max(0.0, days))
             scores[one] = (near, near * decay * (1 + math.log(1 + count)))
-        home.index.follow()
+        home.index.sync()
         home.index.settle()
         top_k = rng.randint(1, 5)
         near = sorted((n for n, _ in scores.values()), reverse=True)[: 8 * top_k][-1]

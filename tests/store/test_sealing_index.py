@@ -56,7 +56,7 @@ class Lane:
             text = f"the {WORDS[number % 5]} at {WORDS[(number + 2) % 5]} {number % 17}"
             at += timedelta(minutes=1)
             self.store.append(f"trip to {WORDS[number % 3]}", "user", text, ts=at, speaker=WORDS[5])
-        self.index.follow(embed="all")
+        self.index.sync(embed="all")
 
     def close(self) -> None:
         self.index.close()
@@ -96,7 +96,7 @@ def test_a_sealed_index_answers_as_a_clear_one(lanes: tuple[Lane, Lane]) -> None
     assert clear == sealed
     assert len(clear) == 121
     for lane in lanes:
-        assert all("the " in text for text in lane.index.texts(range(120)))
+        assert all("the " in text for text in lane.index.texts_of(lane.index.view(), range(120)))
 
 
 def test_a_sealed_index_is_read_back_from_the_disk(lanes: tuple[Lane, Lane]) -> None:
@@ -106,7 +106,7 @@ def test_a_sealed_index_is_read_back_from_the_disk(lanes: tuple[Lane, Lane]) -> 
     sealed.close()
     again = Lane(sealed.home.root, None)
     assert again.sealing.sealed
-    followed = again.index.follow(embed="none")
+    followed = again.index.sync(embed="none")
     assert (followed.new_turns, followed.pending) == (0, 0)
     assert answers(again.index, again.service) == before
     again.close()
@@ -136,7 +136,7 @@ def test_a_damaged_sealed_index_is_made_again(lanes: tuple[Lane, Lane]) -> None:
     outside.commit()
     outside.close()
     again = Lane(sealed.home.root, None)
-    again.index.follow(embed="all")
+    again.index.sync(embed="all")
     assert answers(again.index, again.service) == before
     again.close()
 
@@ -153,6 +153,6 @@ def test_an_index_of_another_key_is_made_again(lanes: tuple[Lane, Lane]) -> None
     for name, data in kept.items():
         (sealed.home.root / "index" / "default" / name).write_bytes(data)
     again = Lane(sealed.home.root, None)
-    assert again.index.follow(embed="all").new_turns == 120
+    assert again.index.sync(embed="all").new_turns == 120
     assert answers(again.index, again.service) == before
     again.close()

@@ -160,7 +160,7 @@ class NamespaceServices:
 
     def _words_removed(self, conversation_id: str) -> None:
         """What is deleted or redacted leaves the index's files at once, not with a question."""
-        self.turns.follow(conversation_id, embed="none")
+        self.turns.sync(conversation_id, embed="none")
         self.deep_forgetting.words_gone(conversation_id)
 
     @service
@@ -334,7 +334,7 @@ class NamespaceServices:
 
     def _memories_settled(self) -> None:
         """Let what was forgotten leave the index's files too."""
-        self.memories.follow()
+        self.memories.sync()
         self.memories.settle()
 
     @service
@@ -500,7 +500,7 @@ class NamespaceServices:
 
     def reindex(self, progress: Progress | None) -> Reindexed:
         """Embed every turn, memory, note and section that has no vector yet."""
-        turns = self.turns.follow(embed="all", progress=labelled(progress, "turns"))
+        turns = self.turns.sync(embed="all", progress=labelled(progress, "turns"))
         memories = self.remember.fill_vectors(progress=labelled(progress, "memories"))
         self._memories_settled()
         self.upkeep.fill_vectors()
@@ -515,9 +515,9 @@ class NamespaceServices:
             if self.embedder.failure is not None:
                 raise self.embedder.failure
             return False
-        self.turns.follow(embed="all")
+        self.turns.sync(embed="all")
         self.remember.fill_vectors()
-        self.memories.follow()
+        self.memories.sync()
         self.upkeep.fill_vectors()
         return self.turns.wait(timeout) and self.memories.wait(timeout)
 

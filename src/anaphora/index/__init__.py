@@ -1,1 +1,1 @@
-"""Derived and disposable: follows truth, answers which turns match words and vectors."""
+"""Derived and disposable: in step with truth, answers which things match words and vectors."""

@@ -164,7 +164,7 @@ class ConversationRecall:
         if not query.strip():
             return Recall((), (BLANK,))
         query, cut = truncated_question(query)
-        followed, view = self._index.followed(conversation_id)
+        followed, view = self._index.synced_view(conversation_id)
         degraded = (*cut, *followed.degraded)
         if conversation_id is None:
             rows = np.arange(len(view), dtype=np.intp)

@@ -26,7 +26,7 @@ from anaphora.values.memories import HalfLives, MemoryHit, MemoryRecord, Rejecte
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.index.memories.index import MemoryIndex
-    from anaphora.index.memories.state import Candidates, Wanted
+    from anaphora.index.memories.state import Candidates, MemoryQuery
     from anaphora.store.records.rows import RecordLink
     from anaphora.store.records.store import Records
 
@@ -76,7 +76,7 @@ class MemoryRecall:
         `as_of` (aware) asks what was true then. `explain` fills `Recall.rejected`. Raises
         `InvalidInput` for bad arguments and `FilterError` for a bad filter.
         """
-        from anaphora.index.memories.state import Wanted
+        from anaphora.index.memories.state import MemoryQuery
 
         check_question(query, top_k, mode)
         _check_min_score(min_score)
@@ -91,7 +91,7 @@ class MemoryRecall:
         degraded = list(cut)
         vector = None if mode == "words" else query_vector(self.embedder, query, degraded)
         bare = mode == "vector" and vector is not None
-        wanted = Wanted(
+        wanted = MemoryQuery(
             moment=as_of or self.clock(),
             past=as_of is not None,
             keep=keep,
@@ -124,7 +124,7 @@ class MemoryRecall:
 class _AnswerBuilder:
     """One answer in the making."""
 
-    def __init__(self, lane: MemoryRecall, wanted: Wanted, *, hybrid: bool) -> None:
+    def __init__(self, lane: MemoryRecall, wanted: MemoryQuery, *, hybrid: bool) -> None:
         self._lane = lane
         self._wanted = wanted
         self._hybrid = hybrid
@@ -200,7 +200,7 @@ class _AnswerBuilder:
         linked = [other for one in taken for other in links.others(one)]
         if not linked:
             return set()
-        return self._lane.index.standing(linked, self._wanted.moment, past=self._wanted.past)
+        return self._lane.index.visible(linked, self._wanted.moment, past=self._wanted.past)
 
 
 class _Links:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from anaphora.core.analyser import analyse, query_terms
-from anaphora.index.sections.state import SectionsWanted
+from anaphora.index.sections.state import SectionQuery
 from anaphora.recall.identifiers import Identifier, identifiers_of
 from anaphora.values.memories import SurvivingSource
 
@@ -51,7 +51,7 @@ class Survivors:
 
     def of(self, texts: Sequence[str]) -> Iterator[SurvivingSource]:
         """What holds the words of `texts`, those first that hold nearly all of one."""
-        _, view = self.turns.followed(embed="none")
+        _, view = self.turns.synced_view(embed="none")
         for text in texts:
             yield from self._saying(view, text)
         identifiers = identifiers_of(texts)
@@ -110,7 +110,7 @@ class Survivors:
         now = round(self.clock().timestamp() * 1e6)
         for past in (False, True):
             weights = dict.fromkeys(identifier.terms, 1.0)
-            wanted = SectionsWanted(weights, _STEPS[1], now, terms=len(weights), past=past)
+            wanted = SectionQuery(weights, _STEPS[1], now, terms=len(weights), past=past)
             found = index.candidates(wanted)
             ids = [found.table.ids[row] for row in found.rows.tolist()]
             for one, section in index.texts(ids).items():

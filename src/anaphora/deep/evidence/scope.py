@@ -120,7 +120,7 @@ class NamespaceEvidence:
         if scope == "current_session" and only is None:
             reason = "expected the id of a conversation for the scope current_session"
             raise InvalidInput("conversation_id", conversation_id, reason)
-        followed, view = self.turns.followed(only)
+        followed, view = self.turns.synced_view(only)
         rows = rows_in_scope(view, scope, conversation_id)
         if only is not None and not len(rows):
             raise NotFound("conversation", only)

@@ -97,7 +97,7 @@ def _is_later(turn: DeepSource, then: Snapshot) -> bool:
 
 
 def _counts(lane: NamespaceEvidence) -> dict[str, int]:
-    table = lane.turns.followed()[1].table
+    table = lane.turns.synced_view()[1].table
     names, size = table.conversations, len(table.conversations)
     last = np.full(size, -1, np.int64)
     np.maximum.at(last, table.conversation, table.position)

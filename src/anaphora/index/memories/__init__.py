@@ -1,1 +1,1 @@
-"""The index of memories: follows the records of truth, answers by meaning, words and filters."""
+"""The index of memories: in step with the records of truth, asked by meaning, words and filters."""

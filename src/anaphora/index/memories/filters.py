@@ -1,10 +1,9 @@
 """Filters over all memories at once: which rows does a filter let through?
 
-In: a filter that was read, the records' metadata. Out: a mask with one entry a row, exactly what
-`Filter.matches` says of each record. A filter is asked once for every distinct combination of the
-values it looks at, so that one on category, type, path or tags costs little however many rows
-share them. A field is read from truth with the first filter that looks at it, and kept; texts
-never are.
+A filter is asked once for every distinct combination of the values it looks at, so that one on
+category, type, path or tags costs little however many rows share them; the answer is that of
+`Filter.matches` for each record. A field is read from truth with the first filter that looks at it,
+and kept; texts never are.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.memories.rows import MemoryRows
+from anaphora.index.rows import GrowingColumn
 from anaphora.store.codecs import DAMAGE, from_micros, parsed
 from anaphora.store.filters import Filter
 from anaphora.store.records.rows import as_mapping
@@ -66,21 +66,17 @@ class _Values:
     """One field of every row: a code a row, a value a code."""
 
     def __init__(self) -> None:
-        self.codes = np.zeros(0, np.int64)
+        self.codes = GrowingColumn()
         self.values: list[Any] = [None]
         self._known: dict[Any, int] = {None: 0}
 
     def put(self, row: int, value: Any, key: Any) -> None:
         """Set the value of a row; `key` is equal for equal values."""
-        if row >= len(self.codes):
-            grown = np.zeros(row + row // 4 + 64, np.int64)
-            grown[: len(self.codes)] = self.codes
-            self.codes = grown
         code = self._known.get(key)
         if code is None:
             code = self._known[key] = len(self.values)
             self.values.append(value)
-        self.codes[row] = code
+        self.codes.extend_to(row + 1)[row] = code
 
     def fill(
         self, rows: NDArray[np.int64], stored: Iterable[Any], read: Callable[[Any], Any], count: int
@@ -95,9 +91,10 @@ class _Values:
             if place == len(self.values):
                 self.values.append(value)
             places.append(place)
-        self.codes = np.zeros(count, np.int64)
         good = rows >= 0
-        self.codes[rows[good]] = np.array(places, np.int64)[np.array(codes, np.int64)[good]]
+        self.codes.extend_to(count)[rows[good]] = np.array(places, np.int64)[
+            np.array(codes, np.int64)[good]
+        ]
 
 
 class MemoryFilters:
@@ -148,7 +145,7 @@ class MemoryFilters:
         together = np.zeros(count, np.int64)
         columns = []
         for name in names:
-            codes = _sized(fields[name].codes, count)
+            codes = fields[name].codes.extend_to(count)
             columns.append(codes)
             # Renumbered after each field: the product of all sizes could overflow.
             pairs = together * len(fields[name].values) + codes
@@ -192,9 +189,3 @@ def _key(value: Any) -> Any:
     if isinstance(value, Mapping):
         return (_PAYLOAD, json.dumps(value, sort_keys=True, default=dict))
     return tuple(value) if isinstance(value, list) else value
-
-
-def _sized(codes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    if len(codes) >= count:
-        return codes[:count]
-    return np.concatenate((codes, np.zeros(count - len(codes), np.int64)))

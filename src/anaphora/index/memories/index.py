@@ -1,9 +1,8 @@
-"""The index of memories: follows truth by its numbers, answers by meaning, words and filters.
+"""The index of memories: in step with truth by its numbers, asked by meaning, words and filters.
 
-In: the records and vectors of one namespace, a directory for what is worth keeping on disk. Out:
-candidates for a question, as columns. What was acknowledged before a question, by any process, is
-in its answer: asking whether anything changed costs one small read. It never writes truth, never
-embeds, and holds no text; its directory can vanish or be torn at any time.
+What was acknowledged before a question, by any process, is in its answer: asking whether anything
+changed costs one small read. Nothing is embedded here and no text is held; the directory can vanish
+or be torn at any time.
 """
 
 from __future__ import annotations
@@ -18,32 +17,24 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.core.config import EXACT_CAP
 from anaphora.errors import AnaphoraError, Closed, SealChanged
-from anaphora.index.ann import ANN_ERRORS
-from anaphora.index.background import Background
+from anaphora.index.maintenance import Background, IndexLost, try_lock
 from anaphora.index.memories.filters import MemoryFilters
 from anaphora.index.memories.rows import NEVER, MemoryRows, Moment
-from anaphora.index.memories.state import Candidates, MemoryState, Wanted
-from anaphora.index.memories.vectors import DEFAULT_CAP, MemoryVectors
-from anaphora.index.memories.word_files import (
-    Bulk,
-    CutShort,
-    Document,
-    document_of,
-    read_bulk,
-    remove,
-    remove_foreign,
-    write_bulk,
-)
-from anaphora.index.memories.words import MemoryWords
-from anaphora.index.one_writer import only_one
-from anaphora.index.turns.records import IndexLost
+from anaphora.index.memories.state import Candidates, MemoryQuery, MemoryState
+from anaphora.index.memories.vectors import MemoryVectors
+from anaphora.index.memories.words import MemoryWords, memory_segments
+from anaphora.index.rows import CURRENT
+from anaphora.index.vectors.ann import ANN_ERRORS
+from anaphora.index.words.index import WordIndex
+from anaphora.index.words.manifest import Document, Manifest, document_of
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
 from anaphora.values.memories import MemoryRecord
 
-__all__ = ["Candidates", "MemoryIndex", "Wanted"]
+__all__ = ["Candidates", "MemoryIndex", "MemoryQuery"]
 
 TAIL_LIMIT = 500
 """Texts whose words are in memory alone before they are written to the disk."""
@@ -65,7 +56,7 @@ class MemoryIndex:
 
     Safe to use from several threads; any number of processes may share `directory`. `embedder` is
     the (name, dimensions) of the vectors that are compared. `cap` is how many parts are scanned in
-    memory before LanceDB holds the bulk (0: always, None: never: it keeps vectors in clear).
+    memory before LanceDB holds them (0: always, None: never: it keeps vectors in clear).
     `sealer` says what may lie on disk in the place of a token. `background` False leaves writing
     to `settle`.
     """
@@ -77,22 +68,21 @@ class MemoryIndex:
         vectors: RecordVectors,
         embedder: tuple[str, int],
         *,
-        cap: int | None = DEFAULT_CAP,
+        cap: int | None = EXACT_CAP,
         sealer: IndexSealer = CLEAR_INDEX,
         background: bool = True,
     ) -> None:
         self._directory = Path(directory)
         self._records = records
-        self._sealer = sealer
-        self._term = sealer.token_key if sealer.sealed else None
+        self._term_of = sealer.token_key if sealer.sealed else None
         self._background = background
         self._lock = threading.RLock()
-        self._words_folder = self._directory / "words"
+        self._folder = memory_segments(self._directory / "words", sealer.mark, records.check)
         self._state = MemoryState(
             records,
             MemoryRows(),
             MemoryFilters(),
-            MemoryWords(self._words_folder, self._term, sealer.mark),
+            self._no_words(),
             MemoryVectors(
                 self._directory / "ann", records, vectors, embedder, cap, background=background
             ),
@@ -105,7 +95,7 @@ class MemoryIndex:
 
     # Following.
 
-    def follow(self) -> int:
+    def sync(self) -> int:
         """Catch up with truth; how many memories are new or changed."""
         with self._lock:
             if self._closed:
@@ -114,10 +104,10 @@ class MemoryIndex:
             if version == self._seq:
                 return 0
             opening = not 0 <= self._seq < version
-            changed = self._open() if opening else self._catch_up()
+            changed = self._open() if opening else self._take_changes()
             # What was committed after `version` was read is looked at again next time.
             self._seq = version
-            if opening and self._background and self._state.words.waiting > MUCH:
+            if opening and self._background and self._state.words.index.waiting > MUCH:
                 self._write_words()
             if self._background and (self._words_due() or self._state.vectors.due()):
                 self._worker.begin(self._settle_in_background)
@@ -129,33 +119,33 @@ class MemoryIndex:
         state.rows = MemoryRows()
         state.rows.load(self._records)
         state.filters.forget()
-        state.words = MemoryWords(self._words_folder, self._term, self._sealer.mark)
-        remove_foreign(self._words_folder, self._sealer.mark)
-        bulk = read_bulk(self._words_folder, self._sealer.mark)
-        good = state.words.open(bulk, state.rows.row, self._records.version())
-        for record in self._changed_since(bulk.upto if good else -1):
+        state.words = self._no_words()
+        self._folder.remove_foreign()
+        manifest, words = self._folder.read(), state.words.index
+        good = words.open(manifest, state.rows.row, self._records.version())
+        for record in self._changed_since(manifest.upto if good else -1):
             row = state.rows.row(record.id)
             if row >= 0:
-                state.words.put(row, self._document(record))
-        state.words.purge()
+                words.put(row, self._document(record))
+        words.purge()
         state.vectors.load(state.rows)
         return len(state.rows)
 
-    def _catch_up(self) -> int:
+    def _take_changes(self) -> int:
         state, changed = self._state, 0
         for record in self._changed_since(self._seq):
             changed += 1
-            (row,) = state.rows.put([record])
+            row = state.rows.put_record(record)
             state.filters.changed(state.rows, [record])
-            state.words.put(row, self._document(record))
+            state.words.index.put(row, self._document(record))
         for seq, record_id in self._records.tombstones_since(self._seq):
             row = state.rows.delete(record_id, seq)
             if row >= 0:
                 changed += 1
-                state.words.drop(row)
+                state.words.index.drop(row)
                 state.vectors.drop(row)
-        state.vectors.follow(state.rows)
-        state.words.purge()
+        state.vectors.sync(state.rows)
+        state.words.index.purge()
         state.vectors.purge(state.rows)
         return changed
 
@@ -169,9 +159,9 @@ class MemoryIndex:
     def __len__(self) -> int:
         """How many memories there are, in history too."""
         with self._lock:
-            return int((self._state.rows.column("alive") >= 0).sum())
+            return self._state.rows.known()
 
-    def candidates(self, wanted: Wanted) -> Candidates:
+    def candidates(self, wanted: MemoryQuery) -> Candidates:
         """Up to `limit` memories by meaning and as many by words, of those that may be shown."""
         return self._answer(lambda: self._state.candidates(wanted, self._seq))
 
@@ -185,7 +175,7 @@ class MemoryIndex:
 
         return self._answer(find)
 
-    def excluded(self, wanted: Wanted) -> Candidates:
+    def excluded(self, wanted: MemoryQuery) -> Candidates:
         """The candidates there would be if all might be shown, each with why it may not."""
         return self._answer(lambda: self._state.excluded(wanted))
 
@@ -201,8 +191,8 @@ class MemoryIndex:
             rows = self._state.rows
 
             def current(some: NDArray[np.int64]) -> NDArray[np.bool_]:
-                alive = rows.column("alive")[some] == 1
-                found: NDArray[np.bool_] = alive & (rows.column("valid_until")[some] == NEVER)
+                current = rows.column("state")[some] == CURRENT
+                found: NDArray[np.bool_] = current & (rows.column("valid_until")[some] == NEVER)
                 return found
 
             near = self._state.vectors.close_to(vectors, current, closer, limit)
@@ -210,7 +200,7 @@ class MemoryIndex:
 
         return self._answer(find)
 
-    def standing(self, record_ids: Sequence[str], moment: datetime, *, past: bool) -> set[str]:
+    def visible(self, record_ids: Sequence[str], moment: datetime, *, past: bool) -> set[str]:
         """Which of these memories may be shown at `moment`."""
         with self._lock:
             rows, when = self._state.rows, Moment(moment, past)
@@ -218,14 +208,14 @@ class MemoryIndex:
             return {i for i, row in places if row >= 0 and not rows.why_not(row, when)}
 
     def _answer(self, find: Callable[[], ResultT]) -> ResultT:
-        """Follow and answer; where the bulk of vectors cannot be read, do without it."""
+        """Follow and answer; where the ANN index cannot be read, do without it."""
         with self._lock:
             for _ in range(_ROUNDS):
-                self.follow()
+                self.sync()
                 try:
                     return find()
                 except IndexLost as error:
-                    self._state.vectors.lose_bulk(self._state.rows, str(error))
+                    self._state.vectors.lose_ann(self._state.rows, str(error))
             return find()
 
     # The disk.
@@ -252,7 +242,7 @@ class MemoryIndex:
                 self._worker.wait()
             finally:
                 self._cut_short.clear()
-            self.follow()
+            self.sync()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the background to end; False when something took longer than `timeout` s."""
@@ -265,15 +255,16 @@ class MemoryIndex:
             self._state.vectors.close()
             if self._closed:
                 return
-            worth = self._state.words.waiting > _TAIL_AT_CLOSE or self._state.words.stale
+            words = self._state.words.index
+            worth = words.waiting > _TAIL_AT_CLOSE or words.stale
         if worth:
             self._write_words()
         with self._lock:
             self._closed = True
 
     def _words_due(self) -> bool:
-        words = self._state.words
-        room = max(TAIL_LIMIT, words.bulk.meta.count // TAIL_SHARE)
+        words = self._state.words.index
+        room = max(TAIL_LIMIT, words.manifest.meta.count // TAIL_SHARE)
         return words.waiting > room or words.stale
 
     def _settle_in_background(self) -> None:
@@ -282,69 +273,62 @@ class MemoryIndex:
             self.settle(vectors=self._state.vectors.due())
 
     def _write_words(self) -> bool:
-        with only_one(self._directory, "words.lock") as held:
+        with try_lock(self._directory, "words.lock") as held:
             if not held:
                 return False
             with self._lock:
-                words, upto = self._state.words, self._seq
-                on_disk = read_bulk(self._words_folder, self._sealer.mark)
-                if on_disk.meta.generation and on_disk.meta != words.bulk.meta:
+                words, upto = self._state.words.index, self._seq
+                on_disk = self._folder.read()
+                if on_disk.meta.generation and on_disk.meta != words.manifest.meta:
                     # Another process has written meanwhile.
                     words.open(on_disk, self._state.rows.row, self._seq)
-                whole = words.stale or on_disk.meta != words.bulk.meta
+                whole = words.stale or on_disk.meta != words.manifest.meta
                 whole = whole or not on_disk.meta.generation
-                seen, fresh = words.bulk, words.documents()
+                seen, fresh = words.manifest, words.documents()
             if not whole and not fresh:
                 return True
+            if whole and (upto < 0 or seen.meta.generation):
+                found = self._all_documents()
+                if found is None:
+                    return False
+                fresh = found
             # Where nothing was on the disk for us, what waits is all there is, analysed already.
-            again = whole and (upto < 0 or bool(seen.meta.generation))
-            written = self._written(Bulk() if whole else seen, upto, None if again else fresh)
+            stop = self._cut_short.is_set if whole else lambda: False
+            written = self._folder.write(Manifest() if whole else seen, upto, fresh, stop)
             if written is None:
                 return False
             with self._lock:
                 # The index was opened anew meanwhile where these are not the same words.
-                good = self._state.words.open(written, self._state.rows.row, self._seq)
-                self._state.words.purge()
+                words = self._state.words.index
+                good = words.open(written, self._state.rows.row, self._seq)
+                words.purge()
                 return good
 
-    def _written(self, seen: Bulk, upto: int, fresh: list[Document] | None) -> Bulk | None:
-        """Write documents, or all there are; None where the disk or the home's seal refuses."""
-        mark = self._sealer.mark
-        try:
-            documents = self._all_documents() if fresh is None else fresh
-            self._records.check()
-            stop = None if seen.meta.generation else self._cut_short
-            written = write_bulk(self._words_folder, seen, upto, documents, mark, stop)
-        except (SealChanged, CutShort):
-            return None
-        try:
-            self._records.check()
-        except SealChanged:
-            # Words of the old form must not stay in a home that was sealed meanwhile.
-            if written is not None:
-                remove(self._words_folder, written.meta.generation, mark)
-            return None
-        return written
-
-    def _all_documents(self) -> list[Document]:
+    def _all_documents(self) -> list[Document] | None:
+        """All there are; None where the rewrite is cut short, or the home's seal refuses."""
         found = []
-        for record in self._changed_since(-1):
-            if self._cut_short.is_set():
-                raise CutShort
-            found.append(self._document(record))
-        return found
+        with suppress(SealChanged):
+            for record in self._changed_since(-1):
+                if self._cut_short.is_set():
+                    return None
+                found.append(self._document(record))
+            return found
+        return None
 
     def _document(self, record: MemoryRecord) -> Document:
-        return document_of(record.id, record.text, self._term)
+        return document_of(record.id, (record.text,), self._term_of)
+
+    def _no_words(self) -> MemoryWords:
+        return MemoryWords(WordIndex(self._folder, self._term_of))
 
     def _write_vectors(self) -> bool:
-        with only_one(self._directory, "ann.lock") as held:
+        with try_lock(self._directory, "ann.lock") as held:
             if not held:
                 return False
             with self._lock:
                 upto = self._state.vectors.upto
             try:
-                self._state.vectors.write_bulk(upto)
+                self._state.vectors.write_ann(upto)
             except ANN_ERRORS:
                 return False
             with self._lock:

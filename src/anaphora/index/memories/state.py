@@ -1,8 +1,4 @@
-"""What an index of memories knows at one moment, and how it is asked.
-
-In: rows, words, vectors and metadata that belong together; what is looked for. Out: candidates as
-columns, or why a memory may not be shown. It never reads a clock and never writes anything.
-"""
+"""What an index of memories knows at one moment, and how candidates are found in it."""
 
 from __future__ import annotations
 
@@ -15,11 +11,12 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.memories.best import Nearest
 from anaphora.index.memories.filters import MemoryFilters
 from anaphora.index.memories.rows import NEVER, MemoryRows, Moment
 from anaphora.index.memories.vectors import MemoryVectors
 from anaphora.index.memories.words import MemoryWords
+from anaphora.index.rows import GONE
+from anaphora.index.vectors.matrix import Nearest
 from anaphora.rank.memories import MemoryCandidates
 from anaphora.store.filters import Filter
 from anaphora.store.records.store import Records
@@ -34,11 +31,11 @@ FEW: Final = 1_000
 _MOST_MATCHES: Final = 4_096
 _KEPT: Final = 512
 
-_Asked: TypeAlias = tuple[bytes, tuple[str, ...], Filter, int, datetime | None, bool, bool]
+_AnswerKey: TypeAlias = tuple[bytes, tuple[str, ...], Filter, int, datetime | None, bool, bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class MemoryQuery:
     """What is looked for: a unit vector, terms, or both; what may be shown; how many of each.
 
     `every` brings what has nothing in common with it as well, the newest, where there is room.
@@ -70,7 +67,7 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answered:
+class _CachedAnswer:
     """What was found at truth's number `seq`; right from `since` to before `until`."""
 
     seq: int
@@ -80,8 +77,8 @@ class _Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class _Present:
-    """Which rows stand now, as of truth's number `seq`; right from `since` to before `until`."""
+class _VisibleRows:
+    """Which rows may be shown, as of truth's number `seq`; right from `since` to before `until`."""
 
     seq: int
     since: int
@@ -89,7 +86,7 @@ class _Present:
     keep: NDArray[np.bool_]
 
 
-def _asked(wanted: Wanted) -> _Asked:
+def _answer_key(wanted: MemoryQuery) -> _AnswerKey:
     vector = b"" if wanted.vector is None else wanted.vector.tobytes()
     moment = wanted.moment if wanted.past else None
     terms, every = tuple(wanted.terms), wanted.every
@@ -105,50 +102,50 @@ class MemoryState:
     filters: MemoryFilters
     words: MemoryWords
     vectors: MemoryVectors
-    _answered: OrderedDict[_Asked, _Answered] = field(default_factory=OrderedDict)
-    _present: _Present | None = None
+    _answers: OrderedDict[_AnswerKey, _CachedAnswer] = field(default_factory=OrderedDict)
+    _visible: _VisibleRows | None = None
 
-    def candidates(self, wanted: Wanted, seq: int) -> Candidates:
+    def candidates(self, wanted: MemoryQuery, seq: int) -> Candidates:
         """Up to `limit` memories by meaning and as many by words, of those that may be shown.
 
         A question asked again is answered from what was found, while truth is at the same number
         `seq` and nothing has expired.
         """
-        key, now = _asked(wanted), Moment(wanted.moment).micros
-        known = self._answered.get(key)
+        key, now = _answer_key(wanted), Moment(wanted.moment).micros
+        known = self._answers.get(key)
         if known is not None and known.seq == seq and known.since <= now < known.until:
-            self._answered.move_to_end(key)
+            self._answers.move_to_end(key)
             return known.found
         if wanted.past:
             # A moment in the past is part of the question.
-            standing = _Present(
-                seq, -NEVER, NEVER, self.rows.standing(Moment(wanted.moment, past=True))
+            visible = _VisibleRows(
+                seq, -NEVER, NEVER, self.rows.visible(Moment(wanted.moment, past=True))
             )
         else:
-            standing = self._standing_now(wanted, seq)
-        keep = standing.keep
+            visible = self._visible_now(wanted, seq)
+        keep = visible.keep
         if wanted.keep.fields:
             keep = keep & self.filters.mask(wanted.keep, self.rows, self.records)
         found = self._among(wanted, keep)
-        self._answered[key] = _Answered(seq, standing.since, standing.until, found)
-        self._answered.move_to_end(key)
-        if len(self._answered) > _KEPT:
-            self._answered.popitem(last=False)
+        self._answers[key] = _CachedAnswer(seq, visible.since, visible.until, found)
+        self._answers.move_to_end(key)
+        if len(self._answers) > _KEPT:
+            self._answers.popitem(last=False)
         return found
 
-    def _standing_now(self, wanted: Wanted, seq: int) -> _Present:
-        """The rows that stand at this moment: the same ones until truth or the next expiry."""
+    def _visible_now(self, wanted: MemoryQuery, seq: int) -> _VisibleRows:
+        """The rows that may be shown now: the same ones until truth changes or one expires."""
         moment = Moment(wanted.moment)
-        now, known = moment.micros, self._present
+        now, known = moment.micros, self._visible
         if known is None or known.seq != seq or not known.since <= now < known.until:
             ends = self.rows.column("expires")
             until = int(ends[ends > now].min(initial=NEVER))
-            known = self._present = _Present(seq, now, until, self.rows.standing(moment))
+            known = self._visible = _VisibleRows(seq, now, until, self.rows.visible(moment))
         return known
 
-    def excluded(self, wanted: Wanted) -> Candidates:
+    def excluded(self, wanted: MemoryQuery) -> Candidates:
         """The candidates there would be if all might be shown, each with why it may not."""
-        found = self._among(wanted, np.array(self.rows.column("alive") >= 0))
+        found = self._among(wanted, np.array(self.rows.column("state") != GONE))
         moment = Moment(wanted.moment, wanted.past)
         allowed = self.filters.mask(wanted.keep, self.rows, self.records)
         rows = [self.rows.row(one) for one in found.columns.ids]
@@ -157,7 +154,7 @@ class MemoryState:
         )
         return Candidates(found.columns, why, found.degraded, found.pending)
 
-    def _among(self, wanted: Wanted, keep: NDArray[np.bool_]) -> Candidates:
+    def _among(self, wanted: MemoryQuery, keep: NDArray[np.bool_]) -> Candidates:
         near, pending = None, 0
         if wanted.vector is not None:
             near = self.vectors.nearest(wanted.vector, keep, wanted.limit)
@@ -181,7 +178,7 @@ class MemoryState:
         return rest[order[:count]].astype(np.int64)
 
     def _matching(
-        self, weights: dict[str, float], keep: NDArray[np.bool_], wanted: Wanted
+        self, weights: dict[str, float], keep: NDArray[np.bool_], wanted: MemoryQuery
     ) -> tuple[Rows, Shares]:
         """Rows of `keep` that match words, the best `limit` of them, or all."""
         if not weights:
@@ -208,7 +205,7 @@ class MemoryState:
         return np.array([known[row] for row in rows.tolist()], np.float64)
 
     def _columns(
-        self, rows: Rows, wanted: Wanted, near: Nearest | None, shares: Shares
+        self, rows: Rows, wanted: MemoryQuery, near: Nearest | None, shares: Shares
     ) -> MemoryCandidates:
         cosines = None
         if wanted.vector is not None and near is not None:

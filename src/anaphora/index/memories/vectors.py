@@ -1,14 +1,12 @@
 """The vectors of memories: an exact scan of memory up to a cap, LanceDB beyond it.
 
-In: vectors as truth has them, in the order of their numbers. Out: cosines by row; the nearest rows
-of those that may be shown. The bulk on disk holds vectors up to a number of truth, the matrix in
-memory the newer ones; an answer joins both. Without LanceDB the scan goes on past the cap. It
-never embeds, and never writes truth.
+LanceDB holds the vectors up to a number of truth, the matrix in memory the newer ones; an answer
+joins both. Without LanceDB the scan goes on past the cap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -17,26 +15,61 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.ann import AnnMeta, AnnStore, Batch, available
-from anaphora.index.memories.batches import starts_of, whole_records
-from anaphora.index.memories.best import Nearest, best_of, best_part
+from anaphora.core.config import EXACT_CAP
 from anaphora.index.memories.rows import MemoryRows
-from anaphora.index.memories.scan import Scan
-from anaphora.index.nearest import Growing, Matrix, wholes
+from anaphora.index.rows import GrowingColumn
+from anaphora.index.vectors.ann import AnnMeta, AnnStore, Batch, available
+from anaphora.index.vectors.matrix import (
+    Matrix,
+    Nearest,
+    best_of,
+    best_part,
+    from_float16,
+)
+from anaphora.index.vectors.scan import Scan
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorBatch
 
-DEFAULT_CAP: Final = 150_000
-"""Parts that are scanned in memory; beyond, LanceDB holds the bulk. 0 means always LanceDB."""
+
+def starts_of(owners: Sequence[str]) -> list[int]:
+    """Where each owner's entries begin, in a list in which they stand together."""
+    return [at for at, one in enumerate(owners) if not at or owners[at - 1] != one]
+
+
+def whole_records(batches: Iterable[VectorBatch]) -> Iterator[VectorBatch]:
+    """The same vectors, in batches that no record's parts are split between."""
+    held: VectorBatch | None = None
+    for fetched in batches:
+        batch = fetched
+        if held is not None:
+            batch = VectorBatch(
+                held.record_ids + fetched.record_ids,
+                held.parts + fetched.parts,
+                held.data + fetched.data,
+                fetched.seq,
+            )
+        cut = starts_of(batch.record_ids)[-1]
+        size = len(batch.data) // len(batch.parts)
+        if cut:
+            # Its number is not known; that of the whole batch only says that this was taken.
+            yield VectorBatch(
+                batch.record_ids[:cut], batch.parts[:cut], batch.data[: cut * size], batch.seq
+            )
+        held = VectorBatch(
+            batch.record_ids[cut:], batch.parts[cut:], batch.data[cut * size :], batch.seq
+        )
+    if held is not None:
+        yield held
+
 
 STEP: Final = 8192
-"""Newer parts that gather in memory before they go to the bulk in one batch."""
+"""Newer parts that gather in memory before they go to the ANN index in one batch."""
 
 SHARE: Final = 2
-"""Where that is more: the share of the bulk. With each batch its graph is made anew, as a whole."""
+"""Where that is more: the share of the ANN index, whose graph is made anew with each batch."""
 
 FEW: Final = 2_000
-"""Rows of the bulk that are always read back from truth when a filter leaves no more."""
+"""Rows of the ANN index that are always read back from truth when a filter leaves no more."""
 
 ROWS_FOR_ONE: Final = 40
 """In a million, a row read back takes 0.0075 ms, and each of the graph's `_MORE` answers 0.2 ms."""
@@ -61,7 +94,7 @@ class _Kept:
 
 
 class MemoryVectors:
-    """The vectors of one namespace's memories. One thread at a time, but for `write_bulk`."""
+    """The vectors of one namespace's memories. One thread at a time, but for `write_ann`."""
 
     def __init__(
         self,
@@ -69,7 +102,7 @@ class MemoryVectors:
         records: Records,
         vectors: RecordVectors,
         embedder: tuple[str, int],
-        cap: int | None = DEFAULT_CAP,
+        cap: int | None = EXACT_CAP,
         *,
         background: bool = True,
     ) -> None:
@@ -84,19 +117,19 @@ class MemoryVectors:
 
     def reset(self) -> None:
         """Forget everything."""
-        # Why the bulk could not be read, "" while it can.
+        # Why the ANN index could not be read, "" while it can.
         self.lost = ""
         self._ids: Sequence[str] = ()
         self._matrix = Matrix(self._dimensions)
         self._scan = Scan(self._matrix, background=self._background)
-        self._entries = Growing()
+        self._entries = GrowingColumn(fill=-1)
         # The row that each text of the matrix came for; another text may have taken its place.
-        self._row_of = Growing()
+        self._row_of = GrowingColumn()
         self._kept: _Kept | None = None
         self.wants_purge = False
-        self._bulk_seqs = np.empty(0, np.int64)
-        self._bulk_rows = np.empty(0, np.int64)
-        self._in_bulk = np.zeros(0, np.bool_)
+        self._ann_seqs = np.empty(0, np.int64)
+        self._ann_rows = np.empty(0, np.int64)
+        self._far = GrowingColumn(np.bool_)
         self.upto = 0
 
     @property
@@ -105,9 +138,14 @@ class MemoryVectors:
         return self._entries.view()
 
     @property
-    def bulk(self) -> bool:
+    def _in_ann(self) -> NDArray[np.bool_]:
+        """Whether the vector of each row is on disk only."""
+        return self._far.view()
+
+    @property
+    def has_ann(self) -> bool:
         """Whether some of the vectors are on disk only."""
-        return bool(len(self._bulk_seqs))
+        return bool(len(self._ann_seqs))
 
     @property
     def parts(self) -> int:
@@ -115,14 +153,14 @@ class MemoryVectors:
         return len(self._matrix.view().parts)
 
     def due(self) -> bool:
-        """Whether enough vectors have gathered to go to the bulk in one batch."""
-        return self.over_cap() and self.parts > max(STEP, len(self._bulk_seqs) // SHARE)
+        """Whether enough vectors have gathered to go to the ANN index in one batch."""
+        return self.over_cap() and self.parts > max(STEP, len(self._ann_seqs) // SHARE)
 
     def over_cap(self) -> bool:
-        """Whether some of the vectors in memory belong to the bulk."""
+        """Whether some of the vectors in memory belong to the ANN index."""
         if self._cap is None or not available():
             return False
-        return self.parts > (0 if self.bulk else self._cap)
+        return self.parts > (0 if self.has_ann else self._cap)
 
     def beyond(self) -> bool:
         """Whether more is scanned than the cap says, since LanceDB is not there."""
@@ -133,12 +171,12 @@ class MemoryVectors:
         self.close()
         self.reset()
         if self._cap is not None and available():
-            self._take_bulk(self.ann.open(), rows)
+            self._take_ann(self.ann.open(), rows)
         self._matrix.reserve(len(rows) + len(rows) // 8)
-        self.follow(rows)
+        self.sync(rows)
         self._scan.warm()
 
-    def _take_bulk(self, meta: AnnMeta, rows: MemoryRows) -> None:
+    def _take_ann(self, meta: AnnMeta, rows: MemoryRows) -> None:
         self.upto = max(self.upto, meta.upto)
         self._kept = None
         if not meta.upto:
@@ -146,11 +184,11 @@ class MemoryVectors:
         found = self._vectors.numbers(self._embedder, meta.upto)
         if found:
             numbers, owners = zip(*found, strict=True)
-            self._bulk_seqs = np.array(numbers, np.int64)
-            self._bulk_rows = rows.rows(owners)
+            self._ann_seqs = np.array(numbers, np.int64)
+            self._ann_rows = rows.rows(owners)
         self._fit(len(rows))
-        self._in_bulk[:] = False
-        self._in_bulk[self._bulk_rows[self._bulk_rows >= 0]] = True
+        self._in_ann[:] = False
+        self._in_ann[self._ann_rows[self._ann_rows >= 0]] = True
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for what is made in the background to be there; False when it took longer."""
@@ -160,11 +198,11 @@ class MemoryVectors:
         """Make nothing more in the background."""
         self._scan.close()
 
-    def follow(self, rows: MemoryRows) -> None:
+    def sync(self, rows: MemoryRows) -> None:
         """Take in vectors that are newer than `upto`."""
         self._kept = None
         self._fit(len(rows))
-        # Vectors in the bulk are read back by the ids of their rows.
+        # Vectors in the ANN index are read back by the ids of their rows.
         self._ids = rows.ids
         for batch in whole_records(self._vectors.get_all(self._embedder, self.upto)):
             self._put(batch, rows)
@@ -186,32 +224,26 @@ class MemoryVectors:
         more = len(self._matrix.view().starts) - len(self._row_of)
         self._row_of.add(np.full(more, -1, np.int64))
         self._row_of.view()[texts] = at
-        self._leave_bulk(at[known])
+        self._leave_ann(at[known])
 
     def drop(self, row: int) -> None:
         """A memory was deleted."""
         self._kept = None
         if row < len(self._entry):
             self._entry[row] = -1
-            # LanceDB keeps the bytes of what is deleted from it: only a new bulk is without them.
-            self.wants_purge |= bool(self._in_bulk[row])
-            self._leave_bulk(np.array([row]))
+            # LanceDB keeps the bytes of what is deleted from it: only a new one is without them.
+            self.wants_purge |= bool(self._in_ann[row])
+            self._leave_ann(np.array([row]))
 
-    def _leave_bulk(self, rows: NDArray[np.int64]) -> None:
-        gone = rows[self._in_bulk[rows]]
+    def _leave_ann(self, rows: NDArray[np.int64]) -> None:
+        gone = rows[self._in_ann[rows]]
         if len(gone):
-            self._bulk_rows[np.isin(self._bulk_rows, gone)] = -1
-            self._in_bulk[gone] = False
+            self._ann_rows[np.isin(self._ann_rows, gone)] = -1
+            self._in_ann[gone] = False
 
     def _fit(self, count: int) -> None:
-        more = count - len(self._entries)
-        if more > 0:
-            self._entries.add(np.full(more, -1, np.int64))
-        more = count - len(self._in_bulk)
-        if more > 0:
-            # With room to spare, or every memory that comes would copy it.
-            room = np.zeros(more + count // 8, np.bool_)
-            self._in_bulk = np.concatenate((self._in_bulk, room))
+        self._entries.extend_to(count)
+        self._far.extend_to(count)
 
     def lacking(self, keep: NDArray[np.bool_]) -> int:
         """How many of these rows (N,) have no vector yet."""
@@ -223,7 +255,7 @@ class MemoryVectors:
             self._fit(len(keep))
             entry = self._entry[: len(keep)]
             rows = np.flatnonzero(keep & (entry >= 0))
-            far = int((keep & self._in_bulk[: len(keep)]).sum())
+            far = int((keep & self._in_ann[: len(keep)]).sum())
             lacking = int(keep.sum()) - len(rows) - far
             texts = entry[rows]
             every = np.array_equal(texts, np.arange(len(self._matrix)))
@@ -239,7 +271,7 @@ class MemoryVectors:
         near = best_of(kept.rows[lead], self._scan.exact(vector, kept.texts[lead]), limit)
         if not kept.far:
             return near
-        far = self._from_bulk(vector, keep, limit)
+        far = self._from_ann(vector, keep, limit)
         both = np.concatenate((near.cosines, far.cosines))
         joined = best_of(np.concatenate((near.rows, far.rows)), both, limit)
         return Nearest(joined.rows, joined.cosines, far.exact)
@@ -251,17 +283,17 @@ class MemoryVectors:
         here = entry >= 0
         if here.any():
             found[here] = self._scan.exact(vector, entry[here])
-        far = ~here & self._in_bulk[rows]
+        far = ~here & self._in_ann[rows]
         if far.any():
             found[far] = self._read_back(vector, rows[far])
         return found
 
     def _read_back(self, vector: NDArray[np.float32], rows: NDArray[np.int64]) -> Cosines:
-        """The cosines of rows in the bulk, from truth."""
+        """The cosines of rows in the ANN index, from truth."""
         best: dict[str, float] = {}
         wanted = (self._ids[row] for row in rows.tolist())
         for found in self._vectors.data_of(self._embedder, wanted):
-            data = wholes(b"".join(row[1] for row in found), self._dimensions)
+            data = from_float16(b"".join(row[1] for row in found), self._dimensions)
             for (owner, _), cosine in zip(found, (data @ vector).tolist(), strict=True):
                 best[owner] = max(best.get(owner, cosine), cosine)
         return np.array([best.get(self._ids[row], 0.0) for row in rows.tolist()], np.float64)
@@ -287,24 +319,24 @@ class MemoryVectors:
         for (at, _, cosine), row, counts in zip(close, rows.tolist(), good.tolist(), strict=True):
             if counts:
                 found[at][row] = max(cosine, found[at].get(row, -1.0))
-        if self.bulk:
+        if self.has_ann:
             keep = may(np.arange(len(self._ids)))
             self._fit(len(keep))
             for at, vector in enumerate(vectors):
-                far = self._from_bulk(vector, keep, limit)
+                far = self._from_ann(vector, keep, limit)
                 pairs = zip(far.rows.tolist(), far.cosines.tolist(), strict=True)
                 found[at].update((row, cosine) for row, cosine in pairs if cosine >= closer)
         return [sorted(one.items(), key=lambda pair: -pair[1])[:limit] for one in found]
 
-    def _from_bulk(
+    def _from_ann(
         self, vector: NDArray[np.float32], keep: NDArray[np.bool_], limit: int
     ) -> Nearest:
         """Ask for more until enough of what comes may be shown; then truth itself is scanned.
 
         Where a filter leaves so little that reading it back from truth is faster, that is done.
         """
-        here = np.flatnonzero(keep & self._in_bulk[: len(keep)])
-        one_in = len(self._bulk_seqs) / max(1, len(here))
+        here = np.flatnonzero(keep & self._in_ann[: len(keep)])
+        one_in = len(self._ann_seqs) / max(1, len(here))
         if len(here) <= max(FEW, ROWS_FOR_ONE * limit * (one_in - 1)):
             return best_of(here, self._read_back(vector, here), limit)
         wanted = min(limit, len(here))
@@ -337,12 +369,12 @@ class MemoryVectors:
 
     def _rows_of(self, seqs: NDArray[np.int64]) -> NDArray[np.int64]:
         """Rows by the numbers of their vectors; -1 for those that are gone or replaced."""
-        places = np.minimum(np.searchsorted(self._bulk_seqs, seqs), len(self._bulk_seqs) - 1)
-        return np.where(self._bulk_seqs[places] == seqs, self._bulk_rows[places], -1)
+        places = np.minimum(np.searchsorted(self._ann_seqs, seqs), len(self._ann_seqs) - 1)
+        return np.where(self._ann_seqs[places] == seqs, self._ann_rows[places], -1)
 
-    # The bulk.
+    # The ANN index.
 
-    def write_bulk(self, upto: int) -> None:
+    def write_ann(self, upto: int) -> None:
         """Write vectors up to a number of truth to the disk. Needs no lock but that on the files.
 
         Raises MissingExtra without LanceDB, and what LanceDB raises (ANN_ERRORS).
@@ -353,12 +385,12 @@ class MemoryVectors:
             store.extend(self._read(since, upto), upto)
 
     def purge(self, rows: MemoryRows) -> None:
-        """Remove a bulk that holds vectors of deleted memories; memory answers until the next."""
+        """Remove an ANN index with vectors of deleted memories; memory answers until the next."""
         if self.wants_purge:
-            self.lose_bulk(rows, "")
+            self.lose_ann(rows, "")
 
-    def lose_bulk(self, rows: MemoryRows, reason: str) -> None:
-        """The bulk cannot be read: make do with memory until it is written again."""
+    def lose_ann(self, rows: MemoryRows, reason: str) -> None:
+        """The ANN index cannot be read: make do with memory until it is written again."""
         self.ann.discard()
         self.load(rows)
         self.lost = reason
@@ -367,4 +399,4 @@ class MemoryVectors:
         while found := self._vectors.data_between(self._embedder, since, upto, STEP):
             numbers, data = zip(*found, strict=True)
             since = numbers[-1]
-            yield np.array(numbers, np.int64), wholes(b"".join(data), self._dimensions)
+            yield np.array(numbers, np.int64), from_float16(b"".join(data), self._dimensions)

@@ -1,163 +1,93 @@
 """The words of memories: how much of a question's weight does each text hold?
 
-In: texts by row, a question's terms. Out: for rows, the share (0 … 1) of the question's IDF mass
-that they match (BM25 over the sum of IDFs): absolute, never relative to the best match. The bulk
-lies in tantivy on disk, what is newer in a tail in memory; one IDF counts over both. A folder that
-is torn, foreign or gone is made again from truth. It never reads truth itself.
+For rows, the share (0 … 1) of the question's IDF mass that they match: BM25 over the sum of IDFs,
+absolute, never relative to the best match.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.memories.word_files import FILES, Bulk, Document
-from anaphora.index.turns.words import MainWords, Tail, idf, tail_scores
-from anaphora.index.word_rows import WordRows
+from anaphora.index.words.index import WordIndex
+from anaphora.index.words.manifest import SegmentFolder
+from anaphora.index.words.postings import idf
 
-if TYPE_CHECKING:
-    import tantivy
+FIELDS: Final = ("words",)
 
 LEAST_DOCUMENTS: Final = 1000
 """A term's rarity is judged as in at least so many memories: among three, every word is rare."""
 
-# Documents that are named one by one in a query: 24 take 0.1 ms, as a set 0.5 to 1.
-_NAMED: Final = 400
+Rows = NDArray[np.int64]
+Shares = NDArray[np.float64]
 
 
-class _Found(MainWords):
-    """The bulk, which can also be asked about given documents."""
-
-    def search_in(
-        self, boosts: Mapping[str, float], documents: Sequence[int]
-    ) -> tuple[list[int], list[float]]:
-        """Those of `documents` that match anything, with their scores."""
-        from tantivy import Occur, Query
-
-        words = Query.boolean_query([(Occur.Should, self._term(*one)) for one in boosts.items()])
-        query = Query.boolean_query([(Occur.Must, words), (Occur.Must, self._any_of(documents))])
-        hits = self._searcher.search(query, limit=len(documents), count=False).hits
-        ids = self._searcher.fast_field_values("id", [address for _, address in hits])
-        return [int(i) for i in ids if i is not None], [float(score) for score, _ in hits]
-
-    def _any_of(self, documents: Sequence[int]) -> tantivy.Query:
-        """Matches these documents, and adds nothing to their scores."""
-        from tantivy import Occur, Query
-
-        if len(documents) > _NAMED:
-            inside = Query.term_set_query(self._schema, "conversation", list(documents))
-            return Query.const_score_query(inside, 0.0)
-        # A set is looked up by an automaton over every document there is: docs/decisions/0022.
-        named = (Query.term_query(self._schema, "conversation", one) for one in documents)
-        return Query.boolean_query([(Occur.Should, Query.const_score_query(n, 0.0)) for n in named])
+def memory_segments(
+    folder: Path, key_tag: str = "", check: Callable[[], None] = lambda: None
+) -> SegmentFolder:
+    """Where the words of memories lie."""
+    return SegmentFolder(folder, "memories.json", FIELDS, key_tag, check)
 
 
-class MemoryWords(WordRows[Bulk, Document, _Found, Tail]):
-    """The words of one namespace's memories, by row. One thread at a time."""
+class MemoryWords:
+    """Scores the words of one namespace's memories. One thread at a time."""
 
-    def __init__(
-        self, folder: Path, term: Callable[[str], str] | None = None, mark: str = ""
-    ) -> None:
-        super().__init__(folder, FILES, term, mark)
-        self._lengths = np.zeros(0, np.int32)
-
-    def _opened(self, place: Path, bulk: Bulk) -> _Found:
-        return _Found(place, bulk.meta)
+    def __init__(self, index: WordIndex) -> None:
+        self.index = index
 
     def weights(self, terms: Sequence[str]) -> dict[str, float]:
         """The IDF of each distinct term, of those too that no memory holds: they are the rarest."""
-        tail, main = self._in_tail(), self._main
-        documents = tail.count + (main.meta.count if main is not None else 0)
-        found = {}
-        for term in dict.fromkeys(terms):
-            name = term if self._term is None else self._term(term)
-            holding = tail.holding(name) + (main.holding(name) if main is not None else 0)
-            found[name] = idf(max(documents, LEAST_DOCUMENTS), holding)
-        return found
+        statistics = self.index.statistics
+        documents = max(statistics.documents, LEAST_DOCUMENTS)
+        names = map(self.index.term, dict.fromkeys(terms))
+        return {name: idf(documents, statistics.holding(name)) for name in names}
 
-    def best(
-        self, weights: Mapping[str, float], limit: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
+    def best(self, weights: Mapping[str, float], limit: int) -> tuple[Rows, Shares, float]:
         """Rows that match, with their shares; others may match no more than the last value.
 
-        That is 0 where these are all, else the share of the worst of the bulk's `limit` best.
+        That is 0 where these are all, else the share of the worst of the segment's `limit` best.
         """
-        rows, scores = self._tail_scores(weights)
-        boosts = self._boosts(weights)
-        if self._main is None or not boosts:
-            return rows, _share(scores, weights), 0.0
-        count = self._main.meta.count
-        docs, found = self._main.search(boosts, None, max(1, min(limit, count)))
-        at = self._row_of[np.array(docs, np.int64)]
-        alive = at >= 0
-        rows = np.concatenate((at[alive], rows))
-        scores = np.concatenate((np.array(found, np.float64)[alive], scores))
-        more = limit <= len(docs) < count
-        least = float(_share(np.array(found[-1:], np.float64), weights)[0]) if more else 0.0
+        rows, scores = self._in_memory(weights)
+        boosts = self.index.statistics.boosts(weights)
+        count = self.index.manifest.meta.count
+        found, stored = self.index.search({FIELDS[0]: boosts}, max(1, min(limit, count)))
+        alive = found >= 0
+        rows = np.concatenate((found[alive], rows))
+        scores = np.concatenate((stored[alive], scores))
+        more = limit <= len(found) < count
+        least = float(_share(stored[-1:], weights)[0]) if more else 0.0
         return rows, _share(scores, weights), least
 
-    def of_rows(self, weights: Mapping[str, float], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    def of_rows(self, weights: Mapping[str, float], rows: Rows) -> Shares:
         """The share that each of these rows matches, shape of `rows`."""
         found = dict.fromkeys(rows.tolist(), 0.0)
-        for row, score in zip(*(a.tolist() for a in self._tail_scores(weights)), strict=True):
+        for row, score in zip(*(a.tolist() for a in self._in_memory(weights)), strict=True):
             if row in found:
                 found[row] = score
-        docs = [self._doc_of[row] for row in found if row in self._doc_of]
-        boosts = self._boosts(weights)
-        if docs and boosts and self._main is not None:
-            some, scores = self._main.search_in(boosts, docs)
-            found.update(zip(self._row_of[some].tolist(), scores, strict=True))
+        numbers = self.index.numbers(np.array([*found], np.int64))
+        numbers = numbers[numbers > 0]
+        boosts = self.index.statistics.boosts(weights)
+        if len(numbers):
+            some = self.index.search({FIELDS[0]: boosts}, len(numbers), numbers.tolist())
+            found.update(zip(*(a.tolist() for a in some), strict=True))
         return _share(np.array([found[row] for row in rows.tolist()], np.float64), weights)
 
-    def _boosts(self, weights: Mapping[str, float]) -> dict[str, float]:
-        """What makes the bulk's own IDF that of bulk and tail together."""
-        main = self._main
-        if main is None:
-            return {}
-        count = main.meta.count
-        held = {term: main.holding(term) for term in weights}
-        return {term: weights[term] / idf(count, n) for term, n in held.items() if n}
-
-    def _tail_scores(
-        self, weights: Mapping[str, float]
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Rows of the tail that match, once each, with their BM25."""
-        tail, meta = self._in_tail(), self.bulk.meta
-        if not tail.count:
-            return np.empty(0, np.int64), np.empty(0)
-        average = meta.tokens / meta.count if meta.count else tail.tokens / max(1, tail.count)
-        keys, parts = tail_scores(tail, weights, max(1.0, average), self._lengths)
+    def _in_memory(self, weights: Mapping[str, float]) -> tuple[Rows, Shares]:
+        """Rows that wait in memory and match, once each, with their BM25."""
+        average = self.index.statistics.average()
+        keys, parts = self.index.postings.scores(weights, average)
         rows, where = np.unique(keys, return_inverse=True)
         return rows, np.bincount(where, parts, len(rows)).astype(np.float64)
 
-    def _in_tail(self) -> Tail:
-        if self._tail is None:
-            self._tail = Tail()
-            self._lengths = np.zeros(0, np.int32)
-            self._add(self._waiting.items())
-        return self._tail
 
-    def _add(self, documents: Iterable[tuple[int, Document]]) -> None:
-        tail = self._tail
-        if tail is None:
-            return
-        for row, document in documents:
-            if row >= len(self._lengths):
-                grown = np.zeros(row + row // 4 + 64, np.int32)
-                grown[: len(self._lengths)] = self._lengths
-                self._lengths = grown
-            self._lengths[row] = document.length
-            tail.add([(row, document.tokens)])
-
-
-def _share(scores: NDArray[np.float64], weights: Mapping[str, float]) -> NDArray[np.float64]:
+def _share(scores: Shares, weights: Mapping[str, float]) -> Shares:
     """BM25 as a share of the question's IDF mass: a text of average length that has it all is 1.
 
-    Rounded, because the bulk adds in single precision: a share does not depend on where a text is.
+    Rounded, because a segment adds in single precision: a share does not depend on where a text is.
     """
     total = sum(weights.values())
     return np.minimum(np.round(scores / total, 5), 1.0) if total else np.zeros(len(scores))

@@ -1,1 +1,1 @@
-"""The index of projects: follows sections and notes of truth, answers field by field."""
+"""The index of projects: in step with sections and notes of truth, asked field by field."""

@@ -1,9 +1,8 @@
 """What words each section holds, by section: so that a few hundred can be scored at once.
 
-In: documents of the section index. Out: for given rows, BM25 by field and the share of the terms'
-mass that they hold. An inverted index finds candidates; scoring each field of each candidate by it
-takes a search a field. Here a candidate's own terms lie side by side: 400 of them take a
-millisecond. BM25 has k1 1.2 and b 0.75 (Robertson and Zaragoza, 2009).
+An inverted index finds candidates; scoring each field of each candidate by it takes a search a
+field. Here a candidate's own terms lie side by side: 400 of them take a millisecond. BM25 is that
+of the word index.
 
 A term is a number of 32 bits: two terms of one number are told apart by nothing here, which makes
 one wrong match in some thousand questions, among rows that were found by their true words.
@@ -23,10 +22,11 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.index.words.postings import K1, B
+
 Floats = NDArray[np.float64]
 
 FIELDS: Final = 3
-_K1, _B = 1.2, 0.75
 _SHIFT: Final = 14
 _MOST: Final = (1 << _SHIFT) - 1
 _LOW: Final = 0xFFFF
@@ -143,7 +143,7 @@ def load_lines(folder: Path) -> Forward:
     parts = []
     try:
         for file in sorted(folder.glob("forward-*.npz")):
-            with np.load(file, allow_pickle=False) as found:
+            with file.open("rb") as stream, np.load(stream, allow_pickle=False) as found:
                 lines = Lines(found["terms"], found["counts"], found["lengths"])
                 parts.append((found["sizes"], lines))
     except (KeyError, EOFError, BadZipFile) as error:
@@ -171,8 +171,8 @@ def score_lines(block: Block, weights: Mapping[str, float], averages: Floats) ->
     counts = block.counts[hit]
     field, occurrences = (counts >> _SHIFT).astype(np.int64), (counts & _MOST).astype(np.float64)
     lengths = block.lengths[owner, field].astype(np.float64)
-    saturation = occurrences + _K1 * (1.0 - _B + _B * lengths / averages[field])
-    parts = worth[at] * (_K1 + 1.0) * occurrences / saturation
+    saturation = occurrences + K1 * (1.0 - B + B * lengths / averages[field])
+    parts = worth[at] * (K1 + 1.0) * occurrences / saturation
     sums = np.bincount(field * rows + owner, parts, FIELDS * rows).reshape(FIELDS, rows).round(4)
     once = np.unique(owner * len(numbers) + at)
     held = np.bincount(once // len(numbers), worth[once % len(numbers)], rows)

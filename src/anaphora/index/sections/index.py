@@ -1,14 +1,12 @@
-"""The index of projects and notes: follows truth by its numbers, answers by words and meaning.
+"""The index of projects and notes: in step with truth by its numbers, asked by words and meaning.
 
-In: the sections, files and notes of one namespace, a directory for words. Out: candidates for a
-focus: rows of a table, what words they match, how close they are in meaning. What was acknowledged
-before a question, by any process, is in its answer: asking whether anything changed costs one small
-read. It never writes truth, never embeds and holds no text; its directory can vanish at any time.
+What was acknowledged before a question, by any process, is in its answer: asking whether anything
+changed costs one small read. Nothing is embedded here and no text is held; the directory can vanish
+at any time.
 """
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -19,34 +17,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.core.progress import ProgressCount
-from anaphora.errors import AnaphoraError, Closed, SealChanged
-from anaphora.index.background import Background
-from anaphora.index.one_writer import only_one
-from anaphora.index.sections.follow import Changed, SectionFollower
+from anaphora.errors import AnaphoraError, Closed
+from anaphora.index.maintenance import Background, try_lock
+from anaphora.index.sections.changes import Changed, SectionChanges
 from anaphora.index.sections.rows import SectionRows
 from anaphora.index.sections.state import (
     SectionCandidates,
     SectionCheck,
+    SectionQuery,
     SectionState,
-    SectionsWanted,
 )
 from anaphora.index.sections.vectors import SectionVectors
-from anaphora.index.sections.words import (
-    SectionBulk,
-    SectionDocument,
-    SectionWords,
-    look_at,
-    read_bulk,
-    remove,
-    remove_foreign,
-    write_bulk,
-)
-from anaphora.index.turns.words import WORD_INDEX_ERRORS
+from anaphora.index.sections.words import SectionWords, look_at, section_segments
+from anaphora.index.words.index import WordIndex
+from anaphora.index.words.manifest import Manifest
+from anaphora.index.words.segment import WORD_INDEX_ERRORS
 from anaphora.rank.context.table import SectionTable
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.projects.source import SectionSource, SectionText
 
-__all__ = ["SectionCandidates", "SectionCheck", "SectionIndex", "SectionsWanted"]
+__all__ = ["SectionCandidates", "SectionCheck", "SectionIndex", "SectionQuery"]
 
 TAIL_LIMIT: Final = 1_000
 """Documents whose words are in memory alone before they are written to the disk."""
@@ -79,12 +69,11 @@ class SectionIndex:
         self._directory = Path(directory)
         self._source = source
         self._embedder = embedder
-        self._sealer = sealer
-        self._term = sealer.token_key if sealer.sealed else None
-        self._follower = SectionFollower(source, self._term)
+        self._term_of = sealer.token_key if sealer.sealed else None
+        self._changes = SectionChanges(source, self._term_of)
         self._background = background
         self._lock = threading.RLock()
-        self._folder = self._directory / "words"
+        self._folder = section_segments(self._directory / "words", sealer.mark, source.check)
         self._state = self._empty()
         self._seq = -1
         # Whether the words on disk were removed, or are not those that answer here.
@@ -96,7 +85,7 @@ class SectionIndex:
 
     # Following.
 
-    def follow(self, progress: ProgressCount | None = None) -> int:
+    def sync(self, progress: ProgressCount | None = None) -> int:
         """Catch up with truth; how many documents are new or changed.
 
         `progress` is called with (documents taken in, documents in all) on long work.
@@ -111,14 +100,14 @@ class SectionIndex:
             if since < 0:
                 # The first question, or truth was put back (a restore).
                 self._state = self._empty()
-            changed = self._follower.changed(self._state.rows, since)
+            changed = self._changes.changed(self._state.rows, since)
             count = len(changed.gone)
             if since < 0:
                 changed = self._open(changed, version)
             for row in changed.gone:
-                self._state.words.drop(row)
+                self._state.words.index.drop(row)
             done, streamed = self._take_in(changed, progress)
-            self._state.vectors.follow()
+            self._state.vectors.sync()
             # What was committed after `version` was read is looked at again next time.
             self._seq = version
             if streamed:
@@ -131,26 +120,25 @@ class SectionIndex:
             return len(self._state.rows) if since < 0 else count + done
 
     def _empty(self) -> SectionState:
-        words = SectionWords(self._folder, self._term, self._sealer.mark)
+        words = SectionWords(WordIndex(self._folder, self._term_of))
         return SectionState(SectionRows(), words, SectionVectors(self._source, self._embedder))
 
     def _open(self, found: Changed, version: int) -> Changed:
         """Open the words on disk, and leave of what was found what they do not have."""
-        remove_foreign(self._folder, self._sealer.mark)
-        bulk = read_bulk(self._folder, self._sealer.mark)
-        rows = self._state.rows
-        good = self._state.words.open(bulk, rows.row, version)
-        self._broken = not good and bool(bulk.meta.generation)
-        return self._follower.later_than(rows, found, bulk.upto if good else -1)
+        self._folder.remove_foreign()
+        manifest, rows = self._folder.read(), self._state.rows
+        good = self._state.words.open(manifest, rows.row, version)
+        self._broken = not good and bool(manifest.meta.generation)
+        return self._changes.later_than(rows, found, manifest.upto if good else -1)
 
     def _take_in(self, changed: Changed, progress: ProgressCount | None) -> tuple[int, bool]:
         """Make the documents of what changed; where they are many, write them as they come.
 
         Returns how many there were, and whether some were written.
         """
-        rows, words = self._state.rows, self._state.words
+        rows, words = self._state.rows, self._state.words.index
         total, done, streamed, tried = len(changed), 0, False, 0
-        for document in self._follower.documents(rows, changed):
+        for document in self._changes.documents(rows, changed):
             row = rows.row(document.key)
             if row >= 0:
                 words.put(row, document)
@@ -168,7 +156,7 @@ class SectionIndex:
         return done, streamed
 
     def _write_alone(self, upto: int) -> bool:
-        with only_one(self._directory, "words.lock") as held:
+        with try_lock(self._directory, "words.lock") as held:
             if not held:
                 return False
             self._take_over()
@@ -179,43 +167,43 @@ class SectionIndex:
     def __len__(self) -> int:
         """How many sections and notes there are, past ones too."""
         with self._lock:
-            self.follow()
-            return sum(bool(row.id) for row in self._state.rows.rows)
+            self.sync()
+            return self._state.rows.known()
 
-    def candidates(self, wanted: SectionsWanted) -> SectionCandidates:
+    def candidates(self, wanted: SectionQuery) -> SectionCandidates:
         """Rows that match words, of those that may be shown, with what else is known of them."""
         with self._lock:
-            self.follow()
+            self.sync()
             try:
                 return self._state.find(wanted)
             except WORD_INDEX_ERRORS:
                 # The files went while they were read: what is in truth answers.
                 self._seq = -1
-                self.follow()
+                self.sync()
             try:
                 return self._state.find(wanted)
             except WORD_INDEX_ERRORS as error:
                 return self._state.without_words(wanted, str(error))
 
-    def described(self, wanted: SectionsWanted, rows: Rows) -> SectionCandidates:
+    def described(self, wanted: SectionQuery, rows: Rows) -> SectionCandidates:
         """Given rows as candidates: those that may be shown, with what is known of them."""
         with self._lock:
-            self.follow()
+            self.sync()
             keep = self._state.keep(wanted)
             weights = self._state.weights(wanted)
             return self._state.described(wanted, weights, rows[keep[rows]], keep)
 
-    def standing(self, projects: frozenset[str] | None, now: int) -> Rows:
+    def visible_rows(self, projects: frozenset[str] | None, now: int) -> Rows:
         """The rows that may be shown now, of these projects or of all."""
         with self._lock:
-            self.follow()
-            wanted = SectionsWanted({}, 0, now, projects=projects)
+            self.sync()
+            wanted = SectionQuery({}, 0, now, projects=projects)
             return np.flatnonzero(self._state.keep(wanted))
 
     def table(self) -> SectionTable:
         """The columns of everything that is known now."""
         with self._lock:
-            self.follow()
+            self.sync()
             return self._state.rows.table()
 
     def row(self, key: str) -> int:
@@ -235,7 +223,7 @@ class SectionIndex:
     def all_texts(self, projects: frozenset[str] | None = None) -> Iterator[SectionText]:
         """Every section of these projects, or of all, with its words: a scan of truth."""
         with self._lock:
-            self.follow()
+            self.sync()
             files = [
                 file.id
                 for file in self._state.rows.files.values()
@@ -249,24 +237,24 @@ class SectionIndex:
     def check(self) -> SectionCheck:
         """What is known and what lies on the disk; the files are read whole. Follows truth."""
         with self._lock:
-            self.follow()
+            self.sync()
             state = self._state
-            known = sum(bool(row.id) for row in state.rows.rows)
-            waiting = state.words.waiting
+            known = state.rows.known()
+            waiting = state.words.index.waiting
             embedded = state.vectors.embedded(state.rows.vector_keys())
-            pending = int((state.standing() & ~embedded).sum())
-        written, problem = look_at(self._folder, self._sealer.mark)
+            pending = int((state.current() & ~embedded).sum())
+        written, problem = look_at(self._folder)
         return SectionCheck(known, written, waiting, pending, problem)
 
     def rebuild(self) -> bool:
         """Make the words on disk again from truth; False where another process is writing."""
-        with only_one(self._directory, "words.lock") as held:
+        with try_lock(self._directory, "words.lock") as held:
             if not held:
                 return False
             with self._lock:
-                shutil.rmtree(self._folder, ignore_errors=True)
+                self._folder.remove_all()
                 self._state, self._seq, self._purged = self._empty(), -1, False
-        self.follow()
+        self.sync()
         return self.settle()
 
     def settle(self) -> bool:
@@ -274,7 +262,7 @@ class SectionIndex:
 
         Where much of what is on the disk counts no more, all of it is written anew.
         """
-        with only_one(self._directory, "words.lock") as held:
+        with try_lock(self._directory, "words.lock") as held:
             if not held:
                 return False
             with self._lock:
@@ -283,13 +271,13 @@ class SectionIndex:
                 self._take_over()
                 upto, whole = self._seq, self._worn()
                 rows = self._state.rows
-                every = self._follower.everything(rows) if whole else Changed()
+                every = self._changes.everything(rows) if whole else Changed()
             if not whole:
                 with self._lock:
                     return self._write(self._seq)
             # Analysing everything takes seconds: questions are answered meanwhile.
-            documents = list(self._follower.documents(rows, every))
-            written = self._written(SectionBulk(), upto, documents)
+            documents = list(self._changes.documents(rows, every))
+            written = self._folder.write(Manifest(), upto, documents)
             with self._lock:
                 return written is not None and self._opened(written)
 
@@ -302,7 +290,7 @@ class SectionIndex:
     def purge(self) -> bool:
         """Take the words of what is gone off the disk now, however few they are; see `settle`."""
         with self._lock:
-            self.follow()
+            self.sync()
             self._forget_words()
         return self.settle()
 
@@ -316,67 +304,46 @@ class SectionIndex:
         with self._lock:
             if self._closed:
                 return
-            worth = self._state.words.waiting > _TAIL_AT_CLOSE or self._worn() or self._broken
+            worth = self._state.words.index.waiting > _TAIL_AT_CLOSE or self._worn() or self._broken
         if worth:
             self.settle()
         with self._lock:
             self._closed = True
 
     def _due(self) -> bool:
-        return self._state.words.waiting > TAIL_LIMIT or self._worn()
+        return self._state.words.index.waiting > TAIL_LIMIT or self._worn()
 
     def _worn(self) -> bool:
         """Whether the words on disk are to be written anew: much counts no more, or they went."""
-        words = self._state.words
-        known = len(words.bulk.ids)
+        words = self._state.words.index
+        known = len(words.manifest.ids)
         return bool(known) and (words.gone > max(TAIL_LIMIT, known // 4) or self._purged)
 
     def _take_over(self) -> None:
         """Go on from what another process has written meanwhile."""
-        on_disk = read_bulk(self._folder, self._sealer.mark)
-        if on_disk.meta == self._state.words.bulk.meta:
+        on_disk, ours = self._folder.read(), self._state.words.index.manifest
+        if on_disk.meta == ours.meta:
             return
         if not on_disk.meta.generation or not self._opened(on_disk):
-            self._purged = bool(self._state.words.bulk.ids)
+            self._purged = bool(ours.ids)
 
     def _write(self, upto: int) -> bool:
         """Write what waits behind what is on the disk. The caller holds both locks."""
-        words = self._state.words
-        if not words.waiting and words.bulk.upto >= upto:
+        words = self._state.words.index
+        if not words.waiting and words.manifest.upto >= upto:
             return True
-        written = self._written(words.bulk, upto, words.documents())
+        written = self._folder.write(words.manifest, upto, words.documents())
         return written is not None and self._opened(written)
 
-    def _written(
-        self, seen: SectionBulk, upto: int, documents: list[SectionDocument]
-    ) -> SectionBulk | None:
-        """Write documents; None where the disk or the home's seal refuses."""
-        mark = self._sealer.mark
-        try:
-            self._source.check()
-            written = write_bulk(self._folder, seen, upto, documents, mark)
-        except SealChanged:
-            return None
-        try:
-            self._source.check()
-        except SealChanged:
-            # Words of the old form must not stay in a home that was sealed meanwhile.
-            if written is not None:
-                remove(self._folder, written.meta.generation, mark)
-            return None
-        return written
-
-    def _opened(self, bulk: SectionBulk) -> bool:
-        good = self._state.words.open(bulk, self._state.rows.row, self._seq)
+    def _opened(self, manifest: Manifest) -> bool:
+        good = self._state.words.open(manifest, self._state.rows.row, self._seq)
         if good:
             self._purged = self._broken = False
         return good
 
     def _forget_words(self) -> None:
         """Take what was forgotten off the disk at once; what is open here goes on answering."""
-        if self._state.words.stale and self._state.words.bulk.meta.generation:
-            self._state.words.purge()
-            self._purged = True
+        self._purged |= self._state.words.index.purge()
 
     def _settle_in_background(self) -> None:
         # What cannot be written stays in memory and answers from there; a later change tries again.

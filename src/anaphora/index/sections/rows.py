@@ -1,7 +1,6 @@
-"""What the index keeps in memory of each section and note: rows, and columns made of them.
+"""What the index keeps of each section and note: columns, and the `SectionTable` made of them.
 
-In: short rows of truth. Out: row numbers, and the `SectionTable` that ranking reads. A document
-keeps its row while it lives; the row of a deleted one is never given out again. No text is held.
+No text is held.
 """
 
 from __future__ import annotations
@@ -13,46 +12,63 @@ from typing import Any, Final, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.index.rows import CURRENT, PAST, KeyedRows
 from anaphora.rank.budget import token_cost
-from anaphora.rank.context.table import DocumentKind, SectionTable, TableRow, build_table
+from anaphora.rank.context.table import (
+    DOCUMENT_KINDS,
+    ROLES,
+    DocumentKind,
+    SectionTable,
+    TableRow,
+    build_table,
+)
 from anaphora.store.projects.source import ShortFile, ShortSection
 from anaphora.values.memories import MemoryRecord
 from anaphora.values.projects import SourceRole
 
-CURRENT: Final = 1
-PAST: Final = 0
-"""A note that was replaced or softly forgotten."""
-GONE: Final = -1
-
-_NOTHING: Final = TableRow("", "observation")
 _ROLES: Final = frozenset(get_args(SourceRole))
+_COLUMNS: Final = {
+    "kind": np.int8,
+    "role": np.int8,
+    "project": np.int32,
+    "file": np.int32,
+    "tokens": np.int32,
+    "changed_at": np.float64,
+    "importance": np.int8,
+    "start_line": np.int32,
+    "end_line": np.int32,
+}
+"""The columns of `SectionTable`; projects and files are told by codes of this index."""
+
+_NOTE: Final = {
+    "role": ROLES.index("unknown"),
+    "file": -1,
+    "importance": 0,
+    "start_line": 0,
+    "end_line": 0,
+}
+_NOTHING: Final = {
+    **_NOTE,
+    "kind": DOCUMENT_KINDS.index("observation"),
+    "tokens": 0,
+    "changed_at": np.nan,
+}
 
 
-class SectionRows:
+class SectionRows(KeyedRows):
     """Rows of one namespace. One thread at a time (the caller holds a lock)."""
 
     def __init__(self) -> None:
-        self.rows: list[TableRow] = []
+        super().__init__(_COLUMNS)
         self.files: dict[str, ShortFile] = {}
-        self._place: dict[str, int] = {}
-        self._seqs: list[int] = []
-        self._states: list[int] = []
+        self._titles: list[str] = []
         self._keys: list[bytes] = []
+        self._projects: dict[str, int] = {}
+        self._paths: dict[tuple[str, str], int] = {}
         self._ends: dict[int, int] = {}
         self._imports: list[tuple[str, str, str]] = []
         self._table: SectionTable | None = None
-        self._arrays: tuple[NDArray[np.int8], tuple[bytes, ...]] | None = None
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def row(self, key: str) -> int:
-        """The row of a document, -1 for an unknown or a deleted one."""
-        return self._place.get(key, -1)
-
-    def seq(self, row: int) -> int:
-        """The number of truth that the row's document last changed at."""
-        return self._seqs[row]
+        self._vector_keys: tuple[bytes, ...] | None = None
 
     def put_files(self, files: Iterable[ShortFile]) -> None:
         """Take in files, new or changed. Sections that are told by it come with new numbers."""
@@ -60,59 +76,62 @@ class SectionRows:
 
     def put_sections(self, sections: Iterable[ShortSection]) -> None:
         """Take in sections, new or changed. One whose file is not known is left for later."""
-        for one in sections:
-            file = self.files.get(one.file)
-            if file is None:
-                continue
-            made = TableRow(
-                one.id,
-                "section",
-                path=file.path,
-                project=one.project,
-                role=_role(file.role),
-                title=one.title,
-                tokens=-(-one.characters // 4),
-                changed_at=one.changed_at / 1e6,
-                start_line=one.start_line,
-                end_line=one.end_line,
-            )
-            self._put(one.id, made, one.seq, one.text_hash.encode("utf-8", "surrogatepass"))
-
-    def path_of(self, file_id: str) -> str:
-        """The path of a file, "" for one that is not known."""
-        file = self.files.get(file_id)
-        return file.path if file is not None else ""
+        known = [one for one in sections if one.file in self.files]
+        if not known:
+            return
+        files = [self.files[one.file] for one in known]
+        of_files = zip(known, files, strict=True)
+        paths = [(one.project, file.path) for one, file in of_files]
+        columns = {
+            "kind": DOCUMENT_KINDS.index("section"),
+            "role": [ROLES.index(_role(file.role)) for file in files],
+            "project": [self._project(one.project) for one in known],
+            "file": [self._paths.setdefault(path, len(self._paths)) for path in paths],
+            "tokens": [-(-one.characters // 4) for one in known],
+            "changed_at": [one.changed_at / 1e6 for one in known],
+            "importance": 0,
+            "start_line": [one.start_line for one in known],
+            "end_line": [one.end_line for one in known],
+            "seq": [one.seq for one in known],
+        }
+        rows = self.put_rows([one.id for one in known], columns)
+        for row, one in zip(rows.tolist(), known, strict=True):
+            self._tell(row, one.title, one.text_hash.encode("utf-8", "surrogatepass"))
 
     def put_note(self, kind: str, record: MemoryRecord) -> int:
         """Take in an observation or a diary entry, new or changed; its row."""
         payload = record.payload or {}
         current = record.valid_to is None and not record.forgotten
-        made = TableRow(
-            record.id,
-            cast(DocumentKind, kind),
-            project=str(payload.get("project") or ""),
-            title=" ".join((record.type, *record.tags)),
-            tokens=token_cost(record.text),
-            changed_at=record.created_at.timestamp(),
-            importance=_importance(payload.get("importance")),
-        )
-        key = f"note:{record.id}".encode("utf-8", "surrogatepass")
-        row = self._put(record.id, made, record.seq, key)
-        self._states[row] = CURRENT if current else PAST
+        columns = {
+            **_NOTE,
+            "kind": DOCUMENT_KINDS.index(cast(DocumentKind, kind)),
+            "project": self._project(str(payload.get("project") or "")),
+            "tokens": token_cost(record.text),
+            "changed_at": record.created_at.timestamp(),
+            "importance": _importance(payload.get("importance")),
+            "seq": record.seq,
+            "state": CURRENT if current else PAST,
+        }
+        row = int(self.put_rows([record.id], columns)[0])
+        title = " ".join((record.type, *record.tags))
+        self._tell(row, title, f"note:{record.id}".encode("utf-8", "surrogatepass"))
         self._ends[row] = _micros(record.expires_at)
         return row
 
-    def drop(self, key: str, seq: int | None) -> int:
+    def delete(self, key: str, seq: int | None) -> int:
         """Drop what was deleted at number `seq` (None: now); its row, or -1 when it lives on."""
-        row = self._place.get(key, -1)
-        # Numbers tell a deletion from a later return under the same id (a restored backup).
-        if row < 0 or (seq is not None and self._seqs[row] > seq):
-            return -1
-        del self._place[key]
-        self.rows[row] = _NOTHING
-        self._states[row], self._keys[row] = GONE, b""
-        self._table = self._arrays = None
+        row = super().delete(key, seq)
+        if row >= 0:
+            self.ids[row] = ""
+            for name, value in {**_NOTHING, "project": self._project("")}.items():
+                self.column(name)[row] = value
+            self._tell(row, "", b"")
         return row
+
+    def path_of(self, file_id: str) -> str:
+        """The path of a file, "" for one that is not known."""
+        file = self.files.get(file_id)
+        return file.path if file is not None else ""
 
     def set_imports(self, imports: Iterable[tuple[str, str, str]]) -> None:
         """Who imports what: (project, file id, file id)."""
@@ -121,13 +140,11 @@ class SectionRows:
             self._imports = found
             self._table = None
 
-    def states(self) -> NDArray[np.int8]:
-        """CURRENT, PAST or GONE of each row, (N,)."""
-        return self._columns()[0]
-
     def vector_keys(self) -> tuple[bytes, ...]:
         """What each row's vector is found by, b"" for a row that has none by its nature."""
-        return self._columns()[1]
+        if self._vector_keys is None:
+            self._vector_keys = tuple(self._keys)
+        return self._vector_keys
 
     def expired(self, micros: int) -> list[int]:
         """Rows of notes that have expired by then."""
@@ -136,33 +153,60 @@ class SectionRows:
     def table(self) -> SectionTable:
         """The columns, one row per document; rows that are gone belong to no file."""
         if self._table is None:
-            paths = {file.id: file.path for file in self.files.values()}
-            named = (
-                (project, paths[who], paths[what])
-                for project, who, what in self._imports
-                if who in paths and what in paths
-            )
-            self._table = build_table(self.rows, named)
+            self._table = self._made()
         return self._table
 
-    def _columns(self) -> tuple[NDArray[np.int8], tuple[bytes, ...]]:
-        if self._arrays is None:
-            self._arrays = (np.array(self._states, np.int8), tuple(self._keys))
-        return self._arrays
+    def _made(self) -> SectionTable:
+        own = {name: self.column(name).copy() for name in _COLUMNS}
+        projects, own["project"] = _by_appearance(own["project"])
+        sections = np.flatnonzero(own["file"] >= 0)
+        files, own["file"][sections] = _by_appearance(own["file"][sections])
+        roles = np.zeros(len(files), np.int8)
+        # The last row of a file says what it is.
+        roles[own["file"][sections]] = own["role"][sections]
+        names, places = list(self._projects), list(self._paths)
+        named = [TableRow("", "observation", project=names[code]) for code in projects.tolist()]
+        for code, role in zip(files.tolist(), roles.tolist(), strict=True):
+            project, path = places[code]
+            named.append(TableRow("", "section", path, project, ROLES[role]))
+        made = build_table(named, self._named_imports())
+        own["project"] = own["project"].astype(np.int16)
+        return SectionTable(
+            ids=tuple(self.ids),
+            titles=tuple(self._titles),
+            files=made.files,
+            projects=made.projects,
+            **own,
+        )
 
-    def _put(self, key: str, made: TableRow, seq: int, vector: bytes) -> int:
-        self._table = self._arrays = None
-        row = self._place.get(key, -1)
-        if row >= 0:
-            self.rows[row] = made
-            self._seqs[row], self._keys[row] = seq, vector
-            return row
-        row = self._place[key] = len(self.rows)
-        self.rows.append(made)
-        self._seqs.append(seq)
-        self._states.append(CURRENT)
-        self._keys.append(vector)
-        return row
+    def _named_imports(self) -> list[tuple[str, str, str]]:
+        paths = {file.id: file.path for file in self.files.values()}
+        return [
+            (project, paths[who], paths[what])
+            for project, who, what in self._imports
+            if who in paths and what in paths
+        ]
+
+    def _project(self, name: str) -> int:
+        return self._projects.setdefault(name, len(self._projects))
+
+    def _tell(self, row: int, title: str, key: bytes) -> None:
+        """Set what is no number; the row may be new."""
+        self._table = self._vector_keys = None
+        if row == len(self._titles):
+            self._titles.append(title)
+            self._keys.append(key)
+        else:
+            self._titles[row], self._keys[row] = title, key
+
+
+def _by_appearance(codes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The codes that occur, in the order in which they first do, and each one's place there."""
+    used, first, places = np.unique(codes, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order))
+    return used[order], rank[places]
 
 
 def _role(stored: str) -> SourceRole:

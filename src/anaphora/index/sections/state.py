@@ -1,8 +1,4 @@
-"""The parts of one index of sections, and how candidates are found among them.
-
-In: what is wanted. Out: rows that match words, of those that may be shown, with their cosines. It
-follows nothing and writes nothing: `sections` does. One thread at a time.
-"""
+"""The parts of one index of sections, and how candidates are found among them."""
 
 from __future__ import annotations
 
@@ -13,9 +9,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.sections.rows import CURRENT, PAST, SectionRows
+from anaphora.index.rows import CURRENT, PAST
+from anaphora.index.sections.forward import FieldScores
+from anaphora.index.sections.rows import SectionRows
 from anaphora.index.sections.vectors import SectionVectors
-from anaphora.index.sections.words import FieldScores, SectionWords
+from anaphora.index.sections.words import SectionWords
 from anaphora.rank.context.table import SectionTable
 from anaphora.values.conversations import Degraded
 
@@ -25,7 +23,7 @@ _MOST_ASKED: Final = 8_192
 
 
 @dataclass(frozen=True, slots=True)
-class SectionsWanted:
+class SectionQuery:
     """What is looked for: terms with their weights before rarity is known; a unit vector or none.
 
     `projects` are ids, None for all; notes of no project belong to each. `limit` is how many rows
@@ -85,19 +83,19 @@ class SectionState:
     words: SectionWords
     vectors: SectionVectors
 
-    def find(self, wanted: SectionsWanted) -> SectionCandidates:
+    def find(self, wanted: SectionQuery) -> SectionCandidates:
         """The `limit` best rows by words, of those that may be shown."""
         keep = self.keep(wanted)
         weights = self.weights(wanted)
         return self.described(wanted, weights, self._matching(weights, keep, wanted.limit), keep)
 
-    def weights(self, wanted: SectionsWanted) -> dict[str, float]:
+    def weights(self, wanted: SectionQuery) -> dict[str, float]:
         """The terms' worth here: their weight times their rarity, the weightiest of them."""
         return _strongest(self.words.weights(wanted.weights), wanted.terms)
 
     def described(
         self,
-        wanted: SectionsWanted,
+        wanted: SectionQuery,
         weights: Mapping[str, float],
         rows: Rows,
         keep: NDArray[np.bool_],
@@ -113,7 +111,7 @@ class SectionState:
             table, rows, self.words.scores(weights, rows), weights, cosine, pending
         )
 
-    def without_words(self, wanted: SectionsWanted, reason: str) -> SectionCandidates:
+    def without_words(self, wanted: SectionQuery, reason: str) -> SectionCandidates:
         """No candidates, and why."""
         none = np.empty(0)
         return SectionCandidates(
@@ -124,15 +122,15 @@ class SectionState:
             degraded=(Degraded("word index", f"it could not be read: {reason}"),),
         )
 
-    def standing(self) -> NDArray[np.bool_]:
+    def current(self) -> NDArray[np.bool_]:
         """Which rows are current, (N,)."""
-        standing: NDArray[np.bool_] = self.rows.states() == CURRENT
-        return standing
+        current: NDArray[np.bool_] = self.rows.column("state") == CURRENT
+        return current
 
-    def keep(self, wanted: SectionsWanted) -> NDArray[np.bool_]:
+    def keep(self, wanted: SectionQuery) -> NDArray[np.bool_]:
         """Which rows may be shown, (N,)."""
         table = self.rows.table()
-        keep: NDArray[np.bool_] = self.rows.states() == (PAST if wanted.past else CURRENT)
+        keep: NDArray[np.bool_] = self.rows.column("state") == (PAST if wanted.past else CURRENT)
         for row in self.rows.expired(wanted.now):
             keep[row] = wanted.past
         if wanted.projects is None or not len(keep):

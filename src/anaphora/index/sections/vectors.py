@@ -1,9 +1,4 @@
-"""The vectors of sections and notes, of one embedder, scanned exactly.
-
-In: vectors as truth has them, by the hash of a section's words or the id of a note. Out: the cosine
-of each row's best part with a query, NaN for a row that has no vector. It never embeds, never
-writes, and never compares vectors of two embedders.
-"""
+"""The vectors of sections and notes: cosines of the candidates that words found."""
 
 from __future__ import annotations
 
@@ -12,7 +7,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.nearest import Matrix
+from anaphora.index.vectors.matrix import Matrix
 from anaphora.store.projects.source import SectionSource, Vectors
 
 
@@ -26,7 +21,7 @@ class SectionVectors:
         self._upto = [0, 0]
         self._entries: tuple[tuple[bytes, ...], int, NDArray[np.int32]] | None = None
 
-    def follow(self) -> None:
+    def sync(self) -> None:
         """Take in vectors that are newer than what is here."""
         sections = self._source.section_vectors(self._embedder, self._upto[0])
         self._add(sections, "")
@@ -61,7 +56,7 @@ class SectionVectors:
         counts = ends - starts
         first = np.concatenate(([0], np.cumsum(counts)[:-1]))
         parts = np.arange(counts.sum()) - np.repeat(first - starts, counts)
-        # Not a matrix product: see index/nearest.py on the threads that it wakes.
+        # Not a matrix product: see index/vectors/matrix.py on the threads that it wakes.
         products = np.einsum("ij,j->i", view.parts[parts], vector)
         found[has] = np.maximum.reduceat(products, first)
         return found

@@ -1,82 +1,94 @@
 """The words of a project's sections and notes, field by field: path, title, body.
 
-In: documents by row (tokens of our analyser), weighted terms. Out: for rows, the BM25 of each field
-and the share of the terms' mass that a row holds anywhere. The bulk lies in tantivy on disk, what
-is newer in a tail in memory; one IDF counts over both. A folder that is torn, foreign or gone is
-made again from truth. It never reads truth itself, and never analyses a query.
+For rows, the BM25 of each field and the share of the terms' mass that a row holds anywhere. An
+inverted index finds candidates; what each of them holds is looked up in `forward`, whose lines lie
+beside the segment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.sections.bulk import (
-    FIELDS,
-    FILES,
-    FoundSections,
-    SectionBulk,
-    SectionDocument,
-    document_of,
-    look_at,
-    read_bulk,
-    remove,
-    remove_foreign,
-    write_bulk,
-)
 from anaphora.index.sections.forward import (
     NOTHING,
     FieldScores,
+    Forward,
     Lines,
     block_of,
     lines_of,
+    load_lines,
+    save_lines,
     score_lines,
 )
-from anaphora.index.turns.words import Tail, idf, tail_scores
-from anaphora.index.word_rows import WordRows
+from anaphora.index.words.index import WordIndex
+from anaphora.index.words.manifest import Document, Manifest, SegmentFolder
+from anaphora.index.words.postings import idf
+from anaphora.index.words.segment import WORD_INDEX_ERRORS
 
-__all__ = [
-    "FIELDS",
-    "FieldScores",
-    "SectionBulk",
-    "SectionDocument",
-    "SectionWords",
-    "document_of",
-    "look_at",
-    "read_bulk",
-    "remove",
-    "remove_foreign",
-    "write_bulk",
-]
+FIELDS: Final = ("path", "title", "body")
+FIRST: Final = {"path": 2.0, "title": 2.0, "body": 1.0}
+"""How fields weigh when candidates are looked for: a name says more than a mention."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FIRST: Final = {"path": 2.0, "title": 2.0, "body": 1.0}
-"""How fields weigh when candidates are looked for: a name says more than a mention."""
+
+def section_segments(
+    folder: Path, key_tag: str = "", check: Callable[[], None] = lambda: None
+) -> SegmentFolder:
+    """Where the words of sections and notes lie, with their lines."""
+    return SegmentFolder(folder, "sections.json", FIELDS, key_tag, check, _save)
 
 
-class SectionWords(WordRows[SectionBulk, SectionDocument, FoundSections, dict[str, Tail]]):
-    """The words of one namespace's sections and notes, by row. One thread at a time."""
+def _save(folder: Path, first: int, documents: Sequence[Document]) -> None:
+    save_lines(folder, first, [lines_of(one.texts) for one in documents])
 
-    def __init__(
-        self, folder: Path, term: Callable[[str], str] | None = None, mark: str = ""
-    ) -> None:
-        super().__init__(folder, FILES, term, mark)
-        self._tail_lines: dict[int, Lines] = {}
-        self._lengths = np.zeros((len(FIELDS), 0), np.int32)
 
-    def _opened(self, place: Path, bulk: SectionBulk) -> FoundSections:
-        return FoundSections(place, bulk.meta)
+def _load(folder: SegmentFolder, manifest: Manifest) -> Forward:
+    """The lines beside a segment. Raises ValueError or OSError where they are not complete."""
+    forward = load_lines(folder.path / manifest.meta.generation)
+    if len(forward) != manifest.meta.count:
+        raise ValueError("the lines of the word index on disk are not complete")
+    return forward
 
-    @property
-    def gone(self) -> int:
-        """How many documents of the bulk count no more: with many, it is worth writing anew."""
-        return len(self.bulk.ids) - len(self._doc_of)
+
+def look_at(folder: SegmentFolder) -> tuple[int, str | None]:
+    """How many documents lie in `folder`, and what is wrong with them; nothing there is well."""
+    manifest, problem = folder.read(), folder.problem()
+    if problem is None and manifest.meta.generation:
+        try:
+            _load(folder, manifest)
+        except WORD_INDEX_ERRORS as error:
+            problem = str(error)
+    return (manifest.meta.count if problem is None else 0), problem
+
+
+class SectionWords:
+    """Scores the words of one namespace's sections and notes. One thread at a time."""
+
+    def __init__(self, index: WordIndex) -> None:
+        self.index = index
+        self._forward = Forward()
+        # Of documents that wait in memory, made when they are scored.
+        self._lines: dict[int, tuple[Document, Lines]] = {}
+
+    def open(self, manifest: Manifest, row_of: Callable[[str], int], known_upto: int) -> bool:
+        """As `WordIndex.open`, with the lines beside the segment."""
+        if not manifest.meta.generation:
+            return False
+        try:
+            forward = _load(self.index.folder, manifest)
+        except WORD_INDEX_ERRORS:
+            return False
+        if not self.index.open(manifest, row_of, known_upto):
+            return False
+        self._forward, self._lines = forward, {}
+        return True
 
     def weights(self, terms: Mapping[str, float]) -> dict[str, float]:
         """Each term's weight times its IDF: of those too that no row holds, which are the rarest.
@@ -85,17 +97,12 @@ class SectionWords(WordRows[SectionBulk, SectionDocument, FoundSections, dict[st
         that paths would make a large file's own name a common word. Keys are the terms as the index
         has them (keyed ones in a sealed home).
         """
-        tail, main = self._in_tail(), self._main
-        documents = len(self._waiting) + (main.meta.count if main is not None else 0)
-        found = {}
-        for term, weight in terms.items():
-            name = term if self._term is None else self._term(term)
-            path, title, body = (
-                tail[field].holding(name) + (main.holding(field, name) if main else 0)
-                for field in FIELDS
-            )
+        statistics, found = self.index.statistics, {}
+        for token, weight in terms.items():
+            term = self.index.term(token)
+            path, title, body = (statistics.holding(term, at) for at in range(len(FIELDS)))
             holding = body or max(path, title)
-            found[name] = weight * idf(max(documents, holding), holding)
+            found[term] = weight * idf(max(statistics.documents, holding), holding)
         return found
 
     def best(
@@ -103,96 +110,65 @@ class SectionWords(WordRows[SectionBulk, SectionDocument, FoundSections, dict[st
     ) -> Ints:
         """Rows that match a term in any field, best first by the fields' weighted BM25.
 
-        At most `limit` of the bulk and `limit` of the tail.
+        At most `limit` of the segment and `limit` of those in memory.
         """
-        rows, scores = self._tail_best(weights, limit, fields)
-        if self._main is not None:
-            boosts = {f: self._boosts(f, weights, fields.get(f, 0.0)) for f in FIELDS}
-            # What counts no more still takes places among the best.
-            asked = min(limit + self.gone, self._main.meta.count)
-            docs, found = self._main.search(boosts, asked)
-            at = self._row_of[docs]
-            rows = np.concatenate((at[at >= 0][:limit], rows))
-            scores = np.concatenate((found[at >= 0][:limit], scores))
+        rows, scores = self._best_in_memory(weights, limit, fields)
+        statistics, count = self.index.statistics, self.index.manifest.meta.count
+        boosts = {
+            name: statistics.boosts(weights, at, fields.get(name, 0.0))
+            for at, name in enumerate(FIELDS)
+        }
+        # What counts no more still takes places among the best.
+        stored, found = self.index.search(boosts, min(limit + self.index.gone, count))
+        alive = stored >= 0
+        rows = np.concatenate((stored[alive][:limit], rows))
+        scores = np.concatenate((found[alive][:limit], scores))
         return rows[np.lexsort((rows, -np.round(scores, 4)))]
 
     def scores(self, weights: Mapping[str, float], rows: Ints) -> FieldScores:
         """What each of `rows` matches, shapes of `rows`: the same wherever a document lies."""
-        averages, main = self._averages(), self._main
-        docs = np.array([self._doc_of.get(row, 0) for row in rows.tolist()], np.int64)
-        stored = (docs > 0) & (main is not None)
+        averages, numbers = self._averages(), self.index.numbers(rows)
+        stored = numbers > 0
         found = np.zeros((4, len(rows)))
-        if main is not None and stored.any():
-            block = main.forward.block(docs[stored] - 1)
+        if stored.any():
+            block = self._forward.block(numbers[stored] - 1)
             found[:, stored] = _columns(score_lines(block, weights, averages))
         if not stored.all():
-            # The averages have made the tail.
-            lines = [self._tail_lines.get(row, NOTHING) for row in rows[~stored].tolist()]
+            lines = [self._lines_of(row) for row in rows[~stored].tolist()]
             found[:, ~stored] = _columns(score_lines(block_of(lines), weights, averages))
         return FieldScores(*found)
 
+    def _lines_of(self, row: int) -> Lines:
+        document = self.index.document(row)
+        if document is None:
+            return NOTHING
+        known = self._lines.get(row)
+        if known is None or known[0] is not document:
+            known = self._lines[row] = (document, lines_of(document.texts))
+        return known[1]
+
     def _averages(self) -> Floats:
         """How long each field is on average; what counts no more is among them."""
-        tail, meta = self._in_tail(), self.bulk.meta
-        count = len(self._waiting) + (meta.count if self._main is not None else 0)
-        tokens = [tail[field].tokens + meta.tokens[n] for n, field in enumerate(FIELDS)]
-        return np.maximum(np.array(tokens, np.float64) / max(1, count), 1.0)
+        statistics = self.index.statistics
+        tokens = np.array([statistics.tokens(at) for at in range(len(FIELDS))], np.float64)
+        averages: Floats = np.maximum(tokens / max(1, statistics.documents), 1.0)
+        return averages
 
-    def _boosts(self, field: str, weights: Mapping[str, float], factor: float) -> dict[str, float]:
-        """What makes the field's own IDF that of all fields, bulk and tail together."""
-        main = self._main
-        if main is None or factor <= 0.0:
-            return {}
-        count = main.meta.count
-        held = {term: main.holding(field, term) for term, w in weights.items() if w > 0.0}
-        return {t: factor * weights[t] / idf(count, n) for t, n in held.items() if n}
-
-    def _tail_best(
+    def _best_in_memory(
         self, weights: Mapping[str, float], limit: int, fields: Mapping[str, float]
     ) -> tuple[Ints, Floats]:
+        statistics = self.index.statistics
         keys, parts = [np.empty(0, np.int64)], [np.empty(0)]
-        for number, field in enumerate(FIELDS):
-            factor = fields.get(field, 0.0)
+        for at, name in enumerate(FIELDS):
+            factor = fields.get(name, 0.0)
             boosted = {t: factor * w for t, w in weights.items() if factor * w > 0.0}
-            some, scores = self._tail_parts(number, field, boosted)
+            some, scores = self.index.postings.scores(boosted, statistics.average(at), at)
             keys.append(some)
             parts.append(scores.astype(np.float64))
         rows, where = np.unique(np.concatenate(keys), return_inverse=True)
         sums: Floats = np.bincount(where, np.concatenate(parts), len(rows)).astype(np.float64)
         order = np.lexsort((rows, -sums))[:limit]
         return rows[order], sums[order]
-
-    def _tail_parts(
-        self, number: int, field: str, weights: Mapping[str, float]
-    ) -> tuple[Ints, NDArray[np.float32]]:
-        tail, meta = self._in_tail()[field], self.bulk.meta
-        if meta.count:
-            average = meta.tokens[number] / meta.count
-        else:
-            average = tail.tokens / max(1, tail.count)
-        return tail_scores(tail, weights, max(1.0, average), self._lengths[number])
-
-    def _in_tail(self) -> dict[str, Tail]:
-        if self._tail is None:
-            self._tail = {field: Tail() for field in FIELDS}
-            self._tail_lines = {}
-            self._lengths = np.zeros((len(FIELDS), 0), np.int32)
-            self._add(self._waiting.items())
-        return self._tail
-
-    def _add(self, documents: Iterable[tuple[int, SectionDocument]]) -> None:
-        tail = self._tail
-        if tail is None:
-            return
-        for row, document in documents:
-            if row >= self._lengths.shape[1]:
-                grown = np.zeros((len(FIELDS), row + row // 4 + 64), np.int32)
-                grown[:, : self._lengths.shape[1]] = self._lengths
-                self._lengths = grown
-            self._lengths[:, row] = document.lengths
-            self._tail_lines[row] = lines_of(document.texts)
-            for field, tokens in zip(FIELDS, document.texts, strict=True):
-                tail[field].add([(row, tokens)])
 
 
 def _columns(scores: FieldScores) -> Floats:

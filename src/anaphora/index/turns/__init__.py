@@ -1,1 +1,1 @@
-"""The index of turns: follows the threads of truth, answers by words and meaning."""
+"""The index of turns: in step with the threads of truth, asked by words and meaning."""

@@ -1,13 +1,11 @@
-"""An index of turns that stays right: opened, reopened, caught up, written.
+"""An index of turns that stays right: opened, reopened, synced, written.
 
-In: the directory of an index, a follower of threads. Out: a `State` that agrees with the threads
-as of the last `catch_up`. What the disk refuses is kept in memory; what is torn or gone is
-made again. Never embeds anything.
+What the disk refuses is kept in memory; what is torn or gone is made again. Nothing is embedded
+here.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -16,14 +14,14 @@ from typing import TypeVar
 import numpy as np
 
 from anaphora.errors import Closed
-from anaphora.index.turns.bulk import TurnBulk
-from anaphora.index.turns.bulk_care import BulkCare
-from anaphora.index.turns.home import IndexHome
-from anaphora.index.turns.ledger import MAX_ATTEMPTS, Ledger, LedgerBusy
-from anaphora.index.turns.records import Change, Indexed, IndexLost, ThreadFollower
+from anaphora.index.maintenance import IndexLost
+from anaphora.index.turns.folder import IndexFolder
+from anaphora.index.turns.ledger import MAX_ATTEMPTS, Delta, Ledger, LedgerBusy
+from anaphora.index.turns.records import AnnCheckpoint, Change, Indexed, ThreadSource
 from anaphora.index.turns.state import State
+from anaphora.index.turns.vectors import OpenLedger, TurnAnn
 from anaphora.index.turns.view import TurnView
-from anaphora.index.turns.words import WordsMeta
+from anaphora.index.words.segment import SegmentMeta
 
 TAIL_LIMIT = 500
 """Rows of words in memory before they are written; beyond, opening would take longer."""
@@ -35,24 +33,24 @@ ResultT = TypeVar("ResultT")
 
 
 class IndexCore:
-    """The index file, what of it is in memory, and the follower. `lock` guards all three."""
+    """The index file, what of it is in memory, and the source. `lock` guards all three."""
 
     def __init__(
         self,
-        home: IndexHome,
-        follower: ThreadFollower,
+        home: IndexFolder,
+        source: ThreadSource,
         embedder: tuple[str, int],
         cap: int | None,
     ) -> None:
         self.home = home
-        self.follower = follower
-        self.lock = threading.RLock()
-        self.ledger: Ledger | None = None
+        self.source = source
         self._name, self.dimensions = embedder
-        # The bulk is in the clear: a sealed home has none.
+        self._open = OpenLedger(self.dimensions)
+        self.lock = self._open.lock
+        # LanceDB keeps vectors in the clear: a sealed home has none there.
         cap = None if home.sealer.sealed else cap
-        self.care = BulkCare(self)
-        self.bulk = TurnBulk(home.bulk, embedder, cap, self.care)
+        self.ann = TurnAnn(home.ann, embedder, cap, self._open)
+        self._ann_refused = -_RETRY_SECONDS
         self.state = self._empty()
         self.unwritable = ""
         self.waiting = False
@@ -61,9 +59,18 @@ class IndexCore:
         self._noted: set[str] = set()
         self._opened_at = 0.0
         self._closed = False
-        # How often it was opened, and as of which opening all threads were followed.
+        # How often it was opened, and as of which opening all threads were synced.
         self.openings = 0
         self._whole_at = 0
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """The index file that is open, None for none."""
+        return self._open.ledger
+
+    @ledger.setter
+    def ledger(self, ledger: Ledger | None) -> None:
+        self._open.ledger = ledger
 
     def close(self) -> None:
         """Let go of the file for good: what is asked afterwards raises Closed."""
@@ -143,13 +150,13 @@ class IndexCore:
             with self.home.writing_words() as held:
                 if held:
                     self.home.remove_words_but(point.words.generation)
-            with self.home.writing_bulk() as held:
+            with self.home.writing_ann() as held:
                 if held:
-                    self.home.remove_bulk_but(ledger.bulk_embedders())
+                    self.home.remove_ann_but(ledger.ann_embedders())
 
     def _empty(self) -> State:
         home = self.home
-        return State(home.words, self.dimensions, home.sealer.token_key, self.bulk)
+        return State(home.words, self.dimensions, home.sealer.token_key, self.ann)
 
     def _give_up(self) -> None:
         """Let go of a torn file and remove it; one that is merely gone is opened anew."""
@@ -168,12 +175,12 @@ class IndexCore:
         self._start_over(self.home.in_memory(self._name))
         self.unwritable = reason
 
-    def catch_up(self, conversation_id: str | None) -> int:
+    def sync_threads(self, conversation_id: str | None) -> int:
         """Make the index agree with one thread's file, or with all; how many turns are new."""
         added = 0
-        if self.waiting and self.follower.differing(self.state.known_marks(), None):
+        if self.waiting and self.source.differing(self.state.known_checkpoints(), None):
             self._begin()
-        self.follower.problems.clear()
+        self.source.problems.clear()
         for _ in range(_ROUNDS):
             self._absorb_outside()
             opening = self.openings
@@ -196,16 +203,16 @@ class IndexCore:
 
     @property
     def made_anew(self) -> bool:
-        """Whether it was opened since all threads were followed: it may lack any of them."""
+        """Whether it was opened since all threads were synced: it may lack any of them."""
         return self._whole_at != self.openings
 
     def _look_at_notes(self) -> None:
         """Collect the threads whose speakers may have changed; each is looked at once."""
-        version = self.follower.notes_version()
+        version = self.source.notes_version()
         if version == self._notes_seen:
             return
-        if self.state.marks:
-            self._noted |= self.follower.noted_since(self._notes_seen)
+        if self.state.checkpoints:
+            self._noted |= self.source.noted_since(self._notes_seen)
         self._notes_seen = version
 
     def _absorb_outside(self) -> None:
@@ -213,34 +220,36 @@ class IndexCore:
         if ledger.wants_purge:
             ledger.purge()
         version = ledger.outside_version()
-        if version != self._seen_outside or self.bulk.failed:
+        if version != self._seen_outside or self.ann.failed:
             self.state.absorb(ledger)
             self._seen_outside = version
 
     def behind(self) -> list[str]:
-        """Threads whose files have not been followed yet as they are now."""
+        """Threads whose files have not been synced yet as they are now."""
         self._absorb_outside()
-        marks = self.state.known_marks()
+        checkpoints = self.state.known_checkpoints()
         changes, _ = self._changes(None)
         return [
             change.conversation_id
             for change in changes
-            if change.mark is None
-            or not change.mark.same_content(marks.get(change.conversation_id))
+            if change.checkpoint is None
+            or not change.checkpoint.same_content(checkpoints.get(change.conversation_id))
         ]
 
     def _changes(self, conversation_id: str | None) -> tuple[list[Change], list[Change]]:
         """What differs from the files now, and what of the overlay could be written now."""
-        state, follower = self.state, self.follower
-        keys = dict.fromkeys(follower.differing(state.known_marks(), conversation_id))
+        state, source = self.state, self.source
+        keys = dict.fromkeys(source.differing(state.known_checkpoints(), conversation_id))
         noted = {key for key in self._noted if conversation_id in (None, key)}
         self._noted -= noted
-        keys.update((key, None) for key in sorted(noted) if key in state.marks)
-        indexed = Indexed(lambda mark: self.opened().digests(mark.code), state.speakers_of)
+        keys.update((key, None) for key in sorted(noted) if key in state.checkpoints)
+        indexed = Indexed(
+            lambda checkpoint: self.opened().digests(checkpoint.code), state.speakers_of
+        )
         changes = []
         for key in keys:
             # Against the file, not the overlay: the overlay gives way to the whole difference.
-            change = follower.change(key, state.marks.get(key), indexed, noted=key in noted)
+            change = source.change(key, state.checkpoints.get(key), indexed, noted=key in noted)
             if change is not None:
                 changes.append(change)
             else:
@@ -274,31 +283,31 @@ class IndexCore:
             # What was forgotten must not stay on disk, not even for a moment.
             if not state.point.words.generation:
                 self.home.remove_words_but("")
-            self.home.remove_bulk_but(ledger.bulk_embedders())
+            self.home.remove_ann_but(ledger.ann_embedders())
         if ledger.on_disk:
             self.unwritable = ""
         return True
 
     def view(self) -> TurnView:
-        """Everything that is known now, as of the last `catch_up`."""
+        """Everything that is known now, as of the last `sync_threads`."""
 
         def now() -> TurnView:
+            # The state of the index as it is then: another one after it was opened anew.
             return self.state.view()
 
         return self.with_index(now)
 
     def missing(self) -> list[bytes]:
-        """Hashes of texts without a vector that are worth another attempt, oldest turn first."""
+        """Hashes of texts without a vector that are worth another attempt, oldest turn first.
 
-        def find() -> list[bytes]:
-            view, failures = self.state.view(), self.state.failures
-            if view.embedded.all():
-                return []
-            rows = np.flatnonzero(~view.embedded).tolist()
-            keys = dict.fromkeys(view.hashes[row] for row in rows)
-            return [key for key in keys if failures.get(key, (0, ""))[0] < MAX_ATTEMPTS]
-
-        return self.with_index(find)
+        The caller has the open index.
+        """
+        view, failures = self.state.view(), self.state.failures
+        if view.embedded.all():
+            return []
+        rows = np.flatnonzero(~view.embedded).tolist()
+        keys = dict.fromkeys(view.hashes[row] for row in rows)
+        return [key for key in keys if failures.get(key, (0, ""))[0] < MAX_ATTEMPTS]
 
     def keep_vectors(self, vectors: dict[bytes, bytes], failed: dict[bytes, str]) -> None:
         """Answer with new vectors, count failed attempts, and save both if that is possible."""
@@ -334,20 +343,20 @@ class IndexCore:
         ledger, state = self.ledger, self.state
         if ledger is None or not ledger.on_disk:
             return False
-        return state.tail.count > limit or state.words_wanting
+        return state.postings.count > limit or state.words_wanting
 
     def commit_words_once(self) -> bool:
         """One attempt; False where the rows changed meanwhile."""
 
-        def begin() -> tuple[WordsMeta, WordsMeta, int, list[tuple[int, int, str]]]:
+        def begin() -> tuple[SegmentMeta, SegmentMeta, int, list[tuple[int, int, str]]]:
             ledger, state = self.opened(), self.state
             state.absorb(ledger)
             assert state.point is not None
             words = state.point.words
-            seen = words if self.home.words_are(words) else WordsMeta()
+            seen = words if self.home.words_are(words) else SegmentMeta()
             rows = ledger.tokens(seen.upto)
             if not rows and not words.generation:
-                state.drop_main(ledger)
+                state.drop_segment(ledger)
             return words, seen, state.point.epoch, rows
 
         def end() -> bool:
@@ -372,6 +381,55 @@ class IndexCore:
         if not done:
             self.home.remove_words_but("")
         return done
+
+    def ann_due(self, limit: int) -> bool:
+        """Whether more vectors lie in memory than the cap allows, `limit` more beside LanceDB's."""
+        ledger, point = self.ledger, self.state.point
+        if ledger is None or point is None or not ledger.on_disk or not self.ann.writable():
+            return False
+        if time.monotonic() - self._ann_refused < _RETRY_SECONDS:
+            return False
+        most = limit if point.ann_upto else self.ann.cap
+        return self.state.parts > (most or 0) and point.last_vector > point.ann_upto
+
+    def commit_vectors(self) -> bool:
+        """Write the vectors that are only in memory to LanceDB. The caller has the right to.
+
+        They count there once the index file says so. The lock is not held while they are written: a
+        text that is forgotten meanwhile takes the checkpoint away.
+        """
+
+        def begin() -> tuple[Ledger, Delta]:
+            ledger = self.opened()
+            self.state.absorb(ledger)
+            assert self.state.point is not None
+            return ledger, self.state.point
+
+        def move(before: AnnCheckpoint, after: AnnCheckpoint) -> bool:
+            try:
+                if self.opened() is not ledger or not ledger.move_ann(before, after):
+                    return False
+            except LedgerBusy:
+                return False
+            self.state.absorb(ledger)
+            return True
+
+        ledger, point = self.with_index(begin)
+        seen, since, target = point.ann, point.ann_upto, point.last_vector
+        if target <= since:
+            return True
+        claim = AnnCheckpoint(seen.generation, seen.upto, target)
+        if not since:
+            claim = AnnCheckpoint("", 0, target)
+        written = None
+        if self.with_index(lambda: move(seen, claim)):
+            written = self.ann.write(ledger, since, target)
+        if written is not None and self.with_index(lambda: move(claim, written)):
+            return True
+        self._ann_refused = time.monotonic()
+        live = self.with_index(lambda: self.opened().ann_embedders())
+        self.home.remove_ann_but(live)
+        return False
 
 
 def _transactions(changes: list[Change]) -> list[list[Change]]:

@@ -1,34 +1,32 @@
-"""The index of turns: follows the thread files, embeds what is new, answers for words and vectors.
+"""The index of turns: in step with the thread files, asked for words and vectors.
 
-In: a directory for the index, the store whose threads it follows, an embedder. Out: views of N
-turns with their table, BM25 scores and cosines. It never writes truth; its directory can vanish,
-be torn, or be written by another process at any time, and the next answer is right.
+Its directory can vanish, be torn, or be written by another process at any time, and the next answer
+is right.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.core.config import EXACT_CAP
 from anaphora.core.progress import ProgressCount
 from anaphora.errors import EmbeddingError
-from anaphora.index.background import Background
-from anaphora.index.nearest import halves
-from anaphora.index.turns.bulk import DEFAULT_CAP, STEP, STEP_AT_CLOSE
+from anaphora.index.backlog import GROUP, embed_texts
+from anaphora.index.maintenance import Background
 from anaphora.index.turns.core import IndexCore
-from anaphora.index.turns.follow import Follower
-from anaphora.index.turns.follow_rows import RowFollower
-from anaphora.index.turns.home import IndexHome
-from anaphora.index.turns.records import Followed, IndexCheck, ThreadFollower
+from anaphora.index.turns.folder import IndexFolder
+from anaphora.index.turns.records import IndexCheck, SyncResult, ThreadSource
+from anaphora.index.turns.source import FileThreadSource, SqlThreadSource
+from anaphora.index.turns.vectors import STEP, STEP_AT_CLOSE
 from anaphora.index.turns.view import TurnView
-from anaphora.rank.turn_table import TurnTable
+from anaphora.index.vectors.matrix import to_float16
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values.conversations import FINISH_VECTORS, Degraded
@@ -39,12 +37,11 @@ if TYPE_CHECKING:
     from anaphora.store.threads.sidecar import Sidecar
 
 INLINE_BACKLOG = 64
-"""Texts that `follow` embeds before it answers; more of them come in the background."""
+"""Texts that `sync` embeds before it answers; more of them come in the background."""
 
 # A handful of rows is read back faster than a segment is written for them.
 _TAIL_AT_CLOSE = 50
-_BATCH = 256
-# How often an index is followed anew that somebody removes as often.
+# How often an index is synced anew that somebody removes as often.
 _ROUNDS = 5
 
 EmbedMode = Literal["inline", "all", "none"]
@@ -54,9 +51,9 @@ class TurnIndex:
     """The turns of one namespace. Cheap to make: it opens with its first use.
 
     Safe to use from several threads; any number of processes may share `directory`. `embed` modes
-    of `follow`: "inline" embeds a backlog of up to INLINE_BACKLOG texts and leaves a larger one to
+    of `sync`: "inline" embeds a backlog of up to INLINE_BACKLOG texts and leaves a larger one to
     a background thread, "all" embeds everything before it returns, "none" nothing. `cap` is how
-    many parts of texts are scanned in memory before LanceDB holds the bulk on disk (0: always,
+    many parts of texts are scanned in memory before LanceDB holds them on disk (0: always,
     None: never; a sealed home never has one, since it lies there in the clear).
     """
 
@@ -67,16 +64,13 @@ class TurnIndex:
         sidecar: Sidecar | None,
         embedder: EmbedderService,
         *,
-        clock: Callable[[], datetime] | None = None,
         sealer: IndexSealer = CLEAR_INDEX,
-        cap: int | None = DEFAULT_CAP,
+        cap: int | None = EXACT_CAP,
     ) -> None:
-        # Time decides nothing here yet: turns bring their own.
-        del clock
         self._embedder = embedder
         self._core = IndexCore(
-            IndexHome(Path(directory), sealer),
-            _follower(store, sidecar, sealer),
+            IndexFolder(Path(directory), sealer),
+            _source_of(store, sidecar, sealer),
             (embedder.name, embedder.dimensions),
             cap,
         )
@@ -85,85 +79,65 @@ class TurnIndex:
         self._worker = Background("anaphora-index", self._core.lock)
         self._closed = False
 
-    def follow(
+    def sync(
         self,
         conversation_id: str | None = None,
         *,
         embed: EmbedMode = "inline",
         progress: ProgressCount | None = None,
-    ) -> Followed:
+    ) -> SyncResult:
         """Catch up with the files of one thread, or of all. What was written before is seen.
 
         A text that cannot be embedded hides no other: it is tried again by later calls, three
         times in all. `progress` is called with (texts embedded, texts to embed).
         """
-        return self._follow(conversation_id, embed, progress)[0]
+        return self._sync(conversation_id, embed, progress)[0]
 
-    def followed(
+    def synced_view(
         self, conversation_id: str | None = None, *, embed: EmbedMode = "inline"
-    ) -> tuple[Followed, TurnView]:
-        """`follow`, and a view of what was followed.
+    ) -> tuple[SyncResult, TurnView]:
+        """`sync`, and a view of what was synced.
 
-        An index that was removed in between is followed again; where that goes on and on, it says
-        so.
+        An index that was removed in between is synced again; where that goes on and on, the result
+        says so.
         """
         for _ in range(_ROUNDS):
-            followed, opening = self._follow(conversation_id, embed, None)
-            view, now = self._core.with_index(
-                lambda: (self._core.state.view(), self._core.openings)
-            )
-            if opening == now:
-                return followed, view
+            result, view, same = self._sync(conversation_id, embed, None)
+            if same:
+                return result, view
         lost = Degraded("index", "it was removed again and again while it was read")
-        return replace(followed, degraded=(*followed.degraded, lost)), view
+        return replace(result, degraded=(*result.degraded, lost)), view
 
-    def _follow(
+    def _sync(
         self, conversation_id: str | None, embed: EmbedMode, progress: ProgressCount | None
-    ) -> tuple[Followed, int]:
-        """What following did, and which opening of the index it was done to."""
-        core = self._core
-        added, opening = core.with_index(lambda: (core.catch_up(conversation_id), core.openings))
-        embedded = 0
+    ) -> tuple[SyncResult, TurnView, bool]:
+        """What a sync did, a view, and whether that is of the index that was synced."""
+        core, embedded, same = self._core, 0, True
+
+        def look() -> tuple[int, list[bytes], TurnView, int]:
+            added = core.sync_threads(conversation_id)
+            return added, core.missing(), core.state.view(), core.openings
+
+        added, missing, view, opening = core.with_index(look)
         if embed == "all":
             embedded = self._embed_all(progress)
             self.commit_words()
             self._commit_due_vectors(STEP_AT_CLOSE)
         elif embed == "inline":
-            embedded = self._embed_inline()
-            if self._core.words_due() or self._core.care.due(STEP):
+            embedded = self._embed_inline() if missing else 0
+            if core.words_due() or core.ann_due(STEP):
                 self._worker.begin(self._work)
-        pending = len(self._core.missing())
-        return Followed(added, embedded, pending, self._degraded(pending)), opening
+        if embed == "all" or (embed == "inline" and missing):
+            missing, view, now = core.with_index(
+                lambda: (core.missing(), core.state.view(), core.openings)
+            )
+            same = now == opening
+        pending = len(missing)
+        return SyncResult(added, embedded, pending, self._degraded(pending)), view, same
 
     def view(self) -> TurnView:
-        """Everything that is known now, as of the last `follow`: parts that belong together."""
+        """Everything that is known now, as of the last `sync`: parts that belong together."""
         return self._core.view()
-
-    def table(self) -> TurnTable:
-        """The indexed turns as columns; the same object until something changes."""
-        return self.view().table
-
-    def rows(self, conversation_id: str) -> NDArray[np.int64]:
-        """Rows of a conversation's turns in their order."""
-        return self.view().rows(conversation_id)
-
-    def words(
-        self, terms: Sequence[str], conversation: int | None = None, limit: int = 1000
-    ) -> NDArray[np.float32]:
-        """BM25 of each turn, shape (N,): see `TurnView.words`."""
-        return self.view().words(terms, conversation, limit)
-
-    def cosine(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Cosine of each turn's best part, shape (N,), 0 without a vector: `TurnView.cosine`."""
-        return self.view().cosine(vector)
-
-    def idf(self, terms: Sequence[str]) -> NDArray[np.float32]:
-        """Inverse document frequency of each term, 0 for an unknown one."""
-        return self.view().idf(terms)
-
-    def texts(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
-        """Texts of rows of the current view, verbatim."""
-        return self.texts_of(self.view(), rows)
 
     def texts_of(self, view: TurnView, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
         """Texts of rows of a view, verbatim; "" for a turn that was forgotten meanwhile."""
@@ -171,17 +145,13 @@ class TurnIndex:
         found = self._core.with_index(lambda: self._core.texts(hashes))
         if len(found) < len(set(hashes)) and self._core.made_anew:
             # The index that the view was of is gone: what was not forgotten is in the threads.
-            self._core.with_index(lambda: self._core.catch_up(None))
+            self._core.with_index(lambda: self._core.sync_threads(None))
             found = self._core.with_index(lambda: self._core.texts(hashes))
         return [found.get(key, "") for key in hashes]
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the background to end; False when `timeout` seconds did not suffice."""
         return self._worker.wait(timeout)
-
-    def lag(self) -> int:
-        """How many texts still wait for a vector."""
-        return len(self._core.missing())
 
     def close(self) -> None:
         """Stop the background after its present batch, write what is worth writing, let go."""
@@ -210,13 +180,13 @@ class TurnIndex:
             self._core.let_go()
             self._core.home.discard()
             self._core.state.unsaved.clear()
-        self.follow(embed="none")
+        self.sync(embed="none")
         self.commit_words()
 
     def check(self) -> IndexCheck:
         """Look at everything there is, and compare it with the thread files."""
         problems: list[str] = []
-        self._core.follower.problems.clear()
+        self._core.source.problems.clear()
         behind = self._core.with_index(self._core.behind)
         if behind:
             problems.append(f"{len(behind)} threads changed since they were indexed")
@@ -228,13 +198,13 @@ class TurnIndex:
             problems += self._core.opened().problems()
             if state.words_lost:
                 problems.append("the word index was lost; it will be made again")
-            problems += [str(problem) for problem in self._core.follower.problems]
-            indexed = state.main.meta.count if state.main is not None else 0
+            problems += [str(problem) for problem in self._core.source.problems]
+            indexed = state.segment.meta.count if state.segment is not None else 0
             return IndexCheck(
                 conversations=len(view.table.conversations),
                 turns=len(view),
                 vectors=state.vectors,
-                pending=len(self._core.missing()),
+                pending=len(self._missing()),
                 failed=len(state.failures),
                 words_indexed=indexed,
                 words_in_memory=len(view) - min(indexed, len(view)),
@@ -250,18 +220,18 @@ class TurnIndex:
             return held and any(self._core.commit_words_once() for _ in range(2))
 
     def commit_vectors(self) -> bool:
-        """Write the vectors that are only in memory to the bulk on disk, whatever the cap is.
+        """Write the vectors that are only in memory to the ANN index, whatever the cap is.
 
         False where another process is writing it, where nothing may be written, or without LanceDB.
         """
         on_disk = self._core.with_index(lambda: self._core.opened().on_disk)
-        if not on_disk or not self._core.bulk.writable():
+        if not on_disk or not self._core.ann.writable():
             return False
-        with self._core.home.writing_bulk() as held:
-            return held and self._core.care.commit()
+        with self._core.home.writing_ann() as held:
+            return held and self._core.commit_vectors()
 
     def _commit_due_vectors(self, limit: int) -> None:
-        if self._core.care.due(limit):
+        if self._core.ann_due(limit):
             self.commit_vectors()
 
     # Vectors.
@@ -270,48 +240,43 @@ class TurnIndex:
         if self._worker.running:
             return 0
         with self._embedding:
-            missing = self._core.missing()
+            missing = self._missing()
             if len(missing) <= INLINE_BACKLOG:
                 return self._embed(missing)
         self._worker.begin(self._work)
         return 0
 
+    def _missing(self) -> list[bytes]:
+        return self._core.with_index(self._core.missing)
+
     def _embed_all(self, progress: ProgressCount | None) -> int:
         done = 0
         with self._embedding:
-            missing = self._core.missing()
-            for start in range(0, len(missing), _BATCH):
-                done += self._embed(missing[start : start + _BATCH])
+            missing = self._missing()
+            for start in range(0, len(missing), GROUP):
+                done += self._embed(missing[start : start + GROUP])
                 if progress is not None:
-                    progress(min(start + _BATCH, len(missing)), len(missing))
+                    progress(min(start + GROUP, len(missing)), len(missing))
                 if self._outage is not None:
                     break
         return done
 
     def _embed(self, keys: list[bytes]) -> int:
         """Embed texts by hash, outside the lock; how many got their vectors."""
-        texts = self._core.with_index(lambda: self._core.texts(keys))
-        keys = [key for key in keys if key in texts]
-        if not keys:
+        known = self._core.with_index(lambda: self._core.texts(keys))
+        texts = {key: known[key] for key in keys if key in known}
+        if not texts:
             return 0
         try:
-            found = self._embedder.embed([texts[key] for key in keys])
-            vectors = {
-                key: halves(got)
-                for key, got in zip(keys, found, strict=True)
-                if not isinstance(got, EmbeddingError)
-            }
-            if not vectors:
+            found, failures = embed_texts(self._embedder, texts)
+            if not found:
                 self._raise_if_out_of_order()
         except EmbeddingError as error:
             self._outage = error
             return 0
         self._outage = None
-        failed = {
-            key: str(got)
-            for key, got in zip(keys, found, strict=True)
-            if isinstance(got, EmbeddingError)
-        }
+        vectors = {key: to_float16(made) for key, made in found.items()}
+        failed = {key: str(error) for key, error in failures.items()}
         self._core.with_index(lambda: self._core.keep_vectors(vectors, failed))
         return len(vectors)
 
@@ -322,7 +287,7 @@ class TurnIndex:
             raise found
 
     def _degraded(self, pending: int) -> tuple[Degraded, ...]:
-        parts = list(self._core.follower.problems)
+        parts = list(self._core.source.problems)
         failed = len(self._core.state.failures)
         ledger = self._core.ledger
         if ledger is not None and not ledger.on_disk and not self._core.waiting:
@@ -337,7 +302,7 @@ class TurnIndex:
             reason = next(iter(self._core.state.failures.values()))[1]
             parts.append(Degraded("vectors", f"{failed} texts could not be embedded: {reason}"))
         scanned = self._core.state.parts
-        if self._core.bulk.beyond(scanned):
+        if self._core.ann.beyond(scanned):
             reason = "pip install 'anaphora[large]' searches them faster"
             parts.append(Degraded("vectors", f"{scanned:,} are scanned one by one: {reason}"))
         return tuple(parts)
@@ -348,7 +313,7 @@ class TurnIndex:
         tried: set[bytes] = set()
         while not self._worker.stopping.is_set():
             with self._embedding:
-                missing = [key for key in self._core.missing() if key not in tried][:INLINE_BACKLOG]
+                missing = [key for key in self._missing() if key not in tried][:INLINE_BACKLOG]
                 tried.update(missing)
                 self._embed(missing)
             if not missing or self._outage is not None:
@@ -359,9 +324,9 @@ class TurnIndex:
             self._commit_due_vectors(STEP)
 
 
-def _follower(
+def _source_of(
     store: ConversationStore | SqlConversationStore, sidecar: Sidecar | None, sealer: IndexSealer
-) -> ThreadFollower:
+) -> ThreadSource:
     if isinstance(store, SqlConversationStore):
-        return RowFollower(store, sidecar, sealer)
-    return Follower(store, sidecar, sealer=sealer)
+        return SqlThreadSource(store, sidecar, sealer)
+    return FileThreadSource(store, sidecar, sealer=sealer)

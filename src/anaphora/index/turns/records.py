@@ -1,8 +1,4 @@
-"""The values that travel inside the index: turns as followed, marks of thread files, changes.
-
-In: turns of thread files. Out: frozen values with the fingerprints that following needs. Nothing
-here reads a disk or a clock.
-"""
+"""The values that travel inside the index of turns, and the fingerprints that a sync needs."""
 
 from __future__ import annotations
 
@@ -22,16 +18,12 @@ Identity: TypeAlias = tuple[int, int, int, int]
 _ROLES = {"user": ROLE_USER, "assistant": ROLE_ASSISTANT}
 
 
-class IndexLost(Exception):
-    """The file of the index is torn, corrupt or gone; what it held is made again from truth."""
-
-
 @dataclass(frozen=True, slots=True)
-class BulkMark:
-    """What the index file says of the bulk of vectors on disk; `generation` "" for none.
+class AnnCheckpoint:
+    """What the index file says of the ANN index on disk; `generation` "" for none.
 
     It holds the vectors up to number `upto`. Vectors up to `target` may be there too: whoever
-    writes says so before it begins, and what is forgotten of them takes the mark away.
+    writes says so before it begins, and what is forgotten of them takes the checkpoint away.
     """
 
     generation: str = ""
@@ -59,8 +51,8 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """How far a thread file was followed: `count` turns, whose digests chain to `chain`.
+class Checkpoint:
+    """How far a thread file was synced: `count` turns, whose digests chain to `chain`.
 
     `seen_ns` is when `identity` was read: a file that was written just before could have been
     written again within the same tick of the file system's clock.
@@ -72,7 +64,7 @@ class Mark:
     chain: bytes
     code: int = -1
 
-    def same_content(self, other: Mark | None) -> bool:
+    def same_content(self, other: Checkpoint | None) -> bool:
         """Whether both stand for the same turns of the same file."""
         return other is not None and (self.identity, self.count, self.chain) == (
             other.identity,
@@ -83,16 +75,16 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What brings the index from `base` to `mark`: drop from a position on, then add records.
+    """What brings the index from `base` to `checkpoint`: drop from a position on, then add records.
 
-    `base` is None for a thread that was not indexed, `mark` for one that is gone.
+    `base` is None for a thread that was not indexed, `checkpoint` for one that is gone.
     """
 
     conversation_id: str
-    base: Mark | None
+    base: Checkpoint | None
     drop_from: int
     records: tuple[Record, ...]
-    mark: Mark | None
+    checkpoint: Checkpoint | None
 
     @property
     def dropped(self) -> int:
@@ -101,8 +93,8 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
-    """What following did: turns added, texts embedded by this call, vectors still to come."""
+class SyncResult:
+    """What a sync did: turns added, texts embedded by this call, vectors still to come."""
 
     new_turns: int = 0
     embedded: int = 0
@@ -133,11 +125,11 @@ class IndexCheck:
 class Indexed:
     """What is asked of the index about a thread: its digests, and its speakers in order."""
 
-    digests: Callable[[Mark], Sequence[bytes]]
-    speakers: Callable[[Mark], Sequence[str | None]]
+    digests: Callable[[Checkpoint], Sequence[bytes]]
+    speakers: Callable[[Checkpoint], Sequence[str | None]]
 
 
-class ThreadFollower(Protocol):
+class ThreadSource(Protocol):
     """Tells what has changed in a store of conversations since it was indexed."""
 
     problems: list[Degraded]
@@ -150,14 +142,19 @@ class ThreadFollower(Protocol):
         """Conversations whose notes changed after that version."""
         ...
 
-    def differing(self, marks: Mapping[str, Mark], only: str | None) -> list[str]:
+    def differing(self, checkpoints: Mapping[str, Checkpoint], only: str | None) -> list[str]:
         """Conversations, or that one, that are not, or not surely, as they were marked."""
         ...
 
     def change(
-        self, conversation_id: str, mark: Mark | None, indexed: Indexed, *, noted: bool = False
+        self,
+        conversation_id: str,
+        checkpoint: Checkpoint | None,
+        indexed: Indexed,
+        *,
+        noted: bool = False,
     ) -> Change | None:
-        """What brings the index from `mark` to the conversation as it is now; None for nothing."""
+        """What brings the index from `checkpoint` to the conversation now; None for nothing."""
         ...
 
 
@@ -179,13 +176,18 @@ def chain_of(digests: Sequence[bytes]) -> bytes:
     return hashlib.blake2b(b"".join(digests), digest_size=16).digest()
 
 
-def first_difference(mark: Mark | None, digests: Sequence[bytes], indexed: Indexed) -> int:
+def first_difference(
+    checkpoint: Checkpoint | None, digests: Sequence[bytes], indexed: Indexed
+) -> int:
     """How many of the indexed turns still stand at the beginning of a thread with these digests."""
-    if mark is None:
+    if checkpoint is None:
         return 0
-    if len(digests) >= mark.count and chain_of(digests[: mark.count]) == mark.chain:
-        return mark.count
-    old = indexed.digests(mark)
+    if (
+        len(digests) >= checkpoint.count
+        and chain_of(digests[: checkpoint.count]) == checkpoint.chain
+    ):
+        return checkpoint.count
+    old = indexed.digests(checkpoint)
     pairs = zip(old, digests, strict=False)
     same = next((i for i, (a, b) in enumerate(pairs) if a != b), None)
     return min(len(old), len(digests)) if same is None else same

@@ -1,26 +1,27 @@
 """The index as this process holds it: what the file has, and an overlay of what it has not yet.
 
-In: deltas of the index file, changes that could not be written to it. Out: views. The overlay is
-what lets a process answer right while another one writes, or where nothing can be written. Never
-reads truth and never embeds.
+The overlay is what lets a process answer right while another one writes, or where nothing can be
+written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.nearest import Matrix
-from anaphora.index.turns.bulk import BulkView, TurnBulk
-from anaphora.index.turns.columns import Columns, Speakers, empty_columns, make_table, of_records
+from anaphora.index.maintenance import IndexLost
+from anaphora.index.turns.folder import FIELDS
 from anaphora.index.turns.ledger import Delta, Ledger
-from anaphora.index.turns.records import Change, IndexLost, Mark
-from anaphora.index.turns.view import TurnView, Words
-from anaphora.index.turns.words import WORD_INDEX_ERRORS, MainWords, Tail, WordsMeta
+from anaphora.index.turns.records import Change, Checkpoint
+from anaphora.index.turns.table import Speakers, Turns, make_table, no_turns, of_records
+from anaphora.index.turns.vectors import AnnView, TurnAnn
+from anaphora.index.turns.view import TurnView, TurnWords
+from anaphora.index.vectors.matrix import Matrix
+from anaphora.index.words.postings import MemoryPostings, WordStatistics
+from anaphora.index.words.segment import WORD_INDEX_ERRORS, Segment, SegmentMeta
 from anaphora.rank.turn_table import TurnTable
 
 
@@ -32,7 +33,7 @@ class State:
         words_folder: Path,
         dimensions: int,
         term_of: Callable[[str], str],
-        bulk: TurnBulk,
+        ann: TurnAnn,
     ) -> None:
         self._words_folder = words_folder
         self._dimensions = dimensions
@@ -41,90 +42,101 @@ class State:
         self.overlay: dict[str, Change] = {}
         self.unsaved: dict[bytes, bytes] = {}
         self.failures: dict[bytes, tuple[int, str]] = {}
-        self.marks: dict[str, Mark] = {}
-        self.main: MainWords | None = None
+        self.checkpoints: dict[str, Checkpoint] = {}
+        self.segment: Segment | None = None
         self.words_lost = False
-        self.tail = Tail()
-        self._bulk = bulk
+        self.postings = MemoryPostings()
+        self._ann = ann
         self._entries: NDArray[np.int32]
-        self._take_bulk([], [])
+        self._take_ann([], [])
         self._forget_rows()
 
     def _forget_rows(self) -> None:
-        self.marks = {}
-        self._columns = empty_columns()
+        self.checkpoints = {}
+        self._turns = no_turns()
         self._speakers = Speakers()
         self._entries = np.empty(0, np.int32)
         self._changed()
 
     def _changed(self) -> None:
         self._view: TurnView | None = None
-        self._rows: tuple[Columns, TurnTable, Words] | None = None
+        self._rows: tuple[Turns, TurnTable, TurnWords] | None = None
 
     def absorb(self, ledger: Ledger) -> None:
         """Take in what is new in the file. Raises IndexLost and LedgerBusy."""
-        delta = ledger.delta(self.point, self._dimensions, self._bulk.usable)
+        delta = ledger.delta(self.point, self._dimensions, self._ann.usable)
         if delta.whole:
             self._forget_rows()
-            self._matrix.keep_only(delta.columns.hashes)
+            self._matrix.keep_only(delta.turns.hashes)
         before = 0 if delta.whole or self.point is None else self.point.last_row
         codes = self._speakers.codes(delta.speakers)
-        self._columns = self._columns.joined(replace(delta.columns, speaker=codes))
-        self.marks.update(delta.marks)
+        delta.turns.rows["speaker"] = codes
+        self._turns = self._turns.joined(delta.turns)
+        self.checkpoints.update(delta.checkpoints)
         self._check_counts()
         if delta.owners is not None:
-            self._take_bulk(*delta.owners)
+            self._take_ann(*delta.owners)
         self._matrix.add(*delta.vectors)
         self._matrix.add(list(self.unsaved), list(self.unsaved.values()))
         self.failures = {**self.failures, **delta.failures}
         self._absorb_words(ledger, delta, before)
         self.point = delta
         self._changed()
-        for key in [k for k, c in self.overlay.items() if not _still_based(c, self.marks.get(k))]:
+        for key in [
+            k for k, c in self.overlay.items() if not _still_based(c, self.checkpoints.get(k))
+        ]:
             del self.overlay[key]
 
-    def _take_bulk(self, hashes: list[bytes], ids: list[int]) -> None:
-        """Leave the vectors of these texts to the bulk; memory begins anew with the others."""
+    def _take_ann(self, hashes: list[bytes], ids: list[int]) -> None:
+        """Leave the vectors of these texts to the ANN index; memory begins anew with the others."""
         self._matrix = Matrix(self._dimensions)
         self._entries = np.empty(0, np.int32)
-        self._far: BulkView | None = self._bulk.view(ids)
+        self._far: AnnView | None = self._ann.view(ids)
         self._far_places = dict(zip(hashes, range(len(hashes)), strict=True))
 
     def _check_counts(self) -> None:
-        """Raise IndexLost where a thread has not as many rows as its mark says."""
-        codes = np.fromiter((mark.code for mark in self.marks.values()), np.int64)
-        counts = np.fromiter((mark.count for mark in self.marks.values()), np.int64)
-        rows = np.bincount(self._columns.conversation, minlength=int(codes.max(initial=-1)) + 1)
+        """Raise IndexLost where a thread has not as many rows as its checkpoint says."""
+        codes = np.fromiter((checkpoint.code for checkpoint in self.checkpoints.values()), np.int64)
+        counts = np.fromiter(
+            (checkpoint.count for checkpoint in self.checkpoints.values()), np.int64
+        )
+        rows = np.bincount(
+            self._turns.rows["conversation"], minlength=int(codes.max(initial=-1)) + 1
+        )
         if rows.sum() != counts.sum() or not np.array_equal(rows[codes], counts):
             raise IndexLost("rows are missing")
 
     def _absorb_words(self, ledger: Ledger, delta: Delta, before: int) -> None:
         words = delta.words
         renewed = delta.whole
-        if words.generation and (self.main is None or self.main.meta != words):
+        if words.generation and (self.segment is None or self.segment.meta != words):
             renewed = True
             try:
-                self.main = MainWords(self._words_folder / words.generation, words)
+                self.segment = Segment(self._words_folder / words.generation, words, FIELDS)
                 self.words_lost = False
             except WORD_INDEX_ERRORS:
-                self.main, self.words_lost = None, True
-            if np.count_nonzero(self._columns.ids <= words.upto) != words.count:
+                self.segment, self.words_lost = None, True
+            if np.count_nonzero(self._turns.rows["id"] <= words.upto) != words.count:
                 raise IndexLost("the words are not those of the rows")
-        upto = self.main.meta.upto if self.main is not None else 0
-        if renewed or (self.main is None and not before):
-            self.tail = Tail()
+        upto = self.segment.meta.upto if self.segment is not None else 0
+        if renewed or (self.segment is None and not before):
+            self.postings = MemoryPostings()
             before = upto
         # Not beyond the rows that were read: another process may have written more since, whose
         # words come with their rows.
         rows = ledger.tokens(max(before, upto), delta.last_row)
-        self.tail.add((key, tokens) for key, _, tokens in rows)
+        self._add_words(rows)
 
-    def drop_main(self, ledger: Ledger) -> None:
-        """Answer without the bulk of words: nothing of it is left."""
-        self.main, self.words_lost, self.tail = None, False, Tail()
+    def drop_segment(self, ledger: Ledger) -> None:
+        """Answer without the segments of words: nothing of it is left."""
+        self.segment, self.words_lost, self.postings = None, False, MemoryPostings()
         last = self.point.last_row if self.point is not None else 0
-        self.tail.add((key, tokens) for key, _, tokens in ledger.tokens(0, last))
+        self._add_words(ledger.tokens(0, last))
         self._changed()
+
+    def _add_words(self, rows: Iterable[tuple[int, int, str]]) -> None:
+        for key, _, tokens in rows:
+            self.postings.add(key, (tokens,))
 
     def keep(self, changes: Sequence[Change]) -> None:
         """Answer with these changes although the file has not got them."""
@@ -137,17 +149,17 @@ class State:
         if self.overlay.pop(conversation_id, None) is not None:
             self._changed()
 
-    def known_marks(self) -> dict[str, Mark]:
+    def known_checkpoints(self) -> dict[str, Checkpoint]:
         """Marks of what is answered with: the file's, and the overlay's in their place."""
         if not self.overlay:
-            return self.marks
-        marks = dict(self.marks)
+            return self.checkpoints
+        checkpoints = dict(self.checkpoints)
         for key, change in self.overlay.items():
-            if change.mark is None:
-                marks.pop(key, None)
+            if change.checkpoint is None:
+                checkpoints.pop(key, None)
             else:
-                marks[key] = change.mark
-        return marks
+                checkpoints[key] = change.checkpoint
+        return checkpoints
 
     def add_vectors(self, vectors: dict[bytes, bytes]) -> None:
         """Answer with these vectors, and keep them until they are saved."""
@@ -159,8 +171,8 @@ class State:
 
     @property
     def words_wanting(self) -> bool:
-        """Whether the bulk on disk is not the one that was finished last, and has to be made."""
-        meta = self.main.meta if self.main is not None else WordsMeta()
+        """Whether the segment on disk is not the one that was finished last, and has to be made."""
+        meta = self.segment.meta if self.segment is not None else SegmentMeta()
         return self.words_lost or (self.point is not None and meta != self.point.words)
 
     @property
@@ -173,12 +185,13 @@ class State:
         """How many parts of texts are scanned in memory."""
         return len(self._matrix.view().parts)
 
-    def speakers_of(self, mark: Mark) -> list[str | None]:
+    def speakers_of(self, checkpoint: Checkpoint) -> list[str | None]:
         """Who spoke in each indexed turn of a thread, in order."""
-        rows = np.flatnonzero(self._columns.conversation == mark.code)
-        rows = rows[np.argsort(self._columns.position[rows], kind="stable")]
+        turns = self._turns.rows
+        rows = np.flatnonzero(turns["conversation"] == checkpoint.code)
+        rows = rows[np.argsort(turns["position"][rows], kind="stable")]
         names = self._speakers.names
-        return [None if c < 0 else names[c] for c in self._columns.speaker[rows].tolist()]
+        return [None if c < 0 else names[c] for c in turns["speaker"][rows].tolist()]
 
     def overlay_texts(self) -> dict[bytes, str]:
         """Texts of the overlay by hash."""
@@ -193,64 +206,63 @@ class State:
     def _make_view(self) -> TurnView:
         if self._rows is None:
             self._rows = self._make_rows()
-        columns, table, words = self._rows
-        entries = self._entries_of(columns.hashes)
+        turns, table, words = self._rows
+        entries = self._entries_of(turns.hashes)
         return TurnView(
             table=table,
-            hashes=columns.hashes,
+            hashes=turns.hashes,
             embedded=entries >= 0,
             _entries=entries,
             _matrix=self._matrix.view(),
-            _bulk=self._far,
+            _ann=self._far,
             _words=words,
         )
 
-    def _make_rows(self) -> tuple[Columns, TurnTable, Words]:
+    def _make_rows(self) -> tuple[Turns, TurnTable, TurnWords]:
         """All but the vectors, which come more often than rows do."""
-        ids = {mark.code: key for key, mark in self.marks.items()}
-        columns = self._columns
+        ids = {checkpoint.code: key for key, checkpoint in self.checkpoints.items()}
+        turns = self._turns
         if self.overlay:
-            columns = self._without_dropped(columns)
-        base = len(columns)
-        extra, overlay_tail = self._overlay_rows(ids)
-        columns = columns.joined(extra)
-        words = Words(
-            main=self.main,
-            tail=self.tail,
-            overlay=overlay_tail,
-            row_of=self._row_of(columns.ids[:base]),
+            turns = self._without_dropped(turns)
+        base = len(turns)
+        extra, overlay_postings = self._overlay_rows(ids)
+        turns = turns.joined(extra)
+        words = TurnWords(
+            statistics=WordStatistics(self.segment, (self.postings, overlay_postings)),
+            row_of=self._row_of(turns.rows["id"][:base]),
             codes=np.array(sorted(ids), np.int32),
             base=base,
             term_of=self._term_of,
         )
-        return columns, make_table(columns, ids, self._speakers.names), words
+        return turns, make_table(turns, ids, self._speakers.names), words
 
     def _row_of(self, ids: NDArray[np.int64]) -> NDArray[np.int32]:
         last = self.point.last_row if self.point is not None else 0
-        upto = self.main.meta.upto if self.main is not None else 0
+        upto = self.segment.meta.upto if self.segment is not None else 0
         row_of = np.full(max(last, upto) + 1, -1, np.int32)
         row_of[ids] = np.arange(len(ids), dtype=np.int32)
         return row_of
 
-    def _without_dropped(self, columns: Columns) -> Columns:
-        keep = np.ones(len(columns), np.bool_)
+    def _without_dropped(self, turns: Turns) -> Turns:
+        keep = np.ones(len(turns), np.bool_)
         for change in self.overlay.values():
             if change.base is not None:
-                own = columns.conversation == self.marks[change.conversation_id].code
-                keep &= ~(own & (columns.position >= change.drop_from))
-        return columns.kept(keep)
+                own = turns.rows["conversation"] == self.checkpoints[change.conversation_id].code
+                keep &= ~(own & (turns.rows["position"] >= change.drop_from))
+        return turns.kept(keep)
 
-    def _overlay_rows(self, ids: dict[int, str]) -> tuple[Columns, Tail]:
+    def _overlay_rows(self, ids: dict[int, str]) -> tuple[Turns, MemoryPostings]:
         """Rows of the overlay; adds to `ids` the threads that only it has, drops those it drops."""
-        extra, tail = empty_columns(), Tail()
+        extra, tail = no_turns(), MemoryPostings()
         for key, change in self.overlay.items():
-            mark = self.marks.get(key)
-            code = mark.code if mark is not None else max(ids, default=0) + 1
-            if change.mark is None:
+            checkpoint = self.checkpoints.get(key)
+            code = checkpoint.code if checkpoint is not None else max(ids, default=0) + 1
+            if change.checkpoint is None:
                 ids.pop(code, None)
                 continue
             ids[code] = key
-            tail.add((len(extra) + i, r.tokens) for i, r in enumerate(change.records))
+            for place, record in enumerate(change.records, len(extra)):
+                tail.add(place, (record.tokens,))
             extra = extra.joined(of_records(code, change.records, self._speakers))
         return extra, tail
 
@@ -268,7 +280,7 @@ class State:
         return known
 
     def _places(self, keys: list[bytes]) -> NDArray[np.int32]:
-        """The place of each text's cosine: first come those of the bulk; -1 without a vector."""
+        """The place of each text's cosine: those of the ANN index first; -1 without a vector."""
         found = self._matrix.entries(keys)
         far = self._far_places
         if not far:
@@ -279,7 +291,7 @@ class State:
         return known
 
 
-def _still_based(change: Change, mark: Mark | None) -> bool:
+def _still_based(change: Change, checkpoint: Checkpoint | None) -> bool:
     if change.base is None:
-        return mark is None
-    return change.base.same_content(mark)
+        return checkpoint is None
+    return change.base.same_content(checkpoint)

@@ -1,7 +1,6 @@
-"""What an index knew at one moment: rows, vectors and words that belong together.
+"""What an index of turns knew at one moment: rows, vectors and words that belong together.
 
-In: parts of the index, none of which changes under it. Out: the table for ranking, BM25 scores,
-cosines. A view stays right while the index goes on; it never reads truth.
+A view stays right while the index goes on.
 """
 
 from __future__ import annotations
@@ -12,31 +11,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.nearest import MatrixView
-from anaphora.index.turns.bulk import BulkView
-from anaphora.index.turns.words import (
-    MainWords,
-    Tail,
-    full_score,
-    idf,
-    tail_scores,
-    unique_terms,
-)
+from anaphora.index.turns.vectors import AnnView
+from anaphora.index.vectors.matrix import MatrixView
+from anaphora.index.words.postings import WordStatistics, full_score, idf
 from anaphora.rank.turn_table import TurnTable
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """The word index at one moment: the bulk, the tail by row id, the tail of the overlay.
+class TurnWords:
+    """The words at one moment: a segment, what waits in memory by row id, and the overlay's.
 
     `row_of` gives the row of each row id (-1: none), `codes` the code in the index file of each
     thread, `base` the number of rows that come from the index file; `term_of` what the index has
     in the place of a token (in a sealed home a keyed form).
     """
 
-    main: MainWords | None
-    tail: Tail
-    overlay: Tail
+    statistics: WordStatistics
     row_of: NDArray[np.int32]
     codes: NDArray[np.int32]
     base: int
@@ -55,8 +45,8 @@ class TurnView:
     embedded: NDArray[np.bool_]
     _entries: NDArray[np.int32]
     _matrix: MatrixView
-    _bulk: BulkView | None
-    _words: Words
+    _ann: AnnView | None
+    _words: TurnWords
 
     def __len__(self) -> int:
         return len(self.table)
@@ -79,7 +69,7 @@ class TurnView:
         """Cosine of each turn's best part with a unit vector, shape (N,).
 
         A turn without a vector (see `embedded`) has 0: no evidence either way. So has one whose
-        vector is in the bulk on disk and not among the nearest few hundred there. `rows` are those
+        vector is in the ANN index and not among the nearest few hundred there. `rows` are those
         that are asked about, if not all: theirs are found although others are nearer. `also` are
         those whose cosines are wanted beside the nearest (what matches the question's words).
         """
@@ -98,17 +88,17 @@ class TurnView:
         rows: NDArray[np.int64] | None,
         also: NDArray[np.int64] | None,
     ) -> NDArray[np.float32]:
-        """The cosine of each text: first those of the bulk, then those in memory."""
-        bulk = self._bulk
+        """The cosine of each text: first those of the ANN index, then those in memory."""
+        ann = self._ann
         near = self._matrix.best(vector)
-        if bulk is None:
+        if ann is None:
             return near
         wanted = also if rows is None else rows
         places = np.empty(0, np.int64) if wanted is None else self._entries[wanted].astype(np.int64)
-        places = places[(places >= 0) & (places < len(bulk.ids))]
-        far = bulk.of(vector, places)
+        places = places[(places >= 0) & (places < len(ann.ids))]
+        far = ann.of(vector, places)
         if rows is None:
-            nearest = bulk.best(vector)
+            nearest = ann.best(vector)
             far = np.where(nearest == 0, far, nearest)
         return np.concatenate((far, near))
 
@@ -118,31 +108,27 @@ class TurnView:
         """BM25 of each turn for `terms`, shape (N,), 0 for those that hold none of them.
 
         `conversation` (a code of `table`) leaves the other threads' turns at 0. Of the turns in
-        the bulk, the best `limit` have scores; those in the tail all have.
+        the segment, the best `limit` have scores; those in memory all have.
         """
         scores = np.zeros(len(self), np.float32)
-        kept = unique_terms(self._kept_as(terms))
+        kept = self._unique(terms)
         if not kept or not len(self):
             return scores
-        if not self._words.tail.count and not self._words.overlay.count:
-            # All words are in the bulk: its own statistics are those of everything.
-            self._add_main(scores, dict.fromkeys(kept, 1.0), conversation, limit)
+        words, statistics = self._words, self._words.statistics
+        if not any(some.count for some in statistics.memory):
+            # All words are in the segment: its own statistics are those of everything.
+            self._add_stored(scores, dict.fromkeys(kept, 1.0), conversation, limit)
             return scores
         weights = self._idf(kept)
         if not weights:
             return scores
-        average = self._average()
-        self._add_main(scores, self._boosts(weights), conversation, limit)
-        words = self._words
-        for tail, row_of in (
-            (words.tail, words.row_of),
-            (words.overlay, np.arange(words.base, len(self), dtype=np.int32)),
-        ):
-            if not tail.count:
-                continue
-            lengths = np.where(row_of >= 0, self.table.length[row_of], 0).astype(np.int32)
-            keys, parts = tail_scores(tail, weights, average, lengths)
-            rows = row_of[keys]
+        self._add_stored(scores, statistics.boosts(weights), conversation, limit)
+        overlay = np.arange(words.base, len(self), dtype=np.int32)
+        for postings, row_of in zip(statistics.memory, (words.row_of, overlay), strict=True):
+            keys, parts = postings.scores(weights, statistics.average())
+            # What came into memory since this view was taken is beyond its rows.
+            here = keys < len(row_of)
+            rows, parts = row_of[keys[here]], parts[here]
             np.add.at(scores, rows[rows >= 0], parts[rows >= 0])
         if conversation is not None:
             scores[self.table.conversation != conversation] = 0.0
@@ -159,70 +145,41 @@ class TurnView:
         that of a turn as long which holds every term once.
         """
         found = np.zeros(len(self), np.float32)
-        mass = sum(self._idf(unique_terms(self._kept_as(terms))).values())
+        mass = sum(self._idf(self._unique(terms)).values())
         rows = np.flatnonzero(words)
         if not mass or not len(rows):
             return found
         lengths = np.maximum(self.table.length[rows], 1)
-        held = words[rows] / full_score(mass, lengths, self._average())
+        held = words[rows] / full_score(mass, lengths, self._words.statistics.average())
         shorter = np.minimum(lengths, length) / np.maximum(lengths, length)
         found[rows] = np.minimum(held, 1.0) * np.sqrt(shorter)
         return found
 
     def idf(self, terms: Sequence[str]) -> NDArray[np.float32]:
         """Inverse document frequency of each term, 0 for one that no turn holds."""
-        kept = self._kept_as(terms)
-        weights = self._idf(unique_terms(kept))
-        return np.array([weights.get(term, 0.0) for term in kept], np.float32)
+        weights = self._idf(self._unique(terms))
+        return np.array([weights.get(self._words.term_of(term), 0.0) for term in terms], np.float32)
 
-    def _kept_as(self, terms: Sequence[str]) -> list[str]:
-        return [self._words.term_of(term) for term in terms]
-
-    def _holding(self, term: str) -> tuple[int, int]:
-        words = self._words
-        bulk = words.main.holding(term) if words.main is not None else 0
-        return bulk, words.tail.holding(term) + words.overlay.holding(term)
-
-    def _documents(self) -> tuple[int, int]:
-        words = self._words
-        bulk = words.main.meta.count if words.main is not None else 0
-        return bulk, words.tail.count + words.overlay.count
+    def _unique(self, terms: Sequence[str]) -> list[str]:
+        return list(dict.fromkeys(map(self._words.term_of, terms)))
 
     def _idf(self, terms: Sequence[str]) -> dict[str, float]:
-        documents = sum(self._documents())
-        counted = {term: sum(self._holding(term)) for term in terms}
-        return {term: idf(documents, n) for term, n in counted.items() if n}
+        statistics = self._words.statistics
+        counted = {term: statistics.holding(term) for term in terms}
+        return {term: idf(statistics.documents, n) for term, n in counted.items() if n}
 
-    def _average(self) -> float:
-        words = self._words
-        if words.main is not None and words.main.meta.count:
-            return max(1.0, words.main.meta.tokens / words.main.meta.count)
-        count = words.tail.count + words.overlay.count
-        return max(1.0, (words.tail.tokens + words.overlay.tokens) / max(1, count))
-
-    def _boosts(self, weights: dict[str, float]) -> dict[str, float]:
-        """What makes the bulk score a term by the statistics of bulk and tail together."""
-        main = self._words.main
-        if main is None:
-            return {}
-        return {
-            term: weight / idf(main.meta.count, held)
-            for term, weight in weights.items()
-            if (held := main.holding(term))
-        }
-
-    def _add_main(
+    def _add_stored(
         self,
         scores: NDArray[np.float32],
         boosts: dict[str, float],
         conversation: int | None,
         limit: int,
     ) -> None:
-        main = self._words.main
-        if main is None or not boosts:
+        segment = self._words.statistics.segment
+        if segment is None:
             return
-        code = None if conversation is None else int(self._words.codes[conversation])
-        ids, found = main.search(boosts, code, limit)
-        rows = self._words.row_of[np.array(ids, np.int64)]
+        group = None if conversation is None else int(self._words.codes[conversation])
+        ids, found = segment.search({segment.fields[0]: boosts}, limit, group=group)
+        rows = self._words.row_of[ids]
         here = rows >= 0
-        scores[rows[here]] = np.array(found, np.float32)[here]
+        scores[rows[here]] = found[here]

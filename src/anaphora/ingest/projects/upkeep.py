@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from anaphora.core.progress import Progress
 from anaphora.errors import EmbeddingError, NotFound, StoreError
-from anaphora.index.background import Background
+from anaphora.index.maintenance import Background
 from anaphora.values.conversations import Degraded
 from anaphora.values.memories import Forgotten
 from anaphora.values.projects import IndexReport
@@ -50,7 +50,7 @@ class ProjectUpkeep:
         report = self._indexing.index(root, name=name, progress=progress, embed=embed)
         if embed:
             self._note_taking.fill_vectors()
-        self._sections.follow()
+        self._sections.sync()
         self._sections.settle()
         return report
 
@@ -91,7 +91,7 @@ class ProjectUpkeep:
         gone = self._note_taking.forget(note_id, soft=soft)
         if not gone.ids or soft:
             return named(gone, ())
-        self._sections.follow()
+        self._sections.sync()
         self._sections.settle()
         return named(gone, survivors(gone.texts) if survivors is not None else ())
 
@@ -101,7 +101,7 @@ class ProjectUpkeep:
             if not self._indexing.fill_vectors(limit=_GROUP):
                 break
         self._note_taking.fill_vectors()
-        self._sections.follow()
+        self._sections.sync()
         self._sections.mend()
 
     def close(self) -> None:

@@ -228,7 +228,7 @@ _PROBE = 64 * 1024
 def stats(services: NamespaceServices) -> Stats:
     """Count what a namespace holds; the index catches up with the files first."""
     settings, embedder = services.container.settings, services.container.embedder
-    services.turns.follow(embed="none")
+    services.turns.sync(embed="none")
     seen = services.turns.check()
     counts = counted(services, embedder.name)
     return Stats(
@@ -368,7 +368,7 @@ def _truth(truth: Database) -> Check:
 
 
 def _index(index: TurnIndex) -> Iterator[Check]:
-    followed = index.follow(embed="none")
+    followed = index.sync(embed="none")
     seen = index.check()
     detail = (
         f"{seen.turns:,} turns, {seen.vectors:,} vectors, {seen.pending:,} to come, "

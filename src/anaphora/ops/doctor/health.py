@@ -82,7 +82,7 @@ def _threads(folder: Path | None) -> Check:
 def _index(services: NamespaceServices) -> tuple[int, int, Check]:
     try:
         # What came since is taken in first: an index that lags is no fault, one that cannot is.
-        services.turns.follow(embed="none")
+        services.turns.sync(embed="none")
         seen = services.turns.check()
         here, _ = services.vectors.counts().get(services.container.embedder.name, (0, 0))
         waiting = max(0, services.vectors.records() - here)

@@ -149,7 +149,7 @@ def _truth(parts: Container) -> Check:
 
 def _index(index: TurnIndex, progress: Progress | None) -> Check:
     """Make the index again where anything is wrong with it, and embed what has no vector."""
-    index.follow(embed="none")
+    index.sync(embed="none")
     seen = index.check()
     rebuilt = bool(seen.problems)
     if rebuilt:
@@ -159,7 +159,7 @@ def _index(index: TurnIndex, progress: Progress | None) -> Check:
         if progress is not None:
             progress("embedding", done, total)
 
-    followed = index.follow(embed="all", progress=told)
+    followed = index.sync(embed="all", progress=told)
     seen = index.check()
     what = "made again" if rebuilt else "well"
     detail = f"{what}: {seen.turns:,} turns, {followed.embedded:,} embedded, {seen.pending:,} left"

@@ -44,7 +44,7 @@ def import_sources(
             )
         )
     if embed:
-        services.turns.follow(embed="all", progress=labelled(progress, "indexing"))
+        services.turns.sync(embed="all", progress=labelled(progress, "indexing"))
     if embed and exports:
         services.remember.fill_vectors()
         services.note_taking.fill_vectors()

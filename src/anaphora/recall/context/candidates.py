@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 import numpy as np
 
-from anaphora.index.sections.state import SectionCandidates, SectionsWanted
-from anaphora.index.sections.words import FieldScores
+from anaphora.index.sections.forward import FieldScores
+from anaphora.index.sections.state import SectionCandidates, SectionQuery
 from anaphora.rank.context.names import Modules, PathNames
 from anaphora.rank.context.scores import (
     FocusNeeds,
@@ -123,7 +123,7 @@ class SearchResult:
     rung: Rung
 
 
-def search(reader: ProjectReader, wanted: SectionsWanted) -> SearchResult:
+def search(reader: ProjectReader, wanted: SectionQuery) -> SearchResult:
     """Climb the rungs until one has something."""
     index = reader.index
     found = index.candidates(wanted)
@@ -142,9 +142,9 @@ def search(reader: ProjectReader, wanted: SectionsWanted) -> SearchResult:
     return SearchResult(some, rung) if len(some.rows) else SearchResult(found, "none")
 
 
-def _note_texts(reader: ProjectReader, wanted: SectionsWanted) -> Iterable[tuple[int, str]]:
+def _note_texts(reader: ProjectReader, wanted: SectionQuery) -> Iterable[tuple[int, str]]:
     table = reader.index.table()
-    rows = reader.index.standing(wanted.projects, wanted.now)
+    rows = reader.index.visible_rows(wanted.projects, wanted.now)
     rows = rows[np.isin(table.kind[rows], _NOTES)]
     ids = {table.ids[row]: row for row in rows.tolist()}
     return [(ids[one], row.record.text) for one, row in reader.notes(ids).items()]
@@ -163,7 +163,7 @@ def _rows_holding(texts: Iterable[tuple[int, str]], parts: Mapping[str, float]) 
 
 def _scanned(
     index: SectionIndex,
-    wanted: SectionsWanted,
+    wanted: SectionQuery,
     held: Mapping[int, float],
     found: SectionCandidates,
 ) -> SectionCandidates:

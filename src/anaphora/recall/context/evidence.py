@@ -20,7 +20,7 @@ from anaphora.recall.context.targets import NamedModule, beginning_of
 from anaphora.values.projects import ContextMemory, GraphEvidence, HistoryEvidence, Predicate
 
 if TYPE_CHECKING:
-    from anaphora.index.sections.state import SectionsWanted
+    from anaphora.index.sections.state import SectionQuery
     from anaphora.recall.context.candidates import ProjectReader, QuestionContext, RankedCandidates
     from anaphora.store.projects.graph import Graph
     from anaphora.store.projects.graph_rows import EntityRow, Neighbour
@@ -307,7 +307,7 @@ LEAST_HELD: Final = 0.15
 
 
 def history(
-    ranked: RankedCandidates, near: GraphContext, past: SectionsWanted
+    ranked: RankedCandidates, near: GraphContext, past: SectionQuery
 ) -> list[HistoryEvidence]:
     """What was before, one of each kind in turn. `past` asks the index for replaced notes."""
     question = ranked.question
@@ -328,7 +328,7 @@ def history(
     return [one for one in turns if one is not None]
 
 
-def _replaced_notes(reader: ProjectReader, past: SectionsWanted) -> list[HistoryEvidence]:
+def _replaced_notes(reader: ProjectReader, past: SectionQuery) -> list[HistoryEvidence]:
     found = reader.index.candidates(past)
     held = dict(zip(found.rows.tolist(), found.words.held.tolist(), strict=True))
     best = sorted((row for row in held if held[row] >= LEAST_HELD), key=lambda r: (-held[r], r))

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from anaphora.errors import InvalidInput
-from anaphora.index.sections.state import SectionsWanted
+from anaphora.index.sections.state import SectionQuery
 from anaphora.recall.context.candidates import (
     CANDIDATES,
     ProjectReader,
@@ -86,7 +86,7 @@ class ContextRecall:
         vector = query_vector(self.embedder, reading.lead, degraded)
         now = to_micros(self.clock())
         assert now is not None
-        wanted = SectionsWanted(
+        wanted = SectionQuery(
             weights=reading.weights,
             limit=CANDIDATES,
             now=now,
@@ -108,7 +108,7 @@ class ContextRecall:
     def _answer(
         self,
         question: QuestionContext,
-        wanted: SectionsWanted,
+        wanted: SectionQuery,
         budget: int,
         degraded: list[Degraded],
     ) -> RecallPackage:
@@ -128,7 +128,7 @@ class ContextRecall:
         self,
         question: QuestionContext,
         found: SearchResult,
-        wanted: SectionsWanted,
+        wanted: SectionQuery,
         degraded: tuple[Degraded, ...],
     ) -> PackageMaterial:
         named = named_entities(question)

@@ -1,14 +1,15 @@
-"""Work behind the calls: one thread at a time, that can be waited for and told to stop.
-
-In: what to do. Out: whether it has ended. It never does two works at once, never restarts one that
-failed, and does not look into what the work raises.
-"""
+"""What every index needs to keep itself up: work behind the calls, and the right to write."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from anaphora.store.disk import make_directory
 
 
 class Background:
@@ -54,3 +55,25 @@ class Background:
         """Begin nothing more, and wait for what is under way; clear `stopping` to go on."""
         self.stopping.set()
         self.wait()
+
+
+@contextmanager
+def try_lock(directory: Path, name: str) -> Iterator[bool]:
+    """Hold the lock `name` while inside; False where another has it or nothing can be written."""
+    try:
+        make_directory(directory)
+        lock = FileLock(directory / name, blocking=False, mode=0o600)
+        lock.acquire()
+    except (Timeout, OSError):
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        # The folder may have been deleted meanwhile, and the lock with it.
+        with suppress(OSError):
+            lock.release()
+
+
+class IndexLost(Exception):
+    """The file of the index is torn, corrupt or gone; what it held is made again from truth."""

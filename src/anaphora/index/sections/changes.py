@@ -1,17 +1,15 @@
-"""How the index of sections learns what changed in truth.
-
-In: a number of truth. Out: rows brought in line with it, and the documents whose words are to be
-taken in. It writes nothing.
-"""
+"""What changed in the sections and notes of truth since a number, and the documents made of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+
 from anaphora.index.sections.rows import SectionRows
-from anaphora.index.sections.words import SectionDocument, document_of
+from anaphora.index.words.manifest import Document, TermOf, document_of
 from anaphora.store.projects.source import SectionSource
 from anaphora.values.memories import MemoryRecord
 
@@ -38,12 +36,12 @@ class Changed:
         return len(self.sections) + len(self.notes)
 
 
-class SectionFollower:
+class SectionChanges:
     """Brings rows in line with truth. One thread at a time, but for `documents`."""
 
-    def __init__(self, source: SectionSource, term: Callable[[str], str] | None) -> None:
+    def __init__(self, source: SectionSource, term_of: TermOf | None) -> None:
         self._source = source
-        self._term = term
+        self._term_of = term_of
         self._relations_at = -1
 
     def changed(self, rows: SectionRows, since: int) -> Changed:
@@ -68,35 +66,37 @@ class SectionFollower:
         for kind, owner, seq in self._source.tombstones(since):
             if kind not in ("section", *NOTE_TOMBSTONES):
                 continue
-            row = rows.drop(owner, seq)
+            row = rows.delete(owner, seq)
             if row >= 0:
                 found.gone.append(row)
                 found.forgotten |= kind != "section"
 
     def later_than(self, rows: SectionRows, found: Changed, upto: int) -> Changed:
         """Of what was found, what changed after number `upto`."""
+        at = rows.rows(found.sections)
+        late = (at >= 0) & (rows.column("seq")[at] > upto) if len(rows) else at >= 0
         return Changed(
-            [one for one in found.sections if rows.seq(rows.row(one)) > upto],
+            [one for one, is_late in zip(found.sections, late.tolist(), strict=True) if is_late],
             [one for one in found.notes if one.seq > upto],
             found.gone,
         )
 
-    def documents(self, rows: SectionRows, changed: Changed) -> Iterator[SectionDocument]:
+    def documents(self, rows: SectionRows, changed: Changed) -> Iterator[Document]:
         """The documents of what changed."""
         for start in range(0, len(changed.sections), _AT_ONCE):
             for one in self._source.texts(changed.sections[start : start + _AT_ONCE]).values():
                 path = rows.path_of(one.file)
-                yield document_of(one.id, path, one.name, one.text, self._term)
+                yield document_of(one.id, (path, one.name, one.text), self._term_of)
         for record in changed.notes:
             yield self._of_note(record)
 
     def everything(self, rows: SectionRows) -> Changed:
         """All that there is, as if it had changed."""
-        sections = [row.id for row in rows.rows if row.id and row.path is not None]
+        sections = [rows.ids[row] for row in np.flatnonzero(rows.column("file") >= 0).tolist()]
         return Changed(sections, [record for _, record in self._source.notes(-1)])
 
-    def _of_note(self, record: MemoryRecord) -> SectionDocument:
+    def _of_note(self, record: MemoryRecord) -> Document:
         source = record.sources[0] if record.sources else ""
         subject = (record.payload or {}).get("subject")
         names = (record.type, *record.tags, subject if isinstance(subject, str) else "")
-        return document_of(record.id, source, " ".join(names), record.text, self._term)
+        return document_of(record.id, (source, " ".join(names), record.text), self._term_of)

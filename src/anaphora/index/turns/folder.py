@@ -1,7 +1,7 @@
-"""Where an index lies on disk: its file, made anew when torn, and the bulk of words.
+"""Where an index of turns lies on disk: its file, made anew when torn, words and ANN index.
 
-In: a directory. Out: an open `Ledger`, always: where the directory cannot be written, one that is
-only read or lies in memory. Never raises for what is wrong with the index itself.
+What is wrong with the index itself is never raised: where the directory cannot be written, the file
+is only read, or lies in memory.
 """
 
 from __future__ import annotations
@@ -13,15 +13,24 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from anaphora.index.generations import remove_all_but
-from anaphora.index.one_writer import only_one
-from anaphora.index.turns.bulk import bulk_folder
+from anaphora.index.maintenance import IndexLost, try_lock
 from anaphora.index.turns.ledger import Ledger, LedgerBusy
-from anaphora.index.turns.records import IndexLost
-from anaphora.index.turns.words import WORD_INDEX_ERRORS, WordsMeta, extend_main, signature
+from anaphora.index.turns.vectors import ann_folder
+from anaphora.index.words.manifest import remove_all_but
+from anaphora.index.words.segment import (
+    WORD_INDEX_ERRORS,
+    NumberedTexts,
+    SegmentMeta,
+    signature,
+    write_segment,
+)
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.disk import make_directory
+
+FIELDS: Final = ("words",)
+"""The fields of the word index of turns."""
 
 _FILE = "turns.sqlite"
 _ATTEMPTS = 6
@@ -29,7 +38,7 @@ _COMPANIONS = ("", "-wal", "-shm", "-journal")
 
 
 @dataclass(frozen=True, slots=True)
-class IndexHome:
+class IndexFolder:
     """The directory of one namespace's index of turns."""
 
     directory: Path
@@ -41,7 +50,7 @@ class IndexHome:
         return self.directory / "words"
 
     @property
-    def bulk(self) -> Path:
+    def ann(self) -> Path:
         """The folder of vectors that memory should not hold, with one folder an embedder."""
         return self.directory / "ann"
 
@@ -83,14 +92,14 @@ class IndexHome:
 
     def discard(self) -> bool:
         """Remove all that is on disk; False where another process is at it."""
-        with only_one(self.directory, "index.lock") as held:
+        with try_lock(self.directory, "index.lock") as held:
             if not held:
                 return False
             with suppress(OSError):
                 for companion in _COMPANIONS:
                     (self.directory / (_FILE + companion)).unlink(missing_ok=True)
             shutil.rmtree(self.words, ignore_errors=True)
-            shutil.rmtree(self.bulk, ignore_errors=True)
+            shutil.rmtree(self.ann, ignore_errors=True)
             return True
 
     def size(self) -> int:
@@ -104,44 +113,38 @@ class IndexHome:
         """Remove what is left of other generations: they can hold words that were forgotten."""
         remove_all_but(self.words, {generation})
 
-    def remove_bulk_but(self, embedders: Iterable[str]) -> None:
+    def remove_ann_but(self, embedders: Iterable[str]) -> None:
         """Remove the vectors of others: they can be of texts that were forgotten."""
-        remove_all_but(self.bulk, {bulk_folder(one) for one in embedders})
+        remove_all_but(self.ann, {ann_folder(one) for one in embedders})
 
     @contextmanager
     def writing_words(self) -> Iterator[bool]:
         """Hold the right to write words if nobody else does; say whether."""
-        with only_one(self.directory, "words.lock") as held:
+        with try_lock(self.directory, "words.lock") as held:
             yield held
 
     @contextmanager
-    def writing_bulk(self) -> Iterator[bool]:
-        """Hold the right to write the bulk of vectors if nobody else does; say whether."""
-        with only_one(self.directory, "ann.lock") as held:
+    def writing_ann(self) -> Iterator[bool]:
+        """Hold the right to write the ANN index if nobody else does; say whether."""
+        with try_lock(self.directory, "ann.lock") as held:
             yield held
 
-    def write_words(self, seen: WordsMeta, rows: list[tuple[int, int, str]]) -> WordsMeta | None:
+    def write_words(
+        self, seen: SegmentMeta, rows: list[tuple[int, int, str]]
+    ) -> SegmentMeta | None:
         """Write rows behind `seen`, or all rows into a new generation when `seen` has none.
 
         None where it cannot be written. The new state counts once the ledger says so.
         """
-        generation = seen.generation or uuid.uuid4().hex
-        folder = self.words / generation
+        folder = self.words / (seen.generation or uuid.uuid4().hex)
+        documents = (NumberedTexts(row, (tokens,), thread) for row, thread, tokens in rows)
         try:
-            extend_main(folder, rows)
-            tokens = sum(len(text.split()) for _, _, text in rows)
-            return WordsMeta(
-                generation,
-                rows[-1][0],
-                seen.count + len(rows),
-                seen.tokens + tokens,
-                signature(folder),
-            )
+            return write_segment(folder, seen, FIELDS, documents)
         except WORD_INDEX_ERRORS:
             shutil.rmtree(folder, ignore_errors=True)
             return None
 
-    def words_are(self, meta: WordsMeta) -> bool:
+    def words_are(self, meta: SegmentMeta) -> bool:
         """Whether the words on disk are those that were finished as `meta`."""
         try:
             return bool(meta.generation) and signature(self.words / meta.generation) == (

@@ -1,9 +1,9 @@
-"""Following thread files: which have changed, and what of them is new.
+"""Which threads have changed since they were indexed, and what of them is new: files, or rows.
 
-In: the marks of what is indexed, and the store's directory. Out: one `Change` a thread that
-differs. An unchanged file is never opened; a file that only grew, and was read here before, is
-parsed from where it grew. Never writes anything, and never trusts a time stamp that is too fresh
-to tell two writes apart.
+An unchanged file is never opened; one that only grew, and was read here before, is parsed from
+where it grew. A time stamp that is too fresh to tell two writes apart is not trusted. In a
+database, where nothing was written to the namespace one number is read; of a conversation that only
+grew, only its new turns. No clock is trusted there: each state of a conversation has a stamp.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import hashlib
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from anaphora.errors import InvalidId, StoreError
 from anaphora.index.turns.records import (
     Change,
+    Checkpoint,
     Identity,
     Indexed,
-    Mark,
     chain_of,
     digest_of,
     first_difference,
@@ -36,6 +36,8 @@ from anaphora.values.conversations import Degraded, Turn
 if TYPE_CHECKING:
     from anaphora.store.threads.file_store import ConversationStore
     from anaphora.store.threads.sidecar import Sidecar
+    from anaphora.store.threads.sql_store import SqlConversationStore, StoredThread
+
 
 # File systems stamp times with the tick of a kernel clock (1 to 10 ms): within it, two writes of
 # the same size could look like one.
@@ -68,7 +70,7 @@ class _Remembered:
     digests: list[bytes]
 
 
-class Follower:
+class FileThreadSource:
     """Follows the thread files of one store."""
 
     def __init__(
@@ -95,21 +97,26 @@ class Follower:
         """Conversations whose notes changed after that version."""
         return frozenset() if self._sidecar is None else self._sidecar.changed_since(version)
 
-    def differing(self, marks: Mapping[str, Mark], only: str | None) -> list[str]:
+    def differing(self, checkpoints: Mapping[str, Checkpoint], only: str | None) -> list[str]:
         """Conversations whose file is not, or not surely, the one that was marked."""
         if only is not None:
             found = self._stat(only)
-            return [] if self._trusted(marks.get(only), found) else [only]
+            return [] if self._trusted(checkpoints.get(only), found) else [only]
         files = self._files()
         differing = [
-            key for key, found in files.items() if not self._trusted(marks.get(key), found)
+            key for key, found in files.items() if not self._trusted(checkpoints.get(key), found)
         ]
-        return differing + [key for key in marks if key not in files]
+        return differing + [key for key in checkpoints if key not in files]
 
     def change(
-        self, conversation_id: str, mark: Mark | None, indexed: Indexed, *, noted: bool = False
+        self,
+        conversation_id: str,
+        checkpoint: Checkpoint | None,
+        indexed: Indexed,
+        *,
+        noted: bool = False,
     ) -> Change | None:
-        """What brings the index from `mark` to the file as it is now; None for nothing.
+        """What brings the index from `checkpoint` to the file now; None for nothing.
 
         `noted` asks to compare the speakers of turns that are indexed already.
         """
@@ -120,39 +127,47 @@ class Follower:
             self.problems.append(Degraded("conversations", f"{conversation_id}: {error}"))
             return None
         if read is None:
-            gone = Change(conversation_id, mark, 0, (), None)
-            return gone if mark is not None else None
-        new_mark = Mark(read.identity, seen, len(read.digests), chain_of(read.digests))
-        start = first_difference(mark, read.digests, indexed)
-        if noted and mark is not None:
-            start = min(start, self._first_new_speaker(conversation_id, mark, read, indexed))
+            gone = Change(conversation_id, checkpoint, 0, (), None)
+            return gone if checkpoint is not None else None
+        fresh = Checkpoint(read.identity, seen, len(read.digests), chain_of(read.digests))
+        start = first_difference(checkpoint, read.digests, indexed)
+        if noted and checkpoint is not None:
+            start = min(start, self._first_new_speaker(conversation_id, checkpoint, read, indexed))
         if start < read.start:
             # Only the end was parsed, and turns before it are wanted.
             self._remembered.pop(conversation_id, None)
-            return self.change(conversation_id, mark, indexed, noted=noted)
-        if mark is not None and new_mark.same_content(mark) and start == mark.count:
-            return self._refreshed(conversation_id, mark, new_mark)
+            return self.change(conversation_id, checkpoint, indexed, noted=noted)
+        if checkpoint is not None and fresh.same_content(checkpoint) and start == checkpoint.count:
+            return self._refreshed(conversation_id, checkpoint, fresh)
         names = self._speakers(conversation_id, read, start)
         records = tuple(
             record_of(turn, start + i, names.get(start + i), read.digests[start + i], self._sealer)
             for i, turn in enumerate(read.turns[start - read.start :])
         )
-        return Change(conversation_id, mark, start, records, new_mark)
+        return Change(conversation_id, checkpoint, start, records, fresh)
 
-    def _refreshed(self, conversation_id: str, mark: Mark, now: Mark) -> Change | None:
+    def _refreshed(
+        self, conversation_id: str, checkpoint: Checkpoint, now: Checkpoint
+    ) -> Change | None:
         """The same content, looked at later: worth a note only if the time stamp is sure now."""
-        if self._fresh(mark) and not self._fresh(now):
-            return Change(conversation_id, mark, mark.count, (), replace(now, code=mark.code))
+        if self._fresh(checkpoint) and not self._fresh(now):
+            return Change(
+                conversation_id,
+                checkpoint,
+                checkpoint.count,
+                (),
+                replace(now, code=checkpoint.code),
+            )
         return None
 
-    def _trusted(self, mark: Mark | None, found: Identity | None) -> bool:
-        if mark is None or found is None:
-            return mark is None and found is None
-        return mark.identity == found and not self._fresh(mark)
+    def _trusted(self, checkpoint: Checkpoint | None, found: Identity | None) -> bool:
+        if checkpoint is None or found is None:
+            return checkpoint is None and found is None
+        return checkpoint.identity == found and not self._fresh(checkpoint)
 
     @staticmethod
-    def _fresh(mark: Mark) -> bool:
-        return mark.seen_ns - max(mark.identity[2:]) < RACY_NS
+    def _fresh(checkpoint: Checkpoint) -> bool:
+        return checkpoint.seen_ns - max(checkpoint.identity[2:]) < RACY_NS
 
     def _stat(self, conversation_id: str) -> Identity | None:
         try:
@@ -268,14 +283,14 @@ class Follower:
             self._remembered.popitem(last=False)
 
     def _first_new_speaker(
-        self, conversation_id: str, mark: Mark, read: _Read, indexed: Indexed
+        self, conversation_id: str, checkpoint: Checkpoint, read: _Read, indexed: Indexed
     ) -> int:
         if read.start:
             read = _Read(read.identity, read.digests, 0, self._all_turns(conversation_id))
         names = self._speakers(conversation_id, read, 0)
-        old = indexed.speakers(mark)
+        old = indexed.speakers(checkpoint)
         changed = (i for i, name in enumerate(old) if names.get(i) != name)
-        return next(changed, mark.count)
+        return next(changed, checkpoint.count)
 
     def _all_turns(self, conversation_id: str) -> list[Turn]:
         thread = self._store.get(conversation_id)
@@ -298,3 +313,135 @@ class Follower:
 
 def _hashed(data: bytes, end: int) -> hashlib.blake2b:
     return hashlib.blake2b(memoryview(data)[:end], digest_size=16)
+
+
+class SqlThreadSource:
+    """Follows the conversations of one `SqlConversationStore`."""
+
+    def __init__(
+        self,
+        store: SqlConversationStore,
+        sidecar: Sidecar | None,
+        sealer: IndexSealer = CLEAR_INDEX,
+    ) -> None:
+        self._store = store
+        self._sidecar = sidecar
+        self._sealer = sealer
+        self._states: dict[str, Identity] = {}
+        self._seen = -1
+        self._just_read: int | None = None
+        self._noted_from: dict[str, int] = {}
+        self.problems: list[Degraded] = []
+
+    def notes_version(self) -> int:
+        """The namespace's version, -1 without a sidecar."""
+        # Notes and turns share one sequence: `differing` need not ask the server again.
+        self._just_read = self._store.version()
+        return -1 if self._sidecar is None else self._just_read
+
+    def noted_since(self, version: int) -> frozenset[str]:
+        """Conversations whose notes changed after that version."""
+        if self._sidecar is None:
+            return frozenset()
+        places = self._sidecar.places_since(version)
+        for key, place in places.items():
+            self._noted_from[key] = min(place, self._noted_from.get(key, place))
+        return frozenset(places)
+
+    def differing(self, checkpoints: Mapping[str, Checkpoint], only: str | None) -> list[str]:
+        """Conversations whose turns are not the ones that were marked."""
+        self._read_states()
+        states = self._states
+        if only is not None:
+            return [only] if _differs(checkpoints.get(only), states.get(only)) else []
+        changed = [key for key, state in states.items() if _differs(checkpoints.get(key), state)]
+        return changed + [key for key in checkpoints if key not in states]
+
+    def change(
+        self,
+        conversation_id: str,
+        checkpoint: Checkpoint | None,
+        indexed: Indexed,
+        *,
+        noted: bool = False,
+    ) -> Change | None:
+        """What brings the index from `checkpoint` to the conversation now; None for nothing.
+
+        `noted` asks to compare the speakers of turns that are indexed already.
+        """
+        place = self._noted_from.pop(conversation_id, 0)
+        noted_from = place if noted else None
+        known = _known(checkpoint, indexed)
+        # One turn more than is new: it tells whether those before it are still the same.
+        start = max(0, len(known) - 1)
+        if noted_from is not None and noted_from < len(known):
+            start = 0
+        found = self._store.stored(conversation_id, start)
+        if found is None:
+            return None if checkpoint is None else Change(conversation_id, checkpoint, 0, (), None)
+        if found.start and not _continues(found, known, checkpoint):
+            found = self._store.stored(conversation_id)
+            if found is None:
+                return Change(conversation_id, checkpoint, 0, (), None)
+        digests = known[: found.start] + [
+            digest_of(turn, self._sealer.hash_key) for turn in found.thread.turns
+        ]
+        first = first_difference(checkpoint, digests, indexed)
+        if noted_from is not None and checkpoint is not None:
+            first = min(first, _first_new_speaker(found, noted_from, indexed.speakers(checkpoint)))
+        identity = (found.stamp, found.turn_count, 0, 0)
+        fresh = Checkpoint(identity, 0, len(digests), chain_of(digests))
+        if checkpoint is not None and fresh.same_content(checkpoint) and first == checkpoint.count:
+            return None
+        records = tuple(
+            record_of(turn, place, turn.speaker, digests[place], self._sealer)
+            for place, turn in enumerate(found.thread.turns, found.start)
+            if place >= first
+        )
+        return Change(conversation_id, checkpoint, first, records, fresh)
+
+    def _read_states(self) -> None:
+        version, self._just_read = self._just_read, None
+        if version is None:
+            version = self._store.version()
+        if version < self._seen:
+            # Truth was put back to an earlier moment (a backup was restored).
+            self._states, self._seen = {}, -1
+        if version == self._seen:
+            return
+        for key, state in self._store.changes_since(self._seen).items():
+            if state is None:
+                self._states.pop(key, None)
+            else:
+                self._states[key] = state
+        self._seen = version
+
+
+def _differs(checkpoint: Checkpoint | None, state: Identity | None) -> bool:
+    return (checkpoint.identity if checkpoint is not None else None) != state
+
+
+def _known(checkpoint: Checkpoint | None, indexed: Indexed) -> list[bytes]:
+    """Digests of the indexed turns, if they are those that were marked."""
+    if checkpoint is None:
+        return []
+    digests = list(indexed.digests(checkpoint))
+    return digests if chain_of(digests) == checkpoint.chain else []
+
+
+def _continues(found: StoredThread, known: Sequence[bytes], checkpoint: Checkpoint | None) -> bool:
+    """Whether the turns before those that were read are the ones that were marked."""
+    last = len(known) - 1 - found.start
+    return (
+        checkpoint is not None
+        and last < len(found.stamps)
+        and found.stamps[last] == checkpoint.identity[0]
+    )
+
+
+def _first_new_speaker(found: StoredThread, start: int, old: Sequence[str | None]) -> int:
+    turns: tuple[Turn, ...] = found.thread.turns
+    for place, turn in enumerate(turns, found.start):
+        if start <= place < len(old) and old[place] != turn.speaker:
+            return place
+    return len(old)

@@ -1,9 +1,8 @@
 """Vectors beyond what memory should hold: LanceDB on disk, searched approximately.
 
-In: vectors by a number that never changes its meaning, in large batches. Out: the numbers of the
-nearest vectors with their cosines. It needs the extra `large`; it is an index and never the truth:
-a folder that cannot be read is made again. Never called row by row: a thousand small adds make
-hundreds of megabytes and slow every query.
+Keys are numbers that never change their meaning. It needs the extra `large`; a folder that cannot
+be read is made again. Vectors come in large batches: a thousand small adds make hundreds of
+megabytes and slow every query.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.errors import MissingExtra
-from anaphora.index.turns.records import IndexLost
+from anaphora.index.maintenance import IndexLost
 
 Batch = tuple[NDArray[np.int64], NDArray[np.float32]]
 

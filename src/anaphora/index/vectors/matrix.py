@@ -1,7 +1,6 @@
-"""Vectors of one embedder in memory, scanned exactly.
+"""Vectors of one embedder in memory, scanned exactly: the best cosine of each text with a query.
 
-In: unit vectors by the hash of their text, one text with several parts where it is long. Out: the
-best cosine of each text with a query. Never approximates, never reads a disk.
+A text is told by a key, such as its hash; a long one has several parts.
 """
 
 from __future__ import annotations
@@ -12,39 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-
-class Growing:
-    """A column of whole numbers that grows at its end; what it showed before stays as it was."""
-
-    def __init__(self) -> None:
-        self._buffer = np.empty(0, np.int64)
-        self._count = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    def add(self, values: NDArray[np.int64]) -> None:
-        """Put values behind those that are here."""
-        end = self._count + len(values)
-        if end > len(self._buffer):
-            # Copied once in many times: a column of 100,000 is not worth copying for every one.
-            grown = np.empty(end + end // 8 + 64, np.int64)
-            grown[: self._count] = self.view()
-            self._buffer = grown
-        self._buffer[self._count : end] = values
-        self._count = end
-
-    def view(self) -> NDArray[np.int64]:
-        """All of them, in place."""
-        return self._buffer[: self._count]
+from anaphora.index.rows import GrowingColumn
 
 
-def halves(parts: NDArray[np.float32]) -> bytes:
+def to_float16(parts: NDArray[np.float32]) -> bytes:
     """Vectors of shape (parts, dimensions) as the bytes that are stored: float16, little end."""
     return parts.astype("<f2").tobytes()
 
 
-def wholes(data: bytes, dimensions: int) -> NDArray[np.float32]:
+def from_float16(data: bytes, dimensions: int) -> NDArray[np.float32]:
     """Stored bytes as float32 of shape (parts, dimensions).
 
     What is new goes through here too, so that a score does not change when the index is reopened.
@@ -109,9 +84,9 @@ class Matrix:
         self._dimensions = dimensions
         self._buffer = np.empty((0, dimensions), np.float32)
         self._parts = 0
-        self._starts = Growing()
-        self._more = Growing()
-        self._owners = Growing()
+        self._starts = GrowingColumn()
+        self._more = GrowingColumn()
+        self._owners = GrowingColumn()
         self._entries: dict[bytes, int] = {}
 
     def __len__(self) -> int:
@@ -129,7 +104,7 @@ class Matrix:
             return
         width = 2 * self._dimensions
         counts = np.fromiter((len(blob) // width for blob in blobs), np.int64, len(blobs))
-        rows = wholes(b"".join(blobs), self._dimensions)
+        rows = from_float16(b"".join(blobs), self._dimensions)
         self._reserve(len(rows))
         self._buffer[self._parts : self._parts + len(rows)] = rows
         starts = self._parts + np.concatenate(([0], np.cumsum(counts)[:-1]))
@@ -176,3 +151,32 @@ class Matrix:
         grown = np.empty((capacity, self._dimensions), np.float32)
         grown[: self._parts] = self._buffer[: self._parts]
         self._buffer = grown
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """The nearest rows with their cosines, best first; `exact` is False for an approximation."""
+
+    rows: NDArray[np.int64]
+    cosines: NDArray[np.float64]
+    exact: bool = True
+
+
+def best_of(rows: NDArray[np.int64], cosines: NDArray[np.float64], limit: int) -> Nearest:
+    """The best `limit`, and what ties with the last of them: a cut must not decide a tie."""
+    if 0 < limit < len(rows):
+        cut = len(rows) - limit
+        keep = cosines >= np.partition(cosines, cut)[cut]
+        rows, cosines = rows[keep], cosines[keep]
+    order = np.argsort(-cosines, kind="stable")
+    return Nearest(rows[order], cosines[order])
+
+
+def best_part(
+    rows: NDArray[np.int64], cosines: NDArray[np.float32]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Each row once, with the best of its parts' cosines."""
+    own, where = np.unique(rows, return_inverse=True)
+    best = np.full(len(own), -np.inf)
+    np.maximum.at(best, where, cosines)
+    return own, best

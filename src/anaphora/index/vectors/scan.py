@@ -1,8 +1,8 @@
 """The exact scan of vectors in memory, which reads no more of them than it must.
 
-In: a matrix, unit queries. Out: cosines as an exact scan of all would give them, to the bit. Of a
-large matrix an outline is asked first: what it leaves could be among the best, and is computed. It
-is made in the background; until it is there, everything is scanned. It never approximates.
+Cosines are those of an exact scan of all, to the bit. Of a large matrix its quantized form is asked
+first: what it leaves could be among the best, and is computed. That form is made in the background;
+until it is there, everything is scanned.
 """
 
 from __future__ import annotations
@@ -13,22 +13,21 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.background import Background
-from anaphora.index.memories.outline import Outline, Rough
-from anaphora.index.memories.sketch import Sketch
-from anaphora.index.nearest import Matrix, MatrixView
+from anaphora.index.maintenance import Background
+from anaphora.index.vectors.matrix import Matrix, MatrixView
+from anaphora.index.vectors.quantized import ApproximateCosines, Projected, Quantized
 
 BIG: Final = 8_192
-"""From so many parts on an outline saves more than it costs to make."""
+"""From so many parts on a quantized form saves more than it costs to make."""
 
 NEWER: Final = 2_048
-"""Parts that the outline may lack before it takes them in: they are scanned as they are."""
+"""Parts that the quantized form may lack before it takes them in: they are scanned as they are."""
 
 PATIENCE: Final = 8
-"""Single questions for what is close that the outline answers before a sketch is made for them."""
+"""Single questions for what is close before a projected form is made for them."""
 
 FRESH: Final = 256
-"""Parts that the sketch may lack before it takes them in: they are scanned as they are."""
+"""Parts that the projected form may lack before it takes them in: they are scanned as they are."""
 
 _STEP: Final = 4_096
 _LAST_DIGIT: Final = 1e-5
@@ -43,14 +42,14 @@ class Scan:
         self._matrix = matrix
         self._background = background
         self._worker = Background("anaphora-memory-scan")
-        self._outline: Outline | None = None
-        self._sketch: Sketch | None = None
+        self._quantized: Quantized | None = None
+        self._projected: Projected | None = None
         self._asked = 0
         # One question asks more than once for the same: (vector, parts, texts' cosines, error).
         self._last: tuple[Floats, int, Floats, float] | None = None
 
     def warm(self) -> None:
-        """Begin the outline now rather than with the first question."""
+        """Begin the quantized form now rather than with the first question."""
         self._keep_up(self._matrix.view())
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -73,11 +72,11 @@ class Scan:
         found, error = self._found(vector)
         if not error:
             return slice(None)
-        rough = found if every else found[texts]
-        cut = len(rough) - limit
+        near = found if every else found[texts]
+        cut = len(near) - limit
         # Whoever is among the best is at least as near as the last of `limit`, less its error.
-        least = np.partition(rough, cut)[cut] - 2.0 * error
-        return np.flatnonzero(rough >= least)
+        least = np.partition(near, cut)[cut] - 2.0 * error
+        return np.flatnonzero(near >= least)
 
     def exact(self, vector: Floats, texts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The cosine of the best part of each of `texts`."""
@@ -117,15 +116,15 @@ class Scan:
     def _parts_near(
         self, vector: Floats, closer: float, view: MatrixView
     ) -> NDArray[np.int64] | None:
-        """The parts that could be so close, by the sketch; None while the outline is quicker."""
+        """The parts that could be so close, by the projected form; None while there is none."""
         self._asked += 1
         self._keep_up(view)
-        sketch = self._sketch
-        if sketch is None or len(view.parts) - len(sketch) > NEWER:
+        projected = self._projected
+        if projected is None or len(view.parts) - len(projected) > NEWER:
             return None
         # Looked at once: the background may add to it meanwhile.
-        known = len(sketch)
-        found = sketch.could_be(vector, closer, known)
+        known = len(projected)
+        found = projected.could_be(vector, closer, known)
         if found is None:
             return None
         # Another sum than that of the exact scan, which decides: it differs in the last digit.
@@ -139,10 +138,10 @@ class Scan:
         if len(view.parts) >= BIG:
             # Whoever asks begins the background, so none begins while this is waited for.
             self._worker.wait()
-            sketch = self._sketched(view, len(view.parts))
-            yield from sketch.pairs(vectors, view.parts, closer)
+            projected = self._project(view, len(view.parts))
+            yield from projected.pairs(vectors, view.parts, closer)
         elif len(view.parts):
-            # The bound of the sketch is not needed for few; their rounding may differ from below.
+            # Few need no bound; their rounding may differ from below.
             near = (vectors @ view.parts.T).ravel() >= closer - 1e-4
             yield np.divmod(np.flatnonzero(near), len(view.parts))
 
@@ -156,12 +155,12 @@ class Scan:
         view = self._matrix.view()
         if self._last is None or not self._fits(vector, view):
             self._keep_up(view)
-            outline = self._outline
-            if outline is None:
+            quantized = self._quantized
+            if quantized is None:
                 found, error = view.best(vector), 0.0
             else:
-                rough = _rough(outline, vector, view)
-                found, error = view.best_parts(rough.cosines), rough.error
+                near = _approximate(quantized, vector, view)
+                found, error = view.best_parts(near.cosines), near.error
             self._last = (vector, len(view.parts), found, error)
         return self._last[2], self._last[3]
 
@@ -171,48 +170,48 @@ class Scan:
         if not self._due(view):
             return
         if self._background:
-            self._worker.begin(lambda: self._catch_up(view))
+            self._worker.begin(lambda: self._add_newer(view))
         else:
-            self._catch_up(view)
+            self._add_newer(view)
 
     def _due(self, view: MatrixView) -> bool:
         count = len(view.parts)
         if count < BIG:
             return False
-        if self._outline is None or count - len(self._outline) > NEWER:
+        if self._quantized is None or count - len(self._quantized) > NEWER:
             return True
-        sketched = 0 if self._sketch is None else len(self._sketch)
-        return self._asked > PATIENCE and count - sketched > FRESH
+        projected = 0 if self._projected is None else len(self._projected)
+        return self._asked > PATIENCE and count - projected > FRESH
 
-    def _catch_up(self, view: MatrixView) -> None:
+    def _add_newer(self, view: MatrixView) -> None:
         """Take in what is newer, some of it at a time: whoever closes does not wait for long."""
         count = len(view.parts)
-        outline = Outline(view.parts.shape[1]) if self._outline is None else self._outline
-        outline.reserve(count)
-        for start in range(len(outline), count, _STEP):
+        quantized = Quantized(view.parts.shape[1]) if self._quantized is None else self._quantized
+        quantized.reserve(count)
+        for start in range(len(quantized), count, _STEP):
             if self._worker.stopping.is_set():
                 return
-            outline.add(view.parts[start : start + _STEP])
-        self._outline = outline
+            quantized.add(view.parts[start : start + _STEP])
+        self._quantized = quantized
         if self._asked > PATIENCE:
-            for end in range(0 if self._sketch is None else self._sketch.taken, count, _STEP):
+            for end in range(0 if self._projected is None else self._projected.taken, count, _STEP):
                 if self._worker.stopping.is_set():
                     return
-                self._sketched(view, min(count, end + _STEP))
-            self._sketched(view, count).encode()
+                self._project(view, min(count, end + _STEP))
+            self._project(view, count).encode()
 
-    def _sketched(self, view: MatrixView, upto: int) -> Sketch:
-        if self._sketch is None:
-            self._sketch = Sketch(view.parts)
-        self._sketch.extend(view.parts, upto)
-        return self._sketch
+    def _project(self, view: MatrixView, upto: int) -> Projected:
+        if self._projected is None:
+            self._projected = Projected(view.parts)
+        self._projected.extend(view.parts, upto)
+        return self._projected
 
 
-def _rough(outline: Outline, vector: Floats, view: MatrixView) -> Rough:
-    rough = outline.rough(vector)
-    # The outline may have grown since: it says itself how many it looked at.
-    newer = view.parts[len(rough.cosines) :]
+def _approximate(quantized: Quantized, vector: Floats, view: MatrixView) -> ApproximateCosines:
+    near = quantized.approximate(vector)
+    # The quantized form may have grown since: it says itself how many it looked at.
+    newer = view.parts[len(near.cosines) :]
     if not len(newer):
-        return Rough(rough.cosines[: len(view.parts)], rough.error)
+        return ApproximateCosines(near.cosines[: len(view.parts)], near.error)
     exact = np.einsum("ij,j->i", newer, vector)
-    return Rough(np.concatenate((rough.cosines, exact)), rough.error)
+    return ApproximateCosines(np.concatenate((near.cosines, exact)), near.error)

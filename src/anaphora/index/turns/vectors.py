@@ -1,0 +1,221 @@
+"""The vectors of turns beyond what memory should hold: in LanceDB on disk.
+
+The index file stays what counts: where LanceDB's folder is gone or torn, its vectors are scanned in
+the file until the folder is written again. LanceDB is not imported before there is one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.index.maintenance import IndexLost
+from anaphora.index.turns.ledger import Ledger, LedgerBusy
+from anaphora.index.turns.records import AnnCheckpoint
+from anaphora.index.vectors.ann import ANN_ERRORS, AnnStore, Batch, available
+from anaphora.index.vectors.matrix import from_float16
+
+STEP: Final = 8192
+"""Newer parts that gather in memory before they go to the ANN index in one batch."""
+
+STEP_AT_CLOSE: Final = 1024
+"""The same for a process that ends: fewer are read back faster than they are written."""
+
+NEAREST: Final = 256
+"""Parts of the ANN index that a question gets cosines of: 11 ms, and twice as many 17."""
+
+FEW: Final = 10_000
+"""Texts that are read back and compared one by one when a question is about them alone (60 ms)."""
+
+_MOST: Final = 8192
+_VECTORS: Final = 2_000
+_AT_ONCE: Final = 500
+
+
+def ann_folder(embedder: str) -> str:
+    """The name of the folder that has the ANN index of one embedder's vectors."""
+    return hashlib.blake2b(embedder.encode(), digest_size=8).hexdigest()
+
+
+class OpenLedger:
+    """The index file that is open now, and its vectors for whoever has not the index's lock.
+
+    A `file` that was read from is given back to go on with: numbers are those of one index file, in
+    another one they stand for other texts.
+    """
+
+    def __init__(self, dimensions: int) -> None:
+        self.lock = threading.RLock()
+        self.ledger: Ledger | None = None
+        self._dimensions = dimensions
+
+    def vectors(self, file: Ledger | None, since: int, upto: int) -> Iterator[Batch]:
+        """Vectors of the file by their numbers; IndexLost where it is not the same file any more.
+
+        The lock is held for moments only: whoever asks meanwhile must not wait for all of them.
+        """
+        while ids := (found := self._read(file, (since, upto, _VECTORS)))[0]:
+            since = ids[-1]
+            yield self._batch(*found)
+
+    def some_vectors(self, file: Ledger | None, wanted: NDArray[np.int64]) -> Iterator[Batch]:
+        """Vectors of these numbers, without those that are gone; IndexLost as above."""
+        for start in range(0, len(wanted), _AT_ONCE):
+            yield self._batch(*self._read(file, wanted[start : start + _AT_ONCE].tolist()))
+
+    def _read(
+        self, file: Ledger | None, which: tuple[int, int, int] | list[int]
+    ) -> tuple[list[int], list[bytes]]:
+        with self.lock:
+            ledger = self.ledger
+            if ledger is None or ledger is not file:
+                raise IndexLost("the index was opened anew")
+            return ledger.vectors(which, self._dimensions)
+
+    def _batch(self, ids: list[int], blobs: list[bytes]) -> Batch:
+        """Stored vectors as (keys, parts): a text's number stands at each of its parts."""
+        counts = [len(blob) // (2 * self._dimensions) for blob in blobs]
+        parts = from_float16(b"".join(blobs), self._dimensions)
+        return np.repeat(np.array(ids, np.int64), counts), parts
+
+
+class TurnAnn:
+    """The ANN index of one embedder; `cap` None: never (LanceDB keeps vectors in the clear)."""
+
+    def __init__(
+        self, folder: Path, embedder: tuple[str, int], cap: int | None, stored: OpenLedger
+    ) -> None:
+        self._embedder, self._dimensions = embedder
+        self.folder = folder / ann_folder(self._embedder)
+        self.cap = cap
+        self.stored = stored
+        self.failed = False
+        self._store: AnnStore | None = None
+        self._broken: tuple[str, int] | None = None
+
+    def writable(self) -> bool:
+        """Whether an ANN index may be written at all."""
+        return self.cap is not None and available()
+
+    def beyond(self, parts: int) -> bool:
+        """Whether more is scanned in memory than the cap says, since LanceDB is not there."""
+        return self.cap is not None and parts > self.cap and not available()
+
+    def new_store(self) -> AnnStore:
+        """The folder as it is now."""
+        store = AnnStore(self.folder, self._embedder, self._dimensions)
+        store.open()
+        return store
+
+    def usable(self, checkpoint: AnnCheckpoint) -> int:
+        """Up to which number of a vector the ANN index can answer; 0 where it cannot."""
+        failed, self.failed = self.failed, False
+        held = self._store
+        if not checkpoint.generation or not self.writable():
+            self._store = None
+            return 0
+        if held is not None and not failed and _fits(held, checkpoint):
+            return held.meta.upto
+        store = self.new_store()
+        if (
+            not _fits(store, checkpoint)
+            or (store.meta.generation, store.meta.version) == self._broken
+        ):
+            self._store = None
+            return 0
+        self._store = store
+        return store.meta.upto
+
+    def view(self, ids: list[int]) -> AnnView | None:
+        """What can be asked for the texts of these numbers, in ascending order."""
+        if self._store is None or not ids:
+            return None
+        return AnnView(np.array(ids, np.int64), self, self._store, self.stored.ledger)
+
+    def write(self, file: Ledger, since: int, target: int) -> AnnCheckpoint | None:
+        """Write the file's vectors after `since`, up to `target`: None where that was refused."""
+        store = self.new_store()
+        if store.meta.upto != since or not since:
+            if since:
+                self.failed = True
+                return None
+            store.discard()
+        try:
+            meta = store.extend(self.stored.vectors(file, since, target), target)
+        except (IndexLost, LedgerBusy, *ANN_ERRORS):
+            return None
+        return AnnCheckpoint(meta.generation, target, target)
+
+    def give_up(self, store: AnnStore) -> None:
+        """The ANN index could not be read: it is not used again before it is written anew."""
+        self._broken = (store.meta.generation, store.meta.version)
+        self.failed = True
+
+
+def _fits(store: AnnStore, checkpoint: AnnCheckpoint) -> bool:
+    # Beyond `upto` lies what somebody wrote who did not come to say so.
+    meta = store.meta
+    return (
+        meta.generation == checkpoint.generation
+        and checkpoint.upto <= meta.upto <= checkpoint.target
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AnnView:
+    """B texts of the ANN index at one moment; `ids` (B,) are the numbers of their vectors."""
+
+    ids: NDArray[np.int64]
+    _ann: TurnAnn
+    _store: AnnStore
+    _file: Ledger | None
+
+    def best(self, vector: NDArray[np.float32], limit: int = 0) -> NDArray[np.float32]:
+        """The cosine of the best part of each text, shape (B,), 0 for all but the nearest.
+
+        `limit` is how many parts are looked for, 0 for NEAREST.
+        """
+        try:
+            keys, cosines, _ = self._store.search(vector, limit or NEAREST)
+            if not (np.isfinite(cosines).all() and (np.abs(cosines) < 1.01).all()):
+                raise IndexLost("these are no cosines")
+        except (IndexLost, *ANN_ERRORS):
+            self._ann.give_up(self._store)
+            return self._scanned(vector, self._ann.stored.vectors(self._file, 0, int(self.ids[-1])))
+        return self._dense([(keys, cosines)])
+
+    def of(self, vector: NDArray[np.float32], places: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The same, right for the texts at these places of `ids`; the others may be 0."""
+        if not len(places):
+            return np.zeros(len(self.ids), np.float32)
+        if len(places) > FEW:
+            return self.best(vector, min(_MOST, NEAREST * len(self.ids) // len(places)))
+        return self._scanned(
+            vector, self._ann.stored.some_vectors(self._file, self.ids[np.unique(places)])
+        )
+
+    def _scanned(
+        self, vector: NDArray[np.float32], batches: Iterator[Batch]
+    ) -> NDArray[np.float32]:
+        found: list[Batch] = []
+        # A file that was replaced while it was read: the next question finds that out.
+        with suppress(IndexLost, LedgerBusy):
+            found.extend((keys, parts @ vector) for keys, parts in batches)
+        return self._dense(found)
+
+    def _dense(self, found: list[Batch]) -> NDArray[np.float32]:
+        best = np.full(len(self.ids), -2.0, np.float32)
+        for keys, cosines in found:
+            places = np.minimum(np.searchsorted(self.ids, keys), len(self.ids) - 1)
+            known = self.ids[places] == keys
+            np.maximum.at(best, places[known], cosines[known])
+        best[best < -1.5] = 0.0
+        return best

@@ -1,0 +1,1 @@
+"""The vector index: an exact scan of memory, LanceDB beyond a cap."""

@@ -1,0 +1,246 @@
+"""Short forms of many vectors: what can be near is found without reading them whole.
+
+`Quantized` keeps a byte a number: an approximate cosine of every part with a query, and how far
+from the exact one it can be at most. Whoever asks computes exactly all that could be among the
+best: an answer is that of an exact scan, from a quarter of the memory that one reads. The sums are
+those of ONNX Runtime's whole-number matrix product, in one thread: several would wait for each
+other where other programs want the processors too.
+The bound, for x ≈ x' and q ≈ q': |x·q - x'·q'| ≤ |x - x'| |q| + |x'| |q - q'|, by Cauchy-Schwarz.
+
+`Projected` keeps each vector by its leading directions, as a principal component analysis of some
+of them finds them, and by the length of what is left of it: which pairs can be close is found
+without multiplying them out.
+The bound, for x = a + b and q = c + d with a, c along the leading directions and b, d across them:
+x·q ≤ a·c + |b| |d|, by Cauchy-Schwarz. It is itself one product, of a number more than directions.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.embed.onnx import onnx_runtime
+
+# Parts at a time: what is needed to make their codes takes 15 MB of 384 dimensions.
+_CODE_STEP: Final = 2048
+_ROOM: Final = 8192
+_MIDDLE: Final = 128
+_PART_MOST: Final = 127
+# Products of processors without VNNI are added in pairs in 16 bits: 2 · 255 · 64 fits there.
+_QUERY_MOST: Final = 64
+# What the float32 arithmetic around the whole numbers can add.
+_CODE_ROUNDING: Final = 1e-5
+
+Floats = NDArray[np.float32]
+
+_lock = threading.Lock()
+_product: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApproximateCosines:
+    """Approximate cosines (parts,), none further than `error` from the exact one."""
+
+    cosines: Floats
+    error: float
+
+
+class Quantized:
+    """Codes of a growing number of parts. One thread adds to it, others may ask meanwhile."""
+
+    def __init__(self, dimensions: int) -> None:
+        self._codes = np.empty((0, dimensions), np.uint8)
+        self._scales = np.empty(0, np.float32)
+        self._count = 0
+        self._error = 0.0
+        self._longest = 0.0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, parts: Floats) -> None:
+        """Take in more parts (unit vectors), behind those that are here."""
+        self.reserve(self._count + len(parts))
+        for start in range(0, len(parts), _CODE_STEP):
+            some = parts[start : start + _CODE_STEP]
+            scales = np.maximum(np.abs(some).max(axis=1), np.float32(1e-12)) / _PART_MOST
+            codes = np.rint(some / scales[:, None])
+            back = codes * scales[:, None]
+            self._longest = max(self._longest, _longest(back))
+            self._error = max(self._error, _longest(some - back))
+            end = self._count + len(some)
+            self._codes[self._count : end] = (codes + _MIDDLE).astype(np.uint8)
+            self._scales[self._count : end] = scales
+            # Last: who asks in another thread looks at so many.
+            self._count = end
+
+    def approximate(self, vector: Floats) -> ApproximateCosines:
+        """The approximate cosine of each part with a unit vector; the product, for any other."""
+        count = self._count
+        scale = np.float32(max(float(np.abs(vector).max()), 1e-12) / _QUERY_MOST)
+        code = np.rint(vector / scale)
+        apart = float(np.linalg.norm(vector - code * scale))
+        query = code.astype(np.int8)[:, None]
+        sums = _whole_product(self._codes[:count], query)[:, 0]
+        sums -= _MIDDLE * int(code.sum())
+        cosines = sums.astype(np.float32)
+        cosines *= self._scales[:count]
+        cosines *= scale
+        error = self._error * float(np.linalg.norm(vector)) + self._longest * apart + _CODE_ROUNDING
+        return ApproximateCosines(cosines, error)
+
+    def reserve(self, needed: int) -> None:
+        """Make room for so many parts in all."""
+        if needed <= len(self._codes):
+            return
+        capacity = needed if not self._count else needed + min(needed // 2, _ROOM)
+        codes = np.empty((capacity, self._codes.shape[1]), np.uint8)
+        codes[: self._count] = self._codes[: self._count]
+        scales = np.empty(capacity, np.float32)
+        scales[: self._count] = self._scales[: self._count]
+        self._codes, self._scales = codes, scales
+
+
+def _longest(rows: Floats) -> float:
+    """The length of the longest row."""
+    return float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max()))
+
+
+def _whole_product(codes: NDArray[np.uint8], query: NDArray[np.int8]) -> NDArray[np.int32]:
+    """codes (n, d) · query (d, 1) in 32 bits."""
+    global _product  # noqa: PLW0603 - one session serves every matrix, and costs 10 ms to make
+    with _lock:
+        if _product is None:
+            _product = _session()
+    found: NDArray[np.int32] = _product.run(None, {"a": codes, "b": query})[0]
+    return found
+
+
+def _session() -> Any:
+    runtime = onnx_runtime()
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    return runtime.InferenceSession(_model(), options, providers=["CPUExecutionProvider"])
+
+
+_UINT8, _INT8, _INT32 = 2, 3, 6
+
+
+def _model() -> bytes:
+    """An ONNX model of one node, c = MatMulInteger(a, b), in the protocol buffer encoding."""
+
+    def field(number: int, value: bytes | str | int) -> bytes:
+        if isinstance(value, int):
+            return bytes([number << 3, value])
+        data = value.encode() if isinstance(value, str) else value
+        return bytes([number << 3 | 2, len(data)]) + data
+
+    def tensor(name: str, kind: int) -> bytes:
+        size = field(1, b"")
+        shape = field(2, size + size)
+        return field(1, name) + field(2, field(1, field(1, kind) + shape))
+
+    node = field(1, "a") + field(1, "b") + field(2, "c") + field(4, "MatMulInteger")
+    inputs = field(11, tensor("a", _UINT8)) + field(11, tensor("b", _INT8))
+    graph = field(1, node) + field(2, "g") + inputs + field(12, tensor("c", _INT32))
+    return field(1, 8) + field(7, graph) + field(8, field(2, 13))
+
+
+LEADING: Final = 64
+"""Directions kept: of MiniLM's 384 they hold 0.6 of the length, and leave 6 to 30 of 100,000 parts
+for one query at a cosine of 0.8."""
+
+_SAMPLE: Final = 8192
+_PROJECT_STEP: Final = 16_384
+# What the float32 arithmetic can take away from the bound.
+_BOUND_ROUNDING: Final = 1e-4
+_OF_SQUARE: Final = 1e-5
+# Vectors that the directions do not fit leave so much that multiplying all of them out is cheaper.
+_TOO_MANY: Final = 1 / 32
+
+Places = NDArray[np.int64]
+
+
+class Projected:
+    """Short forms of a growing number of parts. One thread adds to it, others may ask meanwhile."""
+
+    def __init__(self, parts: Floats) -> None:
+        # The directions of these serve all that come: should they fit badly, the bound is looser.
+        self._axes = _leading(parts)
+        self._rows = np.empty((0, self._axes.shape[1] + 1), np.float32)
+        self._codes = Quantized(self._rows.shape[1])
+        self._count = 0
+
+    def __len__(self) -> int:
+        """How many parts it has: all that a single question needs of them."""
+        return len(self._codes)
+
+    @property
+    def taken(self) -> int:
+        """How many it has for `pairs`."""
+        return self._count
+
+    def extend(self, parts: Floats, upto: int) -> None:
+        """Take in the first `upto` of the parts, but for those that are here, for `pairs`."""
+        if upto > len(self._rows):
+            room = len(parts) + min(len(parts) // 2, _PROJECT_STEP) * bool(self._count)
+            rows = np.empty((room, self._rows.shape[1]), np.float32)
+            rows[: self._count] = self._rows[: self._count]
+            self._rows = rows
+        for start in range(self._count, upto, _PROJECT_STEP):
+            some = parts[start : min(start + _PROJECT_STEP, upto)]
+            self._rows[start : start + len(some)] = _short(some, self._axes)
+            self._count = start + len(some)
+
+    def encode(self) -> None:
+        """Make what was taken in ready for `could_be`."""
+        # One question reads all rows once: the fewer bytes they have the better.
+        self._codes.add(self._rows[len(self._codes) : self._count])
+
+    def could_be(self, vector: Floats, closer: float, upto: int) -> Places | None:
+        """Places of the parts that could be so close to one vector, None where that is too many.
+
+        Of the first `upto`, which is no more than `len`.
+        """
+        near = self._codes.approximate(_short(vector[None], self._axes)[0])
+        found = np.flatnonzero(near.cosines[:upto] >= closer - _BOUND_ROUNDING - near.error)
+        return None if len(found) > _TOO_MANY * upto else found
+
+    def pairs(
+        self, vectors: Floats, parts: Floats, closer: float
+    ) -> Iterator[tuple[Places, Places]]:
+        """(places among `vectors`, places among `parts`) of all pairs that could be so close.
+
+        `parts` are those that were taken in, all of them.
+        """
+        short = _short(vectors, self._axes)
+        for start in range(0, self._count, _PROJECT_STEP):
+            end = min(start + _PROJECT_STEP, self._count)
+            least = closer - _BOUND_ROUNDING
+            found = np.flatnonzero((short @ self._rows[start:end].T).ravel() >= least)
+            if len(found) > _TOO_MANY * len(vectors) * (end - start):
+                found = np.flatnonzero((vectors @ parts[start:end].T).ravel() >= least)
+            at, place = np.divmod(found, end - start)
+            yield at, place + start
+
+
+def _leading(parts: Floats) -> Floats:
+    """The leading directions (dimensions, LEADING) of some of the parts, evenly spread."""
+    some = parts[:: max(1, len(parts) // _SAMPLE)].astype(np.float64)
+    _, axes = np.linalg.eigh(some.T @ some)
+    return np.ascontiguousarray(axes[:, ::-1][:, :LEADING], np.float32)
+
+
+def _short(rows: Floats, axes: Floats) -> Floats:
+    along = rows @ axes
+    left = np.einsum("ij,ij->i", rows, rows) - np.einsum("ij,ij->i", along, along)
+    # Of two numbers that are nearly equal the difference is known to so many digits only.
+    across = np.sqrt(np.maximum(left, 0.0) + np.float32(_OF_SQUARE))
+    short: Floats = np.concatenate((along, across[:, None]), axis=1).astype(np.float32, copy=False)
+    return short

@@ -1,0 +1,154 @@
+"""The word index of things that have rows: what lies in a segment, and what waits in memory.
+
+A document is told by its key and the digest of its tokens; of two documents of one row the later
+one counts. Truth is never read here: a folder that is torn, foreign or gone is filled again by
+whoever has the texts. How documents are scored is up to the memories' and the sections' own words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.index.words.manifest import Document, Manifest, SegmentFolder, TermOf
+from anaphora.index.words.postings import MemoryPostings, WordStatistics
+from anaphora.index.words.segment import WORD_INDEX_ERRORS, Boosts, Segment
+
+Rows = NDArray[np.int64]
+Scores = NDArray[np.float64]
+
+
+class WordIndex:
+    """The words of one namespace's things of one kind, by row. One thread at a time.
+
+    `term_of` replaces each token (sealing). `stale` says that the segment holds what was deleted or
+    replaced, `gone` how many of its documents count no more.
+    """
+
+    def __init__(self, folder: SegmentFolder, term_of: TermOf | None = None) -> None:
+        self.folder = folder
+        self.manifest = Manifest()
+        self.segment: Segment | None = None
+        self.stale = False
+        self._term_of = term_of
+        self._row_of = np.full(1, -1, np.int64)
+        self._number_of: dict[int, int] = {}
+        self._waiting: dict[int, Document] = {}
+        # Made with the first question: whole texts are quicker to write down than to keep by word.
+        self._postings: MemoryPostings | None = None
+
+    def open(self, manifest: Manifest, row_of: Callable[[str], int], known_upto: int) -> bool:
+        """Answer from what `manifest` speaks of; False where the files do not fit it.
+
+        `row_of` gives a key's row, -1 for a key that is gone. What waits in memory stays there
+        unless the segment has it. `stale` is set where it holds what is gone as of `known_upto`.
+        """
+        if not manifest.meta.generation:
+            return False
+        try:
+            segment = self.folder.open(manifest)
+        except WORD_INDEX_ERRORS:
+            return False
+        rows = np.fromiter((row_of(one) for one in manifest.ids), np.int64, len(manifest.ids))
+        self.segment, self.manifest = segment, manifest
+        self._number_of = {row: n for n, row in enumerate(rows.tolist(), 1) if row >= 0}
+        self._row_of = np.concatenate((np.full(1, -1, np.int64), rows))
+        if len(self._number_of) < np.count_nonzero(rows >= 0):
+            # Of two documents of one row, the later one counts.
+            counting = np.fromiter(self._number_of.values(), np.int64, len(self._number_of))
+            self._row_of[:] = -1
+            self._row_of[counting] = rows[counting - 1]
+        self.stale = bool((rows < 0).any()) and manifest.upto <= known_upto
+        waiting, self._waiting, self._postings = self._waiting, {}, None
+        for row, document in waiting.items():
+            self.put(row, document)
+        return True
+
+    def purge(self) -> bool:
+        """Take what was forgotten off the disk at once; what is open here goes on answering."""
+        due = self.stale and bool(self.manifest.meta.generation)
+        if due:
+            self.folder.remove(self.manifest.meta.generation)
+        return due
+
+    @property
+    def gone(self) -> int:
+        """How many documents of the segment count no more: with many, it is worth writing anew."""
+        return len(self.manifest.ids) - len(self._number_of)
+
+    @property
+    def waiting(self) -> int:
+        """How many documents are in memory alone."""
+        return len(self._waiting)
+
+    def documents(self) -> list[Document]:
+        """What waits to be written, oldest first."""
+        return list(self._waiting.values())
+
+    def document(self, row: int) -> Document | None:
+        """The document of a row that waits to be written."""
+        return self._waiting.get(row)
+
+    def put(self, row: int, document: Document) -> None:
+        """Take in a document, new or as it was."""
+        number = self._number_of.get(row, 0)
+        if number and self.manifest.digests[number - 1] == document.digest:
+            self._take_back(row)
+            return
+        self._drop_stored(row)
+        if self._waiting.get(row) != document:
+            self._take_back(row)
+            self._waiting[row] = document
+            if self._postings is not None:
+                self._postings.add(row, document.texts)
+
+    def drop(self, row: int) -> None:
+        """A row was deleted: its words count no more, and must leave the disk (`stale`)."""
+        self._drop_stored(row)
+        self._take_back(row)
+
+    # For scores.
+
+    @property
+    def postings(self) -> MemoryPostings:
+        """What waits in memory, by term."""
+        if self._postings is None:
+            self._postings = MemoryPostings(len(self.folder.fields))
+            for row, document in self._waiting.items():
+                self._postings.add(row, document.texts)
+        return self._postings
+
+    def term(self, token: str) -> str:
+        """What stands for a token."""
+        return token if self._term_of is None else self._term_of(token)
+
+    @property
+    def statistics(self) -> WordStatistics:
+        """How often terms occur in all of it, on disk and in memory."""
+        return WordStatistics(self.segment, (self.postings,))
+
+    def search(
+        self, boosts: Boosts, limit: int, among: Sequence[int] | None = None
+    ) -> tuple[Rows, Scores]:
+        """Rows and scores of the segment's best `limit` documents, -1 for one that is gone."""
+        if self.segment is None:
+            return np.empty(0, np.int64), np.empty(0)
+        numbers, scores = self.segment.search(boosts, limit, among=among)
+        return self._row_of[numbers], scores
+
+    def numbers(self, rows: Rows) -> Rows:
+        """The number of each row's document in the segment, 0 for one that is not there."""
+        find = self._number_of.get
+        return np.fromiter((find(row, 0) for row in rows.tolist()), np.int64, len(rows))
+
+    def _drop_stored(self, row: int) -> None:
+        number = self._number_of.pop(row, 0)
+        if number:
+            self._row_of[number] = -1
+            self.stale = True
+
+    def _take_back(self, row: int) -> None:
+        if self._waiting.pop(row, None) is not None:
+            self._postings = None

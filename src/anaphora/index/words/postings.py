@@ -1,0 +1,132 @@
+"""Postings in memory, and BM25 over them and a segment on disk together.
+
+BM25 has k1 1.2, b 0.75 and idf = ln(1 + (N - n + 0.5) / (n + 0.5)) (Robertson and Zaragoza, *The
+Probabilistic Relevance Framework*, 2009). How often a term occurs is counted over disk and memory
+together, so that a score hardly depends on where a document lies; the average length is that of
+the segment. No text is analysed here: that is `core/analyser.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.index.words.segment import Segment
+
+K1: Final = 1.2
+B: Final = 0.75
+
+
+def _norm_table() -> NDArray[np.int64]:
+    """Lengths that tantivy can tell apart: it keeps one byte of a text's length (as Lucene)."""
+    lengths, step = list(range(41)), 2
+    while len(lengths) < 256:
+        for _ in range(8):
+            lengths.append(lengths[-1] + step)
+        step *= 2
+    return np.array(lengths[:256], np.int64)
+
+
+_NORMS = _norm_table()
+
+
+def idf(documents: int, holding: int) -> float:
+    """Inverse document frequency of a term that `holding` of `documents` texts hold."""
+    return math.log(1.0 + (documents - holding + 0.5) / (holding + 0.5))
+
+
+def full_score(mass: float, lengths: NDArray[np.int32], average: float) -> NDArray[np.float64]:
+    """BM25 of texts with these lengths that hold each term once; `mass` is the sum of their idf."""
+    norm = 1.0 - B + B * lengths.astype(np.float64) / average
+    full: NDArray[np.float64] = mass * (K1 + 1.0) / (1.0 + K1 * norm)
+    return full
+
+
+class MemoryPostings:
+    """Documents that are in no segment: by field, term → (key, occurrences, length)."""
+
+    def __init__(self, fields: int = 1) -> None:
+        self._postings: list[dict[str, list[tuple[int, int, int]]]] = [{} for _ in range(fields)]
+        self.count = 0
+        self.tokens = [0] * fields
+
+    def add(self, key: int, texts: Sequence[str]) -> None:
+        """Add a document: its key, and each field's tokens joined by spaces."""
+        for field, text in enumerate(texts):
+            words = text.split(" ") if text else []
+            postings = self._postings[field]
+            for term, occurrences in Counter(words).items():
+                postings.setdefault(term, []).append((key, occurrences, len(words)))
+            self.tokens[field] += len(words)
+        self.count += 1
+
+    def holding(self, term: str, field: int = 0) -> int:
+        """How many documents hold a term in a field."""
+        return len(self._postings[field].get(term, ()))
+
+    def scores(
+        self, weights: Mapping[str, float], average: float, field: int = 0
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Keys of the documents that hold a term, with BM25 parts: one entry a key and term.
+
+        `weights` gives each term's idf, `average` is the average length of the field.
+        """
+        postings = self._postings[field]
+        # Copies: more is added while an older view still reads this, and they are walked twice.
+        found = [(term, list(postings[term])) for term in weights if term in postings]
+        if not found:
+            return np.empty(0, np.int64), np.empty(0, np.float32)
+        entries = np.array([entry for _, some in found for entry in some], np.int64)
+        worth = np.repeat([weights[term] for term, _ in found], [len(some) for _, some in found])
+        lengths = _NORMS[np.searchsorted(_NORMS, entries[:, 2], side="right") - 1]
+        occurrences = entries[:, 1]
+        saturation = occurrences + K1 * (1.0 - B + B * lengths / average)
+        return entries[:, 0], (worth * (K1 + 1.0) * occurrences / saturation).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class WordStatistics:
+    """How often terms occur in a segment and in the postings beside it, counted together."""
+
+    segment: Segment | None
+    memory: tuple[MemoryPostings, ...]
+
+    @property
+    def documents(self) -> int:
+        """How many documents there are."""
+        return self._stored() + sum(some.count for some in self.memory)
+
+    def tokens(self, field: int = 0) -> int:
+        """How many tokens a field has in all documents."""
+        stored = 0 if self.segment is None else self.segment.meta.tokens[field]
+        return stored + sum(some.tokens[field] for some in self.memory)
+
+    def holding(self, term: str, field: int = 0) -> int:
+        """How many documents hold a term in a field."""
+        stored = 0 if self.segment is None else self.segment.holding(term, field)
+        return stored + sum(some.holding(term, field) for some in self.memory)
+
+    def average(self, field: int = 0) -> float:
+        """The average length of a field: the segment's, or where there is none that in memory."""
+        if self.segment is not None and self._stored():
+            return max(1.0, self.segment.meta.tokens[field] / self._stored())
+        return max(1.0, self.tokens(field) / max(1, self.documents))
+
+    def boosts(
+        self, weights: Mapping[str, float], field: int = 0, factor: float = 1.0
+    ) -> dict[str, float]:
+        """What makes the segment score terms by these weights instead of its own IDF."""
+        if self.segment is None or factor <= 0.0:
+            return {}
+        held = {t: self.segment.holding(t, field) for t, w in weights.items() if w > 0.0}
+        count = self._stored()
+        return {t: factor * weights[t] / idf(count, n) for t, n in held.items() if n}
+
+    def _stored(self) -> int:
+        return 0 if self.segment is None else self.segment.meta.count

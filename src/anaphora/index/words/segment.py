@@ -1,0 +1,194 @@
+"""A segment: words on disk under tantivy, in one field or several, found by BM25.
+
+Documents have a number (turns: the row id), and may belong to a group (turns: the thread). A
+segment that was finished as one `SegmentMeta` is never answered from as another.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import tantivy
+
+_HEAP: Final = 32_000_000
+WORD_INDEX_ERRORS: Final = (ValueError, OSError, RuntimeError)
+"""What tantivy may raise for files that are torn, gone or locked."""
+
+# Documents that are named one by one in a query: 24 take 0.1 ms, as a set 0.5 to 1.
+_NAMED: Final = 400
+
+Numbers = NDArray[np.int64]
+Scores = NDArray[np.float64]
+Boosts = Mapping[str, Mapping[str, float]]
+"""How much each term counts in each field, beside the segment's own IDF."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentMeta:
+    """What lies in the folder `generation`: `count` documents, the last of number `upto`.
+
+    `tokens` are those of each field; `signature` is over the files: another one means that a write
+    did not end.
+    """
+
+    generation: str = ""
+    upto: int = 0
+    count: int = 0
+    tokens: tuple[int, ...] = ()
+    signature: int = 0
+
+
+class NumberedTexts(NamedTuple):
+    """A document to be written: each field's tokens joined by spaces."""
+
+    number: int
+    texts: Sequence[str]
+    group: int | None = None
+
+
+class Segment:
+    """A segment opened for search; immutable."""
+
+    def __init__(self, folder: Path, meta: SegmentMeta, fields: Sequence[str]) -> None:
+        """Open it. Raises ValueError or OSError where the files are not those of `meta`."""
+        import tantivy
+
+        if signature(folder) != meta.signature:
+            raise ValueError("the word index on disk is not the one that was finished")
+        index = tantivy.Index.open(str(folder))
+        index.config_reader(reload_policy="manual", num_warmers=0)
+        self._schema = index.schema
+        self._searcher = index.searcher()
+        if self._searcher.num_docs != meta.count:
+            raise ValueError("the word index on disk has lost documents")
+        self.fields = tuple(fields)
+        self.meta = meta
+
+    def holding(self, term: str, field: int = 0) -> int:
+        """How many documents hold a term in a field."""
+        return int(self._searcher.doc_freq(self.fields[field], term))
+
+    def search(
+        self,
+        boosts: Boosts,
+        limit: int,
+        *,
+        group: int | None = None,
+        among: Sequence[int] | None = None,
+    ) -> tuple[Numbers, Scores]:
+        """Numbers and scores of the best `limit` documents: all, of one group, or `among` some."""
+        import tantivy
+
+        query = self._any_term(boosts)
+        if query is None or limit < 1:
+            return np.empty(0, np.int64), np.empty(0)
+        inside = None
+        if group is not None:
+            inside = tantivy.Query.term_query(self._schema, "group", group)
+        elif among is not None:
+            inside = self._any_of(among)
+        if inside is not None:
+            only = tantivy.Query.const_score_query(inside, 0.0)
+            both = [(tantivy.Occur.Must, query), (tantivy.Occur.Must, only)]
+            query = tantivy.Query.boolean_query(both)
+        hits = self._searcher.search(query, limit=limit, count=False).hits
+        found = self._searcher.fast_field_values("number", [address for _, address in hits])
+        numbers = np.array([int(one or 0) for one in found], np.int64)
+        return numbers, np.array([score for score, _ in hits], np.float64)
+
+    def _any_term(self, boosts: Boosts) -> tantivy.Query | None:
+        import tantivy
+
+        parts = []
+        for field, terms in boosts.items():
+            for term, boost in terms.items():
+                query = tantivy.Query.term_query(self._schema, field, term, "freq")
+                if boost != 1.0:
+                    # Of plain terms alone tantivy skips what cannot be among the best.
+                    query = tantivy.Query.boost_query(query, boost)
+                parts.append((tantivy.Occur.Should, query))
+        return tantivy.Query.boolean_query(parts) if parts else None
+
+    def _any_of(self, numbers: Sequence[int]) -> tantivy.Query:
+        from tantivy import Occur, Query
+
+        if len(numbers) > _NAMED:
+            return Query.term_set_query(self._schema, "number", list(numbers))
+        # A set is looked up by an automaton over every document there is: docs/decisions/0022.
+        named = (Query.term_query(self._schema, "number", one) for one in numbers)
+        return Query.boolean_query([(Occur.Should, query) for query in named])
+
+
+def write_segment(
+    folder: Path, seen: SegmentMeta, fields: Sequence[str], documents: Iterable[NumberedTexts]
+) -> SegmentMeta:
+    """Add documents behind those of `seen`, in `folder`; what lies there then.
+
+    Raises one of WORD_INDEX_ERRORS where it cannot be written, or another process writes it.
+    """
+    import tantivy
+
+    folder.mkdir(parents=True, exist_ok=True)
+    index = tantivy.Index(_schema(fields), path=str(folder))
+    writer = index.writer(_HEAP, 1)
+    tokens = [*seen.tokens] or [0] * len(fields)
+    upto, count = seen.upto, seen.count
+    for number, texts, group in documents:
+        document = tantivy.Document()
+        document.add_unsigned("number", number)
+        if group is not None:
+            document.add_unsigned("group", group)
+        for at, (field, text) in enumerate(zip(fields, texts, strict=True)):
+            document.add_text(field, text)
+            tokens[at] += length_of(text)
+        writer.add_document(document)
+        upto, count = number, count + 1
+    writer.commit()
+    writer.wait_merging_threads()
+    return SegmentMeta(folder.name, upto, count, tuple(tokens), signature(folder))
+
+
+def length_of(tokens: str) -> int:
+    """How many tokens are joined there."""
+    return tokens.count(" ") + 1 if tokens else 0
+
+
+def signature(folder: Path) -> int:
+    """One number over the names and bytes of the files in `folder`.
+
+    A file is read once, and again when it was changed.
+    """
+    total = 0
+    for path in sorted(folder.iterdir()):
+        if not path.name.endswith(".lock"):
+            found = path.stat()
+            identity = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+            total = zlib.crc32(f"{path.name}:{_checksum(path, identity)}".encode(), total)
+    return total
+
+
+@lru_cache(maxsize=4_096)
+def _checksum(path: Path, identity: tuple[int, ...]) -> int:
+    del identity  # Part of the key: a file of another identity has other bytes.
+    return zlib.crc32(path.read_bytes())
+
+
+def _schema(fields: Sequence[str]) -> tantivy.Schema:
+    import tantivy
+
+    builder = tantivy.SchemaBuilder()
+    # Our analyser is the only one: tokens never hold white space.
+    for name in fields:
+        builder.add_text_field(name, tokenizer_name="whitespace", index_option="freq")
+    builder.add_unsigned_field("number", indexed=True, fast=True)
+    builder.add_unsigned_field("group", indexed=True)
+    return builder.build()
