@@ -86,8 +86,8 @@ class Backlog(Generic[OwnerT]):
         """Work through what has no vector, until `limit` got theirs; how many did, and did not.
 
         `owners_without` gives up to so many after a cursor, in its order; `cursor_of` says where an
-        owner stands in it (its key, unless told). `progress` is called with both sums. What is done
-        is kept, so that an interrupted call can be made again.
+        owner stands in it (its key, unless told). `progress` is called with (got theirs, looked
+        at). What is done is kept, so that an interrupted call can be made again.
         """
         done, left, after = 0, 0, ""
         while limit is None or done < limit:
@@ -98,5 +98,5 @@ class Backlog(Generic[OwnerT]):
             made = self.attach(owners)
             done, left = done + made, left + len(owners) - made
             if progress is not None:
-                progress(done, left)
+                progress(done, done + left)
         return done, left

@@ -17,7 +17,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.progress import ProgressCount
-from anaphora.errors import AnaphoraError, EmbeddingError, InvalidInput, NotFound
+from anaphora.errors import AnaphoraError, InvalidInput, NotFound
+from anaphora.index.backlog import Backlog
 from anaphora.ingest.checking import MemoryInput, as_new, checked, checked_changes, without_secrets
 from anaphora.ingest.linking import EmbeddedMemory, Linker, Neighbours
 from anaphora.store.filters import Filter, parse
@@ -76,13 +77,15 @@ class MemoryWriter:
         self._linker = Linker(vectors, embedder.name, neighbours)
         self._clock = clock
         self._ids = ids
-        self._failed: set[str] = set()
+        self._backlog: Backlog[Owner] = Backlog(
+            embedder, lambda one: one.record_id, lambda one: one.text, self._link_embedded
+        )
         self._failure: AnaphoraError | None = None
 
     @property
     def failure(self) -> AnaphoraError | None:
         """Why the last vector that could not be kept had to be left for later; None if none was."""
-        return self._failure
+        return self._backlog.failure or self._failure
 
     def remember(self, new: NewMemory) -> Remembered:
         """Keep one memory; when this returns it is on the disk.
@@ -185,20 +188,12 @@ class MemoryWriter:
         `progress` is called with (embedded so far, same again at the end). Raises EmbeddingError
         when the model cannot be loaded.
         """
-        embedded, failed, after = 0, 0, ""
-        while limit is None or embedded < limit:
-            room = _GROUP if limit is None else min(_GROUP, limit - embedded)
-            owners = self._vectors.owners_without(self._embedder.name, after=after, limit=room)
-            if not owners:
-                break
-            after = owners[-1].record_id
-            fresh = [owner for owner in owners if owner.record_id not in self._failed]
-            done = self._attach(fresh)
-            embedded += done
-            failed += len(owners) - done
-            if progress is not None:
-                progress(embedded, embedded + failed)
-        return Filled(embedded, failed)
+        name = self._embedder.name
+
+        def owners_without(after: str, limit: int) -> Sequence[Owner]:
+            return self._vectors.owners_without(name, after=after, limit=limit)
+
+        return Filled(*self._backlog.fill(owners_without, limit, progress))
 
     def _early(self, draft: Drafted) -> EmbeddedMemory | None:
         """The vectors of a short text and what is near to them, where they can be had at once."""
@@ -270,17 +265,13 @@ class MemoryWriter:
 
     def _embedded(self, owners: Sequence[Owner]) -> list[EmbeddedMemory]:
         """The texts that can be embedded, with their vectors; the others are noted as failed."""
-        if not owners:
-            return []
-        made: list[Vectors | EmbeddingError] = self._embedder.embed([one.text for one in owners])
-        group = []
-        for owner, vectors in zip(owners, made, strict=True):
-            if isinstance(vectors, EmbeddingError):
-                self._failed.add(owner.record_id)
-                self._failure = vectors
-            else:
-                group.append(EmbeddedMemory(owner.record_id, owner.text, vectors))
-        return group
+        made = self._backlog.embed(owners)
+        return [EmbeddedMemory(one.record_id, one.text, vectors) for one, vectors in made]
+
+    def _link_embedded(self, made: Sequence[tuple[Owner, Vectors]]) -> int:
+        return self._link(
+            [EmbeddedMemory(one.record_id, one.text, vectors) for one, vectors in made]
+        )
 
     def _refuse_unknown(self, items: Iterable[NewMemory]) -> None:
         wanted = [one for new in items for one in (new.supersedes, new.parent) if one is not None]

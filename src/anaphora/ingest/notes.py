@@ -9,12 +9,14 @@ of its text 0.7 (the strengths of the seed's own graph). A name that many things
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from anaphora.errors import EmbeddingError, InvalidInput, NotFound
+from anaphora.index.backlog import Backlog
 from anaphora.ingest.checking import checked, without_secrets
 from anaphora.store.projects.graph_rows import NoteLink
 from anaphora.store.projects.notes import (
@@ -35,6 +37,7 @@ from anaphora.values.projects import (
 )
 
 if TYPE_CHECKING:
+    from anaphora.embed.base import Vectors
     from anaphora.embed.service import EmbedderService
     from anaphora.store.projects.graph import EntityRow, Graph
     from anaphora.store.projects.notes import Notes
@@ -72,7 +75,9 @@ class NoteWriter:
         self._embedder = embedder
         self._clock = clock
         self._ids = ids
-        self._failed: set[str] = set()
+        self._backlog: Backlog[Owner] = Backlog(
+            embedder, lambda one: one.record_id, lambda one: one.text, self._put_vectors
+        )
 
     def observe(
         self,
@@ -155,13 +160,14 @@ class NoteWriter:
 
     def fill_vectors(self) -> int:
         """Embed notes that have no vector yet; how many got theirs. Waits for the model."""
-        done, after = 0, ""
-        while owners := self._notes.vectors.owners_without(
-            self._embedder.name, after=after, limit=_GROUP
-        ):
-            after = owners[-1].record_id
-            done += self._attach([one for one in owners if one.record_id not in self._failed])
-        return done
+        name = self._embedder.name
+
+        def owners_without(after: str, limit: int) -> Sequence[Owner]:
+            return self._notes.vectors.owners_without(name, after=after, limit=limit)
+
+        with suppress(EmbeddingError):
+            return self._backlog.fill(owners_without)[0]
+        return 0
 
     def _project(self, project: str | None) -> str | None:
         return None if project is None else self._projects.find(project).id
@@ -184,7 +190,9 @@ class NoteWriter:
                 graph.supersede_note(new.supersedes, done.id, row.record.valid_from)
         self._linker.link(row)
         if len(row.record.text) <= _INLINE and self._embedder.ready(0):
-            self._attach([Owner(row.record.id, row.record.text)])
+            # Words find the note until `fill_vectors` comes back to it.
+            with suppress(EmbeddingError):
+                self._backlog.attach([Owner(row.record.id, row.record.text)])
         return row, redacted
 
     def _refuse_unknown(self, kind: NoteRecordKind, note_id: str | None) -> None:
@@ -194,21 +202,10 @@ class NoteWriter:
         if found.kind != kind or found.record.forgotten:
             raise NotFound(kind, note_id)
 
-    def _attach(self, owners: Iterable[Owner]) -> int:
-        from anaphora.store.records.vectors import VectorRow, vector_rows
+    def _put_vectors(self, made: Sequence[tuple[Owner, Vectors]]) -> int:
+        from anaphora.store.records.vectors import vector_rows
 
-        given = list(owners)
-        rows: list[VectorRow] = []
-        try:
-            made = self._embedder.embed([one.text for one in given]) if given else []
-        except EmbeddingError:
-            # Words find the note; `fill_vectors` comes back to it.
-            return 0
-        for owner, vectors in zip(given, made, strict=True):
-            if isinstance(vectors, EmbeddingError):
-                self._failed.add(owner.record_id)
-                continue
-            rows += vector_rows(owner.record_id, owner.text, vectors)
+        rows = [row for one, own in made for row in vector_rows(one.record_id, one.text, own)]
         return self._notes.vectors.put(self._embedder.name, rows)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.core.progress import Progress
 from anaphora.errors import EmbeddingError, InvalidInput, NotFound
+from anaphora.index.backlog import Backlog
 from anaphora.ingest.notes import NoteLinker
 from anaphora.ingest.projects.cleaning import clean
 from anaphora.ingest.projects.file_sync import (
@@ -34,18 +35,17 @@ from anaphora.ingest.projects.file_sync import (
 )
 from anaphora.ingest.projects.git_history import GitHistory, read_history
 from anaphora.ingest.projects.graph import GraphSync, PastPath
-from anaphora.store.projects.rows import FileRow, HistoryRow, ProjectRow, SectionVector
+from anaphora.store.projects.rows import FileRow, HistoryRow, ProjectRow, SectionRow, SectionVector
 from anaphora.values.conversations import Degraded
 from anaphora.values.projects import IndexReport
 
 if TYPE_CHECKING:
+    from anaphora.embed.base import Vectors
     from anaphora.embed.service import EmbedderService
     from anaphora.store.projects.graph import Graph
     from anaphora.store.projects.notes import Notes
     from anaphora.store.projects.store import Projects
 
-# Texts embedded between two writes.
-_TEXTS: Final = 128
 # Commits of one transaction.
 _COMMITS: Final = 1_000
 # What a refresh takes in; more is left for a whole pass, because a question waits for it.
@@ -108,7 +108,14 @@ class ProjectIndexer:
         self._wall = wall
         self._timer = timer
         self._known_files: dict[str, _KnownFiles] = {}
-        self._failed: set[str] = set()
+        self._backlog: Backlog[SectionRow] | None = None
+        if embedder is not None:
+            self._backlog = Backlog(
+                embedder,
+                lambda row: row.text_hash,
+                lambda row: embedded_text(row.title, row.heading, row.text),
+                self._put_vectors,
+            )
         self._lock = threading.Lock()
 
     def index(
@@ -194,35 +201,28 @@ class ProjectIndexer:
         Each text is embedded once, however many sections have it. Waits for the model; raises
         EmbeddingError when it cannot be loaded. A text that cannot be embedded hides no other.
         """
-        embedder = self._embedder
-        if embedder is None:
+        embedder, backlog = self._embedder, self._backlog
+        if embedder is None or backlog is None:
             return 0
-        tell = progress or _nobody
-        total = self._projects.pending(embedder.name, project)
-        done, after = 0, ""
-        while limit is None or done < limit:
-            room = _TEXTS if limit is None else min(_TEXTS, limit - done)
-            rows = self._projects.without_vector(
-                embedder.name, project=project, limit=room, after=after
-            )
-            if not rows:
-                break
-            after = self._projects.cursor_of(rows[-1].text_hash)
-            fresh = [row for row in rows if row.text_hash not in self._failed]
-            texts = [embedded_text(row.title, row.heading, row.text) for row in fresh]
-            made: list[SectionVector] = []
-            for row, vectors in zip(fresh, embedder.embed(texts), strict=True):
-                if isinstance(vectors, EmbeddingError):
-                    self._failed.add(row.text_hash)
-                    continue
-                halves = vectors.astype("<f2")
-                made += [
-                    SectionVector(row.text_hash, part, half.tobytes())
-                    for part, half in enumerate(halves)
-                ]
-            done += self._projects.put_vectors(embedder.name, made)
-            tell("vectors", min(done, total), max(done, total))
-        return done
+        name, tell = embedder.name, progress or _nobody
+        total = self._projects.pending(name, project)
+        return backlog.fill(
+            lambda after, room: self._projects.without_vector(
+                name, project=project, limit=room, after=after
+            ),
+            limit,
+            lambda done, _: tell("vectors", min(done, total), max(done, total)),
+            lambda row: self._projects.cursor_of(row.text_hash),
+        )[0]
+
+    def _put_vectors(self, made: Sequence[tuple[SectionRow, Vectors]]) -> int:
+        assert self._embedder is not None
+        rows = [
+            SectionVector(row.text_hash, part, half.tobytes())
+            for row, vectors in made
+            for part, half in enumerate(vectors.astype("<f2"))
+        ]
+        return self._projects.put_vectors(self._embedder.name, rows)
 
     def _registered(self, root: Path, name: str | None) -> ProjectRow:
         """The project of this folder, made or given another name if need be."""
