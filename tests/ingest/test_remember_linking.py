@@ -181,7 +181,7 @@ def pairs_as_linked(place: Path, clock: Callable[[], datetime], service: Embedde
     """For every pair: the kinds of links between its two memories, remembered with the model."""
     desk = Desk(open_database(place), clock)
     desk.service = service
-    desk.remembering._embedder = service
+    desk.remembering._embedder = desk.remembering._backlog._embedder = service
     desk.remembering._linker._embedder = service.name
     kinds: dict[tuple[str, str], set[str]] = {}
     pairs = TWO_FACTS + ONE_FACT
