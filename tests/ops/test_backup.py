@@ -52,7 +52,7 @@ def rewritten(source: Path, target: Path, change: Callable[[dict[str, bytes]], N
     return target
 
 
-@pytest.mark.promise("ops.restore")
+@pytest.mark.promise("care.restore")
 def test_a_restored_home_is_the_one_that_was_backed_up(
     filled: Container, open_parts: OpenParts, tmp_path: Path, clock: Clock
 ) -> None:
@@ -67,7 +67,7 @@ def test_a_restored_home_is_the_one_that_was_backed_up(
     assert not (tmp_path / "again" / "index").exists()
 
 
-@pytest.mark.promise("ops.backup")
+@pytest.mark.promise("care.backup")
 @pytest.mark.parametrize("year", [1, 1970, 1979, 2108, 9999])
 def test_a_clock_that_no_zip_file_can_have(
     filled: Container, open_parts: OpenParts, tmp_path: Path, year: int
@@ -80,7 +80,7 @@ def test_a_clock_that_no_zip_file_can_have(
     assert everything(open_parts("again")) == everything(filled)
 
 
-@pytest.mark.promise("ops.backup")
+@pytest.mark.promise("care.backup")
 def test_in_a_shared_folder_nothing_of_others_is_touched(
     filled: Container, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,7 +125,7 @@ def test_what_was_set_aside_is_kept(
     assert not list(again.glob(".*.tmp"))
 
 
-@pytest.mark.promise("ops.backup")
+@pytest.mark.promise("care.backup")
 def test_nothing_is_overwritten(filled: Container, tmp_path: Path, clock: Clock) -> None:
     """A path where something stands is refused, and so is one among the threads."""
     taken = tmp_path / "b.zip"
@@ -138,7 +138,7 @@ def test_nothing_is_overwritten(filled: Container, tmp_path: Path, clock: Clock)
     assert not [p for p in tmp_path.iterdir() if "unfinished" in p.name]
 
 
-@pytest.mark.promise("ops.backup_live")
+@pytest.mark.promise("care.backup_live")
 def test_a_backup_beside_writers_has_every_acknowledged_write(
     filled: Container, keeping: Keeping, open_parts: OpenParts, tmp_path: Path, clock: Clock
 ) -> None:
@@ -174,7 +174,7 @@ def test_a_backup_beside_writers_has_every_acknowledged_write(
         writer.join()
 
 
-@pytest.mark.promise("ops.backup")
+@pytest.mark.promise("care.backup")
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.floats(0, 1, exclude_max=True), cut=st.booleans())
 def test_any_damage_is_found(
