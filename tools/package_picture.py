@@ -25,12 +25,13 @@ BUDGET = 1200
 BEGIN, END = "<!-- package -->\n", "<!-- end of package -->"
 
 BEFORE = (
-    "EXACT_CAP (src/anaphora/config.py) is 100,000 vectors: an exact scan of more takes too long, "
-    "so LanceDB holds what is beyond."
+    "EXACT_CAP (src/anaphora/core/config.py) is 100,000 vectors: an exact scan of more takes too "
+    "long, so LanceDB holds what is beyond."
 )
 NOW = (
-    "EXACT_CAP (src/anaphora/config.py) is 150,000 vectors now: since src/anaphora/index/"
-    "memory_scan.py asks an outline first, an exact scan of 100,000 is faster than LanceDB."
+    "EXACT_CAP (src/anaphora/core/config.py) is 150,000 vectors now: since "
+    "src/anaphora/index/vectors/scan.py reads 8-bit vectors first, an exact scan of 100,000 is "
+    "faster than LanceDB."
 )
 _DAY = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
