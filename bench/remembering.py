@@ -24,6 +24,7 @@ from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorRow
 from anaphora.values.memories import NewMemory
+from bench.datasets import Haystack, read_dataset
 from bench.figures import Figure, at_least, at_most, keep
 
 SINGLE, MANY, VECTORS = 300, 2_000, 100_000
@@ -69,14 +70,10 @@ def _texts(data: Path | None) -> list[str]:
     """Turns of real conversations, each once; sentences of numbers where there are none."""
     found: dict[str, None] = {}
     if data is not None:
-        from anaphora.ingest.importers import file_imports
-        from anaphora.values.conversations import ImportedConversation
-
-        for file in sorted((data / "conversations" / "realtalk").rglob("*.json")):
-            for part in file_imports(file, "realtalk"):
-                for item in part.items:
-                    if isinstance(item, ImportedConversation):
-                        found.update((turn.text, None) for turn in item.turns if turn.text.strip())
+        for item in read_dataset(data / "conversations" / "realtalk", "realtalk"):
+            if isinstance(item, Haystack):
+                turns = [turn for chat in item.conversations for turn in chat.turns]
+                found.update((turn.text, None) for turn in turns if turn.text.strip())
             if len(found) >= SINGLE + MANY:
                 break
     made = (f"sentence {n} tells of {n * 7919 % 1000} boxes in room {n % 37}" for n in range(9_999))
