@@ -135,13 +135,8 @@ class NamespaceTransaction:
 
     def _insert(self, table: Table, rows: Sequence[Row], *, once: bool = False) -> None:
         """Add rows, each with the next number; with `once` those whose keys are there stay."""
-        from anaphora.store.db import statements
-
         if rows:
-            dialect = self.write.connection.dialect.name if once else ""
-            statement = statements.inserting(table.name, dialect)
-            stored = statements.one_or_many(self._numbered(table, rows))
-            self.write.connection.execute(statement, stored)
+            self._execute_insert(table, self._numbered(table, rows), once=once)
 
     def _replace(self, table: Table, rows: Sequence[Row]) -> None:
         """Add rows of all columns, or put them in the place of those with their primary keys."""
@@ -231,10 +226,11 @@ class NamespaceTransaction:
     def _stored(self, table: Table, row: Mapping[str, Any]) -> Row:
         return self.sealer.seal_row(table.name, {**row, "namespace": self.write.namespace})
 
-    def _execute_insert(self, table: Table, stored: Sequence[Row]) -> None:
+    def _execute_insert(self, table: Table, stored: Sequence[Row], *, once: bool = False) -> None:
         from anaphora.store.db import statements
 
-        statement = statements.inserting(table.name)
+        dialect = self.write.connection.dialect.name if once else ""
+        statement = statements.inserting(table.name, dialect)
         self.write.connection.execute(statement, statements.one_or_many(stored))
 
     def _execute_update(self, table: Table, stored: Sequence[Row], names: Iterable[str]) -> None:

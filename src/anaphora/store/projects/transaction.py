@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import delete, exists, func, select
+from sqlalchemy import delete, exists
 
 from anaphora.errors import NotFound
 from anaphora.store.codecs import to_micros
@@ -201,14 +201,6 @@ class ProjectTransaction(NamespaceTransaction):
     def change_history(self, rows: Sequence[HistoryRow]) -> None:
         """Write items of history that are there anew."""
         self._update(HISTORY_ITEM, [history_row(row) for row in rows])
-
-    def count_sections(self, project_id: str) -> int:
-        """How many sections a project has in this transaction."""
-        self.flush()
-        counted = select(func.count()).where(
-            section.c.namespace == self.write.namespace, section.c.project_id == project_id
-        )
-        return int(self.write.connection.execute(counted).scalar_one())
 
     def flush(self) -> None:
         """Write the files and sections that were put."""
