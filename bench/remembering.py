@@ -133,13 +133,13 @@ def _many(place: Path, texts: Sequence[str], service: EmbedderService) -> list[F
 
 
 def _following(place: Path) -> list[Figure]:
-    from anaphora.store.records.rules import drafted, put_all
+    from anaphora.store.records.rules import draft_memory, put_all
 
     truth = open_database(place / "truth.db")
     records, vectors = Records(truth, "default"), RecordVectors(truth, "default")
     ids = RecordIds(_now)
     with records.change() as work:
-        drafts = [drafted(NewMemory(str(n)), _now(), ids()) for n in range(1_000)]
+        drafts = [draft_memory(NewMemory(str(n)), _now(), ids()) for n in range(1_000)]
         owners = [done.id for done in put_all(work, drafts, ids)]
     data = np.ones(384, "<f2").tobytes()
     parts = VECTORS // len(owners)

@@ -16,7 +16,7 @@ from pysqlite3 import dbapi2
 from anaphora import Memory, keys
 from anaphora.errors import StoreError, Tampered
 from anaphora.store.crypto.marker import FORMAT
-from anaphora.store.crypto.plans import PLANS
+from anaphora.store.db.tables import TABLES
 from anaphora.store.home import convert_rows
 
 pytestmark = pytest.mark.internal
@@ -74,7 +74,7 @@ def everything(memory: Memory) -> None:
 def anchored(home: Path) -> dict[str, int]:
     """How many rows of each table have an anchor of the new form; every row must."""
     found = {}
-    for table, plan in PLANS.items():
+    for table, plan in TABLES.items():
         if plan.anchor:
             rows = cells(home, f"SELECT {plan.anchor} FROM {table}")
             assert all(str(cell).startswith("an2") for (cell,) in rows), table

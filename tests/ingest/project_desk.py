@@ -23,10 +23,12 @@ from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.projects.graph import Graph
 from anaphora.store.projects.notes import Notes
+from anaphora.store.projects.rows import SECTION_KIND, SectionRow
+from anaphora.store.projects.source import SectionSource
 from anaphora.store.projects.store import Projects
 from anaphora.store.records.ids import RecordIds
 
-__all__ = ["FILES", "ProjectDesk", "Ticking", "git", "write"]
+__all__ = ["FILES", "ProjectDesk", "Ticking", "git", "sections_since", "write"]
 
 FILES = {
     "README.md": "# Heron\n\nKeeps herons.\n\n## Install\n\npip install heron\n",
@@ -62,6 +64,14 @@ class Ticking:
         return self.now
 
 
+def sections_since(projects: Projects, seq: int) -> list[SectionRow]:
+    """Sections that changed after a number, in the order of their changes."""
+    source = SectionSource(projects.truth, projects.namespace, projects.sealer)
+    ids = [one.id for one in source.sections(seq)]
+    found = projects.sections(ids)
+    return [found[one] for one in ids]
+
+
 class ProjectDesk:
     """The context lane's truth on a database, with hashed words as vectors."""
 
@@ -72,6 +82,7 @@ class ProjectDesk:
         self.ids = RecordIds(self.clock)
         self.truth = truth
         self.projects = Projects(truth, namespace, sealer)
+        self.source = SectionSource(truth, namespace, sealer)
         self.graph = Graph(truth, namespace, sealer)
         self.notes = Notes(truth, namespace, sealer)
         self.embedder = EmbedderService(spec_for("hashing"))
@@ -87,10 +98,24 @@ class ProjectDesk:
             wall=lambda: time.time_ns() + (10**11 if late else 0),
         )
 
+    def sections_since(self, seq: int) -> list[SectionRow]:
+        """Sections that changed after a number, in the order of their changes."""
+        return sections_since(self.projects, seq)
+
+    def gone_since(self, seq: int) -> set[str]:
+        """The ids of sections that were deleted after a number."""
+        found = self.source.tombstones(seq)
+        return {owner for kind, owner, _ in found if kind == SECTION_KIND}
+
+    def vectors(self) -> list[str]:
+        """The hash of its text of each vector."""
+        found, sealer = self.source.section_vectors(self.embedder.name, 0), self.source.sealer
+        return [sealer.found("text_hash", self.source.namespace, one) for one in found.owners]
+
     def texts(self, project: str) -> dict[str, list[tuple[str, str]]]:
         """(title, text) of every section, by path."""
         found: dict[str, list[tuple[int, str, str]]] = {}
-        for row in self.projects.sections_since(0, 10**6):
+        for row in self.sections_since(0):
             if row.project == project:
                 found.setdefault(row.path, []).append((row.position, row.title, row.text))
         return {path: [row[1:] for row in sorted(rows)] for path, rows in sorted(found.items())}

@@ -70,7 +70,7 @@ def test_forgetting_a_past_version_takes_it_alone(desk: Desk, clock: Any) -> Non
     assert gone.ids == (ids[1],)
     first, last = desk.records.history("user.home")
     assert (first.superseded_by, last.supersedes) == (ids[2], ids[0])
-    assert [r.text for r in desk.records.valid_at(NOW + timedelta(days=1))] == []
+    assert (first.valid_to, last.valid_from) == (NOW + timedelta(days=1), NOW + timedelta(days=2))
     assert desk.say("Oslo", path="user.home", created_at=NOW + timedelta(days=1)).action == "added"
     assert [r.text for r in desk.records.history("user.home")] == ["Rome", "Oslo", "Rome"]
     # The same words in another version are named, not taken.
@@ -117,14 +117,13 @@ def test_what_must_not_be_forgotten_by_mistake(desk: Desk) -> None:
 
 @pytest.mark.promise("forget.soft")
 def test_forgetting_softly_keeps_history(desk: Desk, clock: Any) -> None:
-    """A softly forgotten memory leaves lists and `valid_at`; history has it; it comes back anew."""
+    """A softly forgotten memory leaves lists; history has it; it comes back anew."""
     ids = [desk.say(text, path="user.home").id for text in ("Rome", "Oslo")]
     before = desk.records.version()
     gone = desk.forget(ids[1], soft=True)
     assert (gone.count, set(gone.ids)) == (2, set(ids))
     assert {r.id for r in desk.records.changed_since(before)} == set(ids)
     assert len(desk.records.list()) == 0
-    assert list(desk.records.valid_at(NOW)) == []
     assert desk.records.current("user.home") is None
     assert [(r.text, r.forgotten) for r in desk.records.history("user.home")] == [
         ("Rome", True), ("Oslo", True),

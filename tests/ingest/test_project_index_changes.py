@@ -41,7 +41,7 @@ def test_a_project_is_indexed(desk: ProjectDesk, root: Path) -> None:
     assert report.sections == sum(len(rows) for rows in desk.texts(report.project).values())
     (one,) = desk.projects.list()
     assert (one.id, one.files, one.sections) == (report.project, report.files, report.sections)
-    rows = {row.symbol: row for row in desk.projects.sections_since(0)}
+    rows = {row.symbol: row for row in desk.sections_since(0)}
     assert rows["Nest"].role == "code"
     assert rows["Nest"].language == "python"
     assert (rows["find_nest"].start_line, rows["find_nest"].end_line) == (13, 14)
@@ -79,10 +79,10 @@ def test_a_change_touches_its_section_alone(desk: ProjectDesk, root: Path) -> No
     assert (report.changed, report.added, report.unchanged) == (1, 0, 6)
     after = {row.title: row for row in desk.projects.sections_of(project, "README.md")}
     assert {t: row.id for t, row in after.items()} == {t: row.id for t, row in before.items()}
-    changed = [row.title for row in desk.projects.sections_since(seq)]
+    changed = [row.title for row in desk.sections_since(seq)]
     assert changed == ["Install"]
     assert desk.embedder.embedded == embedded + 1
-    assert desk.projects.gone_since(seq) == ()
+    assert desk.gone_since(seq) == set()
 
 
 @pytest.mark.promise("project.incremental")
@@ -96,10 +96,10 @@ def test_a_rename_is_cheap(desk: ProjectDesk, root: Path) -> None:
     assert (report.renamed, report.added, report.removed) == (1, 0, 0)
     new = desk.projects.sections_of(project, "src/heron/home.py")
     assert [row.id for row in new] == [row.id for row in old]
-    assert {row.id for row in desk.projects.sections_since(seq)} == {row.id for row in new}
+    assert {row.id for row in desk.sections_since(seq)} == {row.id for row in new}
     assert desk.projects.sections_of(project, "src/heron/nest.py") == ()
     assert desk.embedder.embedded == embedded
-    assert desk.projects.gone_since(seq) == ()
+    assert desk.gone_since(seq) == set()
     assert ("src/heron/home.py", "supersedes", "src/heron/nest.py") in desk.links(project)
     past = desk.links(project, "superseded")
     assert ("src/heron", "contains", "src/heron/nest.py") in past
@@ -111,12 +111,12 @@ def test_what_is_deleted_goes(desk: ProjectDesk, root: Path) -> None:
     project = desk.indexer.index(root).project
     gone = {row.id for row in desk.projects.sections_of(project, "docs/nesting.md")}
     seq = desk.projects.version()
-    vectors = sum(len(batch.parts) for batch in desk.projects.vectors(desk.embedder.name))
+    vectors = len(desk.vectors())
     (root / "docs/nesting.md").unlink()
     report = desk.indexer.index(root)
     assert (report.removed, report.files) == (1, 6)
-    assert {one for _, one in desk.projects.gone_since(seq)} == gone
-    left = sum(len(batch.parts) for batch in desk.projects.vectors(desk.embedder.name))
+    assert desk.gone_since(seq) == gone
+    left = len(desk.vectors())
     assert left == vectors - len(gone)
     assert ("docs", "contains", "docs/nesting.md") in desk.links(project, "superseded")
     found = desk.graph.entities_named(["nesting.md"], project=project)
@@ -138,7 +138,7 @@ def test_a_refresh_sees_changes(desk: ProjectDesk, root: Path) -> None:
     write(root, {"src/heron/nest.py": FILES["src/heron/nest.py"] + "\n\ndef lay():\n    pass\n"})
     done = desk.indexer.refresh(project)
     assert (done.changed, done.added, done.removed) == (1, 0, 0)
-    assert "lay" in {row.symbol for row in desk.projects.sections_since(version)}
+    assert "lay" in {row.symbol for row in desk.sections_since(version)}
     assert ("src/heron/nest.py", "defines", "lay") in desk.links(project)
     write(root, {"src/heron/egg.py": "def hatch():\n    return 2\n"})
     (root / "docs/nesting.md").unlink()
@@ -202,7 +202,7 @@ def test_a_project_removed_while_it_is_indexed(desk: ProjectDesk, root: Path) ->
     with pytest.raises(NotFound, match="project"):
         desk.indexer.index(root, progress=remove)
     assert desk.projects.list() == ()
-    assert desk.projects.sections_since(0) == ()
+    assert desk.sections_since(0) == []
     assert desk.indexer.index(root).added == 157
 
 
@@ -262,16 +262,15 @@ def test_removing_a_project_takes_everything(desk: ProjectDesk, root: Path, tmp_
     other = write(tmp_path / "other", {"o.md": "# Other\n\nwords\n"})
     kept = desk.indexer.index(other).project
     project = desk.indexer.index(root).project
-    ids = {row.id for row in desk.projects.sections_since(0) if row.project == project}
+    ids = {row.id for row in desk.sections_since(0) if row.project == project}
     seq = desk.projects.version()
     assert desk.projects.remove(project) == len(ids)
-    assert {one for _, one in desk.projects.gone_since(seq)} == ids
+    assert desk.gone_since(seq) == ids
     for table in ("source_file", "section", "entity", "relation", "history_item", "project"):
         rows = desk.truth.rows(f"SELECT DISTINCT project_id FROM {table}", {})
         assert set(rows) <= {(kept,)}, table
     assert desk.truth.rows("SELECT * FROM history_path", {}) == []
-    vectors = [one for batch in desk.projects.vectors(desk.embedder.name) for one in batch.parts]
-    assert len(vectors) == 1
+    assert len(desk.vectors()) == 1
     with pytest.raises(NotFound):
         desk.projects.remove(project)
     with pytest.raises(NotFound):
@@ -324,4 +323,4 @@ def one_past(desk: ProjectDesk, project: str) -> set[tuple[str, str, str]]:
 
 
 def hashes(desk: ProjectDesk) -> set[Any]:
-    return {one for batch in desk.projects.vectors(desk.embedder.name) for one in batch.text_hashes}
+    return set(desk.vectors())

@@ -40,12 +40,12 @@ def keep(
     **fields: object,
 ) -> str:
     """Write a note as the lane above does; its id."""
-    from anaphora.store.records.rules import drafted, put
+    from anaphora.store.records.rules import draft_memory, put
 
     payload = payload_of(importance=4, project=project, subject=fields.pop("subject", None))  # type: ignore[arg-type]
     new = NewMemory(text, type=note, payload=payload, **fields)  # type: ignore[arg-type]
     with desk.notes.change(kind) as work:
-        return put(work, drafted(new, desk.clock(), desk.ids()), desk.ids).id
+        return put(work, draft_memory(new, desk.clock(), desk.ids()), desk.ids).id
 
 
 @pytest.mark.promise("project.graph")

@@ -38,7 +38,11 @@ def line(desk: Desk, path: str = PATH) -> list[tuple[str, Any, Any, int]]:
 
 
 def truth_at(desk: Desk, moment: datetime) -> list[str]:
-    return [record.text for record in desk.records.valid_at(moment)]
+    return [
+        record.text
+        for record in desk.records.changed_since(0)
+        if record.valid_from <= moment and (record.valid_to is None or moment < record.valid_to)
+    ]
 
 
 @pytest.mark.promise("remember.supersedes")

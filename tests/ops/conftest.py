@@ -13,7 +13,7 @@ import pytest
 from anaphora.container.home import Container
 from anaphora.core.config import load_settings
 from anaphora.store.records.ids import RecordIds
-from anaphora.store.records.rules import drafted, put_all
+from anaphora.store.records.rules import draft_memory, put_all
 from anaphora.store.threads.conversations import Conversations
 from anaphora.store.threads.sidecar import TurnNote
 from anaphora.values.conversations import NewTurn
@@ -54,7 +54,7 @@ class HomeWriter:
         self.ids = RecordIds(clock)
 
     def remember(self, text: str, *, namespace: str = "default", **fields: Any) -> str:
-        draft = drafted(NewMemory(text, **fields), self.clock(), self.ids())
+        draft = draft_memory(NewMemory(text, **fields), self.clock(), self.ids())
         with self.parts.namespace(namespace).records.change() as work:
             return put_all(work, [draft], self.ids)[0].id
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from pysqlite3 import dbapi2
+from tests.ingest.project_desk import sections_since
 
 from anaphora.errors import NotFound
 from anaphora.store.crypto.cipher import Keys
@@ -19,9 +20,10 @@ from anaphora.store.projects.graph import Graph
 from anaphora.store.projects.graph_rows import EntityDraft, RelationDraft, entity_key
 from anaphora.store.projects.notes import Notes, diary_of, observation_of, payload_of
 from anaphora.store.projects.rows import FileRow, HistoryRow, ProjectRow, SectionRow, SectionVector
+from anaphora.store.projects.source import SectionSource
 from anaphora.store.projects.store import Projects
 from anaphora.store.records.forgetting import forget_for_good
-from anaphora.store.records.rules import drafted, put
+from anaphora.store.records.rules import draft_memory, put
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorRow
 from anaphora.values.memories import NewMemory
@@ -79,16 +81,15 @@ def test_rows_come_back_as_they_were(projects: Projects, ids: Callable[[], str])
     fill(projects, ids, section(ODD, ODD), section("b", "words"))
     row = projects.row("p1")
     assert (row.name, row.root, row.folders, row.head) == (ODD, f"/r/{ODD}", {ODD: 5}, ODD)
-    assert projects.with_root(f"/r/{ODD}") == projects.find(ODD) == row
-    assert projects.with_root("/r/") is None
+    assert projects.find(f"/r/{ODD}") == projects.find(ODD) == row
     (file,) = projects.files("p1", facts=True).values()
     assert file.facts == FILE.facts
     assert (file.path, file.inode, file.mtime_ns) == (FILE.path, 2**62, -4)
-    first, second = projects.sections_since(0)
+    first, second = sections_since(projects, 0)
     assert (first.text, first.title, first.heading, first.symbol) == (ODD, ODD, (ODD, "b"), ODD)
     assert (first.path, first.role, first.changed_at) == (FILE.path, "code", NOW)
     assert projects.sections([second.id, "no"]) == {second.id: second}
-    assert projects.sections_since(first.seq) == (second,)
+    assert sections_since(projects, first.seq) == [second]
     assert projects.sections_of("p1", FILE.path) == (first, second)
 
 
@@ -103,13 +104,14 @@ def test_vectors_belong_to_texts(projects: Projects, ids: Callable[[], str]) -> 
     assert texts == {"same", "other"}
     rows = [SectionVector("hash of same", part, bytes([part] * 4)) for part in range(2)]
     assert projects.put_vectors("e", [*rows, SectionVector("hash of none", 0, b"1234")]) == 1
-    (batch,) = projects.vectors("e")
-    assert (batch.text_hashes, batch.parts) == (("hash of same",) * 2, (0, 1))
-    assert batch.data == b"\0\0\0\0\1\1\1\1"
+    source = SectionSource(projects.truth, projects.namespace, projects.sealer)
+    found = source.section_vectors("e", 0)
+    assert found.owners == (projects.cursor_of("hash of same"),) * 2
+    assert found.blobs == (b"\0\0\0\0", b"\1\1\1\1")
     assert (projects.pending("e"), projects.pending("other", "p1")) == (1, 3)
     with projects.change() as work:
         work.put_sections(FILE, [section("c", "other")], ids, known=True)
-    assert len(projects.gone_since(0)) == 2
+    assert len(source.tombstones(0)) == 2
     with projects.change() as work:
         assert work.drop_unused_vectors() == 2
 
@@ -164,7 +166,7 @@ def test_the_graph_comes_back(projects: Projects, ids: Callable[[], str]) -> Non
 
 def keep(notes: Notes, ids: Callable[[], str], kind: Any, text: str, **fields: Any) -> str:
     with notes.change(kind) as work:
-        return put(work, drafted(NewMemory(text, **fields), NOW, ids()), ids).id
+        return put(work, draft_memory(NewMemory(text, **fields), NOW, ids()), ids).id
 
 
 @pytest.mark.promise("project.notes")
@@ -177,7 +179,7 @@ def test_notes_are_no_memories(truth: Database, sealer: Sealer, ids: Callable[[]
     )
     diary = keep(notes, ids, "diary", "done", payload=payload)
     with records.change() as work:
-        memory = put(work, drafted(NewMemory(ODD), NOW, ids()), ids).id
+        memory = put(work, draft_memory(NewMemory(ODD), NOW, ids()), ids).id
     saved = observation_of(notes.note(note))
     assert (saved.text, saved.kind, saved.importance) == (ODD, "decision", 5)
     assert (saved.tags, saved.source, saved.project) == ((ODD,), "s", "p1")
@@ -248,9 +250,9 @@ def test_projects_of_every_schema_are_read(
     projects, graph = Projects(truth, "projects"), Graph(truth, "projects")
     odd = "a \x00\ud800.py"
     assert (projects.find("heron").root, list(projects.files("p1"))) == ("/heron", [odd])
-    (row,) = projects.sections_since(0)
+    (row,) = sections_since(projects, 0)
     assert (row.path, row.text, row.heading) == (odd, "def f(): pass", ("h",))
-    assert [batch.data for batch in projects.vectors("e")] == [b"ab"]
+    assert SectionSource(truth, "projects").section_vectors("e", 0).blobs == (b"ab",)
     assert [item.text for item in projects.history_of("p1", [odd])] == ["begun"]
     (here,) = graph.entities_named([odd])[odd]
     (link,) = graph.relations([here.id])

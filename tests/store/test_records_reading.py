@@ -30,11 +30,11 @@ OpenTruth = Callable[[], Database]
 
 def keep(records: Records, *items: NewMemory) -> list[str]:
     """Put memories in one transaction and return their ids."""
-    from anaphora.store.records.rules import drafted, put_all
+    from anaphora.store.records.rules import draft_memory, put_all
 
     ids = RecordIds(lambda: NOW)
     with records.change() as work:
-        drafts = [drafted(item, NOW, ids()) for item in items]
+        drafts = [draft_memory(item, NOW, ids()) for item in items]
         return [done.id for done in put_all(work, drafts, ids)]
 
 
@@ -92,7 +92,6 @@ def test_lists_leave_out_what_is_over(truth: Database) -> None:
     assert texts(records.list(now=NOW)) == ["soon over", "new"]
     assert set(texts(records.list())) == {"soon over", "over", "new"}
     assert set(texts(records.list(history=True))) == {"soon over", "over", "new", "old"}
-    assert set(texts(records.valid_at(NOW))) == {"soon over", "new"}
 
 
 @pytest.mark.promise("records.follow")
@@ -224,7 +223,6 @@ truth = open_database({str(tmp_path / "truth.db")!r})
 records, vectors = Records(truth, "default"), RecordVectors(truth, "default")
 assert records.get({one!r}) == records.list().items[0] == records.changed_since(0)[0]
 assert records.history("p") and records.events({one!r}) and not records.links([{one!r}])
-assert list(records.valid_at(datetime.now(UTC))) == [] or True
 assert vectors.owners_without("e") and not list(vectors.get_all("e"))
 print([m for m in ("sqlalchemy", "numpy") if m in sys.modules])
 """

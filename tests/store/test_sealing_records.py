@@ -60,10 +60,10 @@ class Desk:
         self.ids = RecordIds(lambda: NOW, random.Random(1).getrandbits)
 
     def put(self, *items: NewMemory) -> list[str]:
-        from anaphora.store.records.rules import drafted, put_all
+        from anaphora.store.records.rules import draft_memory, put_all
 
         with self.records.change() as work:
-            drafts = [drafted(item, NOW, self.ids()) for item in items]
+            drafts = [draft_memory(item, NOW, self.ids()) for item in items]
             return [done.id for done in put_all(work, drafts, self.ids)]
 
     def change(self, record_id: str, **changes: Any) -> None:
@@ -100,7 +100,6 @@ class Desk:
             "same": {one: same[one] for one in ids},
             "listed": sorted(r.id for r in self.records.list(limit=500)),
             "tagged": sorted(r.id for r in self.records.list(tagged, limit=500, history=True)),
-            "valid": list(self.records.valid_at(NOW - timedelta(days=3))),
             "history": {path: self.records.history(path) for path in PATHS if path},
             "current": {path: self.records.current(path) for path in PATHS if path},
             "events": {one: self.records.events(one) for one in ids},
@@ -265,7 +264,6 @@ def test_a_changed_or_moved_record_is_refused(truth: Database, sealer: Sealed, w
         lambda: desk.records.many([wanted]),
         lambda: desk.records.changed_since(0),
         desk.records.list,
-        lambda: list(desk.records.valid_at(NOW)),
         lambda: desk.forget(wanted, soft=True),
     ]
     for read in reads:

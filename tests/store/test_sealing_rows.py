@@ -16,7 +16,6 @@ from anaphora.errors import MissingKey, Tampered
 from anaphora.store.crypto.cipher import Cipher, Finder, Keys, binding
 from anaphora.store.crypto.columns import Clear, Sealed, open_rows
 from anaphora.store.crypto.index import ClearIndex, SealedIndex
-from anaphora.store.crypto.plans import PLANS
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.db.tables import TABLES
 from anaphora.store.threads.sidecar import ConversationNote, Sidecar, TurnNote
@@ -81,9 +80,9 @@ def test_every_column_has_a_plan_that_holds() -> None:
     """Each column of each table is clear, sealed or lookup, and its row can show a change of it."""
     from anaphora.store.db.schema import metadata, revision
 
-    assert PLANS.keys() == TABLES.keys() == metadata.tables.keys() - {revision.name}
+    assert TABLES.keys() == metadata.tables.keys() - {revision.name}
     for name, table in TABLES.items():
-        plan, columns = PLANS[name], {column.name: column for column in table.columns}
+        plan, columns = table, {column.name: column for column in table.columns}
         assert tuple(columns) == tuple(column.name for column in metadata.tables[name].columns)
         assert {one.at_rest for one in table.columns} <= {"clear", "sealed", "lookup"}
         assert set(plan.digests) <= {*plan.sealed, *plan.lookup}
@@ -92,14 +91,14 @@ def test_every_column_has_a_plan_that_holds() -> None:
             assert {plan.anchor, *plan.filled} <= set(plan.sealed)
             assert plan.anchor not in empty - set(plan.filled)
             unbound = {one for one in columns if columns[one].at_rest == "clear"}
-            assert {f"{name}.{one}" for one in unbound - set(plan.columns)} <= UNBOUND
+            assert {f"{name}.{one}" for one in unbound - set(plan.sealing)} <= UNBOUND
         else:
             assert not empty
             assert not set(plan.lookup) - set(plan.key)
 
 
 # Clear columns that may change without their row being sealed anew: numbers of changes, and marks.
-UNBOUND = {f"{table}.seq" for table in PLANS} | {"token.last_used", "project.stale"}
+UNBOUND = {f"{table}.seq" for table in TABLES} | {"token.last_used", "project.stale"}
 
 
 def test_only_names_of_things_stay_clear() -> None:
@@ -197,7 +196,7 @@ def test_an_opener_opens_what_rows_hold(sealed: Sealed) -> None:
 
 def test_many_rows_are_opened_as_one_is(sealed: Sealed) -> None:
     """Rows as tuples of chosen columns come back opened, and pass through in a clear home."""
-    columns = PLANS["record"].columns[1:]
+    columns = TABLES["record"].sealing[1:]
     given = [{**dict.fromkeys(columns), **ROW, "record_id": f"r{number}"} for number in range(3)]
     clear = [tuple(row[name] for name in columns) for row in given]
     stored = [tuple(sealed.seal_row("record", row)[name] for name in columns) for row in given]
@@ -335,10 +334,10 @@ CELLS = st.one_of(st.none(), st.text(max_size=3), st.integers(0, 3), st.floats(0
 
 
 @pytest.mark.promise("sealed.rows_whole")
-@given(st.sampled_from([t for t, plan in PLANS.items() if plan.anchor]), st.data())
+@given(st.sampled_from([t for t, plan in TABLES.items() if plan.anchor]), st.data())
 def test_no_cell_of_another_row_is_taken_for_ones_own(table: str, data: st.DataObject) -> None:
     """Whatever cell of a sealed row is put in another row, or emptied, that row does not open."""
-    sealed, plan = Sealed(Keys(bytes(32), Counter())), PLANS[table]
+    sealed, plan = Sealed(Keys(bytes(32), Counter())), TABLES[table]
     clear_cells = st.fixed_dictionaries(dict.fromkeys(plan.bound, CELLS))
     texts = (*plan.sealed, *plan.lookup)
     cells = st.fixed_dictionaries({name: st.none() | st.text(max_size=3) for name in texts})
@@ -351,7 +350,7 @@ def test_no_cell_of_another_row_is_taken_for_ones_own(table: str, data: st.DataO
         rows.append(row)
     one, other = (sealed.seal_row(table, row) for row in rows)
     assert sealed.open_row(table, one) == rows[0]
-    column = data.draw(st.sampled_from(plan.columns[1:]))
+    column = data.draw(st.sampled_from(plan.sealing[1:]))
     for moved in ({**one, column: other[column]}, {**one, column: None}):
         if moved[column] == one[column]:
             continue

@@ -120,8 +120,8 @@ def test_truth_that_was_put_back_is_listed_anew(open_again: OpenTruth) -> None:
     with truth.write("default") as write:
         from sqlalchemy import delete
 
-        from anaphora.store.db.schema import thread, turn
+        from anaphora.store.db.schema import metadata
 
-        for table in (turn, thread):
+        for table in (metadata.tables["turn"], metadata.tables["thread"]):
             write.connection.execute(delete(table).where(table.c.conversation_id == "lost"))
     assert [summary.conversation_id for summary in store.list()] == ["kept"]

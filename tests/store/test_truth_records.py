@@ -9,9 +9,12 @@ from sqlalchemy import LargeBinary, Table, delete, func, select
 
 from anaphora.errors import StoreError
 from anaphora.store.db.engine import Database, Write
-from anaphora.store.db.schema import link, record, record_event, vector
+from anaphora.store.db.schema import metadata
 
 pytestmark = pytest.mark.internal
+link, record, record_event, vector = (
+    metadata.tables[name] for name in ("link", "record", "record_event", "vector")
+)
 
 SECOND = 1_000_000
 

@@ -15,10 +15,11 @@ from sqlalchemy import select
 
 from anaphora.errors import Closed, InvalidInput
 from anaphora.store.db.engine import Database, open_database
-from anaphora.store.db.schema import turn_note
+from anaphora.store.db.schema import metadata
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
 
 pytestmark = pytest.mark.internal
+turn_note = metadata.tables["turn_note"]
 
 OpenTruth = Callable[[], Database]
 

@@ -28,11 +28,11 @@ from anaphora.values.memories import Forgotten, MemoryRecord, NewMemory, Remembe
 if TYPE_CHECKING:
     from anaphora.embed.base import Vectors
     from anaphora.embed.service import EmbedderService
-    from anaphora.store.records.forgetting import Gone
-    from anaphora.store.records.rules import Drafted, Put
+    from anaphora.store.records.forgetting import ForgottenRecords
+    from anaphora.store.records.rules import MemoryDraft, PutResult
     from anaphora.store.records.store import Records
     from anaphora.store.records.transaction import RecordTransaction
-    from anaphora.store.records.vectors import Owner, RecordVectors
+    from anaphora.store.records.vectors import RecordVectors, TextToEmbed
 
 
 BATCH: Final = 256
@@ -47,7 +47,7 @@ _INLINE = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FillResult:
     """What `fill_vectors` did: memories that got their vectors, and those that cannot have any."""
 
     embedded: int = 0
@@ -77,7 +77,7 @@ class MemoryWriter:
         self._linker = Linker(vectors, embedder.name, neighbours)
         self._clock = clock
         self._ids = ids
-        self._backlog: Backlog[Owner] = Backlog(
+        self._backlog: Backlog[TextToEmbed] = Backlog(
             embedder, lambda one: one.record_id, lambda one: one.text, self._link_embedded
         )
         self._failure: AnaphoraError | None = None
@@ -93,10 +93,10 @@ class MemoryWriter:
         Raises InvalidInput naming the field, NotFound when what it supersedes, or its parent, is
         not there, StoreError and its kinds when truth cannot be written.
         """
-        from anaphora.store.records.rules import drafted, put
+        from anaphora.store.records.rules import draft_memory, put
 
         new, redacted = _prepared(new)
-        draft = drafted(new, self._clock(), self._ids())
+        draft = draft_memory(new, self._clock(), self._ids())
         early = self._early(draft)
         with self._records.change() as work:
             if new.parent is not None:
@@ -125,8 +125,8 @@ class MemoryWriter:
         """
         prepared = [_prepared_item(item, place) for place, item in enumerate(items)]
         self._refuse_unknown(new for new, _ in prepared)
-        puts: list[Put] = []
-        waiting: list[Owner] = []
+        puts: list[PutResult] = []
+        waiting: list[TextToEmbed] = []
         with _EmbedAhead(self._embedded, self._link_made) as ahead:
             for start in range(0, len(prepared), BATCH):
                 some = [new for new, _ in prepared[start : start + BATCH]]
@@ -167,7 +167,7 @@ class MemoryWriter:
                 rules.refuse_superseded(old)
                 key = work.same_key(record_id)
                 new = rules.replacement(old, wanted, dedupe=key != STANDS_ALONE)
-                draft = rules.drafted(new, now, self._ids())
+                draft = rules.draft_memory(new, now, self._ids())
                 if draft.same_key == key != STANDS_ALONE:
                     draft = None  # The same words in another Unicode form.
             if draft is None:
@@ -180,7 +180,7 @@ class MemoryWriter:
 
     def fill_vectors(
         self, limit: int | None = None, progress: ProgressCount | None = None
-    ) -> Filled:
+    ) -> FillResult:
         """Embed and link memories that have no vector of this embedder, at most `limit` of them.
 
         Waits for the model. What is done is kept, so that an interrupted call can be made again. A
@@ -190,14 +190,14 @@ class MemoryWriter:
         """
         name = self._embedder.name
 
-        def owners_without(after: str, limit: int) -> Sequence[Owner]:
+        def owners_without(after: str, limit: int) -> Sequence[TextToEmbed]:
             return self._vectors.owners_without(name, after=after, limit=limit)
 
-        return Filled(*self._backlog.fill(owners_without, limit, progress))
+        return FillResult(*self._backlog.fill(owners_without, limit, progress))
 
-    def _early(self, draft: Drafted) -> EmbeddedMemory | None:
+    def _early(self, draft: MemoryDraft) -> EmbeddedMemory | None:
         """The vectors of a short text and what is near to them, where they can be had at once."""
-        from anaphora.store.records.vectors import Owner
+        from anaphora.store.records.vectors import TextToEmbed
 
         record = draft.record
         if len(record.text) > _SHORT or not self._embedder.ready(0):
@@ -205,7 +205,7 @@ class MemoryWriter:
         if record.path is None and draft.same_key and self._records.by_identity(record):
             return None
         try:
-            found = self._embedded([Owner(record.id, record.text)])
+            found = self._embedded([TextToEmbed(record.id, record.text)])
             if draft.same_key:
                 found = self._linker.with_near(found)
         except AnaphoraError as error:
@@ -216,36 +216,40 @@ class MemoryWriter:
 
     def _inline(self, record_id: str, text: str) -> tuple[str, ...]:
         """Vectors of a memory that is durable already, unless they would take long."""
-        from anaphora.store.records.vectors import Owner
+        from anaphora.store.records.vectors import TextToEmbed
 
         if len(text) > _INLINE or not self._embedder.ready(0):
             return ()
         try:
-            self._attach([Owner(record_id, text)])
+            self._attach([TextToEmbed(record_id, text)])
         except AnaphoraError as error:
             # The memory is kept; `fill_vectors` will meet the same trouble and raise it.
             self._failure = error
             return ()
         return _others(record_id, self._records.links([record_id]))
 
-    def _write_batch(self, some: Sequence[NewMemory], puts: list[Put]) -> list[Owner]:
+    def _write_batch(self, some: Sequence[NewMemory], puts: list[PutResult]) -> list[TextToEmbed]:
         """Write one batch; append its results to `puts`, and return the new memories."""
-        from anaphora.store.records.rules import drafted, put_all
-        from anaphora.store.records.vectors import Owner
+        from anaphora.store.records.rules import draft_memory, put_all
+        from anaphora.store.records.vectors import TextToEmbed
 
         now = self._clock()
-        drafts = [drafted(new, now, self._ids()) for new in some]
+        drafts = [draft_memory(new, now, self._ids()) for new in some]
         with self._records.change() as work:
             done = put_all(work, drafts, self._ids)
         puts += done
         texts = {draft.record.id: draft.record.text for draft in drafts}
-        return [Owner(one, texts[one]) for one in dict.fromkeys(p.id for p in done) if one in texts]
+        return [
+            TextToEmbed(one, texts[one])
+            for one in dict.fromkeys(p.id for p in done)
+            if one in texts
+        ]
 
-    def _attach(self, owners: Sequence[Owner]) -> int:
+    def _attach(self, owners: Sequence[TextToEmbed]) -> int:
         """Embed memories and link them; return how many got their vectors."""
         return self._link(self._embedded(owners))
 
-    def _begin(self, ahead: _EmbedAhead, owners: Sequence[Owner]) -> None:
+    def _begin(self, ahead: _EmbedAhead, owners: Sequence[TextToEmbed]) -> None:
         if owners and self._embedder.ready(0):
             ahead.embed(owners)
 
@@ -263,12 +267,12 @@ class MemoryWriter:
                 self._linker.keep(work, self._linker.with_each_other(some))
         return len(group)
 
-    def _embedded(self, owners: Sequence[Owner]) -> list[EmbeddedMemory]:
+    def _embedded(self, owners: Sequence[TextToEmbed]) -> list[EmbeddedMemory]:
         """The texts that can be embedded, with their vectors; the others are noted as failed."""
         made = self._backlog.embed(owners)
         return [EmbeddedMemory(one.record_id, one.text, vectors) for one, vectors in made]
 
-    def _link_embedded(self, made: Sequence[tuple[Owner, Vectors]]) -> int:
+    def _link_embedded(self, made: Sequence[tuple[TextToEmbed, Vectors]]) -> int:
         return self._link(
             [EmbeddedMemory(one.record_id, one.text, vectors) for one, vectors in made]
         )
@@ -289,7 +293,7 @@ class _EmbedAhead:
 
     def __init__(
         self,
-        embed: Callable[[Sequence[Owner]], list[EmbeddedMemory]],
+        embed: Callable[[Sequence[TextToEmbed]], list[EmbeddedMemory]],
         link: Callable[[Future[list[EmbeddedMemory]]], None],
     ) -> None:
         self._embed = embed
@@ -308,13 +312,13 @@ class _EmbedAhead:
         finally:
             self._pool.shutdown(cancel_futures=True)
 
-    def embed(self, owners: Sequence[Owner]) -> None:
+    def embed(self, owners: Sequence[TextToEmbed]) -> None:
         """Begin to embed a group; link the one before as soon as it is there."""
         before, self._made = self._made, self._begun(owners)
         if before is not None:
             self._link(before)
 
-    def _begun(self, owners: Sequence[Owner]) -> Future[list[EmbeddedMemory]]:
+    def _begun(self, owners: Sequence[TextToEmbed]) -> Future[list[EmbeddedMemory]]:
         try:
             return self._pool.submit(self._embed, owners)
         except RuntimeError:
@@ -374,7 +378,7 @@ HasTurn = Callable[[str, int], bool]
 
 Derived = Callable[["RecordTransaction", Sequence[str]], Iterable[str]]
 """The memories derived from these, read within the transaction: they go too."""
-OnGone = Callable[["RecordTransaction", "Gone", bool], None]
+OnGone = Callable[["RecordTransaction", "ForgottenRecords", bool], None]
 """Called within the transaction with what is gone, and whether softly."""
 
 _PAGE = 512
@@ -430,7 +434,7 @@ class MemoryEraser:
                 self._on_gone(work, gone, soft)
         return named(gone, () if soft else self._surviving(gone))
 
-    def _for_good(self, work: RecordTransaction, wanted: list[str]) -> Gone:
+    def _for_good(self, work: RecordTransaction, wanted: list[str]) -> ForgottenRecords:
         from anaphora.store.records.forgetting import forget_for_good
 
         gone = forget_for_good(work, wanted)
@@ -449,7 +453,7 @@ class MemoryEraser:
             if cursor is None:
                 return found
 
-    def _surviving(self, gone: Gone) -> Iterator[SurvivingSource]:
+    def _surviving(self, gone: ForgottenRecords) -> Iterator[SurvivingSource]:
         if not gone.ids:
             return
         from anaphora.store.db.scrub import log_of, scrub
@@ -465,7 +469,7 @@ class MemoryEraser:
         yield from self._survivors((*gone.texts, *gone.payloads))
 
 
-def named(gone: Gone, surviving: Iterable[SurvivingSource]) -> Forgotten:
+def named(gone: ForgottenRecords, surviving: Iterable[SurvivingSource]) -> Forgotten:
     """What was done: the first of what survives by name, the rest as a number."""
     found = tuple(dict.fromkeys(surviving))
     return Forgotten(len(gone.ids), found[:_NAMED], gone.ids, max(0, len(found) - _NAMED))

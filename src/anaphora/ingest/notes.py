@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from anaphora.store.projects.graph import EntityRow, Graph
     from anaphora.store.projects.notes import Notes
     from anaphora.store.projects.store import Projects
-    from anaphora.store.records.forgetting import Gone
-    from anaphora.store.records.vectors import Owner
+    from anaphora.store.records.forgetting import ForgottenRecords
+    from anaphora.store.records.vectors import TextToEmbed
 
 
 # A note is embedded while its writer waits only if that takes milliseconds.
@@ -75,7 +75,7 @@ class NoteWriter:
         self._embedder = embedder
         self._clock = clock
         self._ids = ids
-        self._backlog: Backlog[Owner] = Backlog(
+        self._backlog: Backlog[TextToEmbed] = Backlog(
             embedder, lambda one: one.record_id, lambda one: one.text, self._put_vectors
         )
 
@@ -122,13 +122,17 @@ class NoteWriter:
         row, redacted = self._keep("diary", "note", new)
         return diary_of(row, redacted)
 
-    def forget(self, note_id: str, *, soft: bool = False) -> Gone:
+    def forget(self, note_id: str, *, soft: bool = False) -> ForgottenRecords:
         """Forget a note with what it superseded; an id that is no note's forgets nothing."""
-        from anaphora.store.records.forgetting import Gone, forget_for_good, forget_softly
+        from anaphora.store.records.forgetting import (
+            ForgottenRecords,
+            forget_for_good,
+            forget_softly,
+        )
 
         kind = next((row.kind for row in self._notes.many([note_id]).values()), None)
         if kind is None:
-            return Gone()
+            return ForgottenRecords()
         with self._notes.change(kind) as work:
             gone = (
                 forget_softly(work, [note_id], self._clock())
@@ -162,7 +166,7 @@ class NoteWriter:
         """Embed notes that have no vector yet; how many got theirs. Waits for the model."""
         name = self._embedder.name
 
-        def owners_without(after: str, limit: int) -> Sequence[Owner]:
+        def owners_without(after: str, limit: int) -> Sequence[TextToEmbed]:
             return self._notes.vectors.owners_without(name, after=after, limit=limit)
 
         with suppress(EmbeddingError):
@@ -175,12 +179,12 @@ class NoteWriter:
     def _keep(
         self, kind: NoteRecordKind, note_kind: NoteKind, new: NewMemory
     ) -> tuple[NoteRow, tuple[str, ...]]:
-        from anaphora.store.records.rules import drafted, put
-        from anaphora.store.records.vectors import Owner
+        from anaphora.store.records.rules import draft_memory, put
+        from anaphora.store.records.vectors import TextToEmbed
 
         new, redacted = without_secrets(checked(new))
         # Records of notes have the note's kind where memories have their type.
-        draft = drafted(replace(new, type=cast("Any", note_kind)), self._clock(), self._ids())
+        draft = draft_memory(replace(new, type=cast("Any", note_kind)), self._clock(), self._ids())
         self._refuse_unknown(kind, new.supersedes)
         with self._notes.change(kind) as work:
             done = put(work, draft, self._ids)
@@ -192,7 +196,7 @@ class NoteWriter:
         if len(row.record.text) <= _INLINE and self._embedder.ready(0):
             # Words find the note until `fill_vectors` comes back to it.
             with suppress(EmbeddingError):
-                self._backlog.attach([Owner(row.record.id, row.record.text)])
+                self._backlog.attach([TextToEmbed(row.record.id, row.record.text)])
         return row, redacted
 
     def _refuse_unknown(self, kind: NoteRecordKind, note_id: str | None) -> None:
@@ -202,7 +206,7 @@ class NoteWriter:
         if found.kind != kind or found.record.forgotten:
             raise NotFound(kind, note_id)
 
-    def _put_vectors(self, made: Sequence[tuple[Owner, Vectors]]) -> int:
+    def _put_vectors(self, made: Sequence[tuple[TextToEmbed, Vectors]]) -> int:
         from anaphora.store.records.vectors import vector_rows
 
         rows = [row for one, own in made for row in vector_rows(one.record_id, one.text, own)]

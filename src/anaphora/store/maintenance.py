@@ -72,16 +72,14 @@ def probe(truth: Database, token: str) -> None:
     `token` is an id that nothing else has. `StoreError` and its kinds where that fails.
     """
     with truth.write("default") as write:
-        from sqlalchemy import delete
-
-        from anaphora.store.db.schema import tombstone
+        from anaphora.store.db import statements
 
         # Numbers below 1 belong to no change, so no index ever looks at this row; one with the
         # same number waits until this transaction has ended, and taken the row out again.
         row = {"namespace": "default", "seq": -1, "kind": "probe", "owner_id": token}
-        write.connection.execute(tombstone.insert(), row)
-        gone = delete(tombstone).where(tombstone.c.namespace == "default")
-        write.connection.execute(gone.where(tombstone.c.seq == -1))
+        write.connection.execute(statements.inserting("tombstone"), row)
+        gone = statements.deleting("tombstone", (("namespace", False), ("seq", False)))
+        write.connection.execute(gone, {"of_namespace": "default", "of_seq": -1})
 
 
 def copy_database(source: Path, target: Path) -> dict[str, Any]:

@@ -17,11 +17,11 @@ from anaphora.errors import Unreadable
 from anaphora.store.codecs import to_micros
 from anaphora.store.crypto.columns import Sealer, open_rows
 from anaphora.store.db.tables import RECORD, TABLES, Table
-from anaphora.store.namespace import STEP
+from anaphora.store.namespace import STEP, NamespaceTransaction
 from anaphora.store.records.rows import RECORD_MAPPING
 
 if TYPE_CHECKING:
-    from anaphora.store.db.engine import Database, Write
+    from anaphora.store.db.engine import Database
 
 _RECORDS = RECORD.select() + "AND record_id > :after ORDER BY record_id LIMIT :limit"
 _KIND = RECORD.names.index("kind")
@@ -30,7 +30,7 @@ _LAST: Final = to_micros(LATEST)
 
 
 @dataclass(frozen=True, slots=True)
-class Misdated:
+class MisdatedRow:
     """A row by its table, namespace and the rest of its primary key, and the columns meant."""
 
     table: str
@@ -43,23 +43,23 @@ class Misdated:
         return f"{self.table} {which} ({self.namespace}): {', '.join(self.columns)}"
 
 
-def misdated(truth: Database) -> tuple[Misdated, ...]:
+def misdated(truth: Database) -> tuple[MisdatedRow, ...]:
     """Every such row, table by table. A database that does not exist yet has none."""
     return tuple(found for table in TABLES.values() for found in _of_table(truth, table))
 
 
-def mend_times(truth: Database, sealer: Sealer, found: Sequence[Misdated]) -> int:
+def mend_times(truth: Database, sealer: Sealer, found: Sequence[MisdatedRow]) -> int:
     """Give these rows the nearest times that can be kept; how many were mended."""
     done = 0
     for namespace in dict.fromkeys(one.namespace for one in found):
         with truth.write(namespace) as write:
             sealer.check()
-            here = [one for one in found if one.namespace == namespace]
-            done += sum(_mend(write, sealer, one) for one in here)
+            work = _Mending(write, sealer)
+            done += sum(work.mend(one) for one in found if one.namespace == namespace)
     return done
 
 
-def _of_table(truth: Database, table: Table) -> Iterator[Misdated]:
+def _of_table(truth: Database, table: Table) -> Iterator[MisdatedRow]:
     times = table.moments
     if not times:
         return
@@ -69,43 +69,33 @@ def _of_table(truth: Database, table: Table) -> Iterator[Misdated]:
     for row in truth.rows(statement, {"first": _FIRST, "last": _LAST}):
         given = dict(zip(times, row[len(table.key) :], strict=True))
         wrong = tuple(name for name, value in given.items() if not _is_sound(value))
-        yield Misdated(table.name, row[0], row[1 : len(table.key)], wrong)
+        yield MisdatedRow(table.name, row[0], row[1 : len(table.key)], wrong)
 
 
 def _is_sound(value: Any) -> bool:
     return value is None or (isinstance(value, int) and _FIRST <= value <= _LAST)
 
 
-def _mend(write: Write, sealer: Sealer, one: Misdated) -> int:
-    from sqlalchemy import and_, select, update
-
-    from anaphora.store.db.schema import metadata
-
-    table = metadata.tables[one.table]
-    names = [column.name for column in table.primary_key.columns]
-    values = (one.namespace, *one.key)
-    here = and_(*(table.c[name] == value for name, value in zip(names, values, strict=True)))
-    row = write.connection.execute(select(table).where(here)).mappings().one_or_none()
-    if row is None:
+class _Mending(NamespaceTransaction):
+    def mend(self, one: MisdatedRow) -> int:
+        table = TABLES[one.table]
+        for row in self._found_rows(table, **dict(zip(table.own_key, one.key, strict=True))):
+            for name in one.columns:
+                row[name] = _nearest(row[name], needed=table[name].needed)
+            if "seq" in table.own_key:
+                self._execute_update(table, [self._stored(table, row)], table.names)
+            else:
+                # Whoever follows truth must see it.
+                self._update(table, [row])
+            return 1
         return 0
-    opened = sealer.open_row(table.name, dict(row))
-    for name in one.columns:
-        opened[name] = _nearest(opened[name], nullable=bool(table.c[name].nullable))
-    stored = sealer.seal_row(table.name, opened)
-    if "seq" in stored and "seq" not in names:
-        # Whoever follows truth must see it.
-        stored["seq"] = write.take()[0]
-    write.connection.execute(
-        update(table).where(here).values({n: v for n, v in stored.items() if n not in names})
-    )
-    return 1
 
 
-def _nearest(value: Any, *, nullable: bool) -> int | None:
+def _nearest(value: Any, *, needed: bool) -> int | None:
     if isinstance(value, int):
         return min(max(value, _FIRST), _LAST)
     # No number at all: as if it had not been given, or 1970 where one must be.
-    return None if nullable else 0
+    return 0 if needed else None
 
 
 def unreadable_records(

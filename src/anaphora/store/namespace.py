@@ -17,6 +17,7 @@ from anaphora.store.db.tables import TOMBSTONE, Table
 
 if TYPE_CHECKING:
     from anaphora.store.db.engine import Database, Write
+    from anaphora.store.db.statements import Where
 
 Row = dict[str, Any]
 Rows = Sequence[tuple[Any, ...]]
@@ -28,11 +29,6 @@ NO_LIMIT: Final = 2**62
 STEP: Final = 512
 """Rows taken at once where all are looked at."""
 _WRITTEN_AT_ONCE: Final = 256
-
-_TOMBSTONES = (
-    "SELECT seq, owner_id FROM tombstone WHERE namespace = :namespace AND kind IN ({kinds}) "
-    "AND seq > :since ORDER BY seq LIMIT :limit"
-)
 
 
 def portions(values: Iterable[ValueT], at_once: int = _WRITTEN_AT_ONCE) -> Iterator[list[ValueT]]:
@@ -109,14 +105,6 @@ class NamespaceReader:
         """The rows of a SELECT of all columns, opened."""
         return self._opened(table, self._rows(statement, **values))
 
-    def _tombstones(
-        self, kinds: Iterable[str], since: int, limit: int
-    ) -> tuple[tuple[int, str], ...]:
-        """(number, id) of what was deleted for good after number `since`."""
-        # Kinds are names of ours, never a caller's words.
-        statement = _TOMBSTONES.format(kinds=", ".join(f"'{kind}'" for kind in kinds))
-        return tuple((row[0], row[1]) for row in self._rows(statement, since=since, limit=limit))
-
     def _data(self, table: Table, embedder: str, rows: Rows) -> tuple[bytes, ...]:
         """The vectors of rows (owner, part, data, …), opened."""
         if not self.sealer.sealed:
@@ -151,33 +139,28 @@ class NamespaceTransaction:
     def _update(self, table: Table, rows: Sequence[Row]) -> None:
         """Change rows that are there, found by their primary keys; each gets the next number."""
         if rows:
-            self._execute_update(table, self._numbered(table, rows), ("seq", *rows[0]))
+            stored = self._numbered(table, rows)
+            self._execute_update(table, stored, stored[0])
 
     def _delete(self, table: Table, **values: Any) -> int:
         """Delete the rows whose columns have these values (a list: any of it); how many."""
-        from sqlalchemy import delete
-
         from anaphora.store.db import statements
-        from anaphora.store.db.schema import metadata
 
-        made = metadata.tables[table.name]
         count = 0
-        for some in _split(values):
-            here = statements.where(made, {"namespace": self.write.namespace, **some})
-            count += self.write.connection.execute(delete(made).where(here)).rowcount
+        for where, given in self._compared(values):
+            statement = statements.deleting(table.name, where)
+            count += self.write.connection.execute(statement, given).rowcount
         return count
 
     def _set(self, table: Table, changed: Mapping[str, Any], **values: Any) -> int:
         """Set clear columns of the rows whose columns have these values, without a new number."""
-        from sqlalchemy import update
-
         from anaphora.store.db import statements
-        from anaphora.store.db.schema import metadata
 
-        made = metadata.tables[table.name]
-        here = statements.where(made, {"namespace": self.write.namespace, **values})
-        statement = update(made).where(here).values(**changed)
-        return self.write.connection.execute(statement).rowcount
+        new, count = {f"new_{name}": value for name, value in changed.items()}, 0
+        for where, given in self._compared(values):
+            statement = statements.setting(table.name, tuple(changed), where)
+            count += self.write.connection.execute(statement, new | given).rowcount
+        return count
 
     def _bury(self, kind: str, owner_ids: Iterable[str]) -> None:
         """Leave the tombstones of what was deleted."""
@@ -187,17 +170,12 @@ class NamespaceTransaction:
         self, table: Table, columns: Sequence[str] = (), **values: Any
     ) -> list[tuple[Any, ...]]:
         """The rows whose columns have these values (a list: any of it), as they are stored."""
-        from sqlalchemy import select
-
         from anaphora.store.db import statements
-        from anaphora.store.db.schema import metadata
 
-        made = metadata.tables[table.name]
-        chosen = select(*(made.c[name] for name in columns or table.names))
         rows: list[tuple[Any, ...]] = []
-        for some in _split(values):
-            here = statements.where(made, {"namespace": self.write.namespace, **some})
-            rows += map(tuple, self.write.connection.execute(chosen.where(here)))
+        for where, given in self._compared(values):
+            statement = statements.selecting(table.name, tuple(columns) or table.names, where)
+            rows += map(tuple, self.write.connection.execute(statement, given))
         return rows
 
     def _found(self, table: Table, **values: Any) -> Rows:
@@ -210,6 +188,12 @@ class NamespaceTransaction:
 
     def _opened(self, table: Table, rows: Rows) -> Rows:
         return open_rows(self.sealer, table.name, table.names, self.write.namespace, rows)
+
+    def _compared(self, values: Mapping[str, Any]) -> Iterator[tuple[Where, Row]]:
+        """Columns and what they are compared with, some items of a list at a time."""
+        for some in _split({"namespace": self.write.namespace, **values}):
+            where = tuple((name, isinstance(value, list)) for name, value in some.items())
+            yield where, {f"of_{name}": value for name, value in some.items()}
 
     def _lookup(self, column: str, value: str) -> str:
         """What a lookup column holds for a value."""

@@ -23,7 +23,7 @@ from anaphora.values.memories import SurvivingSource
 if TYPE_CHECKING:
     from anaphora.recall.identifiers import Identifier
     from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row
-    from anaphora.store.records.forgetting import Gone
+    from anaphora.store.records.forgetting import ForgottenRecords
     from anaphora.store.records.store import Records
     from anaphora.store.records.transaction import RecordTransaction
     from anaphora.store.threads.conversations import Conversations
@@ -149,7 +149,7 @@ class DeepForgetting:
             waiting = fresh
         return [one for one in found if one not in set(record_ids)]
 
-    def memories_gone(self, work: RecordTransaction, gone: Gone, soft: bool) -> None:
+    def memories_gone(self, work: RecordTransaction, gone: ForgottenRecords, soft: bool) -> None:
         """Memories are forgotten in this change: so is what was answered from them."""
         if not gone.ids:
             return

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from anaphora.store.projects.graph import Graph
     from anaphora.store.projects.graph_rows import EntityRow, Neighbour
     from anaphora.store.projects.notes import NoteRow
+    from anaphora.store.projects.rows import HistoryRow
     from anaphora.store.projects.source import SectionText
-    from anaphora.store.projects.store import HistoryRow
 
 # The graph.
 

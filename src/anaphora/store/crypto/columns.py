@@ -1,16 +1,14 @@
-"""Rows of truth, sealed on their way in and opened on their way out.
+"""Rows of truth, sealed on their way in and opened on their way out, as `db.tables` says of each.
 
-In: rows as mappings from column to value. Out: the same with sealed columns encrypted and lookup
-columns replaced by their keyed form, as `plans` says of each column; and back. A sealed value is
-bound to table, column and primary key, and one value of each row to the rest of the row: neither a
-value nor a place opens with what belongs to another. It never imports SQLAlchemy: the first reads
-of every command come through here.
+A sealed value is bound to table, column and primary key, and one value of each row to the rest of
+the row: neither a value nor a place opens with what belongs to another. It never imports
+SQLAlchemy: the first reads of every command come through here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from anaphora.errors import MissingKey, Tampered
 from anaphora.store.crypto.cipher import (
@@ -22,8 +20,8 @@ from anaphora.store.crypto.cipher import (
     binding,
     looks_sealed,
 )
-from anaphora.store.crypto.marker import Guard
-from anaphora.store.crypto.plans import PLANS, Plan
+from anaphora.store.crypto.marker import Guard, Guarded
+from anaphora.store.db.tables import TABLES, Table
 
 if TYPE_CHECKING:
     from anaphora.store.db.engine import Database
@@ -35,45 +33,6 @@ Row = Mapping[str, Any]
 _VERSION = "1"
 # The same for values that are bound to the rest of their row.
 _OF_ROW: Final = "2"
-
-
-class Sealer(Protocol):
-    """What the writers and readers of rows call."""
-
-    @property
-    def sealed(self) -> bool:
-        """Whether rows are sealed."""
-        ...
-
-    def check(self) -> None:
-        """Raise `SealChanged` when the home is not in this state any more."""
-        ...
-
-    def seal_row(self, table: str, row: Row) -> dict[str, Any]:
-        """The row as it is stored. It must have the primary key; other columns may be missing."""
-        ...
-
-    def open_row(self, table: str, row: Row, only: Collection[str] | None = None) -> dict[str, Any]:
-        """The row as it was given. It must have the primary key, as stored.
-
-        A row that has its anchor must have all columns of its plan. `only` are those to open, if
-        not all; whether the row is whole is looked at all the same.
-        """
-        ...
-
-    def lookup(self, column: str, namespace: str, value: str) -> str:
-        """What `column` holds for `value`: to compare with, in a WHERE clause."""
-        ...
-
-    def found(self, column: str, namespace: str, stored: str) -> str:
-        """The value behind what a lookup column holds."""
-        ...
-
-    def opener(
-        self, table: str, column: str, namespace: str
-    ) -> Callable[[Sequence[str | int], ValueT], ValueT]:
-        """A function that opens one column of many rows: (rest of the key, stored) to value."""
-        ...
 
 
 def open_rows(
@@ -100,18 +59,10 @@ def open_rows(
     return [tuple(row[column] for column in columns) for row in opened]
 
 
-class Clear:
-    """Passes everything through. `guard` watches whether the home was sealed meanwhile."""
+class Clear(Guarded):
+    """Passes everything through."""
 
     sealed = False
-
-    def __init__(self, guard: Guard | None = None) -> None:
-        self._guard = guard
-
-    def check(self) -> None:
-        """Raise `SealChanged` when another process has sealed the home."""
-        if self._guard is not None:
-            self._guard.check()
 
     def seal_row(self, table: str, row: Row) -> dict[str, Any]:
         """The row itself."""
@@ -119,7 +70,7 @@ class Clear:
 
     def open_row(self, table: str, row: Row, only: Collection[str] | None = None) -> dict[str, Any]:
         """The row itself; `MissingKey` for one of a sealed home."""
-        for column in PLANS[table].digests:
+        for column in TABLES[table].digests:
             if looks_sealed(row.get(column)):
                 self._refuse()
         return dict(row)
@@ -133,10 +84,7 @@ class Clear:
         return stored
 
     def opener(
-        self,
-        table: str,
-        column: str,
-        namespace: str,
+        self, table: str, column: str, namespace: str
     ) -> Callable[[Sequence[str | int], ValueT], ValueT]:
         """A function that gives back what is stored."""
         return lambda _key, stored: stored
@@ -150,7 +98,7 @@ class Clear:
 CLEAR = Clear()
 
 
-class Sealed:
+class Sealed(Guarded):
     """Seals and opens rows with keys derived from one data key.
 
     `older` also opens rows from before rows had anchors, which are not bound to the rest of their
@@ -160,19 +108,17 @@ class Sealed:
     sealed = True
 
     def __init__(self, keys: Keys, guard: Guard | None = None, *, older: bool = False) -> None:
+        super().__init__(guard)
         self._cipher = keys.cipher("records")
         self._finder = Finder(keys.of("lookup", 64))
-        self._guard = guard
         self._older = older
 
-    def check(self) -> None:
-        """Raise `SealChanged` when the home has no longer this data key."""
-        if self._guard is not None:
-            self._guard.check()
-
     def seal_row(self, table: str, row: Row) -> dict[str, Any]:
-        """The row as it is stored; a column that is None stays None, unless it is `filled`."""
-        plan, stored = PLANS[table], dict(row)
+        """The row as it is stored; a column that is None stays None, unless it is `filled`.
+
+        It must have the primary key; other columns may be missing.
+        """
+        plan, stored = TABLES[table], dict(row)
         for column in plan.lookup:
             if stored.get(column) is not None:
                 stored[column] = self.lookup(column, row["namespace"], stored[column])
@@ -188,11 +134,13 @@ class Sealed:
         return stored
 
     def open_row(self, table: str, row: Row, only: Collection[str] | None = None) -> dict[str, Any]:
-        """The row as it was given.
+        """The row as it was given. It must have the primary key, as stored.
 
-        `Tampered` when a column was changed, emptied, moved or is not sealed.
+        A row that has its anchor must have all its `sealing` columns. `only` are those to open, if
+        not all; whether the row is whole is looked at all the same. `Tampered` when a column was
+        changed, emptied, moved or is not sealed.
         """
-        plan, opened = PLANS[table], dict(row)
+        plan, opened = TABLES[table], dict(row)
         key = tuple(row[column] for column in plan.key)
         for column in plan.sealed:
             wanted = only is None or column in only or column == plan.anchor
@@ -215,8 +163,8 @@ class Sealed:
     def opener(
         self, table: str, column: str, namespace: str
     ) -> Callable[[Sequence[str | int], ValueT], ValueT]:
-        """A function that opens one column of many rows. `key` is the key after the namespace."""
-        assert column != PLANS[table].anchor, "an anchor opens with its whole row alone"
+        """A function that opens one column of many rows: (rest of the key, stored) to value."""
+        assert column != TABLES[table].anchor, "an anchor opens with its whole row alone"
         start, what = binding(_VERSION, table, column, namespace), f"{table}.{column}"
         cipher = self._cipher
         # Of many rows only the owner differs; putting a binding together takes as long as opening.
@@ -234,7 +182,7 @@ class Sealed:
 
         return open_one
 
-    def _seal(self, plan: Plan, column: str, value: Any, place: tuple[Any, ...]) -> Any:
+    def _seal(self, plan: Table, column: str, value: Any, place: tuple[Any, ...]) -> Any:
         if value is None and column not in plan.filled:
             return None
         anchor = column == plan.anchor
@@ -247,7 +195,7 @@ class Sealed:
         return self._cipher.seal(bytes(value), bound)
 
     def _open(
-        self, table: str, plan: Plan, column: str, key: tuple[Any, ...], row: Row
+        self, table: str, plan: Table, column: str, key: tuple[Any, ...], row: Row
     ) -> str | bytes | None:
         value, what = row[column], f"{table}.{column} of {list(key[1:])}"
         anchor = column == plan.anchor
@@ -271,14 +219,14 @@ class Sealed:
         raise Tampered(what, f"{reason}, in a home where everything is sealed")
 
     def _open_older(
-        self, plan: Plan, column: str, value: str | None, place: tuple[Any, ...], what: str
+        self, plan: Table, column: str, value: str | None, place: tuple[Any, ...], what: str
     ) -> str | None:
         if value is None or column in plan.late:
             return value
         return self._cipher.open_text(value, binding(_VERSION, *place), what)
 
 
-def _rest_of(plan: Plan, row: Row) -> str:
+def _rest_of(plan: Table, row: Row) -> str:
     """What an anchor is bound to beside its place: lookups as stored, clear columns, what is empty.
 
     One ASCII string that no other row state has.
@@ -300,7 +248,7 @@ def _as_any_database(value: Any) -> Any:
     return int(value) if isinstance(value, int) else value
 
 
-def _is_older(plan: Plan, column: str, value: Any) -> bool:
+def _is_older(plan: Table, column: str, value: Any) -> bool:
     """Whether a cell is as it was written before rows had anchors."""
     if column != plan.anchor and column not in plan.filled:
         return False
@@ -310,16 +258,20 @@ def _is_older(plan: Plan, column: str, value: Any) -> bool:
     return column == plan.anchor and isinstance(value, str) and not value.startswith(newer)
 
 
+Sealer = Clear | Sealed
+"""What the writers and readers of rows call."""
+
+
 def refuse_another_form(truth: Database, sealer: Sealer) -> None:
     """`MissingKey` where rows are sealed and this home is clear, `Tampered` for another key.
 
     Clear and sealed rows, or those of two keys, must never come to lie side by side: who writes
     for the first time looks at one row of every table that shows how it is sealed.
     """
-    for table, plan in PLANS.items():
+    for table, plan in TABLES.items():
         # A digest never holds a user's text: what looks sealed there can be nothing else.
         if not plan.digests:
             continue
-        names = ", ".join(plan.columns)
+        names = ", ".join(plan.sealing)
         for row in truth.rows(f"SELECT {names} FROM {table} LIMIT 1", {}):  # noqa: S608
-            sealer.open_row(table, dict(zip(plan.columns, row, strict=True)))
+            sealer.open_row(table, dict(zip(plan.sealing, row, strict=True)))

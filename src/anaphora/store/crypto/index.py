@@ -1,6 +1,5 @@
 """What an index of a sealed home may put on the disk: keyed words, sealed blobs.
 
-In: tokens, texts and vectors of the index. Out: forms of them that say nothing without the key.
 It never knows what the index does with them.
 """
 
@@ -9,59 +8,16 @@ from __future__ import annotations
 import hashlib
 import hmac
 import zlib
-from typing import Protocol
 
 from anaphora.store.crypto.cipher import Finder, Keys, binding
 
 
-class IndexSealer(Protocol):
-    """How an index hides what it writes."""
-
-    @property
-    def sealed(self) -> bool:
-        """Whether anything is hidden."""
-        ...
-
-    @property
-    def mark(self) -> str:
-        """What goes into the format of an index, so that one of another key is made again."""
-        ...
-
-    @property
-    def hash_key(self) -> bytes:
-        """The key for every hash of a text that is kept (BLAKE2b's `key`); b"" for none."""
-        ...
-
-    def token_key(self, token: str) -> str:
-        """The form of a token in the word index: equal for equal tokens."""
-        ...
-
-    def name(self, text: str) -> bytes:
-        """What a row is found by in the place of `text` (a conversation's id)."""
-        ...
-
-    def named(self, stored: bytes) -> str:
-        """The text behind a `name`. `Tampered` for what is none."""
-        ...
-
-    def check(self, kind: str, key: bytes, data: bytes) -> int:
-        """A number of up to 64 bits that stands for what is kept in the clear, with sign.
-
-        In a sealed home it cannot be made without the key.
-        """
-        ...
-
-    def seal(self, kind: str, key: bytes, data: bytes) -> bytes:
-        """The stored form of a blob of this kind and key."""
-        ...
-
-    def open(self, kind: str, key: bytes, data: bytes) -> bytes:
-        """The blob. `Tampered` for what was changed, or sealed as another kind or key."""
-        ...
-
-
 class ClearIndex:
-    """Hides nothing."""
+    """Hides nothing.
+
+    `mark` goes into the format of an index, so that one of another key is made again; `hash_key`
+    is the key for every hash of a text that is kept (BLAKE2b's `key`).
+    """
 
     sealed = False
     mark = ""
@@ -96,7 +52,7 @@ CLEAR_INDEX = ClearIndex()
 
 
 class SealedIndex:
-    """Hides words and blobs of one namespace."""
+    """Hides words and blobs of one namespace. What was changed, or is another's: `Tampered`."""
 
     sealed = True
 
@@ -141,3 +97,7 @@ class SealedIndex:
 
     def _bound(self, kind: str, key: bytes) -> bytes:
         return self._start + binding(kind) + key
+
+
+IndexSealer = ClearIndex | SealedIndex
+"""How an index hides what it writes."""

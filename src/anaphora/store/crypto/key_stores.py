@@ -10,7 +10,7 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from anaphora.errors import MissingExtra, NoKeyringError
 from anaphora.store.disk import (
@@ -20,9 +20,6 @@ from anaphora.store.disk import (
     sync_directory,
     translate,
 )
-
-if TYPE_CHECKING:
-    pass
 
 SERVICE = "anaphora"
 KEY_FILE = "master.key"

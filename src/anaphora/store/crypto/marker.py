@@ -13,7 +13,7 @@ import json
 import os
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from anaphora.errors import SealChanged, StoreError, Tampered
 from anaphora.store.disk import (
@@ -24,10 +24,6 @@ from anaphora.store.disk import (
     sync_directory,
     translate,
 )
-
-if TYPE_CHECKING:
-    pass
-
 
 MARKER = "sealed.json"
 FORMAT = 2
@@ -153,3 +149,15 @@ class Guard:
             raise SealChanged(str(self._home), reason)
         # A new master key alone changes nothing for a process that has the data key.
         self._place = place
+
+
+class Guarded:
+    """What is opened as a home is, clear or sealed; `guard` watches whether that has changed."""
+
+    def __init__(self, guard: Guard | None = None) -> None:
+        self._guard = guard
+
+    def check(self) -> None:
+        """Raise `SealChanged` when the home is not in this state any more."""
+        if self._guard is not None:
+            self._guard.check()

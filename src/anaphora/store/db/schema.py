@@ -71,49 +71,23 @@ revision = Table(
 )
 
 
-def _made(table: tables.Table) -> Table:
-    columns = (
-        Column(column.name, _TYPES.get(column.codec, EscapedText), nullable=not column.needed)
-        for column in table.columns
+for _table in tables.TABLES.values():
+    Table(
+        _table.name,
+        metadata,
+        *(
+            Column(column.name, _TYPES.get(column.codec, EscapedText), nullable=not column.needed)
+            for column in _table.columns
+        ),
+        PrimaryKeyConstraint(*_table.key, name=f"{_table.name}_pk"),
+        *(
+            ForeignKeyConstraint(
+                ["namespace", one.column],
+                [f"{one.table}.namespace", f"{one.table}.{one.key}"],
+                name=one.name,
+                ondelete="CASCADE",
+            )
+            for one in _table.references
+        ),
+        *(Index(one.name, *one.columns, unique=one.unique) for one in _table.indexes),
     )
-    references = (
-        ForeignKeyConstraint(
-            ["namespace", one.column],
-            [f"{one.table}.namespace", f"{one.table}.{one.key}"],
-            name=one.name,
-            ondelete="CASCADE",
-        )
-        for one in table.references
-    )
-    indexes = (Index(one.name, *one.columns, unique=one.unique) for one in table.indexes)
-    key = PrimaryKeyConstraint(*table.key, name=f"{table.name}_pk")
-    return Table(table.name, metadata, *columns, key, *references, *indexes)
-
-
-head = _made(tables.HEAD)
-conversation_note = _made(tables.CONVERSATION_NOTE)
-turn_note = _made(tables.TURN_NOTE)
-forgotten_turn = _made(tables.FORGOTTEN_TURN)
-thread = _made(tables.THREAD)
-turn = _made(tables.TURN)
-record = _made(tables.RECORD)
-record_event = _made(tables.RECORD_EVENT)
-link = _made(tables.LINK)
-tombstone = _made(tables.TOMBSTONE)
-vector = _made(tables.VECTOR)
-project = _made(tables.PROJECT)
-source_file = _made(tables.SOURCE_FILE)
-section = _made(tables.SECTION)
-section_vector = _made(tables.SECTION_VECTOR)
-entity = _made(tables.ENTITY)
-entity_alias = _made(tables.ENTITY_ALIAS)
-relation = _made(tables.RELATION)
-history_item = _made(tables.HISTORY_ITEM)
-history_path = _made(tables.HISTORY_PATH)
-answer = _made(tables.ANSWER)
-gap = _made(tables.GAP)
-trace = _made(tables.TRACE)
-session_job = _made(tables.SESSION_JOB)
-extraction = _made(tables.EXTRACTION)
-fact_turn = _made(tables.FACT_TURN)
-token = _made(tables.TOKEN)

@@ -8,19 +8,23 @@ namespace takes numbers meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NoReturn
 
-from sqlalchemy import ColumnElement, Connection, Table, Update, and_, bindparam, update
+from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from anaphora.errors import SchemaTooNew, StoreError
 from anaphora.store.db.faults import BUSY_SECONDS, IDLE_SECONDS
 from anaphora.store.db.revision import REVISION, REVISION_TABLE, is_older
-from anaphora.store.db.schema import head, metadata
+from anaphora.store.db.schema import metadata
 
 Row = Mapping[str, Any]
+Where = tuple[tuple[str, bool], ...]
+"""Columns to compare with `of_…`, and of each whether that is a list, any item of which will do."""
+
+head = metadata.tables["head"]
 
 
 @cache
@@ -41,21 +45,41 @@ def replacing(table: str, dialect: str) -> Any:
 
 
 @cache
-def changing(table: str, names: tuple[str, ...]) -> Update:
+def changing(table: str, names: tuple[str, ...]) -> Any:
     """Sets these columns to `new_…`, in the row whose primary key is `of_…`."""
+    key = tuple((column.name, False) for column in metadata.tables[table].primary_key.columns)
+    return setting(table, names, key)
+
+
+@cache
+def selecting(table: str, columns: tuple[str, ...], where: Where) -> Any:
+    """Reads these columns of the rows that have the values."""
     made = metadata.tables[table]
-    here = (column == bindparam(f"of_{column.name}") for column in made.primary_key.columns)
-    return update(made).where(*here).values({name: bindparam(f"new_{name}") for name in names})
+    return select(*(made.c[name] for name in columns)).where(*_tests(made, where))
 
 
-def where(table: Table, values: Row) -> ColumnElement[bool]:
-    """That the columns have these values; a list stands for any of its items."""
-    return and_(
-        *(
-            table.c[name].in_(value) if isinstance(value, list) else table.c[name] == value
-            for name, value in values.items()
-        )
-    )
+@cache
+def deleting(table: str, where: Where) -> Any:
+    """Deletes the rows that have the values."""
+    made = metadata.tables[table]
+    return delete(made).where(*_tests(made, where))
+
+
+@cache
+def setting(table: str, names: tuple[str, ...], where: Where) -> Any:
+    """Sets these columns to `new_…`, in the rows that have the values."""
+    made = metadata.tables[table]
+    return update(made).where(*_tests(made, where)).values(_new(names))
+
+
+def _tests(table: Table, where: Where) -> Iterator[ColumnElement[bool]]:
+    for name, several in where:
+        given: Any = bindparam(f"of_{name}", expanding=several)
+        yield table.c[name].in_(given) if several else table.c[name] == given
+
+
+def _new(names: Iterable[str]) -> dict[str, Any]:
+    return {name: bindparam(f"new_{name}") for name in names}
 
 
 def insert_into(dialect: str, table: Table) -> Any:

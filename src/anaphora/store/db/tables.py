@@ -1,6 +1,6 @@
 """The tables of truth: one description of each, from which everything else about them follows.
 
-The SQLAlchemy schema (`schema`), what a sealed home does with each column (`crypto.plans`), the
+The SQLAlchemy schema (`schema`), what a sealed home does with each column (`crypto.columns`), the
 columns of a SELECT, and how rows become values (`store.mapping`) are made from it. Plain data:
 importing it imports no SQLAlchemy, as the first reads of every command come through here. Only
 migrations repeat it: they are of their time.
@@ -32,7 +32,7 @@ class Column:
     `at_rest` is what a sealed home does with it: "clear" leaves it readable (it must be counted,
     ordered or joined), "sealed" encrypts it, and "lookup", a digest or an id to find rows by,
     becomes a keyed form, equal for equals and of fixed length (PostgreSQL refuses index entries
-    above 2.7 kB). `crypto.plans.Plan` tells what the other marks do there.
+    above 2.7 kB). `Table` tells what the other marks do there.
     """
 
     name: str
@@ -64,31 +64,48 @@ class Index:
         self.unique = unique
 
 
-@dataclass(frozen=True, slots=True)
 class Table:
-    """One table. `key` is its primary key; `columns` come in the order of the database."""
+    """One table. `key` is its primary key; `columns` come in the order of the database.
 
-    name: str
-    key: tuple[str, ...]
-    columns: tuple[Column, ...]
-    anchor: str = ""
-    references: tuple[Reference, ...] = ()
-    indexes: tuple[Index, ...] = ()
+    What a sealed home does: every value of a `sealed` column is bound to its table, column and
+    key. The `anchor`, one of them, is bound to the rest of its row as well: to its lookups, to the
+    clear columns in `bound` (all but the row's number and `loose` ones), and to which sealed
+    columns are empty; so who reads the anchor must read all `sealing` columns. A table without an
+    anchor needs none: none of its sealed columns may be empty, and its lookups are in its key.
+    `filled` are columns that have a sealed form for "nothing", too; `late` are columns that were
+    clear when rows had no anchors. `digests` never hold a user's text in a clear home: a sealed
+    form in one of them can only mean that the home was sealed.
 
-    @property
-    def names(self) -> tuple[str, ...]:
+    What an anchor is bound to is written in the order of the columns: where a column is added to a
+    table with an anchor, or changes its place, sealed rows of the older form have to be renewed.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        key: tuple[str, ...],
+        columns: tuple[Column, ...],
+        anchor: str,
+        references: tuple[Reference, ...],
+        indexes: tuple[Index, ...],
+    ) -> None:
+        self.name, self.key, self.columns = name, key, columns
+        self.references, self.indexes = references, indexes
+        self.names = tuple(c.name for c in columns[1:])
         """Its columns but the namespace, in order."""
-        return tuple(column.name for column in self.columns[1:])
-
-    @property
-    def own_key(self) -> tuple[str, ...]:
+        self.own_key = key[1:]
         """Its primary key but the namespace."""
-        return self.key[1:]
-
-    @property
-    def moments(self) -> tuple[str, ...]:
-        """The columns that hold times."""
-        return tuple(column.name for column in self.columns if column.codec == "moment")
+        self.moments = tuple(c.name for c in columns if c.codec == "moment")
+        self.anchor = anchor
+        self.sealed = tuple(c.name for c in columns if c.at_rest == "sealed")
+        self.lookup = tuple(c.name for c in columns if c.at_rest == "lookup")
+        self.digests = tuple(c.name for c in columns if c.digest)
+        self.filled = tuple(c.name for c in columns if c.filled)
+        self.late = tuple(c.name for c in columns if c.late)
+        anchored = [c for c in columns if anchor and c.at_rest == "clear" and not c.loose]
+        self.bound = tuple(c.name for c in anchored if c.name not in (*key, "seq"))
+        self.sealing = tuple(dict.fromkeys((*key, *self.sealed, *self.lookup, *self.bound)))
+        """Every column that sealing has to do with, each once."""
 
     def listed(self, of: str = "", columns: tuple[str, ...] = ()) -> str:
         """These columns, or all, for a SELECT; `of` is the table's name there."""

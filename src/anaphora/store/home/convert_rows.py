@@ -10,7 +10,7 @@ from anaphora.core.progress import Progress
 from anaphora.errors import StoreError, Tampered
 from anaphora.store.crypto.cipher import ANCHOR_PREFIX, NOTHING_PREFIX
 from anaphora.store.crypto.columns import Sealer
-from anaphora.store.crypto.plans import PLANS, Plan
+from anaphora.store.db.tables import TABLES, Table
 from anaphora.store.escaping import escape, unescape
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ def convert_rows(
         done = 0
         # `user_version` is a number in the file that belongs to nobody, and it commits with rows.
         if connection.execute("PRAGMA user_version").fetchone()[0] != number:
-            for table, plan in PLANS.items():
-                if plan.sealed or plan.lookup:
-                    done += _convert_table(connection, (table, plan), source, target, tell)
+            for table in TABLES.values():
+                if table.sealed or table.lookup:
+                    done += _convert_table(connection, table, source, target, tell)
             connection.execute(f"PRAGMA user_version = {number:d}")
         connection.execute("COMMIT")
         # Free pages and the journal still have what stood there before.
@@ -60,11 +60,9 @@ def convert_rows(
 
 
 def _convert_table(
-    connection: Any, table: tuple[str, Plan], source: Sealer, target: Sealer, tell: Progress
+    connection: Any, table: Table, source: Sealer, target: Sealer, tell: Progress
 ) -> int:
-    name, plan = table
-    columns = plan.columns
-    changed = tuple(dict.fromkeys((*plan.sealed, *plan.lookup)))
+    name, columns, changed = table.name, table.sealing, (*table.sealed, *table.lookup)
     chosen = f"SELECT rowid, {', '.join(columns)} FROM {name}"  # noqa: S608 - our own names
     settings = ", ".join(f"{column} = ?" for column in changed)
     update = f"UPDATE {name} SET {settings} WHERE rowid = ?"  # noqa: S608
@@ -79,7 +77,7 @@ def _convert_table(
         for rowid, row in clear.items():
             stored = target.seal_row(name, row)
             connection.execute(update, (*(_stored(stored[c]) for c in changed), rowid))
-        again = connection.execute(f"{batch}", (last,)).fetchall()
+        again = connection.execute(batch, (last,)).fetchall()
         if {row[0]: target.open_row(name, _row(columns, row)) for row in again} != clear:
             raise StoreError("convert", name, "a row was not read back as it was written")
         last, done = found[-1][0], done + len(found)
@@ -112,59 +110,53 @@ def renew_rows(place: Path | str, older: Sealer, target: Sealer, tell: Progress)
         done = 0
         for (namespace,) in truth.rows("SELECT namespace FROM head ORDER BY namespace", {}):
             with truth.write(namespace) as write:
-                for table, plan in PLANS.items():
-                    if plan.anchor:
-                        count = _renew_table(write, (table, plan), older, target)
+                for table in TABLES.values():
+                    if table.anchor:
+                        count = _renew_table(write, table, older, target)
                         done += count
-                        tell(table, count, count)
+                        tell(table.name, count, count)
         return done
     finally:
         truth.close()
 
 
-def _renew_table(write: Write, table: tuple[str, Plan], older: Sealer, target: Sealer) -> int:
-    from sqlalchemy import bindparam, update
+def _renew_table(write: Write, table: Table, older: Sealer, target: Sealer) -> int:
+    from anaphora.store.db import statements
 
-    from anaphora.store.db.schema import metadata
-
-    name, plan = table
-    made, key = metadata.tables[name], plan.key[1:]
-    here = (made.c[one] == bindparam(f"of_{one}") for one in key)
-    statement = update(made).where(made.c.namespace == write.namespace, *here)
-    statement = statement.values({one: bindparam(f"new_{one}") for one in plan.sealed})
+    statement = statements.changing(table.name, table.sealed)
     done = 0
-    for batch in _batches(write, made, plan):
+    for batch in _batches(write, table):
         given = []
         for row in batch:
-            stored = _renewed(name, plan, row, older, target)
+            stored = _renewed(table, row, older, target)
             if stored is not None:
-                new = {f"new_{one}": stored[one] for one in plan.sealed}
-                given.append({f"of_{one}": row[one] for one in key} | new)
+                new = {f"new_{one}": stored[one] for one in table.sealed}
+                given.append({f"of_{one}": row[one] for one in table.key} | new)
         if given:
             write.connection.execute(statement, given)
             done += len(given)
     return done
 
 
-def _batches(write: Write, made: Any, plan: Plan) -> Iterator[list[Row]]:
+def _batches(write: Write, table: Table) -> Iterator[list[Row]]:
     """All rows of the namespace, in the order of their keys."""
     from sqlalchemy import select, tuple_
 
-    order = [made.c[one] for one in plan.key[1:]]
-    chosen = select(*(made.c[one] for one in plan.columns)).where(
-        made.c.namespace == write.namespace
-    )
-    chosen = chosen.order_by(*order).limit(_BATCH)
-    asked = chosen
+    from anaphora.store.db.schema import metadata
+
+    made = metadata.tables[table.name].c
+    order = [made[one] for one in table.own_key]
+    chosen = select(*(made[one] for one in table.sealing)).where(made.namespace == write.namespace)
+    asked = chosen = chosen.order_by(*order).limit(_BATCH)
     while found := [dict(row) for row in write.connection.execute(asked).mappings()]:
         yield found
         last = tuple(found[-1][one.name] for one in order)
         asked = chosen.where(tuple_(*order) > last)
 
 
-def _renewed(name: str, plan: Plan, row: Row, older: Sealer, target: Sealer) -> Row | None:
+def _renewed(table: Table, row: Row, older: Sealer, target: Sealer) -> Row | None:
     """The row with its anchor; None for one that has it, and for one that does not open."""
-    anchor = row[plan.anchor]
+    name, anchor = table.name, row[table.anchor]
     if isinstance(anchor, str) and anchor.startswith((ANCHOR_PREFIX, NOTHING_PREFIX)):
         return None
     try:

@@ -99,16 +99,6 @@ class SectionVector:
 
 
 @dataclass(frozen=True, slots=True)
-class SectionBatch:
-    """Vectors in order of their numbers: `data` holds those of `text_hashes`, one after another."""
-
-    text_hashes: tuple[str, ...]
-    parts: tuple[int, ...]
-    data: bytes
-    seq: int
-
-
-@dataclass(frozen=True, slots=True)
 class HistoryRow:
     """A commit ("commit") or a path that became another ("rename": `paths` are old and new)."""
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from anaphora.store.codecs import parsed
 from anaphora.store.db.tables import RECORD, SECTION, SECTION_VECTOR, SOURCE_FILE, VECTOR, Table
+from anaphora.store.mapping import RowMapping
 from anaphora.store.namespace import AT_ONCE, NamespaceReader, ids_named, portions
 from anaphora.store.projects.notes import RECORD_KINDS
 from anaphora.store.projects.store import FILE_COLUMNS
@@ -187,19 +187,11 @@ class SectionSource(NamespaceReader):
         for named, marks in ids_named(ids):
             rows = self._rows(statement.format(ids=marks), **named)
             for row in self._opened(SECTION, rows, only=_SEALED_COLUMNS):
-                of = dict(zip(SECTION.names, row, strict=True))
-                yield SectionText(
-                    id=of["section_id"],
-                    file=of["file_id"],
-                    kind=of["kind"],
-                    title=of["title"],
-                    heading=tuple(parsed(of["heading"], list)),
-                    symbol=of["symbol"],
-                    text=of["text"],
-                    start_line=of["start_line"],
-                    end_line=of["end_line"],
-                )
+                yield _TEXT_MAPPING.value(row)
 
 
+_TEXT_MAPPING: Final = RowMapping(
+    SECTION, SectionText, named={"id": "section_id", "file": "file_id"}
+)
 _OF_FILE: Final = ("file_id", "project_id", "seq", "path", "role")
 _SEALED_COLUMNS: Final = ("title", "heading", "symbol", "text")

@@ -1,10 +1,9 @@
-"""Projects in truth: their files, sections, vectors and history, and how a change to them begins.
+"""Projects in truth: their files, sections and history, and how a change to them begins.
 
-In: ids, paths, numbers. Out: frozen values. A section that changes, moves or gets another path gets
-the next number of its namespace, and one that goes leaves a tombstone, so that an index follows
-truth by `sections_since` and `gone_since`. Vectors belong to a text, not to a section: what was
-moved is not embedded again. Reads are plain SQL that both databases know, without SQLAlchemy on
-SQLite. It never reads a file of a project, a clock, and it never embeds.
+A section that changes, moves or gets another path gets the next number of its namespace, and one
+that goes leaves a tombstone, so that an index follows truth (`projects.source`). Vectors belong to
+a text, not to a section: what was moved is not embedded again. It never reads a file of a project
+or a clock.
 """
 
 from __future__ import annotations
@@ -15,19 +14,17 @@ from typing import TYPE_CHECKING
 
 from anaphora.errors import NotFound, Tampered
 from anaphora.store.crypto.columns import CLEAR, Sealer
-from anaphora.store.db.tables import HISTORY_ITEM, PROJECT, SECTION, SECTION_VECTOR, SOURCE_FILE
+from anaphora.store.db.tables import HISTORY_ITEM, PROJECT, SECTION, SOURCE_FILE
 from anaphora.store.hashing import digest
-from anaphora.store.namespace import NO_LIMIT, STEP, NamespaceReader, ids_named
+from anaphora.store.namespace import STEP, NamespaceReader, ids_named
 from anaphora.store.projects.rows import (
     FILE_MAPPING,
     HISTORY_MAPPING,
     PROJECT_MAPPING,
-    SECTION_KIND,
     SECTION_MAPPING,
     FileRow,
     HistoryRow,
     ProjectRow,
-    SectionBatch,
     SectionRow,
     SectionVector,
 )
@@ -36,8 +33,6 @@ from anaphora.values.projects import Project
 if TYPE_CHECKING:
     from anaphora.store.db.engine import Database
     from anaphora.store.projects.transaction import ProjectTransaction
-
-__all__ = ["HistoryRow", "Projects", "SectionBatch", "SectionRow", "SectionVector", "holds_any"]
 
 FILE_COLUMNS = tuple(name for name in SOURCE_FILE.names if name != "facts")
 """Of a file, without what its graph is made of: large, and rarely asked for."""
@@ -49,10 +44,6 @@ _SECTIONS = (
     f"SELECT {SECTION.listed('s')}, "  # noqa: S608 - names of ours
     f"{SOURCE_FILE.listed('f', FILE_COLUMNS)} FROM section s JOIN source_file f "
     "ON f.namespace = s.namespace AND f.file_id = s.file_id WHERE s.namespace = :namespace "
-)
-_VECTORS = (
-    "SELECT text_hash, part, data, seq FROM section_vector WHERE namespace = :namespace "
-    "AND embedder = :embedder AND seq > :since ORDER BY seq LIMIT :limit"
 )
 _MISSING = (
     "FROM section s WHERE s.namespace = :namespace AND s.text_hash > :after AND NOT EXISTS ("
@@ -158,12 +149,6 @@ class Projects(NamespaceReader):
                     return row
         raise NotFound("project", project)
 
-    def with_root(self, root: str) -> ProjectRow | None:
-        """The project of this root folder, if it is known."""
-        key = self._lookup("root_key", digest("root", root))
-        found = self._projects("AND root_key = :key", key=key)
-        return found[0] if found else None
-
     def remove(self, project_id: str) -> int:
         """Delete a project with all that was made of it; return how many sections that were.
 
@@ -185,15 +170,6 @@ class Projects(NamespaceReader):
         rows = self._rows(_LAST_FILE, project=project_id)
         return (int(rows[0][0]), int(rows[0][1])) if rows else (0, 0)
 
-    def sections_since(self, since: int, limit: int = STEP) -> tuple[SectionRow, ...]:
-        """Sections that changed after number `since`, in order of their numbers."""
-        statement = _SECTIONS + "AND s.seq > :since ORDER BY s.seq LIMIT :limit"
-        return tuple(self._sections(statement, since=since, limit=limit))
-
-    def gone_since(self, since: int, limit: int = NO_LIMIT) -> tuple[tuple[int, str], ...]:
-        """(number, id) of sections that were deleted after number `since`."""
-        return self._tombstones((SECTION_KIND,), since, limit)
-
     def sections(self, section_ids: Iterable[str]) -> dict[str, SectionRow]:
         """The sections of these ids that exist, by id."""
         found: dict[str, SectionRow] = {}
@@ -207,15 +183,6 @@ class Projects(NamespaceReader):
         key = self.path_key(project_id, path)
         statement = _SECTIONS + "AND f.project_id = :id AND f.path_key = :key ORDER BY s.position"
         return tuple(self._sections(statement, id=project_id, key=key))
-
-    def vectors(self, embedder: str, since: int = 0, batch: int = 8192) -> Iterator[SectionBatch]:
-        """All vectors of an embedder with numbers above `since`, in batches, in their order."""
-        while rows := self._rows(_VECTORS, embedder=embedder, since=since, limit=batch):
-            stored, parts, _, numbers = zip(*rows, strict=True)
-            since = numbers[-1]
-            hashes = tuple(self.sealer.found("text_hash", self.namespace, one) for one in stored)
-            data = b"".join(self._data(SECTION_VECTOR, embedder, rows))
-            yield SectionBatch(hashes, parts, data, since)
 
     def put_vectors(self, embedder: str, rows: Iterable[SectionVector]) -> int:
         """Keep vectors of texts that sections still have; return how many texts got theirs."""

@@ -18,7 +18,7 @@ from anaphora.errors import NotFound
 from anaphora.store.codecs import to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.engine import Write
-from anaphora.store.db.schema import section, section_vector
+from anaphora.store.db.schema import metadata
 from anaphora.store.db.tables import (
     HISTORY_ITEM,
     HISTORY_PATH,
@@ -167,6 +167,7 @@ class ProjectTransaction(NamespaceTransaction):
 
     def drop_unused_vectors(self) -> int:
         """Delete vectors of texts that no section has any more."""
+        section, section_vector = metadata.tables["section"], metadata.tables["section_vector"]
         used = exists().where(
             section.c.namespace == section_vector.c.namespace,
             section.c.text_hash == section_vector.c.text_hash,

@@ -1,8 +1,5 @@
 """What forgetting takes with it, and what it leaves: the rules, on one `RecordTransaction`.
 
-In: ids. Out: what is gone, with its words and origins, so that the caller can look for what still
-holds them.
-
 - A memory that stands is forgotten with its whole history: the versions that it superseded.
 - A past version is forgotten alone, and its neighbours are joined.
 - What was derived from a forgotten memory (`parent`) goes with it.
@@ -23,7 +20,7 @@ from anaphora.values.memories import MemoryRecord
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class ForgottenRecords:
     """What was forgotten: ids, words and payloads (each once), and the turns they came from."""
 
     ids: tuple[str, ...] = ()
@@ -31,9 +28,9 @@ class Gone:
     turns: tuple[tuple[str, int], ...] = ()
     payloads: tuple[str, ...] = ()
 
-    def and_more(self, more: Gone) -> Gone:
+    def and_more(self, more: ForgottenRecords) -> ForgottenRecords:
         """The same with what went along."""
-        return Gone(
+        return ForgottenRecords(
             self.ids + more.ids,
             self.texts + more.texts,
             self.turns + more.turns,
@@ -41,7 +38,7 @@ class Gone:
         )
 
 
-def forget_for_good(work: RecordTransaction, record_ids: Iterable[str]) -> Gone:
+def forget_for_good(work: RecordTransaction, record_ids: Iterable[str]) -> ForgottenRecords:
     """Delete these memories and what goes with them."""
     taken = _with_what_follows(work, record_ids)
     gone = _gone(work, taken)
@@ -51,7 +48,9 @@ def forget_for_good(work: RecordTransaction, record_ids: Iterable[str]) -> Gone:
     return gone
 
 
-def forget_softly(work: RecordTransaction, record_ids: Iterable[str], now: datetime) -> Gone:
+def forget_softly(
+    work: RecordTransaction, record_ids: Iterable[str], now: datetime
+) -> ForgottenRecords:
     """Mark these memories and what goes with them; those marked already do not count again."""
     taken = _with_what_follows(work, record_ids)
     fresh = {one: record for one, record in taken.items() if not record.forgotten}
@@ -112,7 +111,7 @@ def _join_around(
             work.change(other.id, supersedes=earlier)
 
 
-def _gone(work: RecordTransaction, taken: dict[str, MemoryRecord]) -> Gone:
+def _gone(work: RecordTransaction, taken: dict[str, MemoryRecord]) -> ForgottenRecords:
     texts: dict[str, None] = {}
     payloads: dict[str, None] = {}
     turns: dict[tuple[str, int], None] = {}
@@ -125,4 +124,4 @@ def _gone(work: RecordTransaction, taken: dict[str, MemoryRecord]) -> Gone:
                 texts[event.text] = None
             if event.conversation_id is not None and event.turn_index is not None:
                 turns[event.conversation_id, event.turn_index] = None
-    return Gone(tuple(taken), tuple(texts), tuple(turns), tuple(payloads))
+    return ForgottenRecords(tuple(taken), tuple(texts), tuple(turns), tuple(payloads))

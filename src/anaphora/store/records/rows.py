@@ -25,6 +25,8 @@ OBSERVATION = "observation"
 """A note about a project: its type is the note's kind, its payload has the rest."""
 DIARY = "diary"
 """What was done in a session."""
+IDENTITY_FIELDS: Final = ("type", "path", "payload", "text")
+"""What two memories that are the same have in common, the text by its NFC form."""
 STANDS_ALONE = ""
 """The `same_key` of a memory that nothing restates and nothing is linked to."""
 

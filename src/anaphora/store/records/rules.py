@@ -1,7 +1,5 @@
 """What restating, superseding and changing mean for memories: rules on a `RecordTransaction`.
 
-In: checked and redacted `NewMemory` values, the time, ids. Out: changed records in the work.
-
 - The same memory (type, path, payload, NFC text) said again reinforces the one that is there.
 - A path has one value at a time. The versions of a path are a line of intervals
   [valid_from, valid_to) that do not overlap, in the order of the times that were given, whatever
@@ -21,6 +19,7 @@ from typing import Any, Final, Literal
 
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.store.records.rows import (
+    IDENTITY_FIELDS,
     STANDS_ALONE,
     EventKind,
     RecordEvent,
@@ -45,10 +44,13 @@ VALUE_FIELDS: Final = tuple(
     if one.name in MemoryRecord.__dataclass_fields__ and one.name not in _OWN_FIELDS
 )
 """The fields of a memory that are given with it, and stay when a new version takes its place."""
+_SAID_FIELDS: Final = tuple(name for name in VALUE_FIELDS if name not in IDENTITY_FIELDS)
+# Of these, what the event of a restatement has a place for, and what it does not tell.
+_UNTOLD: Final = {"tags", "parent", "expires_at"}
 
 
 @dataclass(frozen=True, slots=True)
-class Put:
+class PutResult:
     """What became of a memory that was put."""
 
     id: str
@@ -56,7 +58,7 @@ class Put:
 
 
 @dataclass(frozen=True, slots=True)
-class Drafted:
+class MemoryDraft:
     """A memory as it would be if nothing like it were there, and its identity.
 
     `is_now` says that its time is this machine's, not one that somebody gave.
@@ -73,7 +75,7 @@ class Drafted:
         return self.record.valid_from
 
 
-def drafted(new: NewMemory, now: datetime, record_id: str) -> Drafted:
+def draft_memory(new: NewMemory, now: datetime, record_id: str) -> MemoryDraft:
     """The record that `new` asks for, said at its `created_at` or `now`."""
     at = new.created_at or now
     said = {name: getattr(new, name) for name in (*VALUE_FIELDS, *_PLACE_FIELDS)}
@@ -88,10 +90,12 @@ def drafted(new: NewMemory, now: datetime, record_id: str) -> Drafted:
         **said,
     )
     key = same_key_of(record) if new.dedupe else STANDS_ALONE
-    return Drafted(record, key, new.supersedes, new.created_at is None)
+    return MemoryDraft(record, key, new.supersedes, new.created_at is None)
 
 
-def put_all(work: RecordTransaction, drafts: Sequence[Drafted], new_id: NewId) -> list[Put]:
+def put_all(
+    work: RecordTransaction, drafts: Sequence[MemoryDraft], new_id: NewId
+) -> list[PutResult]:
     """`put` for many, with what they need read in few statements."""
     work.load(
         ids=[one.replaces for one in drafts if one.replaces is not None],
@@ -101,7 +105,7 @@ def put_all(work: RecordTransaction, drafts: Sequence[Drafted], new_id: NewId) -
     return [put(work, one, new_id) for one in drafts]
 
 
-def put(work: RecordTransaction, draft: Drafted, new_id: NewId) -> Put:
+def put(work: RecordTransaction, draft: MemoryDraft, new_id: NewId) -> PutResult:
     """Add, reinforce or supersede. `NotFound` when what it supersedes is not there.
 
     A memory that supersedes one with a path and names no path has that path. What was superseded
@@ -161,7 +165,9 @@ def _standing(work: RecordTransaction, record_id: str) -> MemoryRecord:
     return record
 
 
-def _superseding(work: RecordTransaction, replaced: str, done: Put, at: datetime) -> Put:
+def _superseding(
+    work: RecordTransaction, replaced: str, done: PutResult, at: datetime
+) -> PutResult:
     """Close the replaced record, unless the path's own line has decided about it already."""
     old, by = work.find(replaced), work.find(done.id)
     assert old is not None
@@ -172,10 +178,10 @@ def _superseding(work: RecordTransaction, replaced: str, done: Put, at: datetime
     work.change(replaced, valid_to=max(at, old.valid_from), superseded_by=by.id)
     if by.supersedes is None:
         work.change(by.id, supersedes=replaced)
-    return Put(by.id, "superseded")
+    return PutResult(by.id, "superseded")
 
 
-def _put_without_path(work: RecordTransaction, draft: Drafted) -> Put:
+def _put_without_path(work: RecordTransaction, draft: MemoryDraft) -> PutResult:
     known = work.having(draft.same_key) if draft.same_key != STANDS_ALONE else ()
     draft = _after(draft, known)
     said = [one for one in known if _stands(one, draft.at)]
@@ -184,7 +190,7 @@ def _put_without_path(work: RecordTransaction, draft: Drafted) -> Put:
     return _add(work, draft)
 
 
-def _after(draft: Drafted, known: Iterable[MemoryRecord]) -> Drafted:
+def _after(draft: MemoryDraft, known: Iterable[MemoryRecord]) -> MemoryDraft:
     """What is said now comes after what is known, by whichever server's clock that was noted.
 
     Otherwise a value from a machine whose clock is a little late would go into history, unseen.
@@ -205,7 +211,9 @@ def _stands(record: MemoryRecord, at: datetime) -> bool:
     return not ended and not _expired(record, at)
 
 
-def _put_at_path(work: RecordTransaction, draft: Drafted, path: str, new_id: NewId) -> Put:
+def _put_at_path(
+    work: RecordTransaction, draft: MemoryDraft, path: str, new_id: NewId
+) -> PutResult:
     line = work.versions(path)
     draft = _after(draft, line)
     before = next((v for v in reversed(line) if v.valid_from <= draft.at), None)
@@ -233,10 +241,10 @@ def _put_at_path(work: RecordTransaction, draft: Drafted, path: str, new_id: New
         return done
     _end(work, before.id, draft.at, done.id)
     # A value that was past when it came replaced nothing that anybody could still recall.
-    return done if after is not None else Put(done.id, "superseded")
+    return done if after is not None else PutResult(done.id, "superseded")
 
 
-def _is_same(work: RecordTransaction, record: MemoryRecord, draft: Drafted) -> bool:
+def _is_same(work: RecordTransaction, record: MemoryRecord, draft: MemoryDraft) -> bool:
     return draft.same_key != STANDS_ALONE and work.same_key(record.id) == draft.same_key
 
 
@@ -281,13 +289,13 @@ def _split(work: RecordTransaction, record: MemoryRecord, at: datetime, new_id: 
     work.move_events(later, tail.id)
 
 
-def _add(work: RecordTransaction, draft: Drafted) -> Put:
+def _add(work: RecordTransaction, draft: MemoryDraft) -> PutResult:
     work.add(draft.record, draft.same_key)
     work.tell(_said(draft, "added", draft.record))
-    return Put(draft.record.id, "added")
+    return PutResult(draft.record.id, "added")
 
 
-def _reinforce(work: RecordTransaction, record: MemoryRecord, draft: Drafted) -> Put:
+def _reinforce(work: RecordTransaction, record: MemoryRecord, draft: MemoryDraft) -> PutResult:
     """One more occurrence: tags and sources joined, the longest life, the earliest beginning."""
     new = draft.record
     begun = min(record.valid_from, draft.at) if record.supersedes is None else record.valid_from
@@ -296,22 +304,22 @@ def _reinforce(work: RecordTransaction, record: MemoryRecord, draft: Drafted) ->
         reinforce_count=record.reinforce_count + 1,
         last_reinforced=max(record.last_reinforced, draft.at),
         created_at=min(record.created_at, draft.at),
-        tags=_joined((record.tags, new.tags)),
         sources=_joined((record.sources, new.sources)),
-        category=new.category if record.category is None else record.category,
-        parent=new.parent if record.parent is None else record.parent,
-        expires_at=_longest(record.expires_at, new.expires_at),
+        **{name: _restated(name, record, new) for name in _SAID_FIELDS},
         valid_from=min(begun, draft.at) if record.path is not None else begun,
     )
     work.tell(_said(draft, "restated", record))
-    return Put(record.id, "reinforced")
+    return PutResult(record.id, "reinforced")
 
 
-def _said(draft: Drafted, kind: EventKind, record: MemoryRecord) -> RecordEvent:
+def _said(draft: MemoryDraft, kind: EventKind, record: MemoryRecord) -> RecordEvent:
     new = draft.record
-    details: dict[str, Any] = {}
-    if new.category is not None and new.category != record.category:
-        details["category"] = new.category
+    given = {name: getattr(new, name) for name in _SAID_FIELDS if name not in _UNTOLD}
+    details = {
+        name: value
+        for name, value in given.items()
+        if value is not None and value != getattr(record, name)
+    }
     return RecordEvent(
         record.id,
         kind,
@@ -329,8 +337,15 @@ def _expired(record: MemoryRecord, at: datetime) -> bool:
     return record.expires_at is not None and record.expires_at <= at
 
 
-def _longest(one: datetime | None, other: datetime | None) -> datetime | None:
-    return None if one is None or other is None else max(one, other)
+def _restated(name: str, record: MemoryRecord, new: MemoryRecord) -> Any:
+    """A field of a memory that is said again: lists are joined, and the first value stays."""
+    old, other = getattr(record, name), getattr(new, name)
+    if name == "expires_at":
+        # The longest life, which has no end where one of both has none.
+        return None if old is None or other is None else max(old, other)
+    if isinstance(old, tuple):
+        return _joined((old, other))
+    return other if old is None else old
 
 
 def _joined(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:

@@ -18,13 +18,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from anaphora.errors import InvalidInput, NotFound, Unreadable
-from anaphora.store.codecs import readable, to_micros
+from anaphora.store.codecs import readable
 from anaphora.store.crypto.columns import CLEAR, Sealer
-from anaphora.store.db.tables import RECORD, RECORD_EVENT
+from anaphora.store.db.tables import LINK, RECORD, RECORD_EVENT
 from anaphora.store.filters import Filter
 from anaphora.store.namespace import NO_LIMIT, STEP, NamespaceReader, Rows, ids_named
 from anaphora.store.records.rows import (
     EVENT_MAPPING,
+    LINK_MAPPING,
     MEMORY,
     RECORD_MAPPING,
     RecordEvent,
@@ -43,22 +44,18 @@ _SEQ, _TEXT = RECORD.names.index("seq"), RECORD.names.index("text")
 CURRENT = "AND valid_until IS NULL AND forgotten_at IS NULL "
 """Of records: those that nothing has replaced and nobody has forgotten."""
 
-_VALID = (
-    "AND forgotten_at IS NULL AND valid_from <= :moment "
-    "AND (valid_until IS NULL OR valid_until > :moment) "
-    "AND (expires_at IS NULL OR expires_at > :moment) AND record_id > :after "
-    "ORDER BY record_id LIMIT :limit"
-)
 _SHORT = (
     "record_id", "seq", "type", "created_at", "last_reinforced", "reinforced", "valid_from",
     "valid_until", "expires_at", "forgotten_at",
 )  # fmt: skip
+_TOMBSTONES = (
+    "SELECT seq, owner_id FROM tombstone WHERE namespace = :namespace AND kind IN ({kinds}) "
+    "AND seq > :since ORDER BY seq LIMIT :limit"
+)
 _EVENTS = RECORD_EVENT.select() + "AND record_id = :id ORDER BY at, seq"
 # Not one SELECT with OR: SQLite read every link of the namespace for that.
 _LINKS = " UNION ALL ".join(
-    "SELECT record_id, other_id, kind, strength FROM link "  # noqa: S608 - names of ours
-    f"WHERE namespace = :namespace AND {end} IN ({{ids}})"
-    for end in ("record_id", "other_id")
+    LINK.select() + f"AND {end} IN ({{ids}})" for end in ("record_id", "other_id")
 )
 
 
@@ -69,9 +66,8 @@ class RecordReader(NamespaceReader):
         self, truth: Database, namespace: str, sealer: Sealer = CLEAR, *, kinds: tuple[str, ...]
     ) -> None:
         super().__init__(truth, namespace, sealer)
-        self._kinds = kinds
         # Names of ours, never a caller's words.
-        named = ", ".join(f"'{kind}'" for kind in kinds)
+        self._named = named = ", ".join(f"'{kind}'" for kind in kinds)
         test = f"kind IN ({named})" if len(kinds) > 1 else f"kind = {named}"
         self._of_kind = f"namespace = :namespace AND {test} "
         self._all = RECORD.select() + f"AND {test} "
@@ -92,7 +88,8 @@ class RecordReader(NamespaceReader):
 
     def tombstones_since(self, since: int, limit: int = NO_LIMIT) -> tuple[tuple[int, str], ...]:
         """(number, id) of records that were deleted for good after number `since`."""
-        return self._tombstones(self._kinds, since, limit)
+        statement = _TOMBSTONES.format(kinds=self._named)
+        return tuple((row[0], row[1]) for row in self._rows(statement, since=since, limit=limit))
 
     def _selected(self, where: str, **values: str | int | None) -> Rows:
         """Whole rows of these kinds, opened."""
@@ -176,13 +173,6 @@ class Records(RecordReader):
             sorted(found, key=lambda r: (r.valid_from, r.valid_to is None, r.valid_to or 0, r.id))
         )
 
-    def valid_at(self, moment: datetime) -> Iterator[MemoryRecord]:
-        """What was true at `moment`: one value for each path, nothing expired or forgotten."""
-        after, at = "", to_micros(moment)
-        while found := self._selected(_VALID, moment=at, after=after, limit=STEP):
-            yield from readable(found, self._record)
-            after = found[-1][0]
-
     def list(
         self,
         keep: Filter | None = None,
@@ -215,7 +205,7 @@ class Records(RecordReader):
         found: dict[tuple[str, str], RecordLink] = {}
         for some, names in ids_named(record_ids):
             for row in self._rows(_LINKS.format(ids=names), **some):
-                found[row[0], row[1]] = RecordLink(*row)
+                found[row[0], row[1]] = LINK_MAPPING.value(row)
         return tuple(sorted(found.values(), key=lambda k: (-k.strength, k.record_id, k.other_id)))
 
     def with_text(self, text: str) -> tuple[str, ...]:

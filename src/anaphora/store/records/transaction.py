@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import bindparam, or_, select
+from sqlalchemy import or_, select
 
 from anaphora.errors import Unreadable
 from anaphora.store.codecs import from_micros, readable, to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.engine import Write
-from anaphora.store.db.schema import link, record
+from anaphora.store.db.schema import metadata
 from anaphora.store.db.tables import LINK, RECORD, RECORD_EVENT, VECTOR
-from anaphora.store.namespace import NamespaceTransaction, portions
+from anaphora.store.namespace import NamespaceTransaction
 from anaphora.store.records.rows import (
     EVENT_MAPPING,
     LINK_MAPPING,
@@ -33,23 +33,7 @@ from anaphora.store.records.rows import (
 )
 from anaphora.values.memories import MemoryRecord
 
-_RECORD = [record.c[name] for name in RECORD.names]
-# Made once: building a statement takes as long as running it.
-_FIND_BY = {
-    name: select(*_RECORD).where(
-        record.c.namespace == bindparam("namespace"),
-        record.c.kind == bindparam("kind"),
-        record.c[name].in_(bindparam("some", expanding=True)),
-    )
-    for name in ("record_id", "same_key", "path_key")
-}
-# Not one statement with OR: SQLite read every link of the namespace for that.
-_LINKS_AT = [
-    select(link.c.record_id, link.c.other_id, link.c.kind, link.c.strength).where(
-        link.c.namespace == bindparam("namespace"), end.in_(bindparam("some", expanding=True))
-    )
-    for end in (link.c.record_id, link.c.other_id)
-]
+_RECORD = metadata.tables["record"].c
 
 
 @dataclass(slots=True)
@@ -168,9 +152,10 @@ class RecordTransaction(NamespaceTransaction):
     def neighbours(self, record_id: str) -> Sequence[MemoryRecord]:
         """The records that name this one as what they supersede, or as what superseded them."""
         self.flush()
-        here = or_(record.c.supersedes == record_id, record.c.superseded_by == record_id)
-        own = record.c.namespace == self.write.namespace, record.c.kind == self._kind
-        self._take(self.write.connection.execute(select(*_RECORD).where(*own, here)))
+        here = or_(_RECORD.supersedes == record_id, _RECORD.superseded_by == record_id)
+        own = _RECORD.namespace == self.write.namespace, _RECORD.kind == self._kind
+        chosen = select(*(_RECORD[name] for name in RECORD.names)).where(*own, here)
+        self._take(self.write.connection.execute(chosen))
         return [
             held.record
             for held in self._held.values()
@@ -180,11 +165,11 @@ class RecordTransaction(NamespaceTransaction):
     def linked(self, record_ids: Iterable[str]) -> list[RecordLink]:
         """The links that have one of these ids at either end."""
         found: dict[tuple[str, str], RecordLink] = {}
-        for some in portions(record_ids):
-            given = {"namespace": self.write.namespace, "some": some}
-            for statement in _LINKS_AT:
-                for row in self.write.connection.execute(statement, given):
-                    found[row[0], row[1]] = RecordLink(*row)
+        ids = list(record_ids)
+        # Not one statement with OR: SQLite read every link of the namespace for that.
+        for end in ("record_id", "other_id"):
+            for row in self._rows(LINK, **{end: ids}):
+                found[row[0], row[1]] = LINK_MAPPING.value(row)
         return list(found.values())
 
     def join(self, links: Iterable[RecordLink]) -> None:
@@ -244,9 +229,7 @@ class RecordTransaction(NamespaceTransaction):
     def _fetch(self, column: str, values: Iterable[str]) -> None:
         if column != "record_id":
             values = [self._lookup(column, value) for value in values]
-        for some in portions(values):
-            given = {"namespace": self.write.namespace, "kind": self._kind, "some": some}
-            self._take(self.write.connection.execute(_FIND_BY[column], given))
+        self._take(self._rows(RECORD, kind=self._kind, **{column: list(values)}))
 
     def _take(self, rows: Iterable[Sequence[Any]]) -> None:
         for row in self._opened(RECORD, [tuple(row) for row in rows]):

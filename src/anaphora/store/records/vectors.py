@@ -90,7 +90,7 @@ class VectorBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class TextToEmbed:
     """A record without a vector, and the text to embed."""
 
     record_id: str
@@ -178,11 +178,11 @@ class RecordVectors(NamespaceReader):
 
     def owners_without(
         self, embedder: str, *, after: str = "", limit: int = STEP
-    ) -> tuple[Owner, ...]:
+    ) -> tuple[TextToEmbed, ...]:
         """Records that have no vector of this embedder, by id from after `after` on."""
         rows = self._asked(_WITHOUT, embedder=embedder, after=after, limit=limit)
         at = RECORD.names.index("text")
-        return tuple(Owner(row[0], row[at]) for row in self._opened(RECORD, rows, only=()))
+        return tuple(TextToEmbed(row[0], row[at]) for row in self._opened(RECORD, rows, only=()))
 
     def records(self) -> int:
         """How many memories there are, past ones included."""

@@ -14,11 +14,10 @@ import json
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 from anaphora.errors import EncryptionError, InvalidId, Tampered, WrongKey
 from anaphora.store.crypto.cipher import Keys, binding
-from anaphora.store.crypto.marker import Guard
+from anaphora.store.crypto.marker import Guard, Guarded
 from anaphora.store.threads.ids import SUFFIX, check_id, file_name, id_of, is_hashed, plain_name
 
 SEALED_SUFFIX = ".json.sealed"
@@ -58,65 +57,17 @@ class Opened:
         return self.seam if offset == self.body else None
 
 
-@runtime_checkable
-class ThreadForm(Protocol):
-    """How thread files of one namespace are named, written and read."""
-
-    @property
-    def suffix(self) -> str:
-        """What the names of thread files end in."""
-        ...
-
-    def check(self) -> None:
-        """Raise `SealChanged` when the home is not in this state any more."""
-        ...
-
-    def file_name(self, conversation_id: str) -> str:
-        """The name of a conversation's file. Raises InvalidId."""
-        ...
-
-    def plain_name(self, conversation_id: str) -> str | None:
-        """Another name under which another program may have written it, None for none."""
-        ...
-
-    def id_in(self, name: str, path: Path) -> str | None:
-        """The id of the conversation in the file of this name at `path`; None if it has none."""
-        ...
-
-    def decode(self, conversation_id: str, data: bytes) -> Opened:
-        """The JSON in a file's bytes. `Tampered`, `WrongKey`."""
-        ...
-
-    def whole(self, conversation_id: str, head: bytes, end: bytes) -> tuple[bytes, Seam]:
-        """The bytes of a new file, and where its next turns go."""
-        ...
-
-    def more(
-        self, conversation_id: str, seam: Seam, added: bytes, end: bytes
-    ) -> tuple[bytes, Seam]:
-        """What follows the first `seam.offset` bytes when `added` goes in, and the next seam."""
-        ...
-
-
-class Plain:
-    """Go's JSON under names that tell the id. `guard` watches whether the home was sealed."""
+class Plain(Guarded):
+    """Go's JSON under names that tell the id."""
 
     suffix = SUFFIX
 
-    def __init__(self, guard: Guard | None = None) -> None:
-        self._guard = guard
-
-    def check(self) -> None:
-        """Raise `SealChanged` when another process has sealed the home."""
-        if self._guard is not None:
-            self._guard.check()
-
     def file_name(self, conversation_id: str) -> str:
-        """The id, escaped, and ".json"."""
+        """The id, escaped, and ".json". Raises InvalidId."""
         return file_name(conversation_id)
 
     def plain_name(self, conversation_id: str) -> str | None:
-        """The id as it is, where that is another name."""
+        """The id as it is, under which another program may have written it; None if the same."""
         return plain_name(conversation_id)
 
     def id_in(self, name: str, path: Path) -> str | None:
@@ -138,47 +89,33 @@ class Plain:
         """The bytes themselves."""
         return Opened(data)
 
-    def whole(
-        self,
-        conversation_id: str,
-        head: bytes,
-        end: bytes,
-    ) -> tuple[bytes, Seam]:
-        """Both pieces, one after the other."""
+    def whole(self, conversation_id: str, head: bytes, end: bytes) -> tuple[bytes, Seam]:
+        """The bytes of a new file, and where its next turns go: both pieces, in a row."""
         return head + end, Seam(len(head))
 
     def more(
-        self,
-        conversation_id: str,
-        seam: Seam,
-        added: bytes,
-        end: bytes,
+        self, conversation_id: str, seam: Seam, added: bytes, end: bytes
     ) -> tuple[bytes, Seam]:
-        """Both pieces, one after the other."""
+        """What follows the first `seam.offset` bytes when `added` goes in, and the next seam."""
         return added + end, Seam(seam.offset + len(added))
 
 
 PLAIN = Plain()
 
 
-class SealedThreads:
+class SealedThreads(Guarded):
     """Sealed files of one namespace, under names that are HMACs of their ids."""
 
     suffix = SEALED_SUFFIX
 
     def __init__(self, keys: Keys, namespace: str, guard: Guard | None = None) -> None:
+        super().__init__(guard)
         self._cipher = keys.cipher("threads")
         self._names = keys.of("names")
         self._random = keys.random
         self._key = bytes.fromhex(keys.check)
         self._namespace = namespace
-        self._guard = guard
         self._ids: dict[str, str] = {}
-
-    def check(self) -> None:
-        """Raise `SealChanged` when the home has no longer this data key."""
-        if self._guard is not None:
-            self._guard.check()
 
     def file_name(self, conversation_id: str) -> str:
         """32 hex digits (HMAC-SHA256 of namespace and id, 128 bits) and ".json.sealed"."""
@@ -253,7 +190,7 @@ class SealedThreads:
     def more(
         self, conversation_id: str, seam: Seam, added: bytes, end: bytes
     ) -> tuple[bytes, Seam]:
-        """What follows the pieces that stay."""
+        """What follows the pieces that stay, and the next seam."""
         start, number = self._bound(conversation_id, seam.writing), seam.piece
         body: list[bytes] = []
         for at in range(0, len(added), _PIECE):
@@ -280,6 +217,10 @@ class SealedThreads:
     def _name(self, kind: str, name: str) -> str:
         data = binding(kind, self._namespace, name)
         return hmac.digest(self._names, data, "sha256").hex()[:32] + SEALED_SUFFIX
+
+
+ThreadForm = Plain | SealedThreads
+"""How thread files of one namespace are named, written and read."""
 
 
 def _framed(piece: bytes) -> bytes:

@@ -16,13 +16,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anaphora.core.arguments import EARLIEST, LATEST, has_utc
 from anaphora.values.conversations import Thread, Turn
-
-if TYPE_CHECKING:
-    pass
 
 REDACTED = "[redacted]"
 # A shorter text, such as "yes", is redacted in its own turn alone.
