@@ -17,7 +17,8 @@ from anaphora.errors import Closed
 from anaphora.index.maintenance import IndexLost
 from anaphora.index.turns.folder import IndexFolder
 from anaphora.index.turns.ledger import MAX_ATTEMPTS, Delta, Ledger, LedgerBusy
-from anaphora.index.turns.records import AnnCheckpoint, Change, Indexed, ThreadSource
+from anaphora.index.turns.records import AnnCheckpoint, Change, Indexed
+from anaphora.index.turns.source import ThreadSource
 from anaphora.index.turns.state import State
 from anaphora.index.turns.vectors import OpenLedger, TurnAnn
 from anaphora.index.turns.view import TurnView

@@ -22,8 +22,8 @@ from anaphora.index.backlog import GROUP, embed_texts
 from anaphora.index.maintenance import Background
 from anaphora.index.turns.core import IndexCore
 from anaphora.index.turns.folder import IndexFolder
-from anaphora.index.turns.records import IndexCheck, SyncResult, ThreadSource
-from anaphora.index.turns.source import FileThreadSource, SqlThreadSource
+from anaphora.index.turns.records import IndexCheck, SyncResult
+from anaphora.index.turns.source import FileThreadSource, SqlThreadSource, ThreadSource
 from anaphora.index.turns.vectors import STEP, STEP_AT_CLOSE
 from anaphora.index.turns.view import TurnView
 from anaphora.index.vectors.matrix import to_float16
