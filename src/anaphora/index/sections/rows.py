@@ -19,8 +19,7 @@ from anaphora.rank.context.table import (
     ROLES,
     DocumentKind,
     SectionTable,
-    TableRow,
-    build_table,
+    file_table,
 )
 from anaphora.store.projects.source import ShortFile, ShortSection
 from anaphora.values.memories import MemoryRecord
@@ -165,17 +164,15 @@ class SectionRows(KeyedRows):
         # The last row of a file says what it is.
         roles[own["file"][sections]] = own["role"][sections]
         names, places = list(self._projects), list(self._paths)
-        named = [TableRow("", "observation", project=names[code]) for code in projects.tolist()]
-        for code, role in zip(files.tolist(), roles.tolist(), strict=True):
-            project, path = places[code]
-            named.append(TableRow("", "section", path, project, ROLES[role]))
-        made = build_table(named, self._named_imports())
+        named = tuple(names[code] for code in projects.tolist())
         own["project"] = own["project"].astype(np.int16)
         return SectionTable(
             ids=tuple(self.ids),
             titles=tuple(self._titles),
-            files=made.files,
-            projects=made.projects,
+            files=file_table(
+                [places[code] for code in files.tolist()], named, roles, self._named_imports()
+            ),
+            projects=named,
             **own,
         )
 

@@ -91,7 +91,7 @@ class SectionState:
 
     def weights(self, wanted: SectionQuery) -> dict[str, float]:
         """The terms' worth here: their weight times their rarity, the weightiest of them."""
-        return _strongest(self.words.weights(wanted.weights), wanted.terms)
+        return strongest(self.words.weights(wanted.weights), wanted.terms)
 
     def described(
         self,
@@ -152,8 +152,8 @@ class SectionState:
             asked *= 4
 
 
-def _strongest(weights: Mapping[str, float], limit: int) -> dict[str, float]:
-    """The `limit` weightiest terms, in the order in which they came."""
+def strongest(weights: Mapping[str, float], limit: int) -> dict[str, float]:
+    """The `limit` weightiest terms, ties by term; in the order in which they came."""
     if len(weights) <= limit:
         return dict(weights)
     kept = set(sorted(weights, key=lambda term: (-weights[term], term))[:limit])

@@ -220,12 +220,6 @@ def read_focus(statements: str | Iterable[str]) -> FocusReading:
     )
 
 
-def strongest(weights: Mapping[str, float], limit: int) -> dict[str, float]:
-    """The `limit` weightiest terms, ties by term; in the order in which they came."""
-    kept = set(sorted(weights, key=lambda term: (-weights[term], term))[: max(0, limit)])
-    return {term: weight for term, weight in weights.items() if term in kept}
-
-
 REPEATED: Final = 0.25
 """What the second and the fourth time that a term comes add to its weight: a report's theme is what
 it repeats. No more than that: in a pasted log everything comes a thousand times."""
