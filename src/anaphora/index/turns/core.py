@@ -148,10 +148,10 @@ class IndexCore:
         assert point is not None
         self._notes_seen, self._noted = point.notes, set()
         if ledger.on_disk:
-            with self.home.writing_words() as held:
+            with self.home.writing("words") as held:
                 if held:
                     self.home.remove_words_but(point.words.generation)
-            with self.home.writing_ann() as held:
+            with self.home.writing("ann") as held:
                 if held:
                     self.home.remove_ann_but(ledger.ann_embedders())
 
@@ -291,12 +291,8 @@ class IndexCore:
 
     def view(self) -> TurnView:
         """Everything that is known now, as of the last `sync_threads`."""
-
-        def now() -> TurnView:
-            # The state of the index as it is then: another one after it was opened anew.
-            return self.state.view()
-
-        return self.with_index(now)
+        # The state of the index as it is then: another one after it was opened anew.
+        return self.with_index(lambda: self.state.view())  # noqa: PLW0108
 
     def missing(self) -> list[bytes]:
         """Hashes of texts without a vector that are worth another attempt, oldest turn first.

@@ -216,7 +216,7 @@ class TurnIndex:
         """Write the words that are only in memory; False where another process is writing them."""
         if not self._core.with_index(lambda: self._core.opened().on_disk):
             return False
-        with self._core.home.writing_words() as held:
+        with self._core.home.writing("words") as held:
             return held and any(self._core.commit_words_once() for _ in range(2))
 
     def commit_vectors(self) -> bool:
@@ -227,7 +227,7 @@ class TurnIndex:
         on_disk = self._core.with_index(lambda: self._core.opened().on_disk)
         if not on_disk or not self._core.ann.writable():
             return False
-        with self._core.home.writing_ann() as held:
+        with self._core.home.writing("ann") as held:
             return held and self._core.commit_vectors()
 
     def _commit_due_vectors(self, limit: int) -> None:

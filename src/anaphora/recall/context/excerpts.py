@@ -15,6 +15,7 @@ from typing import Final
 
 from anaphora.core.analyser import analyse
 from anaphora.rank.budget import token_cost
+from anaphora.recall.query import first_bytes
 
 CUT: Final = "…"
 
@@ -144,7 +145,7 @@ class Excerpts:
         start = max(0, at - room // 4)
         if start:
             start = line.find(" ", start, at) + 1 or start
-        piece = _cut_to(line[start:], room)
+        piece = first_bytes(line[start:], room)
         end = start + len(piece)
         return (CUT if start else "") + piece + (CUT if end < len(line) else "")
 
@@ -179,13 +180,11 @@ def _pattern(term: str) -> str:
         found = f"{found[:-1]}[iy]"
     if len(term) >= 4 or not term.isascii():
         return found
+    if len(term) == 1:
+        return rf"(?<![^\W_]){found}"
     # A pattern that begins with a letter is tried only where that letter stands.
     first = re.escape(term[0])
-    return rf"{first}(?<![^\W_]{first}){found[len(first) :]}" if len(term) > 1 else _lone(found)
-
-
-def _lone(found: str) -> str:
-    return rf"(?<![^\W_]){found}"
+    return rf"{first}(?<![^\W_]{first}){found[len(first) :]}"
 
 
 def _without_blank_ends(lines: list[str]) -> tuple[int, int]:
@@ -209,16 +208,6 @@ class _Fits:
     def end(self, start: int) -> int:
         """The last line that still fits when one begins at `start`; before it where none does."""
         return bisect_right(self._ends, self._ends[start] + self._room, start) - 2
-
-
-def _cut_to(text: str, size: int) -> str:
-    """The beginning of a text that takes at most `size` bytes."""
-    data = text.encode("utf-8", "surrogatepass")
-    if len(data) <= size:
-        return text
-    while size and data[size] & 0xC0 == 0x80:
-        size -= 1
-    return data[:size].decode("utf-8", "surrogatepass")
 
 
 _WRITTEN: Final = re.compile(r"[^\s,;:!?()\[\]{}<>\"'`|]+")

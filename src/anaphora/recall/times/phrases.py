@@ -255,7 +255,7 @@ def _month_number(words: Words, index: int) -> int | None:
     name = words.at(index)
     if name in calendar.MONTH_SHORT and not words.capital(index) and not year_at(words, index + 1):
         return None
-    return calendar.MONTHS.get(name) or calendar.MONTH_SHORT.get(name)
+    return calendar.MONTH_OF.get(name)
 
 
 def month_at(words: Words, index: int, stated: bool) -> Match | None:
@@ -400,7 +400,7 @@ def weekday_at(words: Words, index: int, stated: bool) -> Match | None:
     led = stated or words.at(index - 1) == "on"
     if (short and not (led and words.capital(index))) or words.at(index - 1) in _NOT_WEEKDAY:
         return None
-    number = calendar.WEEKDAY_SHORT[name] if short else calendar.WEEKDAYS[name]
+    number = calendar.WEEKDAY_OF[name]
     after = index + 1
     while words.at(after) in {",", "the"}:
         after += 1
@@ -475,7 +475,7 @@ def _named_relative(words: Words, index: int) -> Match | None:
     if which not in {"last", "past", "this", "next", "previous", "coming"}:
         return None
     ahead = Words(words.words, words.now, forward=which in {"next", "coming"})
-    if name in calendar.WEEKDAYS or name in calendar.WEEKDAY_SHORT:
+    if name in calendar.WEEKDAY_OF:
         return _this_weekday(words, ahead, index)
     if name in calendar.SEASONS:
         if words.at(index + 2) in _NOT_SEASON:
@@ -498,10 +498,7 @@ def _this_weekday(words: Words, ahead: Words, index: int) -> Match | None:
         return match
     # "this Tuesday", asked on a Tuesday, is today; otherwise the past one unless it is planned.
     today = calendar.day_of(words.now)
-    number = calendar.WEEKDAYS.get(
-        words.at(index + 1), calendar.WEEKDAY_SHORT.get(words.at(index + 1))
-    )
-    if today[0].weekday() == number:
+    if today[0].weekday() == calendar.WEEKDAY_OF[words.at(index + 1)]:
         return part_of_day(words, Match(*today, index + 2))
     return weekday_at(words, index + 1, True)
 
