@@ -56,16 +56,20 @@ class MatrixView:
         """As `best(vector)[texts]`, to the bit, without looking at the others."""
         if not len(texts):
             return np.empty(0, np.float32)
-        first = self.starts[texts]
         if len(self.starts) == len(self.parts):
-            return _products(self.parts[first], vector)
+            return _products(self.parts[self.starts[texts]], vector)
+        rows, begin = self.parts_of(texts)
+        found: NDArray[np.float32] = np.maximum.reduceat(_products(self.parts[rows], vector), begin)
+        return found
+
+    def parts_of(self, texts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The rows of these texts' parts, one text after another, and where each text begins."""
+        first = self.starts[texts]
         following = np.minimum(texts + 1, len(self.starts) - 1)
         ends = np.where(texts < len(self.starts) - 1, self.starts[following], len(self.parts))
         counts = ends - first
         begin = np.concatenate(([0], np.cumsum(counts)[:-1]))
-        rows = np.repeat(first - begin, counts) + np.arange(int(counts.sum()))
-        found: NDArray[np.float32] = np.maximum.reduceat(_products(self.parts[rows], vector), begin)
-        return found
+        return np.repeat(first - begin, counts) + np.arange(int(counts.sum())), begin
 
 
 def _products(parts: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float32]:
