@@ -7,7 +7,7 @@ result says so.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -183,11 +183,10 @@ class _AnswerBuilder:
         return (*out, *self._described(every, scores, others))
 
     def _described(
-        self, found: Candidates, scores: MemoryScores, places: Iterable[tuple[int, str]]
+        self, found: Candidates, scores: MemoryScores, places: Sequence[tuple[int, str]]
     ) -> Iterator[Rejected]:
-        listed = list(places)
-        records = self._lane.records.many(found.columns.ids[place] for place, _ in listed)
-        for place, reason in listed:
+        records = self._lane.records.many(found.columns.ids[place] for place, _ in places)
+        for place, reason in places:
             record = records.get(found.columns.ids[place])
             if record is not None:
                 yield Rejected(_hit(record, scores, place), reason)
