@@ -85,10 +85,7 @@ class ProjectRoom:
             reading,
             Signals(
                 rows=rows,
-                path=found.path,
-                title=found.title,
-                body=found.body,
-                held=found.held,
+                words=found,
                 mass=sum(weights.values()),
                 cosine=self._cosines(reading.lead, rows),
                 most=holdable(weights.values()),

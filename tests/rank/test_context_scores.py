@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from anaphora.rank.context.scores import (
     SIGNALS,
+    FieldScores,
     FocusNeeds,
     RowScores,
     Signals,
@@ -92,10 +93,7 @@ def signals_of(given_rows: list[Row], order: list[int] | None = None) -> Signals
 
     return Signals(
         np.array(at, np.int64),
-        column("in_path"),
-        column("title"),
-        column("body"),
-        column("held"),
+        FieldScores(column("in_path"), column("title"), column("body"), column("held")),
         10.0,
         column("cosine"),
     )

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -23,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.words.postings import K1, B
+from anaphora.rank.context.scores import FieldScores
 
 Floats = NDArray[np.float64]
 
@@ -30,20 +30,6 @@ FIELDS: Final = 3
 _SHIFT: Final = 14
 _MOST: Final = (1 << _SHIFT) - 1
 _LOW: Final = 0xFFFF
-
-
-@dataclass(frozen=True, slots=True)
-class FieldScores:
-    """What R rows match, each (R,): BM25 of each field, and the share of the terms' mass (0 … 1).
-
-    BM25 has the terms' weights in it (idf × the weight that was given); `held` counts each term
-    once, whichever field holds it, however often.
-    """
-
-    path: Floats
-    title: Floats
-    body: Floats
-    held: Floats
 
 
 class Block(NamedTuple):
@@ -140,8 +126,7 @@ def score_lines(block: Block, weights: Mapping[str, float], averages: Floats) ->
     """Score R documents for terms with their weights; `averages` (3,) are the fields' lengths."""
     rows, useful = len(block.sizes), {t: w for t, w in weights.items() if w > 0.0}
     if not rows or not useful:
-        none = np.zeros(rows)
-        return FieldScores(none, none, none, none)
+        return FieldScores(*np.zeros((4, rows)))
     numbers = np.array([_number(term) for term in useful], np.uint32)
     order = np.argsort(numbers, kind="stable")
     numbers, worth = numbers[order], np.array(list(useful.values()))[order]

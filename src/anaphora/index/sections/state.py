@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.rows import CURRENT, PAST
-from anaphora.index.sections.forward import FieldScores
 from anaphora.index.sections.rows import SectionRows
 from anaphora.index.sections.vectors import SectionVectors
 from anaphora.index.sections.words import SectionWords
+from anaphora.rank.context.scores import FieldScores
 from anaphora.rank.context.table import SectionTable
 from anaphora.values.conversations import Degraded
 
@@ -113,11 +113,10 @@ class SectionState:
 
     def without_words(self, wanted: SectionQuery, reason: str) -> SectionCandidates:
         """No candidates, and why."""
-        none = np.empty(0)
         return SectionCandidates(
             self.rows.table(),
             np.empty(0, np.int64),
-            FieldScores(none, none, none, none),
+            FieldScores(*np.empty((4, 0))),
             dict(wanted.weights),
             degraded=(Degraded("word index", f"it could not be read: {reason}"),),
         )

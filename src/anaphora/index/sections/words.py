@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from anaphora.index.sections.forward import (
     NOTHING,
     Block,
-    FieldScores,
     Forward,
     block_of,
     joined,
@@ -29,6 +28,7 @@ from anaphora.index.words.index import WordIndex
 from anaphora.index.words.manifest import Document, Manifest, SegmentFolder
 from anaphora.index.words.postings import idf
 from anaphora.index.words.segment import WORD_INDEX_ERRORS
+from anaphora.rank.context.scores import FieldScores
 
 FIELDS: Final = ("path", "title", "body")
 FIRST: Final = {"path": 2.0, "title": 2.0, "body": 1.0}
@@ -132,10 +132,10 @@ class SectionWords:
         found = np.zeros((4, len(rows)))
         if stored.any():
             block = self._forward.block(numbers[stored] - 1)
-            found[:, stored] = _columns(score_lines(block, weights, averages))
+            found[:, stored] = score_lines(block, weights, averages)
         if not stored.all():
             block = joined(self._lines_of(row) for row in rows[~stored].tolist())
-            found[:, ~stored] = _columns(score_lines(block, weights, averages))
+            found[:, ~stored] = score_lines(block, weights, averages)
         return FieldScores(*found)
 
     def _lines_of(self, row: int) -> Block:
@@ -162,7 +162,3 @@ class SectionWords:
         rows, sums = self.index.in_memory(boosted)
         order = np.lexsort((rows, -sums))[:limit]
         return rows[order], sums[order]
-
-
-def _columns(scores: FieldScores) -> Floats:
-    return np.array((scores.path, scores.title, scores.body, scores.held))

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 import numpy as np
 
-from anaphora.index.sections.forward import FieldScores
 from anaphora.index.sections.state import SectionCandidates, SectionQuery
 from anaphora.rank.context.names import Modules, PathNames
 from anaphora.rank.context.scores import (
+    FieldScores,
     FocusNeeds,
     RowScores,
     Signals,
@@ -247,17 +247,9 @@ class Ranker:
 
         `entities` are what the focus calls by its name, by name.
         """
-        some, words = found.candidates, found.candidates.words
-        signals = Signals(
-            rows=some.rows,
-            path=words.path,
-            title=words.title,
-            body=words.body,
-            held=words.held,
-            mass=some.mass,
-            cosine=some.cosine,
-            most=holdable(some.weights.values()),
-        )
+        some = found.candidates
+        most = holdable(some.weights.values())
+        signals = Signals(some.rows, some.words, some.mass, some.cosine, most)
         table, files = some.table, some.table.files
         path_names, modules = self._names.of(
             table,
