@@ -159,7 +159,8 @@ def _parts(raw: str, start: int) -> Iterator[Word]:
 
 _YEAR_LEADS = frozenset(LEADS - {"on", "around", "of"})
 _ORDINAL_LEADS = frozenset(RANGE | {"on", "from"})
-_HOLIDAY_LEADS = frozenset(RANGE | {"at", "over", "around", "during", "on", "about"})
+_AROUND = frozenset({"at", "over", "around", "during", "about"})
+_HOLIDAY_LEADS = frozenset(RANGE | _AROUND | {"on"})
 _OWNERS = frozenset({"the", "our", "my", "your", "their", "his", "her", "its"})
 # "after 2048 tokens" counts; it names no year.
 _COUNTED = calendar.words_of(
@@ -313,13 +314,18 @@ def in_year(words: Words, month: int, day: int | None, after: int) -> Match | No
 
     if day is not None and day > _LONGEST[month - 1]:
         return None
+    match = _returning(words, place, after)
+    return match if day is None or match is None else part_of_day(words, match)
+
+
+def _returning(
+    words: Words, place: Callable[[int], Days], after: int, led: bool = True
+) -> Match | None:
+    """What returns every year: in the year written after it, or where it is `led` the nearest."""
     written = _year_after(words, after)
     if written is not None:
-        span, after = place(written[0]), written[1]
-    else:
-        span = nearest(words, place)
-    match = Match(*span, after)
-    return match if day is None else part_of_day(words, match)
+        return Match(*place(written[0]), written[1])
+    return Match(*nearest(words, place), after) if led else None
 
 
 def plain_year_at(words: Words, index: int, stated: bool) -> Match | None:
@@ -340,25 +346,17 @@ def quarter_at(words: Words, index: int, stated: bool) -> Match | None:
     if quarter is None:
         return None
     first = int(quarter[1]) * 3 - 2
-    written = _year_after(words, index + 1)
-    if written is not None:
-        return Match(*calendar.month_of(written[0], first, 3), written[1])
-    if stated or words.stated(index, LEADS):
-        return Match(*nearest(words, lambda year: calendar.month_of(year, first, 3)), index + 1)
-    return None
+    led = stated or words.stated(index, LEADS)
+    return _returning(words, lambda year: calendar.month_of(year, first, 3), index + 1, led)
 
 
 def season_at(words: Words, index: int, stated: bool) -> Match | None:
     """ "spring 2026", and "summer" or "winter" after a preposition."""
     name = words.at(index)
-    written = _year_after(words, index + 1)
-    if written is not None:
-        return Match(*calendar.season_of(written[0], name), written[1])
     # "in Spring" is a framework and "in the fall of" a drop as often as a season.
     plain = name in {"summer", "winter", "autumn"}
-    if plain and (stated or words.stated(index, LEADS)):
-        return Match(*nearest(words, lambda year: calendar.season_of(year, name)), index + 1)
-    return None
+    led = plain and (stated or words.stated(index, LEADS))
+    return _returning(words, lambda year: calendar.season_of(year, name), index + 1, led)
 
 
 def holiday_at(words: Words, index: int, stated: bool) -> Match | None:
@@ -367,13 +365,11 @@ def holiday_at(words: Words, index: int, stated: bool) -> Match | None:
     if named is None:
         return None
     name, after = named
-    written = _year_after(words, after)
-    if written is not None:
-        return _about_holiday(words, calendar.holiday(written[0], name), index, written[1])
-    if not stated and not words.stated(index, _HOLIDAY_LEADS):
-        return None
-    day, _ = nearest(words, lambda year: calendar.day_of(calendar.holiday(year, name)))
-    return _about_holiday(words, day, index, after)
+    led = stated or words.stated(index, _HOLIDAY_LEADS)
+    day = _returning(words, lambda year: calendar.day_of(calendar.holiday(year, name)), after, led)
+    if day is None or not words.stated(index, _AROUND):
+        return day
+    return Match(calendar.day_of(day.start, -3)[0], calendar.day_of(day.start, 3)[1], day.next)
 
 
 def _holiday_name(words: Words, index: int) -> tuple[str, int] | None:
@@ -385,12 +381,6 @@ def _holiday_name(words: Words, index: int) -> tuple[str, int] | None:
     elif words.at(after) == "day":
         after += 1
     return (name, after) if name in calendar.HOLIDAYS and words.capital(index) else None
-
-
-def _about_holiday(words: Words, day: datetime, index: int, after: int) -> Match:
-    if words.stated(index, frozenset({"at", "over", "around", "during", "about"})):
-        return Match(calendar.day_of(day, -3)[0], calendar.day_of(day, 3)[1], after)
-    return Match(*calendar.day_of(day), after)
 
 
 def weekday_at(words: Words, index: int, stated: bool) -> Match | None:
