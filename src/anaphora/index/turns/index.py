@@ -289,7 +289,7 @@ class TurnIndex:
     def _degraded(self, pending: int) -> tuple[Degraded, ...]:
         parts = list(self._core.source.problems)
         failed = len(self._core.state.failures)
-        ledger = self._core.ledger
+        ledger = self._core.file.ledger
         if ledger is not None and not ledger.on_disk and not self._core.waiting:
             parts.append(Degraded("index", f"it cannot be written: {self._core.unwritable}"))
         if self._outage is not None:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -40,14 +39,6 @@ Floats = NDArray[np.float32]
 
 _lock = threading.Lock()
 _product: Any = None
-
-
-@dataclass(frozen=True, slots=True)
-class ApproximateCosines:
-    """Approximate cosines (parts,), none further than `error` from the exact one."""
-
-    cosines: Floats
-    error: float
 
 
 class Quantized:
@@ -78,8 +69,11 @@ class Quantized:
             # Last: who asks in another thread looks at so many.
             self._count += len(some)
 
-    def approximate(self, vector: Floats) -> ApproximateCosines:
-        """The approximate cosine of each part with a unit vector; the product, for any other."""
+    def approximate(self, vector: Floats) -> tuple[Floats, float]:
+        """The approximate cosine of each part with a unit vector; the product, for any other.
+
+        None is further than the second value from the exact one.
+        """
         count = self._count
         scale = np.float32(max(float(np.abs(vector).max()), 1e-12) / _QUERY_MOST)
         code = np.rint(vector / scale)
@@ -91,7 +85,7 @@ class Quantized:
         cosines *= self._scales.view()[:count]
         cosines *= scale
         error = self._error * float(np.linalg.norm(vector)) + self._longest * apart + _CODE_ROUNDING
-        return ApproximateCosines(cosines, error)
+        return cosines, error
 
     def reserve(self, needed: int) -> None:
         """Make room for so many parts in all."""
@@ -195,8 +189,8 @@ class Projected:
 
         Of the first `upto`, which is no more than `len`.
         """
-        near = self._codes.approximate(_short(vector[None], self._axes)[0])
-        found = np.flatnonzero(near.cosines[:upto] >= closer - _BOUND_ROUNDING - near.error)
+        near, error = self._codes.approximate(_short(vector[None], self._axes)[0])
+        found = np.flatnonzero(near[:upto] >= closer - _BOUND_ROUNDING - error)
         return None if len(found) > _TOO_MANY * upto else found
 
     def pairs(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.errors import InvalidInput
 from anaphora.index.sections.state import SectionQuery
+from anaphora.rank.context.scores import quality_of
 from anaphora.recall.context.candidates import (
     CANDIDATES,
     ProjectReader,
@@ -109,18 +110,21 @@ class ContextRecall:
         budget: int,
         degraded: list[Degraded],
     ) -> RecallPackage:
-        found = search(question.reader, wanted)
-        degraded.extend(found.candidates.degraded)
-        if found.candidates.pending:
-            reason = f"{found.candidates.pending} parts have no vector yet: words alone find them"
+        found, rung = search(question.reader, wanted)
+        degraded.extend(found.degraded)
+        if found.pending:
+            reason = f"{found.pending} parts have no vector yet: words alone find them"
             degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
-        if found.rung == "none":
+        if rung == "none":
             what = _NOTHING if question.projects else _NO_PROJECT
             return _empty(question, budget, degraded, what)
-        if found.rung != "words":
-            degraded.append(Degraded("word index", _RUNGS[found.rung]))
+        if rung != "words":
+            degraded.append(Degraded("word index", _RUNGS[rung]))
         named = named_entities(question)
-        ranked, quality = self.ranker.rank(question, found, wanted.now, named)
+        ranked = self.ranker.rank(question, found, wanted.now, named)
+        # What only parts of words have found is a lead at best.
+        terms = len(question.reading.weights)
+        quality = quality_of(ranked.targets, terms) if rung == "words" else "weak"
         near = nearby(ranked, named)
         # Read at once what the stages below choose among.
         question.reader.notes((*ranked.note_keys(), *near.notes))
