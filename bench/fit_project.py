@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 from anaphora.embed.base import Embedder
 from anaphora.embed.minilm import MiniLM
 from anaphora.rank.context.weights import DEFAULT_WEIGHTS, ROLE_FIT, Weights
-from anaphora.rank.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
 from anaphora.surfaces.wire import plain as to_plain
 from bench.figures import write
 from bench.fit_labels import labelled, table
+from bench.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
 from bench.project.road import ProjectRoad
 from bench.project.room import ProjectRoom, Seen
 from bench.project.run import run_project_benchmark

@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from anaphora.core.analyser import analyse, query_terms
 from anaphora.embed.minilm import MiniLM
-from anaphora.rank.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
 from anaphora.rank.question import (
     TEXTS,
     QuestionReading,
@@ -51,6 +50,7 @@ from bench import turn_signals as tried
 from bench.datasets import read_dataset
 from bench.datasets.common import Haystack
 from bench.figures import write
+from bench.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
 
 SETS = (("realtalk", "realtalk"), ("beam", "beam-100k"))
 FIT = range(1, 6)

@@ -22,7 +22,6 @@ from typing import Any, Final
 
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
-from anaphora.rank.metrics import recall_at_k, reciprocal_rank
 from anaphora.recall.memories import MemoryRecall
 from anaphora.store.db.engine import open_database
 from anaphora.store.records.store import Records
@@ -30,6 +29,7 @@ from anaphora.store.records.vectors import RecordVectors
 from anaphora.values.conversations import RecallMode
 from bench.figures import machine, write
 from bench.memories import NOW, keep_texts
+from bench.metrics import recall_at_k, reciprocal_rank
 
 MODES: Final[tuple[RecallMode, ...]] = ("words", "vector", "hybrid")
 EMBEDDERS: Final = ("minilm",)

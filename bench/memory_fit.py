@@ -43,7 +43,8 @@ import numpy as np
 
 from anaphora.core.analyser import query_terms
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.index.memories.index import MemoryIndex, MemoryQuery
+from anaphora.index.memories.index import MemoryIndex
+from anaphora.index.memories.state import MemoryQuery
 from anaphora.rank.memories import (
     DAY_MICROS,
     MemoryCandidates,
@@ -51,7 +52,6 @@ from anaphora.rank.memories import (
     rank_memories,
     similarity,
 )
-from anaphora.rank.metrics import recall_at_k, reciprocal_rank
 from anaphora.recall.memories import OVERFETCH
 from anaphora.store.codecs import to_micros
 from anaphora.store.db.engine import Database, open_database
@@ -61,6 +61,7 @@ from anaphora.values.memories import HalfLives
 from bench.figures import machine, write
 from bench.memories import NOW, keep_with
 from bench.memory_texts import embedded, haystacks
+from bench.metrics import recall_at_k, reciprocal_rank
 
 FIT: Final = range(1, 6)
 K: Final = 10

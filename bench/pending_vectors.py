@@ -27,7 +27,6 @@ from anaphora.embed.minilm import MiniLM
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
 from anaphora.index.turns.view import TurnView
-from anaphora.rank.metrics import recall_at_k
 from anaphora.rank.question import QuestionReading, read_question, speakers_present
 from anaphora.rank.turns import best_rows, score_turns
 from anaphora.recall.times.reading import read_times
@@ -35,6 +34,7 @@ from anaphora.store.threads.file_store import ConversationStore
 from anaphora.values.conversations import NewTurn
 from bench.figures import machine, write
 from bench.fit_turns import FIT, SETS, Chat, Floats, K, load, nicknames_in
+from bench.metrics import recall_at_k
 
 SEED: Final = 7
 OWN: Final = 100

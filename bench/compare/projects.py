@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from anaphora.rank.metrics import recall_at_k, reciprocal_rank
 from bench.compare.asked import cut
 from bench.compare.contestants import Child, Contestant
 from bench.compare.quality import ALL, Outcome, Place, Row, scored, somewhere
 from bench.fit_project import Kept
+from bench.metrics import recall_at_k, reciprocal_rank
 from bench.project.road import ProjectRoad
 from bench.project.sets import (
     ProjectQuestion,

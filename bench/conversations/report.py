@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from anaphora.rank.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
 from anaphora.values.conversations import ImportProblem
+from bench.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
 
 ROWS = (("BM25 alone", "words"), ("cosine alone", "vector"), ("full ranking", "hybrid"))
 """The rankings compared: how they are called, and the `mode` of recall that gives them."""

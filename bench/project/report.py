@@ -14,10 +14,10 @@ from math import fsum
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from anaphora.rank.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
 from anaphora.values.conversations import ImportProblem
 from anaphora.values.projects import Quality
 from bench.conversations.report import Latency
+from bench.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
 from bench.project.sets import SetKind
 
 __all__ = [

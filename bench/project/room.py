@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.embed.base import Embedder
+from anaphora.index.sections.state import strongest
 from anaphora.index.sections.words import SectionWords, section_segments
 from anaphora.index.words.index import WordIndex
 from anaphora.index.words.manifest import Manifest, document_of
@@ -35,9 +36,9 @@ from anaphora.rank.context.scores import (
     rank_rows,
     rank_targets,
 )
-from anaphora.rank.context.table import SectionTable, TableRow, build_table
+from anaphora.rank.context.table import DOCUMENT_KINDS, ROLES, SectionTable, file_table
 from anaphora.rank.context.weights import DEFAULT_WEIGHTS, Weights
-from anaphora.recall.context.focus import FocusReading, read_focus, strongest
+from anaphora.recall.context.focus import FocusReading, read_focus
 from anaphora.values.projects import Quality
 
 TERMS = 64
@@ -84,10 +85,7 @@ class ProjectRoom:
             reading,
             Signals(
                 rows=rows,
-                path=found.path,
-                title=found.title,
-                body=found.body,
-                held=found.held,
+                words=found,
                 mass=sum(weights.values()),
                 cosine=self._cosines(reading.lead, rows),
                 most=holdable(weights.values()),
@@ -119,21 +117,25 @@ class ProjectRoom:
 
 
 def _table(files: Mapping[str, str], parsed: Sequence[tuple[str, Section]]) -> SectionTable:
-    roles = {path: role_of(path, text[:400]) for path, text in files.items()}
-    return build_table(
-        [
-            TableRow(
-                f"{path}:{one.start_line}",
-                "section",
-                path,
-                role=roles[path],
-                title=one.title,
-                tokens=token_cost(one.text),
-                start_line=one.start_line,
-                end_line=one.end_line,
-            )
-            for path, one in parsed
-        ]
+    named = list(dict.fromkeys(path for path, _ in parsed))
+    roles = np.array([ROLES.index(role_of(path, files[path][:400])) for path in named], np.int8)
+    code = {path: number for number, path in enumerate(named)}
+    of_file = np.array([code[path] for path, _ in parsed], np.int32)
+    count = len(parsed)
+    return SectionTable(
+        ids=tuple(f"{path}:{one.start_line}" for path, one in parsed),
+        titles=tuple(one.title for _, one in parsed),
+        kind=np.full(count, DOCUMENT_KINDS.index("section"), np.int8),
+        role=roles[of_file],
+        project=np.zeros(count, np.int16),
+        file=of_file,
+        tokens=np.array([token_cost(one.text) for _, one in parsed], np.int32),
+        changed_at=np.full(count, np.nan),
+        importance=np.zeros(count, np.int8),
+        start_line=np.array([one.start_line for _, one in parsed], np.int32),
+        end_line=np.array([one.end_line for _, one in parsed], np.int32),
+        files=file_table([("", path) for path in named], [""], roles, ()),
+        projects=("",),
     )
 
 

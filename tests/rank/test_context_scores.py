@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from anaphora.rank.context.scores import (
     SIGNALS,
+    FieldScores,
     FocusNeeds,
     RowScores,
     Signals,
@@ -22,7 +23,7 @@ from anaphora.rank.context.scores import (
     rank_rows,
     rank_targets,
 )
-from anaphora.rank.context.table import ROLES, SectionTable, TableRow, build_table
+from anaphora.rank.context.table import DOCUMENT_KINDS, ROLES, SectionTable, file_table
 from anaphora.values.projects import Intent, SourceRole
 
 DAY = 86_400.0
@@ -62,19 +63,24 @@ rows = st.builds(
 
 
 def table_of(given_rows: list[Row]) -> SectionTable:
-    return build_table(
-        [
-            TableRow(
-                str(n),
-                "section" if row.path else "observation",
-                row.path,
-                role=row.role,
-                tokens=row.tokens,
-                changed_at=NOW - row.days * DAY,
-                importance=row.importance,
-            )
-            for n, row in enumerate(given_rows)
-        ]
+    role_of = {row.path: ROLES.index(row.role) for row in given_rows if row.path}
+    files, count = list(role_of), len(given_rows)
+    kinds = [DOCUMENT_KINDS.index("section" if r.path else "observation") for r in given_rows]
+    roles = np.array(list(role_of.values()), np.int8)
+    return SectionTable(
+        ids=tuple(map(str, range(count))),
+        titles=("",) * count,
+        kind=np.array(kinds, np.int8),
+        role=np.array([ROLES.index(row.role) for row in given_rows], np.int8),
+        project=np.zeros(count, np.int16),
+        file=np.array([files.index(r.path) if r.path else -1 for r in given_rows], np.int32),
+        tokens=np.array([row.tokens for row in given_rows], np.int32),
+        changed_at=np.array([NOW - row.days * DAY for row in given_rows], np.float64),
+        importance=np.array([row.importance for row in given_rows], np.int8),
+        start_line=np.zeros(count, np.int32),
+        end_line=np.zeros(count, np.int32),
+        files=file_table([("", path) for path in files], [""], roles, ()),
+        projects=("",),
     )
 
 
@@ -87,10 +93,7 @@ def signals_of(given_rows: list[Row], order: list[int] | None = None) -> Signals
 
     return Signals(
         np.array(at, np.int64),
-        column("in_path"),
-        column("title"),
-        column("body"),
-        column("held"),
+        FieldScores(column("in_path"), column("title"), column("body"), column("held")),
         10.0,
         column("cosine"),
     )
@@ -203,7 +206,7 @@ def test_an_empty_focus_scores_nothing() -> None:
 
 def test_no_candidates_and_no_vectors() -> None:
     """No candidates give nothing, and a query without a vector ranks by the other signals."""
-    empty = build_table([])
+    empty = table_of([])
     nothing = signals_of([])
     found = rank_rows(empty, nothing, FocusNeeds(now=NOW))
     assert len(rank_targets(empty, nothing, FocusNeeds(now=NOW), found)) == 0

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anaphora.core.analyser import STOP_WORDS
+from anaphora.index.sections.state import strongest
 from anaphora.recall.context.focus import (
     LEAD_CHARACTERS,
     MOST_MENTIONS,
     MOST_TERMS,
     parts_of,
     read_focus,
-    strongest,
 )
 
 BUG = """\

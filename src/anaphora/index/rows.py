@@ -18,10 +18,10 @@ GONE: Final = -1
 
 
 class GrowingColumn:
-    """A column that grows at its end; what it showed before stays as it was."""
+    """A column, or `width` of them, that grows; what it showed before stays as it was."""
 
-    def __init__(self, dtype: Any = np.int64, fill: int = 0) -> None:
-        self._buffer: NDArray[Any] = np.empty(0, dtype)
+    def __init__(self, dtype: Any = np.int64, fill: int = 0, width: int | None = None) -> None:
+        self._buffer: NDArray[Any] = np.empty(0 if width is None else (0, width), dtype)
         self._fill = fill
         self._count = 0
 
@@ -31,14 +31,14 @@ class GrowingColumn:
     def add(self, values: NDArray[Any]) -> None:
         """Put values behind those that are here."""
         first = self._count
-        self._reserve(first + len(values))
+        self.reserve(first + len(values))
         self._count = first + len(values)
         self._buffer[first : self._count] = values
 
     def extend_to(self, count: int) -> NDArray[Any]:
         """All of them, at least `count`: new ones have the value `fill`."""
         if count > self._count:
-            self._reserve(count)
+            self.reserve(count)
             self._buffer[self._count : count] = self._fill
             self._count = count
         return self.view()
@@ -47,10 +47,13 @@ class GrowingColumn:
         """All of them, in place."""
         return self._buffer[: self._count]
 
-    def _reserve(self, needed: int) -> None:
+    def reserve(self, needed: int) -> None:
+        """Make room for so many in all: what is not used costs nothing."""
         if needed > len(self._buffer):
             # Copied once in many times: a column of 100,000 is not worth copying for every one.
-            grown = np.empty(needed + needed // 8 + 64, self._buffer.dtype)
+            # What was filled at once rarely grows much.
+            more = min(needed // 2 + 64, 16_384) if self._count else 0
+            grown = np.empty((needed + more, *self._buffer.shape[1:]), self._buffer.dtype)
             grown[: self._count] = self.view()
             self._buffer = grown
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -144,9 +144,7 @@ def _first_word(name: str) -> str:
 def _is_name(form: str, match: re.Match[str]) -> bool:
     if form.casefold() not in ALSO_WORDS:
         return True
-    # At the beginning of a sentence every word has a capital.
-    before = match.string[: match.start()].rstrip()
-    return match.group()[:1].isupper() and bool(before) and before[-1] not in ".!?"
+    return match.group()[:1].isupper() and not _opens(match)
 
 
 @lru_cache(maxsize=4096)
@@ -249,8 +247,7 @@ def shortened(name: str, present: Mapping[int, str]) -> int | None:
     short = fold(name)
     if len(short) < _SHORTEST:
         return None
-    codes = [code for code, full in present.items() if (_parts(full) or ("",))[0].startswith(short)]
-    return codes[0] if len(codes) == 1 else None
+    return _only(present, lambda first: first.startswith(short))
 
 
 def misspelt(name: str, present: Mapping[int, str]) -> int | None:
@@ -261,9 +258,12 @@ def misspelt(name: str, present: Mapping[int, str]) -> int | None:
     wrong = fold(name)
     if len(wrong) < _SHORTEST_WRONG:
         return None
-    codes = [
-        code for code, full in present.items() if _one_apart(wrong, (_parts(full) or ("",))[0])
-    ]
+    return _only(present, lambda first: _one_apart(wrong, first))
+
+
+def _only(present: Mapping[int, str], fits: Callable[[str], bool]) -> int | None:
+    """The one speaker whose first name fits."""
+    codes = [code for code, name in present.items() if fits((_parts(name) or ("",))[0])]
     return codes[0] if len(codes) == 1 else None
 
 

@@ -176,7 +176,11 @@ class ConversationRecall:
         limits = _Limits(top_k, budget, frozenset(text.strip() for text in exclude))
         key = (conversation_id, query, mode, limits, question.spans)
         answer = self._answers.get(view, key)
-        if answer is None or not self._has_vector(answer.meaning):
+        if answer is not None and answer.meaning is not None:
+            # Can its vector still be had? Asking also counts as a hit of the cache of vectors.
+            known = query_vector(self._embedder, answer.meaning, [])
+            answer = None if known is None else answer
+        if answer is None:
             meaning, scores = self._score(question)
             hits = self._fill(view, scores, limits)
             answer = _CachedAnswer(meaning, hits, tuple(question.degraded))
@@ -205,10 +209,6 @@ class ConversationRecall:
             (span.start.timestamp(), span.end.timestamp())
             for span in read_times(query, self._clock())
         )
-
-    def _has_vector(self, meaning: str | None) -> bool:
-        """Whether the query's vector can still be had; asking also counts as a hit of its cache."""
-        return meaning is None or query_vector(self._embedder, meaning, []) is not None
 
     def _score(self, question: _Question) -> tuple[str | None, TurnScores]:
         """Score the rows by what the mode asks for, by words alone where vectors cannot be had.
@@ -261,12 +261,10 @@ class ConversationRecall:
             # BM25 of one word: the shorter the turn, the better, and greetings are short.
             rows = np.argsort(-words, kind="stable")[: min(TEXTS, np.count_nonzero(words))]
             if len(rows):
-                texts = zip(rows.tolist(), self._index.texts_of(view, rows), strict=True)
-                writer = view.table.speaker
-                found = bearer(
-                    name,
-                    ((text, int(writer[row]), spoken_to(view.table, row)) for row, text in texts),
-                )
+                writers = view.table.speaker[rows].tolist()
+                others = [spoken_to(view.table, row) for row in rows.tolist()]
+                texts = self._index.texts_of(view, rows)
+                found = bearer(name, zip(texts, writers, others, strict=True))
             else:
                 found = misspelt(name, present)
             code = -1 if found is None else found

@@ -7,9 +7,9 @@ result says so.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -44,6 +44,8 @@ FLOOR: Final = 0.5
 """The published floor of `mode="hybrid"`: see bench/results/memory_floor.md."""
 
 _SAME = "same"
+_SHARED = {one.name for one in fields(MemoryRecord)} & {one.name for one in fields(MemoryHit)}
+"""What a hit says as its memory does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,18 +183,16 @@ class _AnswerBuilder:
         return (*out, *self._described(every, scores, others))
 
     def _described(
-        self, found: Candidates, scores: MemoryScores, places: Iterable[tuple[int, str]]
+        self, found: Candidates, scores: MemoryScores, places: Sequence[tuple[int, str]]
     ) -> Iterator[Rejected]:
-        listed = list(places)
-        records = self._lane.records.many(found.columns.ids[place] for place, _ in listed)
-        for place, reason in listed:
+        records = self._lane.records.many(found.columns.ids[place] for place, _ in places)
+        for place, reason in places:
             record = records.get(found.columns.ids[place])
             if record is not None:
                 yield Rejected(_hit(record, scores, place), reason)
 
     def _rank(self, found: Candidates) -> MemoryScores:
         now = to_micros(self._wanted.moment)
-        assert now is not None
         return rank_memories(found.columns, now, self._lane.half_lives, hybrid=self._hybrid)
 
     def _standing(self, links: _Links, taken: list[str]) -> set[str]:
@@ -246,18 +246,11 @@ def _hit(
     same_as: tuple[str, ...] = (),
 ) -> MemoryHit:
     return MemoryHit(
-        id=record.id,
-        text=record.text,
+        **{name: getattr(record, name) for name in _SHARED},
         score=float(scores.score[place]),
         similarity=float(scores.similarity[place]),
         decay=float(scores.decay[place]),
         reinforcement=float(scores.reinforcement[place]),
-        type=record.type,
-        created_at=record.created_at,
-        path=record.path,
-        payload=record.payload,
-        tags=record.tags,
-        category=record.category,
         related=related,
         same_as=same_as,
         factors=scores.explain(place),

@@ -36,20 +36,16 @@ def project_map(
     modules = {row.name: row for row in entities if row.kind == "module"}
     if within is not None and within not in modules:
         raise NotFound("folder", within)
-    imports = graph.links_of_project(project.id, "imports")
     paths = {row.id: row.name for row in entities}
     kinds = {row.id: row.kind for row in entities}
     place = _place_of(within)
     links: Counter[tuple[str, str]] = Counter()
-    for subject, target in imports:
+    for subject, target in graph.links_of_project(project.id, "imports"):
         if subject not in paths or target not in paths:
             continue
-        ends = (
-            place(paths[subject], kinds[subject]),
-            place(paths[target], kinds[target]),
-        )
-        if ends[0] is not None and ends[1] is not None and ends[0] != ends[1]:
-            links[(ends[0], ends[1])] += 1
+        one, other = (place(paths[end], kinds[end]) for end in (subject, target))
+        if one is not None and other is not None and one != other:
+            links[one, other] += 1
     if within is None:
         nodes = _folders(files.values(), modules)
     else:

@@ -69,8 +69,8 @@ def truncated_question(text: str, most: int = MOST_BYTES) -> tuple[str, tuple[De
     if len(text) <= most and len(text.encode("utf-8", "surrogatepass")) <= most:
         return text, ()
     half = (most - len(_BREAK)) // 2
-    head = _whole_words(_first(text, half), text)
-    tail = _whole_words(_first(text[: -half - 1 : -1], half), text[::-1])[::-1]
+    head = _whole_words(first_bytes(text, half), text)
+    tail = _whole_words(first_bytes(text[: -half - 1 : -1], half), text[::-1])[::-1]
     reason = (
         f"it has {len(text):,} characters: its first {len(head):,} and its last {len(tail):,} are "
         "read, the rest is not"
@@ -92,16 +92,15 @@ def truncated_questions(texts: Sequence[str]) -> tuple[tuple[str, ...], tuple[De
     return tuple(read), tuple(degraded)
 
 
-def _first(text: str, most: int) -> str:
+def first_bytes(text: str, most: int) -> str:
     """The first characters of `text` that take no more bytes than `most`."""
     some = text[:most].encode("utf-8", "surrogatepass")
     if len(some) <= most:
         return text[:most]
-    kept = some[:most]
     # Half a character at the end goes; lone surrogates are whole characters here.
-    while kept and (some[len(kept)] & 0xC0) == 0x80:
-        kept = kept[:-1]
-    return kept.decode("utf-8", "surrogatepass")
+    while most and (some[most] & 0xC0) == 0x80:
+        most -= 1
+    return some[:most].decode("utf-8", "surrogatepass")
 
 
 def _whole_words(part: str, text: str) -> str:

@@ -85,12 +85,8 @@ class Survivors:
     def _turns(self, view: TurnView, identifier: Identifier) -> Iterator[SurvivingSource]:
         for most in _STEPS:
             rows = np.flatnonzero(view.words(identifier.terms, limit=most))
-            texts = self.turns.texts_of(view, rows)
-            held = [
-                row
-                for row, text in zip(rows.tolist(), texts, strict=True)
-                if identifier.held_by(text)
-            ]
+            pairs = zip(rows.tolist(), self.turns.texts_of(view, rows), strict=True)
+            held = [row for row, text in pairs if identifier.held_by(text)]
             if len(held) < most // 2:
                 break
         yield from (_turn(view, row) for row in held)

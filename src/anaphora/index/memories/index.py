@@ -34,8 +34,6 @@ from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
 from anaphora.values.memories import MemoryRecord
 
-__all__ = ["Candidates", "MemoryIndex", "MemoryQuery"]
-
 TAIL_LIMIT = 500
 """Texts whose words are in memory alone before they are written to the disk."""
 

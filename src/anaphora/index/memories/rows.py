@@ -41,9 +41,7 @@ class Moment:
     @property
     def micros(self) -> int:
         """Microseconds since 1970 UTC."""
-        found = to_micros(self.at)
-        assert found is not None
-        return found
+        return to_micros(self.at)
 
 
 class MemoryRows(KeyedRows):
@@ -78,10 +76,19 @@ class MemoryRows(KeyedRows):
 
     def put_record(self, record: MemoryRecord) -> int:
         """Take in a record that is new or changed; its row."""
-        numbers = {name: [value] for name, value in zip(_NUMBERS, _numbers(record), strict=True)}
-        state = [PAST if record.forgotten else CURRENT]
-        rows = self.put_rows([record.id], {**numbers, "seq": [record.seq], "state": state})
-        return int(rows[0])
+        times = (record.valid_from, record.valid_to, record.expires_at)
+        row = (
+            record.id,
+            record.seq,
+            record.type,
+            to_micros(record.created_at),
+            to_micros(record.last_reinforced),
+            record.reinforce_count,
+            *map(to_micros, times),
+            record.forgotten or None,
+        )
+        self._put_stored([row])
+        return self.row(record.id)
 
     def visible(self, moment: Moment) -> NDArray[np.bool_]:
         """Which rows an answer for `moment` may show, shape (N,).
@@ -116,16 +123,3 @@ def _sound(row: tuple[Any, ...]) -> tuple[Any, ...]:
     if not all(isinstance(number, int) for number in row[3:] if number is not None):
         raise Unreadable("record", str(row[0]), "its numbers make no sense")
     return row
-
-
-def _numbers(record: MemoryRecord) -> tuple[Any, ...]:
-    """The columns of `_NUMBERS`."""
-    return (
-        _CODES.get(record.type, _USUAL),
-        to_micros(record.created_at),
-        to_micros(record.last_reinforced),
-        record.reinforce_count,
-        to_micros(record.valid_from),
-        NEVER if record.valid_to is None else to_micros(record.valid_to),
-        NEVER if record.expires_at is None else to_micros(record.expires_at),
-    )

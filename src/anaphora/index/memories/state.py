@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ FEW: Final = 1_000
 _MOST_MATCHES: Final = 4_096
 _KEPT: Final = 512
 
-_AnswerKey: TypeAlias = tuple[bytes, tuple[str, ...], Filter, int, datetime | None, bool, bool]
+ValueT = TypeVar("ValueT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,26 +67,19 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class _CachedAnswer:
-    """What was found at truth's number `seq`; right from `since` to before `until`."""
+class _Cached(Generic[ValueT]):
+    """What was so at truth's number `seq`; right from `since` to before `until`."""
 
     seq: int
     since: int
     until: int
-    found: Candidates
+    value: ValueT
+
+    def holds(self, seq: int, now: int) -> bool:
+        return self.seq == seq and self.since <= now < self.until
 
 
-@dataclass(frozen=True, slots=True)
-class _VisibleRows:
-    """Which rows may be shown, as of truth's number `seq`; right from `since` to before `until`."""
-
-    seq: int
-    since: int
-    until: int
-    keep: NDArray[np.bool_]
-
-
-def _answer_key(wanted: MemoryQuery) -> _AnswerKey:
+def _answer_key(wanted: MemoryQuery) -> Hashable:
     vector = b"" if wanted.vector is None else wanted.vector.tobytes()
     moment = wanted.moment if wanted.past else None
     terms, every = tuple(wanted.terms), wanted.every
@@ -102,8 +95,8 @@ class MemoryState:
     filters: MemoryFilters
     words: MemoryWords
     vectors: MemoryVectors
-    _answers: OrderedDict[_AnswerKey, _CachedAnswer] = field(default_factory=OrderedDict)
-    _visible: _VisibleRows | None = None
+    _answers: OrderedDict[Hashable, _Cached[Candidates]] = field(default_factory=OrderedDict)
+    _visible: _Cached[NDArray[np.bool_]] | None = None
 
     def candidates(self, wanted: MemoryQuery, seq: int) -> Candidates:
         """Up to `limit` memories by meaning and as many by words, of those that may be shown.
@@ -113,34 +106,33 @@ class MemoryState:
         """
         key, now = _answer_key(wanted), Moment(wanted.moment).micros
         known = self._answers.get(key)
-        if known is not None and known.seq == seq and known.since <= now < known.until:
+        if known is not None and known.holds(seq, now):
             self._answers.move_to_end(key)
-            return known.found
+            return known.value
         if wanted.past:
             # A moment in the past is part of the question.
-            visible = _VisibleRows(
-                seq, -NEVER, NEVER, self.rows.visible(Moment(wanted.moment, past=True))
-            )
+            keep = self.rows.visible(Moment(wanted.moment, past=True))
+            visible = _Cached(seq, -NEVER, NEVER, keep)
         else:
             visible = self._visible_now(wanted, seq)
-        keep = visible.keep
+        keep = visible.value
         if wanted.keep.fields:
             keep = keep & self.filters.mask(wanted.keep, self.rows, self.records)
         found = self._among(wanted, keep)
-        self._answers[key] = _CachedAnswer(seq, visible.since, visible.until, found)
+        self._answers[key] = _Cached(seq, visible.since, visible.until, found)
         self._answers.move_to_end(key)
         if len(self._answers) > _KEPT:
             self._answers.popitem(last=False)
         return found
 
-    def _visible_now(self, wanted: MemoryQuery, seq: int) -> _VisibleRows:
+    def _visible_now(self, wanted: MemoryQuery, seq: int) -> _Cached[NDArray[np.bool_]]:
         """The rows that may be shown now: the same ones until truth changes or one expires."""
         moment = Moment(wanted.moment)
         now, known = moment.micros, self._visible
-        if known is None or known.seq != seq or not known.since <= now < known.until:
+        if known is None or not known.holds(seq, now):
             ends = self.rows.column("expires")
             until = int(ends[ends > now].min(initial=NEVER))
-            known = self._visible = _VisibleRows(seq, now, until, self.rows.visible(moment))
+            known = self._visible = _Cached(seq, now, until, self.rows.visible(moment))
         return known
 
     def excluded(self, wanted: MemoryQuery) -> Candidates:

@@ -51,7 +51,7 @@ class MemoryWords:
 
         That is 0 where these are all, else the share of the worst of the segment's `limit` best.
         """
-        rows, scores = self._in_memory(weights)
+        rows, scores = self.index.in_memory([weights])
         boosts = self.index.statistics.boosts(weights)
         count = self.index.manifest.meta.count
         found, stored = self.index.search({FIELDS[0]: boosts}, max(1, min(limit, count)))
@@ -65,7 +65,7 @@ class MemoryWords:
     def of_rows(self, weights: Mapping[str, float], rows: Rows) -> Shares:
         """The share that each of these rows matches, shape of `rows`."""
         found = dict.fromkeys(rows.tolist(), 0.0)
-        for row, score in zip(*(a.tolist() for a in self._in_memory(weights)), strict=True):
+        for row, score in zip(*(a.tolist() for a in self.index.in_memory([weights])), strict=True):
             if row in found:
                 found[row] = score
         numbers = self.index.numbers(np.array([*found], np.int64))
@@ -75,13 +75,6 @@ class MemoryWords:
             some = self.index.search({FIELDS[0]: boosts}, len(numbers), numbers.tolist())
             found.update(zip(*(a.tolist() for a in some), strict=True))
         return _share(np.array([found[row] for row in rows.tolist()], np.float64), weights)
-
-    def _in_memory(self, weights: Mapping[str, float]) -> tuple[Rows, Shares]:
-        """Rows that wait in memory and match, once each, with their BM25."""
-        average = self.index.statistics.average()
-        keys, parts = self.index.postings.scores(weights, average)
-        rows, where = np.unique(keys, return_inverse=True)
-        return rows, np.bincount(where, parts, len(rows)).astype(np.float64)
 
 
 def _share(scores: Shares, weights: Mapping[str, float]) -> Shares:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -23,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.words.postings import K1, B
+from anaphora.rank.context.scores import FieldScores
 
 Floats = NDArray[np.float64]
 
@@ -32,33 +32,11 @@ _MOST: Final = (1 << _SHIFT) - 1
 _LOW: Final = 0xFFFF
 
 
-@dataclass(frozen=True, slots=True)
-class FieldScores:
-    """What R rows match, each (R,): BM25 of each field, and the share of the terms' mass (0 … 1).
-
-    BM25 has the terms' weights in it (idf × the weight that was given); `held` counts each term
-    once, whichever field holds it, however often.
-    """
-
-    path: Floats
-    title: Floats
-    body: Floats
-    held: Floats
-
-
-class Lines(NamedTuple):
-    """A document's terms: numbers (n,), field and occurrences (n,), length of each field (3,)."""
-
-    terms: NDArray[np.uint32]
-    counts: NDArray[np.uint16]
-    lengths: NDArray[np.int32]
-
-
 class Block(NamedTuple):
     """The terms of R documents one after the other, n in all.
 
-    `terms` and `counts` (n,) as in `Lines`; `sizes` (R,): how many of them each document has;
-    `lengths` (R, 3).
+    Of each term its number (n,), and field and occurrences (n,); `sizes` (R,): how many of them
+    each document has; `lengths` (R, 3): how long its fields are.
     """
 
     terms: NDArray[np.uint32]
@@ -67,11 +45,17 @@ class Block(NamedTuple):
     lengths: NDArray[np.int32]
 
 
-NOTHING: Final = Lines(np.zeros(0, np.uint32), np.zeros(0, np.uint16), np.zeros(FIELDS, np.int32))
+NOTHING: Final = Block(
+    np.zeros(0, np.uint32),
+    np.zeros(0, np.uint16),
+    np.zeros(1, np.int64),
+    np.zeros((1, 3), np.int32),
+)
+"""One document without a word."""
 
 
-def lines_of(texts: Sequence[str]) -> Lines:
-    """The lines of a document of three fields, each tokens joined by spaces."""
+def block_of(texts: Sequence[str]) -> Block:
+    """One document of three fields, each tokens joined by spaces."""
     terms, counts, lengths = [], [], []
     for field, text in enumerate(texts):
         words = text.split(" ") if text else []
@@ -79,9 +63,18 @@ def lines_of(texts: Sequence[str]) -> Lines:
         for term, occurrences in Counter(words).items():
             terms.append(_number(term))
             counts.append(field << _SHIFT | min(occurrences, _MOST))
-    return Lines(
-        np.array(terms, np.uint32), np.array(counts, np.uint16), np.array(lengths, np.int32)
+    return Block(
+        np.array(terms, np.uint32),
+        np.array(counts, np.uint16),
+        np.array([len(terms)], np.int64),
+        np.array([lengths], np.int32),
     )
+
+
+def joined(blocks: Iterable[Block]) -> Block:
+    """The documents of all of them, in their order."""
+    none = Block(NOTHING.terms, NOTHING.counts, NOTHING.sizes[:0], NOTHING.lengths[:0])
+    return Block(*map(np.concatenate, zip(none, *blocks, strict=True)))
 
 
 @lru_cache(maxsize=65_536)
@@ -91,20 +84,14 @@ def _number(term: str) -> int:
 
 
 class Forward:
-    """Lines of documents that are on disk, by their number from 0; immutable."""
+    """The lines of documents that are on disk, by their number from 0; immutable."""
 
-    def __init__(self, parts: Iterable[tuple[NDArray[np.int32], Lines]] = ()) -> None:
-        """`parts` are sizes (how many lines each document has) and the documents' lines."""
-        found = [*parts]
-        sizes = [size for size, _ in found] or [np.zeros(0, np.int32)]
-        self._ends = np.concatenate(([0], np.cumsum(np.concatenate(sizes), dtype=np.int64)))
-        self._terms = np.concatenate([np.zeros(0, np.uint32), *(p.terms for _, p in found)])
-        self._counts = np.concatenate([np.zeros(0, np.uint16), *(p.counts for _, p in found)])
-        lengths = [p.lengths for _, p in found]
-        self._lengths = np.concatenate([np.zeros((0, FIELDS), np.int32), *lengths])
+    def __init__(self, blocks: Iterable[Block] = ()) -> None:
+        self._all = joined(blocks)
+        self._ends = np.concatenate(([0], np.cumsum(self._all.sizes, dtype=np.int64)))
 
     def __len__(self) -> int:
-        return len(self._lengths)
+        return len(self._all.lengths)
 
     def block(self, numbers: NDArray[np.int64]) -> Block:
         """The lines of these documents, in the order of `numbers`."""
@@ -113,50 +100,33 @@ class Forward:
         # Taken together: a slice for each of some hundred documents costs more than their scores.
         first = np.cumsum(sizes) - sizes
         at = np.arange(sizes.sum()) + np.repeat(starts - first, sizes)
-        return Block(self._terms[at], self._counts[at], sizes, self._lengths[numbers])
+        terms, counts, _, lengths = self._all
+        return Block(terms[at], counts[at], sizes, lengths[numbers])
 
 
-def block_of(documents: Sequence[Lines]) -> Block:
-    """The lines of these documents."""
-    return Block(
-        np.concatenate([NOTHING.terms, *(one.terms for one in documents)]),
-        np.concatenate([NOTHING.counts, *(one.counts for one in documents)]),
-        np.array([len(one.terms) for one in documents], np.int64),
-        np.array([one.lengths for one in documents], np.int32).reshape(-1, FIELDS),
-    )
-
-
-def save_lines(folder: Path, first: int, documents: Sequence[Lines]) -> None:
+def save_block(folder: Path, first: int, block: Block) -> None:
     """Write the lines of documents `first`, `first` + 1, …. Raises OSError."""
-    block = block_of(documents)
-    np.savez(
-        folder / f"forward-{first:09d}.npz",
-        sizes=block.sizes.astype(np.int32),
-        terms=block.terms,
-        counts=block.counts,
-        lengths=block.lengths,
-    )
+    columns = block._replace(sizes=block.sizes.astype(np.int32))._asdict()
+    np.savez(folder / f"forward-{first:09d}.npz", **columns)
 
 
 def load_lines(folder: Path) -> Forward:
     """All lines in `folder`. Raises OSError or ValueError where they are torn."""
-    parts = []
+    blocks = []
     try:
         for file in sorted(folder.glob("forward-*.npz")):
             with file.open("rb") as stream, np.load(stream, allow_pickle=False) as found:
-                lines = Lines(found["terms"], found["counts"], found["lengths"])
-                parts.append((found["sizes"], lines))
+                blocks.append(Block(*(found[name] for name in Block._fields)))
     except (KeyError, EOFError, BadZipFile) as error:
         raise ValueError(f"the lines of the word index in {folder} are torn: {error}") from error
-    return Forward(parts)
+    return Forward(blocks)
 
 
 def score_lines(block: Block, weights: Mapping[str, float], averages: Floats) -> FieldScores:
     """Score R documents for terms with their weights; `averages` (3,) are the fields' lengths."""
     rows, useful = len(block.sizes), {t: w for t, w in weights.items() if w > 0.0}
     if not rows or not useful:
-        none = np.zeros(rows)
-        return FieldScores(none, none, none, none)
+        return FieldScores(*np.zeros((4, rows)))
     numbers = np.array([_number(term) for term in useful], np.uint32)
     order = np.argsort(numbers, kind="stable")
     numbers, worth = numbers[order], np.array(list(useful.values()))[order]

@@ -36,8 +36,6 @@ from anaphora.rank.context.table import SectionTable
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.projects.source import SectionSource, SectionText
 
-__all__ = ["SectionCandidates", "SectionCheck", "SectionIndex", "SectionQuery"]
-
 TAIL_LIMIT: Final = 1_000
 """Documents whose words are in memory alone before they are written to the disk."""
 

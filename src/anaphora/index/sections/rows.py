@@ -5,9 +5,9 @@ No text is held.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +19,12 @@ from anaphora.rank.context.table import (
     ROLES,
     DocumentKind,
     SectionTable,
-    TableRow,
-    build_table,
+    file_table,
 )
 from anaphora.store.projects.source import ShortFile, ShortSection
 from anaphora.values.memories import MemoryRecord
-from anaphora.values.projects import SourceRole
 
-_ROLES: Final = frozenset(get_args(SourceRole))
+_ROLES: Final[Mapping[str, int]] = {role: code for code, role in enumerate(ROLES)}
 _COLUMNS: Final = {
     "kind": np.int8,
     "role": np.int8,
@@ -41,7 +39,7 @@ _COLUMNS: Final = {
 """The columns of `SectionTable`; projects and files are told by codes of this index."""
 
 _NOTE: Final = {
-    "role": ROLES.index("unknown"),
+    "role": _ROLES["unknown"],
     "file": -1,
     "importance": 0,
     "start_line": 0,
@@ -84,7 +82,7 @@ class SectionRows(KeyedRows):
         paths = [(one.project, file.path) for one, file in of_files]
         columns = {
             "kind": DOCUMENT_KINDS.index("section"),
-            "role": [ROLES.index(_role(file.role)) for file in files],
+            "role": [_ROLES.get(file.role, _ROLES["unknown"]) for file in files],
             "project": [self._project(one.project) for one in known],
             "file": [self._paths.setdefault(path, len(self._paths)) for path in paths],
             "tokens": [-(-one.characters // 4) for one in known],
@@ -165,17 +163,15 @@ class SectionRows(KeyedRows):
         # The last row of a file says what it is.
         roles[own["file"][sections]] = own["role"][sections]
         names, places = list(self._projects), list(self._paths)
-        named = [TableRow("", "observation", project=names[code]) for code in projects.tolist()]
-        for code, role in zip(files.tolist(), roles.tolist(), strict=True):
-            project, path = places[code]
-            named.append(TableRow("", "section", path, project, ROLES[role]))
-        made = build_table(named, self._named_imports())
+        named = tuple(names[code] for code in projects.tolist())
         own["project"] = own["project"].astype(np.int16)
         return SectionTable(
             ids=tuple(self.ids),
             titles=tuple(self._titles),
-            files=made.files,
-            projects=made.projects,
+            files=file_table(
+                [places[code] for code in files.tolist()], named, roles, self._named_imports()
+            ),
+            projects=named,
             **own,
         )
 
@@ -207,10 +203,6 @@ def _by_appearance(codes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.i
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order))
     return used[order], rank[places]
-
-
-def _role(stored: str) -> SourceRole:
-    return cast(SourceRole, stored) if stored in _ROLES else "unknown"
 
 
 def _importance(given: Any) -> int:

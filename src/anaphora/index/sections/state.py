@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.rows import CURRENT, PAST
-from anaphora.index.sections.forward import FieldScores
 from anaphora.index.sections.rows import SectionRows
 from anaphora.index.sections.vectors import SectionVectors
 from anaphora.index.sections.words import SectionWords
+from anaphora.rank.context.scores import FieldScores
 from anaphora.rank.context.table import SectionTable
 from anaphora.values.conversations import Degraded
 
@@ -91,7 +91,7 @@ class SectionState:
 
     def weights(self, wanted: SectionQuery) -> dict[str, float]:
         """The terms' worth here: their weight times their rarity, the weightiest of them."""
-        return _strongest(self.words.weights(wanted.weights), wanted.terms)
+        return strongest(self.words.weights(wanted.weights), wanted.terms)
 
     def described(
         self,
@@ -113,11 +113,10 @@ class SectionState:
 
     def without_words(self, wanted: SectionQuery, reason: str) -> SectionCandidates:
         """No candidates, and why."""
-        none = np.empty(0)
         return SectionCandidates(
             self.rows.table(),
             np.empty(0, np.int64),
-            FieldScores(none, none, none, none),
+            FieldScores(*np.empty((4, 0))),
             dict(wanted.weights),
             degraded=(Degraded("word index", f"it could not be read: {reason}"),),
         )
@@ -152,8 +151,8 @@ class SectionState:
             asked *= 4
 
 
-def _strongest(weights: Mapping[str, float], limit: int) -> dict[str, float]:
-    """The `limit` weightiest terms, in the order in which they came."""
+def strongest(weights: Mapping[str, float], limit: int) -> dict[str, float]:
+    """The `limit` weightiest terms, ties by term; in the order in which they came."""
     if len(weights) <= limit:
         return dict(weights)
     kept = set(sorted(weights, key=lambda term: (-weights[term], term))[:limit])

@@ -51,11 +51,7 @@ class SectionVectors:
         if not len(has):
             return found
         view = self._matrix.view()
-        starts = view.starts[entries[has]]
-        ends = np.append(view.starts, len(view.parts))[entries[has] + 1]
-        counts = ends - starts
-        first = np.concatenate(([0], np.cumsum(counts)[:-1]))
-        parts = np.arange(counts.sum()) - np.repeat(first - starts, counts)
+        parts, first = view.parts_of(entries[has].astype(np.int64))
         # Not a matrix product: see index/vectors/matrix.py on the threads that it wakes.
         products = np.einsum("ij,j->i", view.parts[parts], vector)
         found[has] = np.maximum.reduceat(products, first)

@@ -16,19 +16,19 @@ from numpy.typing import NDArray
 
 from anaphora.index.sections.forward import (
     NOTHING,
-    FieldScores,
+    Block,
     Forward,
-    Lines,
     block_of,
-    lines_of,
+    joined,
     load_lines,
-    save_lines,
+    save_block,
     score_lines,
 )
 from anaphora.index.words.index import WordIndex
 from anaphora.index.words.manifest import Document, Manifest, SegmentFolder
 from anaphora.index.words.postings import idf
 from anaphora.index.words.segment import WORD_INDEX_ERRORS
+from anaphora.rank.context.scores import FieldScores
 
 FIELDS: Final = ("path", "title", "body")
 FIRST: Final = {"path": 2.0, "title": 2.0, "body": 1.0}
@@ -46,7 +46,7 @@ def section_segments(
 
 
 def _save(folder: Path, first: int, documents: Sequence[Document]) -> None:
-    save_lines(folder, first, [lines_of(one.texts) for one in documents])
+    save_block(folder, first, joined(block_of(one.texts) for one in documents))
 
 
 def _load(folder: SegmentFolder, manifest: Manifest) -> Forward:
@@ -75,7 +75,7 @@ class SectionWords:
         self.index = index
         self._forward = Forward()
         # Of documents that wait in memory, made when they are scored.
-        self._lines: dict[int, tuple[Document, Lines]] = {}
+        self._lines: dict[int, tuple[Document, Block]] = {}
 
     def open(self, manifest: Manifest, row_of: Callable[[str], int], known_upto: int) -> bool:
         """As `WordIndex.open`, with the lines beside the segment."""
@@ -132,19 +132,19 @@ class SectionWords:
         found = np.zeros((4, len(rows)))
         if stored.any():
             block = self._forward.block(numbers[stored] - 1)
-            found[:, stored] = _columns(score_lines(block, weights, averages))
+            found[:, stored] = score_lines(block, weights, averages)
         if not stored.all():
-            lines = [self._lines_of(row) for row in rows[~stored].tolist()]
-            found[:, ~stored] = _columns(score_lines(block_of(lines), weights, averages))
+            block = joined(self._lines_of(row) for row in rows[~stored].tolist())
+            found[:, ~stored] = score_lines(block, weights, averages)
         return FieldScores(*found)
 
-    def _lines_of(self, row: int) -> Lines:
+    def _lines_of(self, row: int) -> Block:
         document = self.index.document(row)
         if document is None:
             return NOTHING
         known = self._lines.get(row)
         if known is None or known[0] is not document:
-            known = self._lines[row] = (document, lines_of(document.texts))
+            known = self._lines[row] = (document, block_of(document.texts))
         return known[1]
 
     def _averages(self) -> Floats:
@@ -157,19 +157,8 @@ class SectionWords:
     def _best_in_memory(
         self, weights: Mapping[str, float], limit: int, fields: Mapping[str, float]
     ) -> tuple[Ints, Floats]:
-        statistics = self.index.statistics
-        keys, parts = [np.empty(0, np.int64)], [np.empty(0)]
-        for at, name in enumerate(FIELDS):
-            factor = fields.get(name, 0.0)
-            boosted = {t: factor * w for t, w in weights.items() if factor * w > 0.0}
-            some, scores = self.index.postings.scores(boosted, statistics.average(at), at)
-            keys.append(some)
-            parts.append(scores.astype(np.float64))
-        rows, where = np.unique(np.concatenate(keys), return_inverse=True)
-        sums: Floats = np.bincount(where, np.concatenate(parts), len(rows)).astype(np.float64)
+        factors = [fields.get(name, 0.0) for name in FIELDS]
+        boosted = [{t: f * w for t, w in weights.items() if f * w > 0.0} for f in factors]
+        rows, sums = self.index.in_memory(boosted)
         order = np.lexsort((rows, -sums))[:limit]
         return rows[order], sums[order]
-
-
-def _columns(scores: FieldScores) -> Floats:
-    return np.array((scores.path, scores.title, scores.body, scores.held))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import accumulate
 from typing import TypeVar
 
 import numpy as np
@@ -17,7 +18,8 @@ from anaphora.errors import Closed
 from anaphora.index.maintenance import IndexLost
 from anaphora.index.turns.folder import IndexFolder
 from anaphora.index.turns.ledger import MAX_ATTEMPTS, Delta, Ledger, LedgerBusy
-from anaphora.index.turns.records import AnnCheckpoint, Change, Indexed, ThreadSource
+from anaphora.index.turns.records import AnnCheckpoint, Change, Indexed
+from anaphora.index.turns.source import ThreadSource
 from anaphora.index.turns.state import State
 from anaphora.index.turns.vectors import OpenLedger, TurnAnn
 from anaphora.index.turns.view import TurnView
@@ -45,11 +47,11 @@ class IndexCore:
         self.home = home
         self.source = source
         self._name, self.dimensions = embedder
-        self._open = OpenLedger(self.dimensions)
-        self.lock = self._open.lock
+        self.file = OpenLedger(self.dimensions)
+        self.lock = self.file.lock
         # LanceDB keeps vectors in the clear: a sealed home has none there.
         cap = None if home.sealer.sealed else cap
-        self.ann = TurnAnn(home.ann, embedder, cap, self._open)
+        self.ann = TurnAnn(home.ann, embedder, cap, self.file)
         self._ann_refused = -_RETRY_SECONDS
         self.state = self._empty()
         self.unwritable = ""
@@ -63,15 +65,6 @@ class IndexCore:
         self.openings = 0
         self._whole_at = 0
 
-    @property
-    def ledger(self) -> Ledger | None:
-        """The index file that is open, None for none."""
-        return self._open.ledger
-
-    @ledger.setter
-    def ledger(self, ledger: Ledger | None) -> None:
-        self._open.ledger = ledger
-
     def close(self) -> None:
         """Let go of the file for good: what is asked afterwards raises Closed."""
         with self.lock:
@@ -81,7 +74,7 @@ class IndexCore:
     def let_go(self) -> None:
         """Let go of the file; the next use opens it again."""
         with self.lock:
-            ledger, self.ledger = self.ledger, None
+            ledger, self.file.ledger = self.file.ledger, None
             if ledger is not None:
                 ledger.close()
 
@@ -106,12 +99,10 @@ class IndexCore:
         """The open ledger of the file that the path leads to now. The caller holds the lock."""
         if self._closed:
             raise Closed
-        ledger = self.ledger
+        ledger = self.file.ledger
         if ledger is not None and ledger.current() and not self._worth_another_try(ledger):
             return ledger
-        if ledger is not None:
-            ledger.close()
-        self.ledger = None
+        self.let_go()
         self._opened_at = time.monotonic()
         if self.home.begun():
             return self._begin()
@@ -137,7 +128,7 @@ class IndexCore:
     def _start_over(self, ledger: Ledger) -> None:
         unsaved = self.state.unsaved
         self.openings += 1
-        self.ledger = ledger
+        self.file.ledger = ledger
         self.state = self._empty()
         self.state.unsaved = unsaved
         self._seen_outside = ledger.outside_version()
@@ -147,10 +138,10 @@ class IndexCore:
         assert point is not None
         self._notes_seen, self._noted = point.notes, set()
         if ledger.on_disk:
-            with self.home.writing_words() as held:
+            with self.home.writing("words") as held:
                 if held:
                     self.home.remove_words_but(point.words.generation)
-            with self.home.writing_ann() as held:
+            with self.home.writing("ann") as held:
                 if held:
                     self.home.remove_ann_but(ledger.ann_embedders())
 
@@ -160,17 +151,14 @@ class IndexCore:
 
     def _give_up(self) -> None:
         """Let go of a torn file and remove it; one that is merely gone is opened anew."""
-        ledger, self.ledger = self.ledger, None
-        torn = True
-        if ledger is not None:
-            torn = ledger.current()
-            ledger.close()
+        ledger = self.file.ledger
+        torn = ledger is None or ledger.current()
+        self.let_go()
         if torn and not self.home.discard():
             time.sleep(0.01)
 
     def _use_memory(self, reason: str) -> None:
-        if self.ledger is not None:
-            self.ledger.close()
+        self.let_go()
         self._opened_at, self.waiting = time.monotonic(), False
         self._start_over(self.home.in_memory(self._name))
         self.unwritable = reason
@@ -262,19 +250,20 @@ class IndexCore:
         ledger, state = self.opened(), self.state
         # Threads that were not looked at yet have to be found again by whoever opens the index.
         notes = None if self._noted else self._notes_seen
-        groups = _transactions(changes)
-        while groups:
+        done = 0
+        while done < len(changes):
+            some = _transaction(changes[done:])
             try:
-                written = ledger.apply(groups[0], notes)
+                written = ledger.apply(some, notes)
             except LedgerBusy as error:
                 state.absorb(ledger)
-                state.keep([change for group in groups for change in group])
+                state.keep(changes[done:])
                 self.unwritable = str(error)
                 return True
             if not written:
                 state.absorb(ledger)
                 return False
-            groups.pop(0)
+            done += len(some)
         with suppress(LedgerBusy):
             self._save_vectors()
         state.absorb(ledger)
@@ -290,12 +279,8 @@ class IndexCore:
 
     def view(self) -> TurnView:
         """Everything that is known now, as of the last `sync_threads`."""
-
-        def now() -> TurnView:
-            # The state of the index as it is then: another one after it was opened anew.
-            return self.state.view()
-
-        return self.with_index(now)
+        # The state of the index as it is then: another one after it was opened anew.
+        return self.with_index(lambda: self.state.view())  # noqa: PLW0108
 
     def missing(self) -> list[bytes]:
         """Hashes of texts without a vector that are worth another attempt, oldest turn first.
@@ -340,7 +325,7 @@ class IndexCore:
 
     def words_due(self, limit: int = TAIL_LIMIT) -> bool:
         """Whether words should be written to disk: more than `limit` rows lie in memory alone."""
-        ledger, state = self.ledger, self.state
+        ledger, state = self.file.ledger, self.state
         if ledger is None or not ledger.on_disk:
             return False
         return state.postings.count > limit or state.words_wanting
@@ -384,7 +369,7 @@ class IndexCore:
 
     def ann_due(self, limit: int) -> bool:
         """Whether more vectors lie in memory than the cap allows, `limit` more beside LanceDB's."""
-        ledger, point = self.ledger, self.state.point
+        ledger, point = self.file.ledger, self.state.point
         if ledger is None or point is None or not ledger.on_disk or not self.ann.writable():
             return False
         if time.monotonic() - self._ann_refused < _RETRY_SECONDS:
@@ -432,14 +417,7 @@ class IndexCore:
         return False
 
 
-def _transactions(changes: list[Change]) -> list[list[Change]]:
-    """Changes in groups: what is killed loses little, and others get their turn."""
-    groups: list[list[Change]] = [[]]
-    size = 0
-    for change in changes:
-        if size > _TRANSACTION:
-            groups.append([])
-            size = 0
-        groups[-1].append(change)
-        size += len(change.records) + 1
-    return groups
+def _transaction(changes: list[Change]) -> list[Change]:
+    """The first of the changes: what is killed loses little, and others get their turn."""
+    sizes = accumulate(len(change.records) + 1 for change in changes)
+    return changes[: next((n for n, size in enumerate(sizes, 1) if size > _TRANSACTION), None)]

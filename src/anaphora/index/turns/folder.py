@@ -9,11 +9,11 @@ from __future__ import annotations
 import shutil
 import time
 import uuid
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from anaphora.index.maintenance import IndexLost, try_lock
 from anaphora.index.turns.ledger import Ledger, LedgerBusy
@@ -79,16 +79,13 @@ class IndexFolder:
                 break
         with suppress(IndexLost, LedgerBusy):
             if (self.directory / _FILE).is_file():
-                return self._read_only(embedder), reason
+                place = self.directory / _FILE
+                return Ledger(place, embedder, read_only=True, sealer=self.sealer), reason
         return self.in_memory(embedder), reason
 
     def in_memory(self, embedder: str) -> Ledger:
         """An index file that lies in memory."""
         return Ledger(None, embedder, sealer=self.sealer)
-
-    def _read_only(self, embedder: str) -> Ledger:
-        place = self.directory / _FILE
-        return Ledger(place, embedder, read_only=True, sealer=self.sealer)
 
     def discard(self) -> bool:
         """Remove all that is on disk; False where another process is at it."""
@@ -104,10 +101,9 @@ class IndexFolder:
 
     def size(self) -> int:
         """Bytes on disk."""
-        total = 0
         with suppress(OSError):
-            total = sum(p.stat().st_size for p in self.directory.rglob("*") if p.is_file())
-        return total
+            return sum(p.stat().st_size for p in self.directory.rglob("*") if p.is_file())
+        return 0
 
     def remove_words_but(self, generation: str) -> None:
         """Remove what is left of other generations: they can hold words that were forgotten."""
@@ -117,17 +113,9 @@ class IndexFolder:
         """Remove the vectors of others: they can be of texts that were forgotten."""
         remove_all_but(self.ann, {ann_folder(one) for one in embedders})
 
-    @contextmanager
-    def writing_words(self) -> Iterator[bool]:
-        """Hold the right to write words if nobody else does; say whether."""
-        with try_lock(self.directory, "words.lock") as held:
-            yield held
-
-    @contextmanager
-    def writing_ann(self) -> Iterator[bool]:
-        """Hold the right to write the ANN index if nobody else does; say whether."""
-        with try_lock(self.directory, "ann.lock") as held:
-            yield held
+    def writing(self, part: Literal["words", "ann"]) -> AbstractContextManager[bool]:
+        """Hold the right to write a part if nobody else does; it says whether."""
+        return try_lock(self.directory, f"{part}.lock")
 
     def write_words(
         self, seen: SegmentMeta, rows: list[tuple[int, int, str]]

@@ -22,8 +22,8 @@ from anaphora.index.backlog import GROUP, embed_texts
 from anaphora.index.maintenance import Background
 from anaphora.index.turns.core import IndexCore
 from anaphora.index.turns.folder import IndexFolder
-from anaphora.index.turns.records import IndexCheck, SyncResult, ThreadSource
-from anaphora.index.turns.source import FileThreadSource, SqlThreadSource
+from anaphora.index.turns.records import IndexCheck, SyncResult
+from anaphora.index.turns.source import FileThreadSource, SqlThreadSource, ThreadSource
 from anaphora.index.turns.vectors import STEP, STEP_AT_CLOSE
 from anaphora.index.turns.view import TurnView
 from anaphora.index.vectors.matrix import to_float16
@@ -216,7 +216,7 @@ class TurnIndex:
         """Write the words that are only in memory; False where another process is writing them."""
         if not self._core.with_index(lambda: self._core.opened().on_disk):
             return False
-        with self._core.home.writing_words() as held:
+        with self._core.home.writing("words") as held:
             return held and any(self._core.commit_words_once() for _ in range(2))
 
     def commit_vectors(self) -> bool:
@@ -227,7 +227,7 @@ class TurnIndex:
         on_disk = self._core.with_index(lambda: self._core.opened().on_disk)
         if not on_disk or not self._core.ann.writable():
             return False
-        with self._core.home.writing_ann() as held:
+        with self._core.home.writing("ann") as held:
             return held and self._core.commit_vectors()
 
     def _commit_due_vectors(self, limit: int) -> None:
@@ -289,7 +289,7 @@ class TurnIndex:
     def _degraded(self, pending: int) -> tuple[Degraded, ...]:
         parts = list(self._core.source.problems)
         failed = len(self._core.state.failures)
-        ledger = self._core.ledger
+        ledger = self._core.file.ledger
         if ledger is not None and not ledger.on_disk and not self._core.waiting:
             parts.append(Degraded("index", f"it cannot be written: {self._core.unwritable}"))
         if self._outage is not None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from anaphora.core.analyser import analyse
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER, turn_flags
@@ -127,35 +127,6 @@ class Indexed:
 
     digests: Callable[[Checkpoint], Sequence[bytes]]
     speakers: Callable[[Checkpoint], Sequence[str | None]]
-
-
-class ThreadSource(Protocol):
-    """Tells what has changed in a store of conversations since it was indexed."""
-
-    problems: list[Degraded]
-
-    def notes_version(self) -> int:
-        """A number that changes with the notes about turns; -1 where there are none."""
-        ...
-
-    def noted_since(self, version: int) -> frozenset[str]:
-        """Conversations whose notes changed after that version."""
-        ...
-
-    def differing(self, checkpoints: Mapping[str, Checkpoint], only: str | None) -> list[str]:
-        """Conversations, or that one, that are not, or not surely, as they were marked."""
-        ...
-
-    def change(
-        self,
-        conversation_id: str,
-        checkpoint: Checkpoint | None,
-        indexed: Indexed,
-        *,
-        noted: bool = False,
-    ) -> Change | None:
-        """What brings the index from `checkpoint` to the conversation now; None for nothing."""
-        ...
 
 
 def text_hash(text: str, key: bytes = b"") -> bytes:

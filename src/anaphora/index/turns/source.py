@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -70,7 +71,45 @@ class _Remembered:
     digests: list[bytes]
 
 
-class FileThreadSource:
+class ThreadSource(ABC):
+    """Tells what has changed in a store of conversations since it was indexed."""
+
+    def __init__(self, sidecar: Sidecar | None, sealer: IndexSealer) -> None:
+        self.problems: list[Degraded] = []
+        self._sidecar = sidecar
+        self._sealer = sealer
+
+    @abstractmethod
+    def notes_version(self) -> int:
+        """A number that changes with the notes about turns; -1 where there are none."""
+
+    @abstractmethod
+    def noted_since(self, version: int) -> frozenset[str]:
+        """Conversations whose notes changed after that version."""
+
+    @abstractmethod
+    def differing(self, checkpoints: Mapping[str, Checkpoint], only: str | None) -> list[str]:
+        """Conversations, or that one, that are not, or not surely, as they were marked."""
+
+    @abstractmethod
+    def change(
+        self,
+        conversation_id: str,
+        checkpoint: Checkpoint | None,
+        indexed: Indexed,
+        *,
+        noted: bool = False,
+    ) -> Change | None:
+        """What brings the index from `checkpoint` to the conversation now; None for nothing.
+
+        `noted` asks to compare the speakers of turns that are indexed already.
+        """
+
+    def _digests(self, turns: Sequence[Turn]) -> list[bytes]:
+        return [digest_of(turn, self._sealer.hash_key) for turn in turns]
+
+
+class FileThreadSource(ThreadSource):
     """Follows the thread files of one store."""
 
     def __init__(
@@ -80,14 +119,12 @@ class FileThreadSource:
         wall_ns: Callable[[], int] = time.time_ns,
         sealer: IndexSealer = CLEAR_INDEX,
     ) -> None:
+        super().__init__(sidecar, sealer)
         self._store = store
-        self._sidecar = sidecar
         self._wall_ns = wall_ns
-        self._sealer = sealer
         self._names: dict[str, str | None] = {}
         self._scanned: tuple[int, int, dict[str, Identity]] = (0, 0, {})
         self._remembered: OrderedDict[str, _Remembered] = OrderedDict()
-        self.problems: list[Degraded] = []
 
     def notes_version(self) -> int:
         """The sidecar's version, -1 without one."""
@@ -116,10 +153,7 @@ class FileThreadSource:
         *,
         noted: bool = False,
     ) -> Change | None:
-        """What brings the index from `checkpoint` to the file now; None for nothing.
-
-        `noted` asks to compare the speakers of turns that are indexed already.
-        """
+        """What brings the index from `checkpoint` to the file now; None for nothing."""
         seen = self._wall_ns()
         try:
             read = self._read(conversation_id)
@@ -151,13 +185,8 @@ class FileThreadSource:
     ) -> Change | None:
         """The same content, looked at later: worth a note only if the time stamp is sure now."""
         if self._fresh(checkpoint) and not self._fresh(now):
-            return Change(
-                conversation_id,
-                checkpoint,
-                checkpoint.count,
-                (),
-                replace(now, code=checkpoint.code),
-            )
+            now = replace(now, code=checkpoint.code)
+            return Change(conversation_id, checkpoint, checkpoint.count, (), now)
         return None
 
     def _trusted(self, checkpoint: Checkpoint | None, found: Identity | None) -> bool:
@@ -172,8 +201,6 @@ class FileThreadSource:
     def _stat(self, conversation_id: str) -> Identity | None:
         try:
             return identity_of(os.stat(self._store.path(conversation_id)))  # noqa: PTH116
-        except (FileNotFoundError, NotADirectoryError):
-            return None
         except (OSError, InvalidId, StoreError):
             return None
 
@@ -239,7 +266,7 @@ class FileThreadSource:
         except NotAThread as error:
             self._report(conversation_id, error)
             return None
-        digests = [digest_of(turn, self._sealer.hash_key) for turn in document.turns]
+        digests = self._digests(document.turns)
         if document.splice is not None:
             offset = document.splice[0]
             self._remember(conversation_id, offset, _hashed(data, offset), digests)
@@ -266,9 +293,7 @@ class FileThreadSource:
             return None
         if document.splice is None:
             return None
-        digests = known.digests + [
-            digest_of(turn, self._sealer.hash_key) for turn in document.turns
-        ]
+        digests = known.digests + self._digests(document.turns)
         offset = known.offset + len(rest) - len(added) + document.splice[0] - len(_OPENING)
         hashed.update(memoryview(data)[known.offset : offset])
         self._remember(conversation_id, offset, hashed, digests)
@@ -286,15 +311,13 @@ class FileThreadSource:
         self, conversation_id: str, checkpoint: Checkpoint, read: _Read, indexed: Indexed
     ) -> int:
         if read.start:
-            read = _Read(read.identity, read.digests, 0, self._all_turns(conversation_id))
+            thread = self._store.get(conversation_id)
+            turns = [] if thread is None else list(thread.turns)
+            read = _Read(read.identity, read.digests, 0, turns)
         names = self._speakers(conversation_id, read, 0)
         old = indexed.speakers(checkpoint)
         changed = (i for i, name in enumerate(old) if names.get(i) != name)
         return next(changed, checkpoint.count)
-
-    def _all_turns(self, conversation_id: str) -> list[Turn]:
-        thread = self._store.get(conversation_id)
-        return [] if thread is None else list(thread.turns)
 
     def _speakers(self, conversation_id: str, read: _Read, start: int) -> dict[int, str]:
         if self._sidecar is None or start >= len(read.digests):
@@ -315,7 +338,7 @@ def _hashed(data: bytes, end: int) -> hashlib.blake2b:
     return hashlib.blake2b(memoryview(data)[:end], digest_size=16)
 
 
-class SqlThreadSource:
+class SqlThreadSource(ThreadSource):
     """Follows the conversations of one `SqlConversationStore`."""
 
     def __init__(
@@ -324,14 +347,12 @@ class SqlThreadSource:
         sidecar: Sidecar | None,
         sealer: IndexSealer = CLEAR_INDEX,
     ) -> None:
+        super().__init__(sidecar, sealer)
         self._store = store
-        self._sidecar = sidecar
-        self._sealer = sealer
         self._states: dict[str, Identity] = {}
         self._seen = -1
         self._just_read: int | None = None
         self._noted_from: dict[str, int] = {}
-        self.problems: list[Degraded] = []
 
     def notes_version(self) -> int:
         """The namespace's version, -1 without a sidecar."""
@@ -365,10 +386,7 @@ class SqlThreadSource:
         *,
         noted: bool = False,
     ) -> Change | None:
-        """What brings the index from `checkpoint` to the conversation now; None for nothing.
-
-        `noted` asks to compare the speakers of turns that are indexed already.
-        """
+        """What brings the index from `checkpoint` to the conversation now; None for nothing."""
         place = self._noted_from.pop(conversation_id, 0)
         noted_from = place if noted else None
         known = _known(checkpoint, indexed)
@@ -383,9 +401,7 @@ class SqlThreadSource:
             found = self._store.stored(conversation_id)
             if found is None:
                 return Change(conversation_id, checkpoint, 0, (), None)
-        digests = known[: found.start] + [
-            digest_of(turn, self._sealer.hash_key) for turn in found.thread.turns
-        ]
+        digests = known[: found.start] + self._digests(found.thread.turns)
         first = first_difference(checkpoint, digests, indexed)
         if noted_from is not None and checkpoint is not None:
             first = min(first, _first_new_speaker(found, noted_from, indexed.speakers(checkpoint)))

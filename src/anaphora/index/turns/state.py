@@ -82,10 +82,8 @@ class State:
         self._absorb_words(ledger, delta, before)
         self.point = delta
         self._changed()
-        for key in [
-            k for k, c in self.overlay.items() if not _still_based(c, self.checkpoints.get(k))
-        ]:
-            del self.overlay[key]
+        based = self.overlay.items()
+        self.overlay = {k: c for k, c in based if _still_based(c, self.checkpoints.get(k))}
 
     def _take_ann(self, hashes: list[bytes], ids: list[int]) -> None:
         """Leave the vectors of these texts to the ANN index; memory begins anew with the others."""
@@ -96,19 +94,15 @@ class State:
 
     def _check_counts(self) -> None:
         """Raise IndexLost where a thread has not as many rows as its checkpoint says."""
-        codes = np.fromiter((checkpoint.code for checkpoint in self.checkpoints.values()), np.int64)
-        counts = np.fromiter(
-            (checkpoint.count for checkpoint in self.checkpoints.values()), np.int64
-        )
-        rows = np.bincount(
-            self._turns.rows["conversation"], minlength=int(codes.max(initial=-1)) + 1
-        )
+        codes = np.array([one.code for one in self.checkpoints.values()], np.int64)
+        counts = np.array([one.count for one in self.checkpoints.values()], np.int64)
+        most = int(codes.max(initial=-1)) + 1
+        rows = np.bincount(self._turns.rows["conversation"], minlength=most)
         if rows.sum() != counts.sum() or not np.array_equal(rows[codes], counts):
             raise IndexLost("rows are missing")
 
     def _absorb_words(self, ledger: Ledger, delta: Delta, before: int) -> None:
-        words = delta.words
-        renewed = delta.whole
+        words, renewed = delta.words, delta.whole
         if words.generation and (self.segment is None or self.segment.meta != words):
             renewed = True
             try:
@@ -124,8 +118,7 @@ class State:
             before = upto
         # Not beyond the rows that were read: another process may have written more since, whose
         # words come with their rows.
-        rows = ledger.tokens(max(before, upto), delta.last_row)
-        self._add_words(rows)
+        self._add_words(ledger.tokens(max(before, upto), delta.last_row))
 
     def drop_segment(self, ledger: Ledger) -> None:
         """Answer without the segments of words: nothing of it is left."""
@@ -270,9 +263,8 @@ class State:
         """Places of the rows' vectors; only rows without one yet are looked up again."""
         if self.overlay or len(self._entries) > len(hashes):
             self._entries = np.empty(0, np.int32)
-        known = np.concatenate(
-            (self._entries, np.full(len(hashes) - len(self._entries), -1, np.int32))
-        )
+        new = np.full(len(hashes) - len(self._entries), -1, np.int32)
+        known = np.concatenate((self._entries, new))
         missing = np.flatnonzero(known < 0)
         if len(missing):
             known[missing] = self._places([hashes[i] for i in missing.tolist()])

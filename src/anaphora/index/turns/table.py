@@ -28,6 +28,8 @@ TURN: Final = np.dtype(
 """A turn: its row in the index file (-1: not in it), its thread's code there, and what TurnTable
 has of it."""
 
+_OWN: Final = ("position", "role", "length", "flags", "ts")
+
 
 class Speakers:
     """Codes of speakers' names, given in the order in which names are met; -1 is nobody."""
@@ -85,16 +87,10 @@ def of_records(
 ) -> Turns:
     """Turns of the thread with this code; their rows in the index file count from `first`."""
     n = len(records)
-    columns = (
-        np.full(n, -1) if first < 0 else np.arange(first, first + n),
-        code,
-        [r.position for r in records],
-        [r.role for r in records],
-        [r.length for r in records],
-        [r.flags for r in records],
-        [r.ts for r in records],
-        -1 if speakers is None else speakers.codes([r.speaker for r in records]),
-    )
+    own = ([getattr(r, name) for r in records] for name in _OWN)
+    ids = np.full(n, -1) if first < 0 else np.arange(first, first + n)
+    who = -1 if speakers is None else speakers.codes([r.speaker for r in records])
+    columns = (ids, code, *own, who)
     return Turns(turn_rows(columns, n), [r.text_hash for r in records])
 
 

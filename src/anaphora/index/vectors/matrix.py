@@ -56,16 +56,20 @@ class MatrixView:
         """As `best(vector)[texts]`, to the bit, without looking at the others."""
         if not len(texts):
             return np.empty(0, np.float32)
-        first = self.starts[texts]
         if len(self.starts) == len(self.parts):
-            return _products(self.parts[first], vector)
+            return _products(self.parts[self.starts[texts]], vector)
+        rows, begin = self.parts_of(texts)
+        found: NDArray[np.float32] = np.maximum.reduceat(_products(self.parts[rows], vector), begin)
+        return found
+
+    def parts_of(self, texts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The rows of these texts' parts, one text after another, and where each text begins."""
+        first = self.starts[texts]
         following = np.minimum(texts + 1, len(self.starts) - 1)
         ends = np.where(texts < len(self.starts) - 1, self.starts[following], len(self.parts))
         counts = ends - first
         begin = np.concatenate(([0], np.cumsum(counts)[:-1]))
-        rows = np.repeat(first - begin, counts) + np.arange(int(counts.sum()))
-        found: NDArray[np.float32] = np.maximum.reduceat(_products(self.parts[rows], vector), begin)
-        return found
+        return np.repeat(first - begin, counts) + np.arange(int(counts.sum())), begin
 
 
 def _products(parts: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -82,8 +86,7 @@ class Matrix:
 
     def __init__(self, dimensions: int) -> None:
         self._dimensions = dimensions
-        self._buffer = np.empty((0, dimensions), np.float32)
-        self._parts = 0
+        self._parts = GrowingColumn(np.float32, width=dimensions)
         self._starts = GrowingColumn()
         self._more = GrowingColumn()
         self._owners = GrowingColumn()
@@ -105,18 +108,17 @@ class Matrix:
         width = 2 * self._dimensions
         counts = np.fromiter((len(blob) // width for blob in blobs), np.int64, len(blobs))
         rows = from_float16(b"".join(blobs), self._dimensions)
-        self._reserve(len(rows))
-        self._buffer[self._parts : self._parts + len(rows)] = rows
-        starts = self._parts + np.concatenate(([0], np.cumsum(counts)[:-1]))
+        known = len(self._parts)
+        self._parts.add(rows)
+        starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
         if len(rows) > len(keys):
             several = np.repeat(np.arange(len(keys)), counts)
-            later = np.setdiff1d(np.arange(len(rows)), starts - self._parts, assume_unique=True)
-            self._more.add(self._parts + later)
+            later = np.setdiff1d(np.arange(len(rows)), starts, assume_unique=True)
+            self._more.add(known + later)
             self._owners.add(len(self._starts) + several[later])
         first = len(self._starts)
-        self._starts.add(starts)
+        self._starts.add(known + starts)
         self._entries.update(zip(keys, range(first, first + len(keys)), strict=True))
-        self._parts += len(rows)
 
     def keep_only(self, keys: Iterable[bytes]) -> None:
         """Forget the vectors of all other texts; their room is reused when the index is opened."""
@@ -130,27 +132,13 @@ class Matrix:
 
     def view(self) -> MatrixView:
         """The vectors as they are now."""
-        return MatrixView(
-            self._buffer[: self._parts],
-            self._starts.view(),
-            self._more.view(),
-            self._owners.view(),
-        )
+        columns = (self._parts, self._starts, self._more, self._owners)
+        return MatrixView(*(column.view() for column in columns))
 
     def reserve(self, parts: int) -> None:
-        """Make room for parts that are about to be added: what is not used costs nothing."""
-        if parts > len(self._buffer) and not self._parts:
-            self._buffer = np.empty((parts, self._dimensions), np.float32)
-
-    def _reserve(self, more: int) -> None:
-        needed = self._parts + more
-        if needed <= len(self._buffer):
-            return
-        # An index that was opened rarely grows much; one that grows doubles no more than this.
-        capacity = needed if not self._parts else needed + min(needed // 2 + 64, 16_384)
-        grown = np.empty((capacity, self._dimensions), np.float32)
-        grown[: self._parts] = self._buffer[: self._parts]
-        self._buffer = grown
+        """Make room for parts that are about to be added."""
+        if not len(self._parts):
+            self._parts.reserve(parts)
 
 
 @dataclass(frozen=True, slots=True)

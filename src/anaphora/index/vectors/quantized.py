@@ -18,17 +18,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.embed.onnx import onnx_runtime
+from anaphora.index.rows import GrowingColumn
 
 # Parts at a time: what is needed to make their codes takes 15 MB of 384 dimensions.
 _CODE_STEP: Final = 2048
-_ROOM: Final = 8192
 _MIDDLE: Final = 128
 _PART_MOST: Final = 127
 # Products of processors without VNNI are added in pairs in 16 bits: 2 · 255 · 64 fits there.
@@ -42,20 +41,12 @@ _lock = threading.Lock()
 _product: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class ApproximateCosines:
-    """Approximate cosines (parts,), none further than `error` from the exact one."""
-
-    cosines: Floats
-    error: float
-
-
 class Quantized:
     """Codes of a growing number of parts. One thread adds to it, others may ask meanwhile."""
 
     def __init__(self, dimensions: int) -> None:
-        self._codes = np.empty((0, dimensions), np.uint8)
-        self._scales = np.empty(0, np.float32)
+        self._codes = GrowingColumn(np.uint8, width=dimensions)
+        self._scales = GrowingColumn(np.float32)
         self._count = 0
         self._error = 0.0
         self._longest = 0.0
@@ -73,37 +64,33 @@ class Quantized:
             back = codes * scales[:, None]
             self._longest = max(self._longest, _longest(back))
             self._error = max(self._error, _longest(some - back))
-            end = self._count + len(some)
-            self._codes[self._count : end] = (codes + _MIDDLE).astype(np.uint8)
-            self._scales[self._count : end] = scales
+            self._codes.add((codes + _MIDDLE).astype(np.uint8))
+            self._scales.add(scales)
             # Last: who asks in another thread looks at so many.
-            self._count = end
+            self._count += len(some)
 
-    def approximate(self, vector: Floats) -> ApproximateCosines:
-        """The approximate cosine of each part with a unit vector; the product, for any other."""
+    def approximate(self, vector: Floats) -> tuple[Floats, float]:
+        """The approximate cosine of each part with a unit vector; the product, for any other.
+
+        None is further than the second value from the exact one.
+        """
         count = self._count
         scale = np.float32(max(float(np.abs(vector).max()), 1e-12) / _QUERY_MOST)
         code = np.rint(vector / scale)
         apart = float(np.linalg.norm(vector - code * scale))
         query = code.astype(np.int8)[:, None]
-        sums = _whole_product(self._codes[:count], query)[:, 0]
+        sums = _whole_product(self._codes.view()[:count], query)[:, 0]
         sums -= _MIDDLE * int(code.sum())
         cosines = sums.astype(np.float32)
-        cosines *= self._scales[:count]
+        cosines *= self._scales.view()[:count]
         cosines *= scale
         error = self._error * float(np.linalg.norm(vector)) + self._longest * apart + _CODE_ROUNDING
-        return ApproximateCosines(cosines, error)
+        return cosines, error
 
     def reserve(self, needed: int) -> None:
         """Make room for so many parts in all."""
-        if needed <= len(self._codes):
-            return
-        capacity = needed if not self._count else needed + min(needed // 2, _ROOM)
-        codes = np.empty((capacity, self._codes.shape[1]), np.uint8)
-        codes[: self._count] = self._codes[: self._count]
-        scales = np.empty(capacity, np.float32)
-        scales[: self._count] = self._scales[: self._count]
-        self._codes, self._scales = codes, scales
+        self._codes.reserve(needed)
+        self._scales.reserve(needed)
 
 
 def _longest(rows: Floats) -> float:
@@ -173,9 +160,9 @@ class Projected:
     def __init__(self, parts: Floats) -> None:
         # The directions of these serve all that come: should they fit badly, the bound is looser.
         self._axes = _leading(parts)
-        self._rows = np.empty((0, self._axes.shape[1] + 1), np.float32)
-        self._codes = Quantized(self._rows.shape[1])
-        self._count = 0
+        directions = self._axes.shape[1] + 1
+        self._rows = GrowingColumn(np.float32, width=directions)
+        self._codes = Quantized(directions)
 
     def __len__(self) -> int:
         """How many parts it has: all that a single question needs of them."""
@@ -184,32 +171,26 @@ class Projected:
     @property
     def taken(self) -> int:
         """How many it has for `pairs`."""
-        return self._count
+        return len(self._rows)
 
     def extend(self, parts: Floats, upto: int) -> None:
         """Take in the first `upto` of the parts, but for those that are here, for `pairs`."""
-        if upto > len(self._rows):
-            room = len(parts) + min(len(parts) // 2, _PROJECT_STEP) * bool(self._count)
-            rows = np.empty((room, self._rows.shape[1]), np.float32)
-            rows[: self._count] = self._rows[: self._count]
-            self._rows = rows
-        for start in range(self._count, upto, _PROJECT_STEP):
-            some = parts[start : min(start + _PROJECT_STEP, upto)]
-            self._rows[start : start + len(some)] = _short(some, self._axes)
-            self._count = start + len(some)
+        self._rows.reserve(len(parts))
+        for start in range(len(self._rows), upto, _PROJECT_STEP):
+            self._rows.add(_short(parts[start : min(start + _PROJECT_STEP, upto)], self._axes))
 
     def encode(self) -> None:
         """Make what was taken in ready for `could_be`."""
         # One question reads all rows once: the fewer bytes they have the better.
-        self._codes.add(self._rows[len(self._codes) : self._count])
+        self._codes.add(self._rows.view()[len(self._codes) :])
 
     def could_be(self, vector: Floats, closer: float, upto: int) -> Places | None:
         """Places of the parts that could be so close to one vector, None where that is too many.
 
         Of the first `upto`, which is no more than `len`.
         """
-        near = self._codes.approximate(_short(vector[None], self._axes)[0])
-        found = np.flatnonzero(near.cosines[:upto] >= closer - _BOUND_ROUNDING - near.error)
+        near, error = self._codes.approximate(_short(vector[None], self._axes)[0])
+        found = np.flatnonzero(near[:upto] >= closer - _BOUND_ROUNDING - error)
         return None if len(found) > _TOO_MANY * upto else found
 
     def pairs(
@@ -219,11 +200,11 @@ class Projected:
 
         `parts` are those that were taken in, all of them.
         """
-        short = _short(vectors, self._axes)
-        for start in range(0, self._count, _PROJECT_STEP):
-            end = min(start + _PROJECT_STEP, self._count)
+        short, rows = _short(vectors, self._axes), self._rows.view()
+        for start in range(0, len(rows), _PROJECT_STEP):
+            end = min(start + _PROJECT_STEP, len(rows))
             least = closer - _BOUND_ROUNDING
-            found = np.flatnonzero((short @ self._rows[start:end].T).ravel() >= least)
+            found = np.flatnonzero((short @ rows[start:end].T).ravel() >= least)
             if len(found) > _TOO_MANY * len(vectors) * (end - start):
                 found = np.flatnonzero((vectors @ parts[start:end].T).ravel() >= least)
             at, place = np.divmod(found, end - start)

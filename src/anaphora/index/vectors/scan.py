@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from anaphora.index.maintenance import Background
 from anaphora.index.vectors.matrix import Matrix, MatrixView
-from anaphora.index.vectors.quantized import ApproximateCosines, Projected, Quantized
+from anaphora.index.vectors.quantized import Projected, Quantized
 
 BIG: Final = 8_192
 """From so many parts on a quantized form saves more than it costs to make."""
@@ -159,8 +159,8 @@ class Scan:
             if quantized is None:
                 found, error = view.best(vector), 0.0
             else:
-                near = _approximate(quantized, vector, view)
-                found, error = view.best_parts(near.cosines), near.error
+                near, error = _approximate(quantized, vector, view)
+                found = view.best_parts(near)
             self._last = (vector, len(view.parts), found, error)
         return self._last[2], self._last[3]
 
@@ -207,11 +207,10 @@ class Scan:
         return self._projected
 
 
-def _approximate(quantized: Quantized, vector: Floats, view: MatrixView) -> ApproximateCosines:
-    near = quantized.approximate(vector)
+def _approximate(quantized: Quantized, vector: Floats, view: MatrixView) -> tuple[Floats, float]:
+    near, error = quantized.approximate(vector)
     # The quantized form may have grown since: it says itself how many it looked at.
-    newer = view.parts[len(near.cosines) :]
+    newer = view.parts[len(near) :]
     if not len(newer):
-        return ApproximateCosines(near.cosines[: len(view.parts)], near.error)
-    exact = np.einsum("ij,j->i", newer, vector)
-    return ApproximateCosines(np.concatenate((near.cosines, exact)), near.error)
+        return near[: len(view.parts)], error
+    return np.concatenate((near, np.einsum("ij,j->i", newer, vector))), error

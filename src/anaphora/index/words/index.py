@@ -7,7 +7,7 @@ whoever has the texts. How documents are scored is up to the memories' and the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,6 +137,20 @@ class WordIndex:
             return np.empty(0, np.int64), np.empty(0)
         numbers, scores = self.segment.search(boosts, limit, among=among)
         return self._row_of[numbers], scores
+
+    def in_memory(self, weights: Sequence[Mapping[str, float]]) -> tuple[Rows, Scores]:
+        """Rows that wait in memory and match, once each, with the sum of their fields' BM25.
+
+        `weights` has each term's in each field.
+        """
+        keys, parts = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
+        for field, some in enumerate(weights):
+            found, scores = self.postings.scores(some, self.statistics.average(field), field)
+            keys.append(found)
+            parts.append(scores)
+        rows, where = np.unique(np.concatenate(keys), return_inverse=True)
+        sums: Scores = np.bincount(where, np.concatenate(parts), len(rows)).astype(np.float64)
+        return rows, sums
 
     def numbers(self, rows: Rows) -> Rows:
         """The number of each row's document in the segment, 0 for one that is not there."""

@@ -142,7 +142,7 @@ class SegmentFolder:
         try:
             self._check()
             written = self._write(seen, upto, documents, stop)
-        except (SealChanged, CutShort):
+        except SealChanged:
             return None
         try:
             self._check()
@@ -175,7 +175,7 @@ class SegmentFolder:
             self._write_manifest(manifest)
         except CutShort:
             shutil.rmtree(place, ignore_errors=True)
-            raise
+            return None
         except WORD_INDEX_ERRORS:
             # With its manifest: one that speaks of files that are gone would never be made right.
             self.remove(generation)

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,21 +62,29 @@ words would count for little beside meaning and names. A focus of so many terms 
 touched. From 8 to 32 the order of the 13 issues hardly changes (docs/decisions/0021)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Signals:
-    """What is known of R candidate rows, each (R,).
+class FieldScores(NamedTuple):
+    """What R rows match, each (R,): BM25 of each field, and the share of the terms' mass (0 … 1).
 
-    `path`, `title`, `body`: BM25 of each field and `held` the share of the terms' mass, as
-    `SectionWords.scores` gives them; `mass` is the sum of the terms' weights, and `most` what of it
-    one section can be expected to hold. `cosine` is NaN for a row without a vector, None where the
-    query has none.
+    BM25 has the terms' weights in it (idf × the weight that was given); `held` counts each term
+    once, whichever field holds it, however often.
     """
 
-    rows: Ints
     path: Floats
     title: Floats
     body: Floats
     held: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What is known of R candidate rows, each (R,).
+
+    `mass` is the sum of the terms' weights, and `most` what of it one section can be expected to
+    hold. `cosine` is NaN for a row without a vector, None where the query has none.
+    """
+
+    rows: Ints
+    words: FieldScores
     mass: float
     cosine: Floats | None = None
     most: float = np.inf
@@ -131,13 +139,14 @@ def rank_rows(
     table: SectionTable, signals: Signals, needs: FocusNeeds, weights: Weights = DEFAULT_WEIGHTS
 ) -> RowScores:
     """Score R candidates and order them; ties by row number. An empty focus scores nothing."""
-    s, at, w = signals, signals.rows, weights
-    mass = s.whole
+    at, s, w = signals.rows, signals.words, weights
+    mass = signals.whole
     match = (s.body + w.title * s.title) / mass
     file = table.file[at]
     named = np.array([needs.named.get(code, 0.0) for code in file.tolist()], np.float64)
     grounded = (s.held > 0.0) & np.isfinite(mass)
-    meaning = np.zeros(len(at)) if s.cosine is None else np.nan_to_num(s.cosine).clip(0.0, 1.0)
+    cosine = signals.cosine
+    meaning = np.zeros(len(at)) if cosine is None else np.nan_to_num(cosine).clip(0.0, 1.0)
     found = {
         "words": match + w.row_path * s.path / mass + w.row_named * named,
         "meaning": meaning,
@@ -245,10 +254,10 @@ def rank_targets(
     # Each note is a target of its own.
     owner = np.where(file >= 0, file, len(table.files) + rows.rows)[places]
     owners, where = np.unique(owner, return_inverse=True)
-    mass = signals.whole
+    mass, words = signals.whole, signals.words
     of = _Owned(len(owners), where, places)
     score: Floats = of.best(rows.match) + w.others * of.others(rows.match, w.decay)
-    score += w.path * of.best(signals.path / mass) + w.file_title * of.best(signals.title / mass)
+    score += w.path * of.best(words.path / mass) + w.file_title * of.best(words.title / mass)
     named = np.array([needs.named.get(int(one), 0.0) for one in owners.tolist()], np.float64)
     of_notes = of.best(rows.signals["words"])
     # How far to trust a package is about all that was asked, not about what one section can hold.
@@ -266,7 +275,7 @@ def rank_targets(
         files=np.where(is_file, owners, -1)[order],
         best=first[order],
         score=score[order],
-        held=of.best(signals.held)[order],
+        held=of.best(words.held)[order],
         named=named[order],
         grounded=grounded[order],
     )

@@ -6,7 +6,7 @@ numbers them, and one table of columns by file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
@@ -19,29 +19,6 @@ DocumentKind = Literal["section", "module", "observation", "diary"]
 
 DOCUMENT_KINDS: Final[tuple[DocumentKind, ...]] = get_args(DocumentKind)
 ROLES: Final[tuple[SourceRole, ...]] = get_args(SourceRole)
-
-_KIND: Final = {kind: code for code, kind in enumerate(DOCUMENT_KINDS)}
-_ROLE: Final = {role: code for code, role in enumerate(ROLES)}
-
-
-@dataclass(frozen=True, slots=True)
-class TableRow:
-    """A document as a row: `path` is None for notes, `changed_at` seconds since the epoch.
-
-    `importance` is 1 to 5 for notes and 0 where nobody judged; `tokens` is ceil(bytes / 4).
-    """
-
-    id: str
-    kind: DocumentKind
-    path: str | None = None
-    project: str = ""
-    role: SourceRole = "unknown"
-    title: str = ""
-    tokens: int = 0
-    changed_at: float | None = None
-    importance: int = 0
-    start_line: int = 0
-    end_line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,63 +69,27 @@ class SectionTable:
         return len(self.ids)
 
 
-def build_table(
-    rows: Sequence[TableRow], imports: Iterable[tuple[str, str, str]] = ()
-) -> SectionTable:
-    """The columns of `rows`; `imports` are (project, importing path, imported path).
-
-    A path that no row has is left out of `imports`. Linear in rows and imports.
-    """
-    projects: dict[str, int] = {}
-    files: dict[tuple[str, str], int] = {}
-    project, file = [], []
-    for row in rows:
-        project.append(projects.setdefault(row.project, len(projects)))
-        key = (row.project, row.path or "")
-        file.append(-1 if row.path is None else files.setdefault(key, len(files)))
-    kind = np.array([_KIND[row.kind] for row in rows], np.int8)
-    role = np.array([_ROLE[row.role] for row in rows], np.int8)
-    of_file = np.array(file, np.int32)
-    return SectionTable(
-        ids=tuple(row.id for row in rows),
-        titles=tuple(row.title for row in rows),
-        kind=kind,
-        role=role,
-        project=np.array(project, np.int16),
-        file=of_file,
-        tokens=np.array([row.tokens for row in rows], np.int32),
-        changed_at=np.array(
-            [np.nan if row.changed_at is None else row.changed_at for row in rows], np.float64
-        ),
-        importance=np.array([row.importance for row in rows], np.int8),
-        start_line=np.array([row.start_line for row in rows], np.int32),
-        end_line=np.array([row.end_line for row in rows], np.int32),
-        files=_file_table(list(files), projects, (role, of_file), imports),
-        projects=tuple(projects),
-    )
-
-
-def _file_table(
+def file_table(
     files: Sequence[tuple[str, str]],
-    projects: Mapping[str, int],
-    columns: tuple[NDArray[np.int8], NDArray[np.int32]],
+    projects: Sequence[str],
+    roles: NDArray[np.int8],
     imports: Iterable[tuple[str, str, str]],
 ) -> FileTable:
-    role, of_file = columns
+    """The columns of files, told by project and path; `imports` are (project, path, path).
+
+    One that has an end which is no such file is left out.
+    """
     code = {key: number for number, key in enumerate(files)}
-    role_of = np.full(len(files), _ROLE["unknown"], np.int8)
-    inside = of_file >= 0
-    role_of[of_file[inside]] = role[inside]
-    edges = [
-        (code[(project, who)], code[(project, what)])
+    edges = {
+        (code[project, who], code[project, what])
         for project, who, what in imports
         if (project, who) in code and (project, what) in code and who != what
-    ]
+    }
     return FileTable(
         paths=tuple(path for _, path in files),
-        project=np.array([projects[name] for name, _ in files], np.int16),
-        role=role_of,
-        imports=np.array(sorted(set(edges)), np.int32).reshape(-1, 2),
+        project=np.array([projects.index(name) for name, _ in files], np.int16),
+        role=roles,
+        imports=np.array(sorted(edges), np.int32).reshape(-1, 2),
         log=np.array([is_log(path) for _, path in files], np.bool_),
     )
 

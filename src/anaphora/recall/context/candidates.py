@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 import numpy as np
 
-from anaphora.index.sections.forward import FieldScores
 from anaphora.index.sections.state import SectionCandidates, SectionQuery
 from anaphora.rank.context.names import Modules, PathNames
 from anaphora.rank.context.scores import (
+    FieldScores,
     FocusNeeds,
     RowScores,
     Signals,
     TargetScores,
     holdable,
-    quality_of,
     rank_rows,
     rank_targets,
 )
@@ -30,7 +29,7 @@ from anaphora.rank.context.table import DOCUMENT_KINDS
 from anaphora.recall.context.excerpts import Excerpts, FocusWords
 from anaphora.recall.context.focus import FocusReading
 from anaphora.recall.view_cache import ViewCache
-from anaphora.values.projects import Focus, Quality
+from anaphora.values.projects import Focus
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -115,23 +114,15 @@ class QuestionContext:
         return intent in self.focus.intents
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResult:
-    """Candidates, and the rung that found them ("none": nothing was found)."""
-
-    candidates: SectionCandidates
-    rung: Rung
-
-
-def search(reader: ProjectReader, wanted: SectionQuery) -> SearchResult:
-    """Climb the rungs until one has something."""
+def search(reader: ProjectReader, wanted: SectionQuery) -> tuple[SectionCandidates, Rung]:
+    """Climb the rungs until one has something; which it was, "none" where nothing was found."""
     index = reader.index
     found = index.candidates(wanted)
     if len(found.rows):
-        return SearchResult(found, "words")
+        return found, "words"
     parts = {t: w for t, w in found.weights.items() if len(t) >= LEAST_PART or not t.isascii()}
     if not parts:
-        return SearchResult(found, "none")
+        return found, "none"
     rung: Rung = "scan"
     sections = ((index.row(s.id), s.text) for s in index.all_texts(wanted.projects))
     held = _rows_holding(sections, parts)
@@ -139,7 +130,7 @@ def search(reader: ProjectReader, wanted: SectionQuery) -> SearchResult:
         rung = "notes"
         held = _rows_holding(_note_texts(reader, wanted), parts)
     some = _scanned(index, wanted, held, found)
-    return SearchResult(some, rung) if len(some.rows) else SearchResult(found, "none")
+    return (some, rung) if len(some.rows) else (found, "none")
 
 
 def _note_texts(reader: ProjectReader, wanted: SectionQuery) -> Iterable[tuple[int, str]]:
@@ -239,25 +230,16 @@ class Ranker:
     def rank(
         self,
         question: QuestionContext,
-        found: SearchResult,
+        some: SectionCandidates,
         now: int,
         entities: Mapping[str, Sequence[EntityRow]],
-    ) -> tuple[RankedCandidates, Quality]:
+    ) -> RankedCandidates:
         """Scores of all candidates; `now` in microseconds.
 
         `entities` are what the focus calls by its name, by name.
         """
-        some, words = found.candidates, found.candidates.words
-        signals = Signals(
-            rows=some.rows,
-            path=words.path,
-            title=words.title,
-            body=words.body,
-            held=words.held,
-            mass=some.mass,
-            cosine=some.cosine,
-            most=holdable(some.weights.values()),
-        )
+        most = holdable(some.weights.values())
+        signals = Signals(some.rows, some.words, some.mass, some.cosine, most)
         table, files = some.table, some.table.files
         path_names, modules = self._names.of(
             table,
@@ -280,7 +262,7 @@ class Ranker:
         needs = FocusNeeds(focus.intents, now / 1e6, named, question.reading.log)
         rows = rank_rows(table, signals, needs)
         targets = rank_targets(table, signals, needs, rows)
-        ranked = RankedCandidates(
+        return RankedCandidates(
             question=question,
             candidates=some,
             rows=rows,
@@ -290,10 +272,6 @@ class Ranker:
             by_name=frozenset(by_name),
             modules=modules,
         )
-        # What only parts of words have found is a lead at best.
-        if found.rung != "words":
-            return ranked, "weak"
-        return ranked, quality_of(targets, len(question.reading.weights))
 
 
 def _defining_files(

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
 from anaphora.core.analyser import analyse
 from anaphora.rank.budget import token_cost
+from anaphora.recall.query import first_bytes
 
 CUT: Final = "…"
 
@@ -61,9 +62,15 @@ class Excerpts:
         if token_cost(whole) <= limit:
             return Excerpt(whole, first_line + first, first_line + last)
         matches = self._matches(lines)
-        fits = _Fits(lines, last, limit)
-        start = self._best_start(lines, first, matches, fits)
-        end = fits.end(start)
+        sizes = (len(line.encode("utf-8", "surrogatepass")) + 1 for line in lines[: last + 1])
+        ends = [0, *accumulate(sizes)]
+
+        def end_of(start: int) -> int:
+            """The last line that still fits after `start`; before it where none does."""
+            return bisect_right(ends, ends[start] + 4 * limit + 1, start) - 2
+
+        start = self._best_start(lines, (first, last), matches, end_of)
+        end = end_of(start)
         if end < start:
             cut = self._within(lines[start], limit)
             return Excerpt(cut, first_line + start, first_line + start)
@@ -108,21 +115,26 @@ class Excerpts:
         return found
 
     def _best_start(
-        self, lines: list[str], first: int, matches: list[tuple[int, str]], fits: _Fits
+        self,
+        lines: list[str],
+        span: tuple[int, int],
+        matches: list[tuple[int, str]],
+        end_of: Callable[[int], int],
     ) -> int:
         """The line from which the lines that fit hold most; the first of several such."""
+        first, last = span
         best, best_worth = first, 0.0
         imports = _imports(lines)
         matches = [one for one in matches if one[0] not in imports] or matches
         starts = [first, *(line for line, _ in matches)]
         # A line before what matched says where one is, if there is one.
         starts += [line - 1 for line, _ in matches if line > first and lines[line - 1].strip()]
-        for start in sorted({s for s in starts if first <= s <= fits.last})[:_MOST_STARTS]:
-            end = max(start, fits.end(start))
+        for start in sorted({s for s in starts if first <= s <= last})[:_MOST_STARTS]:
+            end = max(start, end_of(start))
             worth = self._worth(matches, start, end)
             if worth > best_worth:
                 best, best_worth = start, worth
-            if end == fits.last:
+            if end == last:
                 break
         return best
 
@@ -144,7 +156,7 @@ class Excerpts:
         start = max(0, at - room // 4)
         if start:
             start = line.find(" ", start, at) + 1 or start
-        piece = _cut_to(line[start:], room)
+        piece = first_bytes(line[start:], room)
         end = start + len(piece)
         return (CUT if start else "") + piece + (CUT if end < len(line) else "")
 
@@ -179,13 +191,11 @@ def _pattern(term: str) -> str:
         found = f"{found[:-1]}[iy]"
     if len(term) >= 4 or not term.isascii():
         return found
+    if len(term) == 1:
+        return rf"(?<![^\W_]){found}"
     # A pattern that begins with a letter is tried only where that letter stands.
     first = re.escape(term[0])
-    return rf"{first}(?<![^\W_]{first}){found[len(first) :]}" if len(term) > 1 else _lone(found)
-
-
-def _lone(found: str) -> str:
-    return rf"(?<![^\W_]){found}"
+    return rf"{first}(?<![^\W_]{first}){found[len(first) :]}"
 
 
 def _without_blank_ends(lines: list[str]) -> tuple[int, int]:
@@ -195,30 +205,6 @@ def _without_blank_ends(lines: list[str]) -> tuple[int, int]:
     while last > first and not lines[last].strip():
         last -= 1
     return first, last
-
-
-class _Fits:
-    """How many of some lines, up to `last`, fit into `limit` tokens."""
-
-    def __init__(self, lines: list[str], last: int, limit: int) -> None:
-        sizes = (len(line.encode("utf-8", "surrogatepass")) + 1 for line in lines[: last + 1])
-        self._ends = [0, *accumulate(sizes)]
-        self._room = 4 * limit + 1
-        self.last = last
-
-    def end(self, start: int) -> int:
-        """The last line that still fits when one begins at `start`; before it where none does."""
-        return bisect_right(self._ends, self._ends[start] + self._room, start) - 2
-
-
-def _cut_to(text: str, size: int) -> str:
-    """The beginning of a text that takes at most `size` bytes."""
-    data = text.encode("utf-8", "surrogatepass")
-    if len(data) <= size:
-        return text
-    while size and data[size] & 0xC0 == 0x80:
-        size -= 1
-    return data[:size].decode("utf-8", "surrogatepass")
 
 
 _WRITTEN: Final = re.compile(r"[^\s,;:!?()\[\]{}<>\"'`|]+")

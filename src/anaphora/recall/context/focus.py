@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final, Literal
 
 from anaphora.core.analyser import STOP_WORDS, analyse, fold
@@ -88,20 +89,12 @@ def parts_of(statement: str) -> list[Part]:
 
 
 def _merge(parts: Iterator[Part]) -> Iterator[Part]:
-    """Neighbouring lines of one kind become one part."""
-    lines: list[str] = []
-    kind: PartKind | None = None
-    for part in parts:
-        if lines and kind is not None and (part.kind != kind or part.kind in ("frame", "first")):
-            yield Part(kind, "\n".join(lines), WEIGHTS[kind])
-            lines = []
-        if part.kind == "frame":
-            yield part
-            continue
-        kind = part.kind
-        lines.append(part.text)
-    if lines and kind is not None:
-        yield Part(kind, "\n".join(lines), WEIGHTS[kind])
+    """Neighbouring lines of one kind become one part, but for frames."""
+    for kind, some in groupby(parts, key=lambda part: part.kind):
+        if kind == "frame":
+            yield from some
+        else:
+            yield _part(kind, "\n".join(part.text for part in some))
 
 
 def _lines(text: str) -> Iterator[Part]:
@@ -218,12 +211,6 @@ def read_focus(statements: str | Iterable[str]) -> FocusReading:
         log=_LOG.search("\n".join(leads)) is not None,
         degraded=cut,
     )
-
-
-def strongest(weights: Mapping[str, float], limit: int) -> dict[str, float]:
-    """The `limit` weightiest terms, ties by term; in the order in which they came."""
-    kept = set(sorted(weights, key=lambda term: (-weights[term], term))[: max(0, limit)])
-    return {term: weight for term, weight in weights.items() if term in kept}
 
 
 REPEATED: Final = 0.25

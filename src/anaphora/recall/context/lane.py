@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.errors import InvalidInput
 from anaphora.index.sections.state import SectionQuery
+from anaphora.rank.context.scores import quality_of
 from anaphora.recall.context.candidates import (
     CANDIDATES,
     ProjectReader,
     QuestionContext,
     Ranker,
-    SearchResult,
     search,
 )
 from anaphora.recall.context.evidence import (
@@ -30,7 +30,7 @@ from anaphora.recall.context.evidence import (
     nearby,
 )
 from anaphora.recall.context.focus import read_focus
-from anaphora.recall.context.package import PackageMaterial, assemble, brief_lines, check_budget
+from anaphora.recall.context.package import assemble, brief_lines, check_budget
 from anaphora.recall.context.targets import named_modules, target_section_keys, targets
 from anaphora.recall.query import query_vector
 from anaphora.store.codecs import to_micros
@@ -84,12 +84,10 @@ class ContextRecall:
         if not reading:
             return _empty(question, budget, degraded, _NO_TERMS)
         vector = query_vector(self.embedder, reading.lead, degraded)
-        now = to_micros(self.clock())
-        assert now is not None
         wanted = SectionQuery(
             weights=reading.weights,
             limit=CANDIDATES,
-            now=now,
+            now=to_micros(self.clock()),
             vector=vector,
             # Notes of a project that was removed are still somebody's notes.
             projects=None if project is None else frozenset(names),
@@ -112,27 +110,21 @@ class ContextRecall:
         budget: int,
         degraded: list[Degraded],
     ) -> RecallPackage:
-        found = search(question.reader, wanted)
-        degraded.extend(found.candidates.degraded)
-        if found.candidates.pending:
-            reason = f"{found.candidates.pending} parts have no vector yet: words alone find them"
+        found, rung = search(question.reader, wanted)
+        degraded.extend(found.degraded)
+        if found.pending:
+            reason = f"{found.pending} parts have no vector yet: words alone find them"
             degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
-        if found.rung == "none":
+        if rung == "none":
             what = _NOTHING if question.projects else _NO_PROJECT
             return _empty(question, budget, degraded, what)
-        if found.rung != "words":
-            degraded.append(Degraded("word index", _RUNGS[found.rung]))
-        return assemble(self._material(question, found, wanted, tuple(degraded)), budget)
-
-    def _material(
-        self,
-        question: QuestionContext,
-        found: SearchResult,
-        wanted: SectionQuery,
-        degraded: tuple[Degraded, ...],
-    ) -> PackageMaterial:
+        if rung != "words":
+            degraded.append(Degraded("word index", _RUNGS[rung]))
         named = named_entities(question)
-        ranked, quality = self.ranker.rank(question, found, wanted.now, named)
+        ranked = self.ranker.rank(question, found, wanted.now, named)
+        # What only parts of words have found is a lead at best.
+        terms = len(question.reading.weights)
+        quality = quality_of(ranked.targets, terms) if rung == "words" else "weak"
         near = nearby(ranked, named)
         # Read at once what the stages below choose among.
         question.reader.notes((*ranked.note_keys(), *near.notes))
@@ -141,18 +133,18 @@ class ContextRecall:
         first = targets(ranked, near.files, modules)
         items = memories(ranked, near, modules)
         before = history(ranked, near, replace(wanted, past=True, limit=20, vector=None))
-        return PackageMaterial(
-            focus=question.focus,
-            quality=quality,
+        package = RecallPackage(
             brief=tuple(brief_lines(quality, ranked, first, items, before)),
-            targets=first,
-            memories=items,
+            primary_targets=tuple(first),
+            memories=tuple(items),
             graph=near.relations,
-            history=before,
+            history=tuple(before),
+            quality=quality,
+            focus=question.focus,
             projects=tuple(question.projects.values()),
-            degraded=degraded,
-            sources=question.sources,
+            degraded=tuple(degraded),
         )
+        return assemble(package, budget, sources=question.sources)
 
 
 _NO_TERMS: Final = "the focus has no words that can be looked up."
@@ -167,14 +159,18 @@ _RUNGS: Final[Mapping[str, str]] = {
 def _empty(
     question: QuestionContext, budget: int, degraded: Sequence[Degraded], reason: str
 ) -> RecallPackage:
-    material = PackageMaterial(
-        focus=question.focus,
-        quality="weak",
+    package = RecallPackage(
         brief=(f"Weak: {reason}",),
+        primary_targets=(),
+        memories=(),
+        graph=(),
+        history=(),
+        quality="weak",
+        focus=question.focus,
         projects=tuple(question.projects.values()),
         degraded=tuple(degraded),
     )
-    return assemble(material, budget)
+    return assemble(package, budget)
 
 
 def _statements(focus: object) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -20,7 +20,6 @@ from anaphora.values.projects import (
     LEAST_BUDGET,
     NOTE_KINDS,
     ContextMemory,
-    Focus,
     GraphEvidence,
     HistoryEvidence,
     Quality,
@@ -59,25 +58,6 @@ _SIGNALS_SHOWN: Final = 2
 _NO_LIMIT: Final = 2**62
 
 ItemT = TypeVar("ItemT")
-
-
-@dataclass(frozen=True, slots=True)
-class PackageMaterial:
-    """What a package is made of, each list best first. `brief` begins with strength and evidence.
-
-    With `sources`, more of relations and history comes, and signals are shown.
-    """
-
-    focus: Focus
-    quality: Quality
-    brief: tuple[str, ...]
-    targets: Sequence[Target] = ()
-    memories: Sequence[ContextMemory] = ()
-    graph: Sequence[GraphEvidence] = ()
-    history: Sequence[HistoryEvidence] = ()
-    projects: tuple[str, ...] = ()
-    degraded: tuple[Degraded, ...] = ()
-    sources: bool = False
 
 
 def check_budget(budget: object) -> None:
@@ -124,44 +104,42 @@ class TokenBudget:
         return taken
 
 
-def assemble(material: PackageMaterial, budget: int) -> RecallPackage:
-    """The package of `material` whose text takes at most `budget` tokens.
+def assemble(found: RecallPackage, budget: int, *, sources: bool = False) -> RecallPackage:
+    """Of what was found, each list best first, as much as a text of `budget` tokens holds.
 
-    The brief and the targets come first, then memories up to a share of the rest, then relations
-    and history, then memories again. `InvalidInput` for a budget that `check_budget` refuses.
+    The brief, which begins with strength and evidence, and the targets come first, then memories up
+    to a share of the rest, then relations and history, then memories again. With `sources`, more of
+    relations and history comes. `InvalidInput` for a budget that `check_budget` refuses.
     """
     check_budget(budget)
-    most = FULL if material.sources else COMPACT
+    most = FULL if sources else COMPACT
     left = TokenBudget(budget)
     left.pay(HEADER)
-    lines = [one_line(line, _BRIEF_CHARACTERS) for line in material.brief[:MOST_BRIEF]]
+    lines = [one_line(line, _BRIEF_CHARACTERS) for line in found.brief[:MOST_BRIEF]]
     brief = [line for line in lines[:1] if left.pay(headed(line))]
-    for one in material.degraded:
+    for one in found.degraded:
         left.pay(rendered_degraded(one))
-    targets = _targets(left, material.targets)
+    targets = _targets(left, found.primary_targets)
     brief += [line for line in lines[1:] if left.pay(headed(line))]
-    waiting = bool(material.graph) or bool(material.history)
+    waiting = bool(found.graph) or bool(found.history)
     keep = round(left.tokens * (1 - _MEMORY_SHARE)) if waiting else 0
-    memories = left.take(material.memories, rendered_memory, MEMORIES, most["memories"], keep)
-    history = left.take(material.history, _history_line, HISTORY, most["history"])
-    graph = left.take(material.graph, _graph_line, GRAPH, most["graph"])
+    memories = left.take(found.memories, rendered_memory, MEMORIES, most["memories"], keep)
+    history = left.take(found.history, _history_line, HISTORY, most["history"])
+    graph = left.take(found.graph, _graph_line, GRAPH, most["graph"])
     if keep and len(memories) < most["memories"]:
         known = {id(one) for one in memories}
-        more = [one for one in material.memories if id(one) not in known]
+        more = [one for one in found.memories if id(one) not in known]
         late = left.take(more, rendered_memory, MEMORIES, most["memories"] - len(memories))
         known |= {id(one) for one in late}
-        memories = [one for one in material.memories if id(one) in known]
-    package = RecallPackage(
+        memories = [one for one in found.memories if id(one) in known]
+    package = replace(
+        found,
         brief=tuple(brief),
         primary_targets=tuple(targets),
         memories=with_tokens(memories),
         graph=tuple(graph),
         history=tuple(history),
-        quality=material.quality,
-        focus=material.focus,
         budget=budget,
-        projects=material.projects,
-        degraded=material.degraded,
     )
     return replace(package, tokens=token_cost(render_package(package)))
 

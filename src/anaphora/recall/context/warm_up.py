@@ -48,12 +48,7 @@ _HEADINGS: Final = {
     "preferences": "Preferences:",
     "diary": "Done lately:",
 }
-_KINDS: Final = {
-    "constraints": "constraint",
-    "blockers": "blocker",
-    "decisions": "decision",
-    "preferences": "preference",
-}
+_KINDS: Final = ("constraint", "blocker", "decision", "preference")
 MOST: Final = 8
 """Notes of a kind."""
 DIARY: Final = 3
@@ -127,8 +122,8 @@ class WarmUpRecall:
             given, key=lambda n: (-n.importance, -n.record.created_at.timestamp(), n.record.id)
         )
         found = {
-            part: [_memory(row, names) for row in ordered if row.type == kind][:MOST]
-            for part, kind in _KINDS.items()
+            f"{kind}s": [_memory(row, names) for row in ordered if row.type == kind][:MOST]
+            for kind in _KINDS
         }
         diary = self.lane.notes.list(kind="diary", project=only, limit=DIARY)
         found["diary"] = [_memory(row, names) for row in diary]

@@ -26,6 +26,7 @@ MONTHS = _numbered(
     "january february march april may june july august september october november december", 1
 )
 MONTH_SHORT = {name[:3]: number for name, number in MONTHS.items() if name != "may"} | {"sept": 9}
+MONTH_OF = MONTHS | MONTH_SHORT
 WEEKDAYS = _numbered("monday tuesday wednesday thursday friday saturday sunday", 0)
 WEEKDAY_SHORT = {name[:3]: number for name, number in WEEKDAYS.items()} | {
     "tues": 1,
@@ -33,6 +34,7 @@ WEEKDAY_SHORT = {name[:3]: number for name, number in WEEKDAYS.items()} | {
     "thur": 3,
     "thurs": 3,
 }
+WEEKDAY_OF = WEEKDAYS | WEEKDAY_SHORT
 # Hours of the day, past 24 into the next one. People's evenings and nights overlap; so do these.
 DAYPARTS = {"morning": (5, 12), "afternoon": (12, 18), "evening": (17, 24), "night": (18, 30)}
 # First month: meteorological, of the northern hemisphere, as English text mostly means it.

@@ -159,7 +159,8 @@ def _parts(raw: str, start: int) -> Iterator[Word]:
 
 _YEAR_LEADS = frozenset(LEADS - {"on", "around", "of"})
 _ORDINAL_LEADS = frozenset(RANGE | {"on", "from"})
-_HOLIDAY_LEADS = frozenset(RANGE | {"at", "over", "around", "during", "on", "about"})
+_AROUND = frozenset({"at", "over", "around", "during", "about"})
+_HOLIDAY_LEADS = frozenset(RANGE | _AROUND | {"on"})
 _OWNERS = frozenset({"the", "our", "my", "your", "their", "his", "her", "its"})
 # "after 2048 tokens" counts; it names no year.
 _COUNTED = calendar.words_of(
@@ -255,7 +256,7 @@ def _month_number(words: Words, index: int) -> int | None:
     name = words.at(index)
     if name in calendar.MONTH_SHORT and not words.capital(index) and not year_at(words, index + 1):
         return None
-    return calendar.MONTHS.get(name) or calendar.MONTH_SHORT.get(name)
+    return calendar.MONTH_OF.get(name)
 
 
 def month_at(words: Words, index: int, stated: bool) -> Match | None:
@@ -313,13 +314,18 @@ def in_year(words: Words, month: int, day: int | None, after: int) -> Match | No
 
     if day is not None and day > _LONGEST[month - 1]:
         return None
+    match = _returning(words, place, after)
+    return match if day is None or match is None else part_of_day(words, match)
+
+
+def _returning(
+    words: Words, place: Callable[[int], Days], after: int, led: bool = True
+) -> Match | None:
+    """What returns every year: in the year written after it, or where it is `led` the nearest."""
     written = _year_after(words, after)
     if written is not None:
-        span, after = place(written[0]), written[1]
-    else:
-        span = nearest(words, place)
-    match = Match(*span, after)
-    return match if day is None else part_of_day(words, match)
+        return Match(*place(written[0]), written[1])
+    return Match(*nearest(words, place), after) if led else None
 
 
 def plain_year_at(words: Words, index: int, stated: bool) -> Match | None:
@@ -340,25 +346,17 @@ def quarter_at(words: Words, index: int, stated: bool) -> Match | None:
     if quarter is None:
         return None
     first = int(quarter[1]) * 3 - 2
-    written = _year_after(words, index + 1)
-    if written is not None:
-        return Match(*calendar.month_of(written[0], first, 3), written[1])
-    if stated or words.stated(index, LEADS):
-        return Match(*nearest(words, lambda year: calendar.month_of(year, first, 3)), index + 1)
-    return None
+    led = stated or words.stated(index, LEADS)
+    return _returning(words, lambda year: calendar.month_of(year, first, 3), index + 1, led)
 
 
 def season_at(words: Words, index: int, stated: bool) -> Match | None:
     """ "spring 2026", and "summer" or "winter" after a preposition."""
     name = words.at(index)
-    written = _year_after(words, index + 1)
-    if written is not None:
-        return Match(*calendar.season_of(written[0], name), written[1])
     # "in Spring" is a framework and "in the fall of" a drop as often as a season.
     plain = name in {"summer", "winter", "autumn"}
-    if plain and (stated or words.stated(index, LEADS)):
-        return Match(*nearest(words, lambda year: calendar.season_of(year, name)), index + 1)
-    return None
+    led = plain and (stated or words.stated(index, LEADS))
+    return _returning(words, lambda year: calendar.season_of(year, name), index + 1, led)
 
 
 def holiday_at(words: Words, index: int, stated: bool) -> Match | None:
@@ -367,13 +365,11 @@ def holiday_at(words: Words, index: int, stated: bool) -> Match | None:
     if named is None:
         return None
     name, after = named
-    written = _year_after(words, after)
-    if written is not None:
-        return _about_holiday(words, calendar.holiday(written[0], name), index, written[1])
-    if not stated and not words.stated(index, _HOLIDAY_LEADS):
-        return None
-    day, _ = nearest(words, lambda year: calendar.day_of(calendar.holiday(year, name)))
-    return _about_holiday(words, day, index, after)
+    led = stated or words.stated(index, _HOLIDAY_LEADS)
+    day = _returning(words, lambda year: calendar.day_of(calendar.holiday(year, name)), after, led)
+    if day is None or not words.stated(index, _AROUND):
+        return day
+    return Match(calendar.day_of(day.start, -3)[0], calendar.day_of(day.start, 3)[1], day.next)
 
 
 def _holiday_name(words: Words, index: int) -> tuple[str, int] | None:
@@ -387,12 +383,6 @@ def _holiday_name(words: Words, index: int) -> tuple[str, int] | None:
     return (name, after) if name in calendar.HOLIDAYS and words.capital(index) else None
 
 
-def _about_holiday(words: Words, day: datetime, index: int, after: int) -> Match:
-    if words.stated(index, frozenset({"at", "over", "around", "during", "about"})):
-        return Match(calendar.day_of(day, -3)[0], calendar.day_of(day, 3)[1], after)
-    return Match(*calendar.day_of(day), after)
-
-
 def weekday_at(words: Words, index: int, stated: bool) -> Match | None:
     """ "Tuesday", "Tuesday morning", "Tuesday last week", "Tuesday, March 5"."""
     name = words.at(index)
@@ -400,7 +390,7 @@ def weekday_at(words: Words, index: int, stated: bool) -> Match | None:
     led = stated or words.at(index - 1) == "on"
     if (short and not (led and words.capital(index))) or words.at(index - 1) in _NOT_WEEKDAY:
         return None
-    number = calendar.WEEKDAY_SHORT[name] if short else calendar.WEEKDAYS[name]
+    number = calendar.WEEKDAY_OF[name]
     after = index + 1
     while words.at(after) in {",", "the"}:
         after += 1
@@ -475,7 +465,7 @@ def _named_relative(words: Words, index: int) -> Match | None:
     if which not in {"last", "past", "this", "next", "previous", "coming"}:
         return None
     ahead = Words(words.words, words.now, forward=which in {"next", "coming"})
-    if name in calendar.WEEKDAYS or name in calendar.WEEKDAY_SHORT:
+    if name in calendar.WEEKDAY_OF:
         return _this_weekday(words, ahead, index)
     if name in calendar.SEASONS:
         if words.at(index + 2) in _NOT_SEASON:
@@ -498,10 +488,7 @@ def _this_weekday(words: Words, ahead: Words, index: int) -> Match | None:
         return match
     # "this Tuesday", asked on a Tuesday, is today; otherwise the past one unless it is planned.
     today = calendar.day_of(words.now)
-    number = calendar.WEEKDAYS.get(
-        words.at(index + 1), calendar.WEEKDAY_SHORT.get(words.at(index + 1))
-    )
-    if today[0].weekday() == number:
+    if today[0].weekday() == calendar.WEEKDAY_OF[words.at(index + 1)]:
         return part_of_day(words, Match(*today, index + 2))
     return weekday_at(words, index + 1, True)
 

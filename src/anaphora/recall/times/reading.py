@@ -78,17 +78,13 @@ def _span(question: str, words: Words, index: int, match: Match, now: datetime) 
 
 
 def _try(words: Words, index: int) -> Match | None:
+    relation = _RELATIONS.get(words.at(index))
     try:
-        return _phrase(words, index)
+        match = relation(words, index) if relation else None
+        return match or _moment(words, index)
     except (ValueError, OverflowError):
         # 30 February, or 9999 years ago: words in the form of a time that is none.
         return None
-
-
-def _phrase(words: Words, index: int) -> Match | None:
-    relation = _RELATIONS.get(words.at(index))
-    match = relation(words, index) if relation else None
-    return match or _moment(words, index)
 
 
 def _moment(words: Words, index: int, stated: bool = False) -> Match | None:
@@ -101,9 +97,9 @@ def _moment(words: Words, index: int, stated: bool = False) -> Match | None:
     matcher = BY_WORD.get(first)
     if matcher is not None:
         return matcher(words, index)
-    if first in calendar.MONTHS or first in calendar.MONTH_SHORT:
+    if first in calendar.MONTH_OF:
         return month_at(words, index, stated)
-    if first in calendar.WEEKDAYS or first in calendar.WEEKDAY_SHORT:
+    if first in calendar.WEEKDAY_OF:
         return weekday_at(words, index, stated)
     if first in calendar.SEASONS:
         return season_at(words, index, stated)
@@ -227,16 +223,7 @@ _RELATIONS: dict[str, Matcher] = (
     | dict.fromkeys(("since", "before", "after", "until", "till"), _open)
     | dict.fromkeys(("between", "from"), _between)
 )
-_NAMES = (
-    calendar.MONTHS.keys()
-    | calendar.MONTH_SHORT.keys()
-    | calendar.WEEKDAYS.keys()
-    | calendar.WEEKDAY_SHORT.keys()
-    | calendar.SEASONS.keys()
-    | calendar.HOLIDAYS.keys()
-)
-_COUNTS = calendar.NUMBERS.keys() | calendar.VAGUE.keys()
-_FIRST = frozenset(_NAMES | _COUNTS | _RELATIONS.keys() | BY_WORD.keys() | {"new"})
-_AFTER_NUMBER = frozenset(
-    calendar.MONTHS.keys() | calendar.MONTH_SHORT.keys() | calendar.UNITS.keys() | {"of"}
-)
+_NAMES = {*calendar.MONTH_OF, *calendar.WEEKDAY_OF, *calendar.SEASONS, *calendar.HOLIDAYS}
+_COUNTS = {*calendar.NUMBERS, *calendar.VAGUE}
+_FIRST = frozenset({*_NAMES, *_COUNTS, *_RELATIONS, *BY_WORD, "new"})
+_AFTER_NUMBER = frozenset({*calendar.MONTH_OF, *calendar.UNITS, "of"})

@@ -4,10 +4,9 @@ from itertools import permutations
 from math import log2
 
 import pytest
+from bench.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
 from hypothesis import given
 from hypothesis import strategies as st
-
-from anaphora.rank.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
 
 RANKINGS = st.lists(st.integers(0, 12), unique=True, max_size=12)
 RELEVANT = st.sets(st.integers(0, 12), min_size=1, max_size=5)
