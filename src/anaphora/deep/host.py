@@ -16,7 +16,7 @@ from typing import Any, Final
 from anaphora.deep.budget import Claim, Meter, OverBudget
 from anaphora.deep.evidence.scope import ScopedEvidence, Session
 from anaphora.deep.evidence.sources import named
-from anaphora.deep.models.base import Message, ModelRole
+from anaphora.deep.models.base import ModelRole
 from anaphora.deep.prompts import NOT_FOUND, sub_prompt
 from anaphora.deep.sandbox.base import HostFunction, HostRefusal, JsonValue
 from anaphora.deep.worker_threads import call_each
@@ -78,8 +78,8 @@ class SubCalls:
             raise HostRefusal("the time for this block of code is used up")
         try:
             for prompt in prompts:
-                messages = _messages(prompt)
-                claim = self._meter.claim("sub", self._model, messages, MAX_OUTPUT, seconds=left)
+                talk = sub_prompt(prompt)
+                claim = self._meter.claim("sub", self._model, talk, MAX_OUTPUT, seconds=left)
                 claims.append((prompt, claim))
         except OverBudget:
             for _, claim in claims:
@@ -111,7 +111,8 @@ class SubCalls:
             self._meter.withdraw(claim)
             return SubCall(prompt, "", error="the time for this block of code is used up")
         try:
-            reply = self._model.ask(_messages(prompt), max_output=claim.max_output, timeout=seconds)
+            talk = sub_prompt(prompt)
+            reply = self._model.ask(talk, max_output=claim.max_output, timeout=seconds)
         except ModelError as failure:
             self._meter.release(claim)
             return SubCall(prompt, "", error=failure.reason)
@@ -123,10 +124,6 @@ class SubCalls:
         answer = reply.text.strip()
         error = None if answer else "the model said nothing"
         return SubCall(prompt, answer, tokens=tokens, error=error)
-
-
-def _messages(prompt: str) -> tuple[Message, ...]:
-    return (Message("system", sub_prompt()), Message("user", prompt))
 
 
 SEARCH_LIMIT: Final = 100

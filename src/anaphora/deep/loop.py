@@ -1,9 +1,7 @@
 """The loop of deep recall: a model writes code, the sandbox runs it, the model sees the output.
 
-In: a question, a scope, a budget, two models, a sandbox engine, the evidence of a namespace. Out:
-one `LoopResult`, and a `DeepStep` for every step as it happens. It ends with a submission whose
-sources exist, with an answer from what was seen, or at a limit with the best there is so far. It
-writes nothing, and never raises for what a model does.
+It ends with a submission whose sources exist, with an answer from what was seen, or at a limit with
+the best there is so far. It writes nothing, and never raises for what a model does.
 """
 
 from __future__ import annotations
@@ -17,14 +15,14 @@ from typing import Final
 from anaphora.deep import prompts
 from anaphora.deep.budget import LEAST_SECONDS, Meter, OverBudget
 from anaphora.deep.evidence.questions import first_hits, says_nothing
-from anaphora.deep.evidence.scope import NamespaceEvidence, ScopedEvidence
+from anaphora.deep.evidence.scope import ScopedEvidence
 from anaphora.deep.host import Host, SubCalls, Submission
 from anaphora.deep.models.base import Message, ModelRole, Reply
 from anaphora.deep.sandbox.base import Engine, Limits, Run, Session
 from anaphora.deep.worker_threads import lasting_thread
 from anaphora.errors import AnaphoraError, ModelError, ModelTimeout
 from anaphora.values.conversations import Degraded
-from anaphora.values.deep import Budget, CostSnapshot, DeepSource, DeepStep, Scope
+from anaphora.values.deep import Budget, CostSnapshot, DeepSource, DeepStep
 
 OnStep = Callable[[DeepStep], None]
 
@@ -38,12 +36,12 @@ _LEAST_EXTRACTION: Final = 1_000
 class LoopResult:
     """What a loop came to.
 
-    `answer` is "" where the history does not hold one (then `found` is False) or nothing came of
-    it. `source_ids` exist in the scope; `unknown_ids` were cited too, and do not. `complete` is
-    False when a limit ended the search or stood in its way: `limit` names it ("iterations",
-    "sub_calls", "tokens", "seconds", "dollars"). `answered` is False when `answer` is not the
-    model's: it could not be reached or said nothing that can be read (then `degraded` says so), or
-    a limit came before anything was seen. `evidence` is what the first searches found.
+    `answer` is "" where the history does not hold one or nothing came of it. `source_ids` exist in
+    the scope; `unknown_ids` were cited too, and do not. `complete` is False when a limit ended the
+    search or stood in its way: `limit` names it ("iterations", "sub_calls", "tokens", "seconds",
+    "dollars"). `answered` is False when `answer` is not the model's: it could not be reached or
+    said nothing that can be read (then `degraded` says so), or a limit came before anything was
+    seen.
     """
 
     answer: str
@@ -53,10 +51,8 @@ class LoopResult:
     steps: tuple[DeepStep, ...] = ()
     cost: CostSnapshot = field(default_factory=CostSnapshot)
     note: str = ""
-    found: bool = True
     answered: bool = True
     unknown_ids: tuple[str, ...] = ()
-    evidence: tuple[DeepSource, ...] = ()
     degraded: tuple[Degraded, ...] = ()
 
 
@@ -72,27 +68,21 @@ class DeepLoop:
     code: ModelRole
     sub: ModelRole | None
     engine: Engine
-    evidence: NamespaceEvidence
     timer: Callable[[], float] = time.monotonic
     max_output: int = CODE_OUTPUT
 
     def run(
         self,
         question: str,
-        *,
-        scope: Scope = "recent_sessions",
-        conversation_id: str | None = None,
-        include_memory: bool = True,
+        evidence: ScopedEvidence,
         budget: Budget | None = None,
         on_step: OnStep | None = None,
     ) -> LoopResult:
         """Answer `question`. `on_step` is called with every step when it has ended.
 
-        Its question and budget were checked (`check_budget`, `checked_question`). Raises
-        `InvalidInput` for a bad scope, `MissingExtra` without the sandbox.
+        Its question and budget were checked (`check_budget`, `checked_question`).
         """
         meter = Meter(budget or Budget(), self.timer)
-        evidence = self.evidence.within(scope, conversation_id, include_memory=include_memory)
         return _Search(self, question, evidence, meter, on_step).run()
 
 
@@ -153,16 +143,15 @@ class _Search:
             talk += [Message("assistant", reply.text), Message("user", told)]
 
     def _opening(self) -> list[Message]:
-        first = prompts.first_prompt(
+        return prompts.first_prompt(
             self._question,
-            now=self._lane.evidence.clock(),
-            sessions=self._evidence.brief(prompts.LISTED_SESSIONS),
+            now=self._evidence.clock(),
+            sessions=self._evidence.sessions(prompts.LISTED_SESSIONS),
             session_count=self._evidence.session_count(),
             seeds=self._seeds,
             history=(len(self._history), len(self._evidence)),
             iterations=self._meter.budget.iterations,
         )
-        return [Message("system", prompts.system_prompt()), Message("user", first)]
 
     def _ask(self, talk: Sequence[Message], output: int, *, last: bool = False) -> Reply:
         try:
@@ -226,21 +215,19 @@ class _Search:
     # The ends of a loop.
 
     def _submitted(self, submission: Submission) -> LoopResult:
-        found = _is_answer(submission.answer)
         # The answer was made without the calls that were refused: it may be less than the best.
         limit = self._meter.refused[0] if self._meter.refused else None
-        result = self._result(submission.answer if found else "", submission.sources)
-        return replace(result, found=found, complete=limit is None, limit=limit)
+        result = self._result(_or_none(submission.answer), submission.sources)
+        return replace(result, complete=limit is None, limit=limit)
 
     def _extracted(self, limit: str) -> LoopResult:
         """Ask for an answer from what was seen. Raises `OverBudget` when that is not to be had."""
         began = self._lane.timer()
         chars = prompts.EXTRACTION_CHARS
         while True:
-            system, user = prompts.extraction_prompt(
-                self._question, self._lane.evidence.clock(), self._seeds, self._steps, chars
+            talk = prompts.extraction_prompt(
+                self._question, self._evidence.clock(), self._seeds, self._steps, chars
             )
-            talk = [Message("system", system), Message("user", user)]
             try:
                 reply = self._ask(talk, min(EXTRACTION_OUTPUT, self._lane.max_output), last=True)
                 break
@@ -250,7 +237,6 @@ class _Search:
                     raise
                 chars //= 2
         read = prompts.read_extraction(reply.text)
-        found = _is_answer(read.answer)
         step = DeepStep(
             self._number(),
             "extraction",
@@ -264,16 +250,16 @@ class _Search:
                 return result
             reason = "its last reply was no answer, and none was submitted"
             return self._failed(result, ModelError(self._lane.code.name, reason))
-        result = self._result(read.answer if found else "", read.sources)
+        result = self._result(_or_none(read.answer), read.sources)
         note = "answered from what was seen when the limit was reached"
-        return replace(result, found=found, complete=False, limit=limit, note=note)
+        return replace(result, complete=False, limit=limit, note=note)
 
     def _is_said(self, read: prompts.Extraction) -> bool:
         """Whether a reply is an answer at all, if only that there is none.
 
         Words in no form are taken from a model that has done some work before.
         """
-        if read.formed or (read.answer and not _is_answer(read.answer)):
+        if read.formed or (read.answer and not _or_none(read.answer)):
             return True
         return bool(read.answer) and any(step.code and not step.error for step in self._steps)
 
@@ -310,8 +296,8 @@ class _Search:
             printed = [step.output.strip() for step in self._steps if step.output.strip()]
             result = self._result(printed[-1][:PARTIAL_CHARS] if printed else "", ())
             note = "the last output of the search" if printed else "nothing was found in time"
-        some = bool(result.answer)
-        return replace(result, complete=False, limit=limit, note=note, found=some, answered=some)
+        answered = bool(result.answer)
+        return replace(result, complete=False, limit=limit, note=note, answered=answered)
 
     def _result(self, answer: str, ids: Sequence[str]) -> LoopResult:
         known = tuple(one for one in ids if self._evidence.exists(one))
@@ -321,7 +307,6 @@ class _Search:
             steps=tuple(self._steps),
             cost=self._meter.snapshot(),
             unknown_ids=tuple(one for one in ids if one not in known),
-            evidence=self._seeds,
             degraded=self._evidence.degraded,
         )
 
@@ -338,8 +323,10 @@ class _Search:
             self._on_step(step)
 
 
-def _is_answer(text: str) -> bool:
-    return text.strip(" .'\"`*").upper() != prompts.NOT_FOUND and not says_nothing(text)
+def _or_none(answer: str) -> str:
+    """An answer, or "" for one that says that there is none."""
+    none = answer.strip(" .'\"`*").upper() == prompts.NOT_FOUND or says_nothing(answer)
+    return "" if none else answer
 
 
 def _error(run: Run) -> str | None:

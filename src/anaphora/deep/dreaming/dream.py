@@ -21,9 +21,7 @@ from anaphora.deep.evidence.questions import asks_about_the_whole, seed_queries
 from anaphora.deep.evidence.scope import ScopedEvidence
 from anaphora.deep.evidence.snapshot import news, snapshot
 from anaphora.deep.evidence.sources import MEMORY
-from anaphora.deep.models.base import Message
-from anaphora.deep.persisted.answers import QuestionContext
-from anaphora.deep.persisted.forgetting import DREAMT, bind
+from anaphora.deep.persisted.forgetting import DREAMT, OF_MEMORY, bind
 from anaphora.deep.persisted.gaps import GapRecord, GapStore
 from anaphora.deep.recall import SURE, DeepRecall
 from anaphora.deep.tools import Models
@@ -38,7 +36,6 @@ from anaphora.values.deep import (
     Extracted,
     Gap,
     Link,
-    TokenCount,
 )
 from anaphora.values.memories import NewMemory
 
@@ -100,7 +97,8 @@ class Dreamer:
             if asking is not None and not self._by_model(known, asking, meter, night):
                 asking = None
         links = self._link(night)
-        cost = added_up([meter.snapshot(), *night.costs, *(one.cost for one in extracted)])
+        costs = (*night.costs, *(one.cost for one in extracted))
+        cost = sum(costs, meter.snapshot())
         seconds = self.timer() - began
         return DreamReport(
             explored=tuple(night.explored),
@@ -124,9 +122,7 @@ class Dreamer:
     def _scoped(self, known: GapRecord) -> ScopedEvidence | None:
         """The evidence where the question was asked; None where that conversation is gone."""
         try:
-            return self.recall.lane.within(
-                known.scope, known.conversation_id, include_memory=known.include_memory
-            )
+            return self.recall.scoped(known.asked())
         except InvalidInput:
             return None
 
@@ -164,7 +160,8 @@ class Dreamer:
             queries = [*angles(question), *self._reworded(question, models, meter)]
             if not self._worth_asking(known, scoped, queries, models):
                 return True
-            answer = self.recall.answer(_asked(known, models), models, _left(meter, night))
+            asked = known.asked(models.names)
+            answer = self.recall.answer(asked, models, _left(meter, night))
         except OverBudget as over:
             night.degraded.append(Degraded("budget", over.detail))
             return False
@@ -195,9 +192,7 @@ class Dreamer:
 
     @staticmethod
     def _reworded(question: str, models: Models, meter: Meter) -> tuple[str, ...]:
-        system, user = rewording_prompt(question)
-        talk = (Message("system", system), Message("user", user))
-        return reworded(meter.ask("sub", models.sub, talk, 200).text)
+        return reworded(meter.ask("sub", models.sub, rewording_prompt(question), 200).text)
 
     def _close(
         self,
@@ -226,7 +221,7 @@ class Dreamer:
             )
         )
         with self.recall.rows.change() as work:
-            bind(work, done.id, answer.sources)
+            bind(work, done.id, map(_taken_from, answer.sources))
         return done.id
 
     def _link(self, night: _CycleResults) -> tuple[Link, ...]:
@@ -254,9 +249,15 @@ def angles(question: str, *, whole: bool = False) -> tuple[str, ...]:
     return tuple(one for one in found if set(terms) <= set(query_terms(one)) or one == key)
 
 
+def _taken_from(source: DeepSource) -> tuple[str, int, str]:
+    if source.conversation_id is None or source.index is None:
+        return source.id, OF_MEMORY, source.text
+    return source.conversation_id, source.index, source.text
+
+
 def _left(meter: Meter, night: _CycleResults) -> Budget:
     """What the cycle may still spend. Raises `OverBudget`."""
-    spent, whole = added_up([meter.snapshot(), *night.costs]), meter.budget
+    spent, whole = sum(night.costs, meter.snapshot()), meter.budget
     tokens = whole.tokens - spent.input_tokens - spent.output_tokens
     seconds = meter.seconds_left()
     dollars = whole.dollars
@@ -269,43 +270,3 @@ def _left(meter: Meter, night: _CycleResults) -> Budget:
             raise OverBudget(limit, f"the {limit} of this cycle are used up")
     sub_calls = max(0, whole.sub_calls - spent.sub_calls)
     return replace(whole, tokens=tokens, seconds=seconds, dollars=dollars, sub_calls=sub_calls)
-
-
-def added_up(costs: Iterable[CostSnapshot]) -> CostSnapshot:
-    """What several questions cost together; unknown where one of them is."""
-    total = CostSnapshot()
-    for one in costs:
-        total = CostSnapshot(
-            total.input_tokens + one.input_tokens,
-            total.output_tokens + one.output_tokens,
-            _dollars(total.estimated_dollars, one.estimated_dollars),
-            total.iterations + one.iterations,
-            total.sub_calls + one.sub_calls,
-            total.seconds + one.seconds,
-            _tokens(total.code, one.code),
-            _tokens(total.sub, one.sub),
-        )
-    return total
-
-
-def _tokens(one: TokenCount, other: TokenCount) -> TokenCount:
-    return TokenCount(
-        one.input + other.input,
-        one.output + other.output,
-        one.calls + other.calls,
-        _dollars(one.dollars, other.dollars),
-    )
-
-
-def _dollars(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else one + other
-
-
-def _asked(known: GapRecord, models: Models) -> QuestionContext:
-    return QuestionContext(
-        known.gap.question,
-        known.scope,
-        known.conversation_id,
-        known.include_memory,
-        models.names,
-    )

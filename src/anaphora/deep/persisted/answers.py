@@ -22,7 +22,7 @@ from anaphora.deep.evidence.snapshot import Snapshot, all_current, news
 from anaphora.errors import NotFound, Unreadable
 from anaphora.ingest.secrets.redacting import redact, secrets_in
 from anaphora.store.codecs import DAMAGE, from_micros, to_micros
-from anaphora.values.deep import CostSnapshot, DeepAnswer, DeepStep, SubCall, TraceSummary
+from anaphora.values.deep import CostSnapshot, DeepAnswer, DeepStep, Scope, SubCall, TraceSummary
 
 if TYPE_CHECKING:
     from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row
@@ -77,7 +77,7 @@ class QuestionContext:
     """
 
     question: str
-    scope: str
+    scope: Scope
     conversation_id: str | None
     include_memory: bool
     models: tuple[str, ...] = ()

@@ -17,7 +17,6 @@ from anaphora.deep.evidence.scope import ShownSources
 from anaphora.deep.evidence.sources import MEMORY
 from anaphora.deep.persisted.answers import TraceStore
 from anaphora.store.codecs import DAMAGE, parsed
-from anaphora.values.deep import DeepSource
 from anaphora.values.memories import SurvivingSource
 
 if TYPE_CHECKING:
@@ -44,20 +43,16 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def bind(work: DeepTransaction, record_id: str, sources: Iterable[DeepSource]) -> None:
-    """Note what a fact was taken from."""
-    rows: list[Row] = []
-    for one in sources:
-        turn = one.conversation_id is not None and one.index is not None
-        rows.append(
-            {
-                "record_id": record_id,
-                "conversation_id": one.conversation_id if turn else one.id,
-                "position": one.index if turn else OF_MEMORY,
-                "turn_hash": text_digest(one.text),
-            }
-        )
-    work.put("fact_turn", rows)
+def bind(work: DeepTransaction, record_id: str, sources: Iterable[tuple[str, int, str]]) -> None:
+    """Note what a fact was taken from: a conversation or memory, the index of a turn, its text."""
+    for source, index, text in sources:
+        row: Row = {
+            "record_id": record_id,
+            "conversation_id": source,
+            "position": index,
+            "turn_hash": text_digest(text),
+        }
+        work.put("fact_turn", [row])
 
 
 def from_memories(

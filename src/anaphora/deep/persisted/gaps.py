@@ -11,18 +11,16 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from anaphora.core.json_codec import as_json
 from anaphora.deep.evidence.questions import folded, question_form
 from anaphora.deep.evidence.snapshot import Snapshot
+from anaphora.deep.persisted.answers import QuestionContext
 from anaphora.errors import Unreadable
 from anaphora.store.codecs import DAMAGE, from_micros, readable, to_micros
 from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row
 from anaphora.values.deep import Gap, GapStatus, Scope
-
-if TYPE_CHECKING:
-    from anaphora.deep.persisted.answers import QuestionContext
 
 KIND: Final = "knowledge_gap"
 PRIORITY: Final = 0.85
@@ -50,6 +48,11 @@ class GapRecord:
     include_memory: bool
     then: Snapshot | None
     tried: tuple[str, ...] = ()
+
+    def asked(self, models: tuple[str, ...] = ()) -> QuestionContext:
+        """Its question, where it was asked, now to these models."""
+        where = (self.scope, self.conversation_id, self.include_memory)
+        return QuestionContext(self.gap.question, *where, models)
 
 
 class GapStore:
@@ -83,8 +86,7 @@ class GapStore:
         else:
             # Whoever still asks still wants to know: its days begin anew.
             gap = replace(gap, asked=gap.asked + 1, expires_at=max(gap.expires_at, now + LIFE))
-        scope = cast(Scope, asked.scope)
-        where = (scope, asked.conversation_id, asked.include_memory)
+        where = (asked.scope, asked.conversation_id, asked.include_memory)
         put_gap(work, GapRecord(gap, *where, then, asked.models))
         return gap
 
