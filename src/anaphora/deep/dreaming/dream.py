@@ -1,6 +1,5 @@
 """One cycle of dreaming: gaps explored again over what is known now, restatements linked.
 
-In: the open gaps of a namespace, its memories; a model, where one is given. Out: a `DreamReport`.
 Every gap is looked at from several angles: the question, its words without the asking, its names
 and parts, its key terms, and with a model other words for it. Without a model a gap is closed when
 something new is there that the calibrated confidence is sure of; with one, when the loop answers
@@ -86,38 +85,32 @@ class Dreamer:
         began = self.timer()
         meter = Meter(budget or BUDGET, self.timer)
         rows = self.recall.rows
-        night = _CycleResults()
+        results = _CycleResults()
         with rows.change() as work:
             expired = self.gaps.expire(work)
         asking = models
-        for known in self._open(models is not None):
-            night.explored.append(known.gap)
-            if self._by_confidence(known, night):
+        for known in self.gaps.known()[: WITHOUT_MODEL if models is None else WITH_MODEL]:
+            results.explored.append(known.gap)
+            if self._by_confidence(known, results):
                 continue
-            if asking is not None and not self._by_model(known, asking, meter, night):
+            if asking is not None and not self._by_model(known, asking, meter, results):
                 asking = None
-        links = self._link(night)
-        costs = (*night.costs, *(one.cost for one in extracted))
+        links = self._link(results)
+        costs = (*results.costs, *(one.cost for one in extracted))
         cost = sum(costs, meter.snapshot())
         seconds = self.timer() - began
         return DreamReport(
-            explored=tuple(night.explored),
-            closed=tuple(night.closed),
+            explored=tuple(results.explored),
+            closed=tuple(results.closed),
             expired=expired,
-            stored=tuple(night.stored),
+            stored=tuple(results.stored),
             links=links,
             extracted=tuple(extracted),
             with_model=models is not None,
             seconds=seconds,
             cost=replace(cost, seconds=seconds),
-            degraded=tuple(dict.fromkeys(night.degraded)),
+            degraded=tuple(dict.fromkeys(results.degraded)),
         )
-
-    def _open(self, with_model: bool) -> list[GapRecord]:
-        order = {gap.id: place for place, gap in enumerate(self.gaps.list("open"))}
-        known = [one for one in self.gaps.known() if one.gap.id in order]
-        known.sort(key=lambda one: order[one.gap.id])
-        return known[: WITH_MODEL if with_model else WITHOUT_MODEL]
 
     def _scoped(self, known: GapRecord) -> ScopedEvidence | None:
         """The evidence where the question was asked; None where that conversation is gone."""
@@ -126,7 +119,7 @@ class Dreamer:
         except InvalidInput:
             return None
 
-    def _by_confidence(self, known: GapRecord, night: _CycleResults) -> bool:
+    def _by_confidence(self, known: GapRecord, results: _CycleResults) -> bool:
         """Close a gap whose evidence is there now, without asking anybody."""
         question = known.gap.question
         scoped = self._scoped(known)
@@ -143,12 +136,12 @@ class Dreamer:
                 if (one.score or 0.0) >= SURE and (new is None or one.id in new)
             ]
             if sure:
-                self._close(known, sure, night)
+                self._close(known, sure, results)
                 return True
         return False
 
     def _by_model(
-        self, known: GapRecord, models: Models, meter: Meter, night: _CycleResults
+        self, known: GapRecord, models: Models, meter: Meter, results: _CycleResults
     ) -> bool:
         """Let the loop answer a gap that may have an answer now; False when models are done."""
         scoped = self._scoped(known)
@@ -156,25 +149,25 @@ class Dreamer:
             return True
         question = known.gap.question
         try:
-            _left(meter, night)
+            _left(meter, results)
             queries = [*angles(question), *self._reworded(question, models, meter)]
             if not self._worth_asking(known, scoped, queries, models):
                 return True
             asked = known.asked(models.names)
-            answer = self.recall.answer(asked, models, _left(meter, night))
+            answer = self.recall.answer(asked, models, _left(meter, results))
         except OverBudget as over:
-            night.degraded.append(Degraded("budget", over.detail))
+            results.degraded.append(Degraded("budget", over.detail))
             return False
         except ModelError as error:
-            night.degraded.append(Degraded("model", str(error)))
+            results.degraded.append(Degraded("model", str(error)))
             return False
-        night.costs.append(answer.cost)
+        results.costs.append(answer.cost)
         failed = [part for part in answer.degraded if part.part == "model"]
-        night.degraded += failed
+        results.degraded += failed
         # One that was heard to the end has looked, even if what it said is of no use.
         looked = not failed or answer.steps[-1].kind == "extraction"
         if answer.supported and answer.answer:
-            self._close(known, answer.sources, night, answer)
+            self._close(known, answer.sources, results, answer)
         elif looked:
             then = snapshot(self.recall.lane, scoped, question)
             with self.recall.rows.change() as work:
@@ -198,16 +191,16 @@ class Dreamer:
         self,
         known: GapRecord,
         sources: Sequence[DeepSource],
-        night: _CycleResults,
+        results: _CycleResults,
         answer: DeepAnswer | None = None,
     ) -> None:
         by = [one.id for one in sources]
         if answer is not None:
             stored = self._store(known, answer)
-            night.stored.append(stored)
+            results.stored.append(stored)
             by.append(MEMORY + stored)
         with self.recall.rows.change() as work:
-            night.closed.append(self.gaps.close(work, known, by))
+            results.closed.append(self.gaps.close(work, known, by))
 
     def _store(self, known: GapRecord, answer: DeepAnswer) -> str:
         """Keep what a model has found, with what it stands on: it goes when that goes."""
@@ -224,13 +217,13 @@ class Dreamer:
             bind(work, done.id, map(_taken_from, answer.sources))
         return done.id
 
-    def _link(self, night: _CycleResults) -> tuple[Link, ...]:
+    def _link(self, results: _CycleResults) -> tuple[Link, ...]:
         from anaphora.errors import EmbeddingError
 
         try:
             self.fill_vectors()
         except EmbeddingError as error:
-            night.degraded.append(Degraded("embeddings", str(error)))
+            results.degraded.append(Degraded("embeddings", str(error)))
         return tuple(
             Link(one.record_id, one.other_id, one.kind, one.strength) for one in self.relink.run()
         )
@@ -255,9 +248,9 @@ def _taken_from(source: DeepSource) -> tuple[str, int, str]:
     return source.conversation_id, source.index, source.text
 
 
-def _left(meter: Meter, night: _CycleResults) -> Budget:
+def _left(meter: Meter, results: _CycleResults) -> Budget:
     """What the cycle may still spend. Raises `OverBudget`."""
-    spent, whole = sum(night.costs, meter.snapshot()), meter.budget
+    spent, whole = sum(results.costs, meter.snapshot()), meter.budget
     tokens = whole.tokens - spent.input_tokens - spent.output_tokens
     seconds = meter.seconds_left()
     dollars = whole.dollars

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.json_codec import as_json, from_plain
 from anaphora.deep.evidence.questions import question_form
@@ -21,8 +21,8 @@ from anaphora.deep.evidence.scope import NamespaceEvidence, ScopedEvidence, Show
 from anaphora.deep.evidence.snapshot import Snapshot, all_current, news
 from anaphora.errors import NotFound, Unreadable
 from anaphora.ingest.secrets.redacting import redact, secrets_in
-from anaphora.store.codecs import DAMAGE, from_micros, to_micros
-from anaphora.values.deep import CostSnapshot, DeepAnswer, DeepStep, Scope, SubCall, TraceSummary
+from anaphora.store.codecs import DAMAGE, moment, to_micros
+from anaphora.values.deep import CostSnapshot, DeepAnswer, DeepStep, Scope, TraceSummary
 
 if TYPE_CHECKING:
     from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row
@@ -122,13 +122,13 @@ class AnswerCache:
             return None
         key = answer_key(self._rows.namespace, asked)
         found = self._rows.find("answer", {"answer_key": key})
-        now = to_micros(self._clock()) or 0
+        now = to_micros(self._clock())
         # A clock that was put back must not make an answer live longer.
         if not found or not found[0]["made_at"] <= now < found[0]["expires_at"]:
             return None
         try:
-            answer = _answer_from(found[0]["body"])
-            then = Snapshot.of(json.loads(found[0]["evidence"]))
+            answer: DeepAnswer = from_plain(DeepAnswer, json.loads(found[0]["body"]))
+            then: Snapshot = from_plain(Snapshot, json.loads(found[0]["evidence"]))
         except DAMAGE:
             # An answer that cannot be read is found anew, and takes this one's place.
             return None
@@ -156,19 +156,15 @@ class AnswerCache:
         if asked.secrets:
             return
         now = self._clock()
-        work.put(
-            "answer",
-            [
-                {
-                    "answer_key": answer_key(self._rows.namespace, asked),
-                    "made_at": to_micros(now),
-                    "expires_at": to_micros(now + LIFE),
-                    # The trace has the steps.
-                    "body": as_json(replace(answer, steps=())),
-                    "evidence": as_json(then),
-                }
-            ],
-        )
+        row: Row = {
+            "answer_key": answer_key(self._rows.namespace, asked),
+            "made_at": to_micros(now),
+            "expires_at": to_micros(now + LIFE),
+            # The trace has the steps.
+            "body": as_json(replace(answer, steps=())),
+            "evidence": as_json(then),
+        }
+        work.put("answer", [row])
         for old in work.find("answer", newest=True)[MOST_ANSWERS:]:
             work.drop("answer", {"answer_key": old["answer_key"]})
 
@@ -185,7 +181,7 @@ class TraceStore:
         columns = ("trace_id", "made_at", "question")
         rows = self._rows.find("trace", newest=True, limit=max(0, limit), only=columns)
         return tuple(
-            TraceSummary(row["trace_id"], row["question"], _time(row["made_at"])) for row in rows
+            TraceSummary(row["trace_id"], row["question"], moment(row["made_at"])) for row in rows
         )
 
     def get(self, trace_id: str) -> DeepAnswer:
@@ -194,9 +190,10 @@ class TraceStore:
         if not rows:
             raise NotFound("trace", trace_id)
         try:
-            return _answer_from(rows[0]["body"])
+            answer: DeepAnswer = from_plain(DeepAnswer, json.loads(rows[0]["body"]))
         except DAMAGE as error:
             raise Unreadable("trace", trace_id, f"it makes no sense ({error})") from error
+        return answer
 
     def put_trace(
         self,
@@ -213,18 +210,14 @@ class TraceStore:
         body = as_json(_bounded(answer, _TEXT))
         if len(body) > _WHOLE:
             body = as_json(_bounded(answer, _CUT))
-        work.put(
-            "trace",
-            [
-                {
-                    "trace_id": answer.trace_id,
-                    "made_at": to_micros(self._clock()),
-                    "question": answer.question,
-                    "body": body,
-                    "seen": as_json(seen.plain()),
-                }
-            ],
-        )
+        row: Row = {
+            "trace_id": answer.trace_id,
+            "made_at": to_micros(self._clock()),
+            "question": answer.question,
+            "body": body,
+            "seen": as_json(seen.plain()),
+        }
+        work.put("trace", [row])
         for old in work.find("trace", newest=True)[MOST_TRACES:]:
             work.drop("trace", {"trace_id": old["trace_id"]})
 
@@ -248,13 +241,17 @@ def _has_seen(row: Row, gone: Callable[[ShownSources], bool]) -> bool:
 
 
 def _bounded(answer: DeepAnswer, most: int) -> DeepAnswer:
-    return _stepped(answer, lambda text: _cut(text, most))
+    def cut(text: str) -> str:
+        return text if len(text) <= most else f"{text[:most]}… [{len(text) - most} characters more]"
+
+    return replace(answer, steps=_steps(answer, cut))
 
 
 def _without(answer: DeepAnswer, secrets: Secrets) -> DeepAnswer:
     clean = secrets.out_of
     return replace(
-        _stepped(answer, clean),
+        answer,
+        steps=_steps(answer, clean),
         question=clean(answer.question),
         answer=clean(answer.answer),
         note=clean(answer.note),
@@ -262,35 +259,18 @@ def _without(answer: DeepAnswer, secrets: Secrets) -> DeepAnswer:
     )
 
 
-def _stepped(answer: DeepAnswer, change: Callable[[str], str]) -> DeepAnswer:
-    return replace(answer, steps=tuple(_step(one, change) for one in answer.steps))
+def _steps(answer: DeepAnswer, change: Callable[[str], str]) -> tuple[DeepStep, ...]:
+    """The steps with each of their texts changed."""
 
+    def changed(value: Any, *names: str) -> Any:
+        texts = {name: getattr(value, name) for name in names}
+        given = {name: change(text) for name, text in texts.items() if text is not None}
+        return replace(value, **given)
 
-def _step(step: DeepStep, change: Callable[[str], str]) -> DeepStep:
-    return replace(
-        step,
-        thought=change(step.thought),
-        code=change(step.code),
-        output=change(step.output),
-        error=None if step.error is None else change(step.error),
-        sub_calls=tuple(_call(one, change) for one in step.sub_calls),
+    return tuple(
+        replace(
+            changed(step, "thought", "code", "output", "error"),
+            sub_calls=tuple(changed(one, "prompt", "answer", "error") for one in step.sub_calls),
+        )
+        for step in answer.steps
     )
-
-
-def _call(call: SubCall, change: Callable[[str], str]) -> SubCall:
-    error = None if call.error is None else change(call.error)
-    return replace(call, prompt=change(call.prompt), answer=change(call.answer), error=error)
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}… [{len(text) - most} characters more]"
-
-
-def _time(micros: int) -> datetime:
-    time = from_micros(micros)
-    assert time is not None
-    return time
-
-
-def _answer_from(text: str) -> DeepAnswer:
-    return cast(DeepAnswer, from_plain(DeepAnswer, json.loads(text)))

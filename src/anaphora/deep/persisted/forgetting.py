@@ -17,6 +17,7 @@ from anaphora.deep.evidence.scope import ShownSources
 from anaphora.deep.evidence.sources import MEMORY
 from anaphora.deep.persisted.answers import TraceStore
 from anaphora.store.codecs import DAMAGE, parsed
+from anaphora.store.threads.gojson import REDACTED
 from anaphora.values.memories import SurvivingSource
 
 if TYPE_CHECKING:
@@ -109,10 +110,6 @@ def _said_by_hand(records: RecordTransaction, record_id: str) -> bool:
         event.kind in {"added", "restated"} and event.source not in {EXTRACTED, DREAMT}
         for event in records.events(record_id)
     )
-
-
-# What `redact` writes in place of words; a turn that holds it may have held more.
-_REDACTED = "[redacted]"
 
 
 class DeepForgetting:
@@ -212,7 +209,7 @@ class DeepForgetting:
 
 def _has_seen_gone(seen: ShownSources, conversation_id: str, turns: Sequence[Turn]) -> bool:
     return any(
-        index >= len(turns) or _REDACTED in turns[index].text
+        index >= len(turns) or REDACTED in turns[index].text
         for index in seen.turns.get(conversation_id, ())
     )
 
@@ -249,11 +246,11 @@ def _closed_by(row: Row) -> list[str] | None:
 
 def _was_said(question: str, said: set[str]) -> bool:
     """Whether the thread has lost this question: others of it are there, redacted."""
-    return question_form(question) not in said and any(_REDACTED in one for one in said)
+    return question_form(question) not in said and any(REDACTED in one for one in said)
 
 
 def _is_gone(source: str, conversation_id: str, turns: Sequence[Turn]) -> bool:
     name, _, index = source.rpartition("#")
     if name != conversation_id or not index.isdecimal():
         return False
-    return int(index) >= len(turns) or _REDACTED in turns[int(index)].text
+    return int(index) >= len(turns) or REDACTED in turns[int(index)].text

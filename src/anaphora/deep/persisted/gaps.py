@@ -11,14 +11,14 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from anaphora.core.json_codec import as_json
+from anaphora.core.json_codec import as_json, from_plain
 from anaphora.deep.evidence.questions import folded, question_form
 from anaphora.deep.evidence.snapshot import Snapshot
 from anaphora.deep.persisted.answers import QuestionContext
 from anaphora.errors import Unreadable
-from anaphora.store.codecs import DAMAGE, from_micros, readable, to_micros
+from anaphora.store.codecs import DAMAGE, from_micros, moment, readable, to_micros
 from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row
 from anaphora.values.deep import Gap, GapStatus, Scope
 
@@ -67,13 +67,13 @@ class GapStore:
 
     def list(self, status: GapStatus | None = "open") -> tuple[Gap, ...]:
         """The gaps of a status (None: all), the most asked first, then the newest."""
-        found = [one.gap for one in self.known()]
-        kept = [gap for gap in found if status is None or gap.status == status]
-        return tuple(sorted(kept, key=_order))
+        return tuple(one.gap for one in self.known(status))
 
-    def known(self) -> tuple[GapRecord, ...]:
-        """Every gap, with what a dream needs. One whose time is over counts as expired."""
-        return tuple(gaps_in(self._rows, self._clock()))
+    def known(self, status: GapStatus | None = "open") -> tuple[GapRecord, ...]:
+        """As `list`, with what a dream needs. One whose time is over counts as expired."""
+        found = gaps_in(self._rows, self._clock())
+        kept = [one for one in found if status is None or one.gap.status == status]
+        return tuple(sorted(kept, key=_order))
 
     def register(self, work: DeepTransaction, asked: QuestionContext, then: Snapshot | None) -> Gap:
         """Note that a question has no useful answer; the one gap of it, asked once more."""
@@ -159,75 +159,55 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _order(gap: Gap) -> tuple[float, int, float]:
-    return -gap.priority, -gap.asked, -gap.created_at.timestamp()
-
-
 def _due(known: GapRecord, now: datetime) -> GapRecord:
     if known.gap.status == "open" and known.gap.expires_at <= now:
         return replace(known, gap=replace(known.gap, status="expired"))
     return known
 
 
+_PLAIN: Final = ("kind", "status", "priority", "asked", "question")
+"""The fields of a gap that lie in their columns as they are."""
+_DETAILS: Final = ("scope", "include_memory", "then", "tried")
+
+
+def _order(known: GapRecord) -> tuple[float, int, float]:
+    return -known.gap.priority, -known.gap.asked, -known.gap.created_at.timestamp()
+
+
 def _gap_of(row: Row) -> GapRecord:
     try:
-        return _known(row)
+        details: dict[str, Any] = json.loads(row["details"])
+        gap = Gap(
+            id=row["gap_id"],
+            created_at=moment(row["created_at"]),
+            expires_at=moment(row["expires_at"]),
+            closed_at=from_micros(row["closed_at"]),
+            closed_by=tuple(json.loads(row["closed_by"])),
+            **{name: row[name] for name in _PLAIN},
+        )
+        return GapRecord(
+            gap,
+            scope=details["scope"],
+            conversation_id=row["conversation_id"],
+            include_memory=details["include_memory"],
+            then=from_plain(Snapshot | None, details.get("then")),
+            tried=tuple(details.get("tried", ())),
+        )
     except DAMAGE as error:
         reason = f"it makes no sense ({error})"
         raise Unreadable("gap", str(row["gap_id"]), reason) from error
 
 
-def _known(row: Row) -> GapRecord:
-    details: dict[str, Any] = json.loads(row["details"])
-    then = details.get("then")
-    gap = Gap(
-        id=row["gap_id"],
-        question=row["question"],
-        created_at=_time(row["created_at"]),
-        expires_at=_time(row["expires_at"]),
-        kind=row["kind"],
-        priority=row["priority"],
-        status=cast(GapStatus, row["status"]),
-        asked=row["asked"],
-        closed_at=from_micros(row["closed_at"]),
-        closed_by=tuple(json.loads(row["closed_by"])),
-    )
-    return GapRecord(
-        gap,
-        scope=details["scope"],
-        conversation_id=row["conversation_id"],
-        include_memory=details["include_memory"],
-        then=Snapshot.of(then) if then else None,
-        tried=tuple(details.get("tried", ())),
-    )
-
-
 def _row(known: GapRecord) -> Row:
     gap = known.gap
-    details = {
-        "scope": known.scope,
-        "include_memory": known.include_memory,
-        "then": known.then,
-        "tried": known.tried,
-    }
     return {
         "gap_id": gap.id,
         "question_key": question_key(gap.question),
         "conversation_id": known.conversation_id,
-        "kind": gap.kind,
-        "status": gap.status,
-        "priority": gap.priority,
-        "asked": gap.asked,
         "created_at": to_micros(gap.created_at),
         "expires_at": to_micros(gap.expires_at),
         "closed_at": to_micros(gap.closed_at),
-        "question": gap.question,
-        "details": as_json(details),
+        "details": as_json({name: getattr(known, name) for name in _DETAILS}),
         "closed_by": as_json(gap.closed_by),
+        **{name: getattr(gap, name) for name in _PLAIN},
     }
-
-
-def _time(micros: int) -> datetime:
-    time = from_micros(micros)
-    assert time is not None
-    return time

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -52,12 +52,16 @@ def _starts_programs(place: str) -> bool:
         with tempfile.TemporaryDirectory(prefix="anaphora-wall-", dir=place) as folder:
             script = Path(folder) / "trial"
             put(script, b"#!/bin/sh\nexit 0\n")
-            done = subprocess.run(  # noqa: S603 - the line above
-                [script], capture_output=True, check=False, env={}, timeout=PATIENCE
-            )
+            return _run(script).returncode == 0
     except (OSError, subprocess.SubprocessError):
         return False
-    return done.returncode == 0
+
+
+def _run(*command: str | Path, check: bool = False) -> subprocess.CompletedProcess[bytes]:
+    """A program's end and what it said, started without an environment."""
+    return subprocess.run(  # noqa: S603 - fixed programs, no shell, nothing of a user
+        command, capture_output=True, check=check, env={}, timeout=PATIENCE
+    )
 
 
 @lru_cache(maxsize=16)
@@ -66,10 +70,7 @@ def libraries(program: Path) -> tuple[Path, ...]:
     loader = _loader(program)
     if loader is None:
         return ()
-    done = subprocess.run(  # noqa: S603 - fixed programs, no shell, nothing of a user
-        [loader, "--list", program], capture_output=True, check=True, env={}, timeout=PATIENCE
-    )
-    words = done.stdout.decode().split()
+    words = _run(loader, "--list", program, check=True).stdout.decode().split()
     found = {Path(word) for word in words if word.startswith("/")}
     return tuple(sorted(found | {Path(loader)}))
 
@@ -106,15 +107,15 @@ _OPEN_FILES = 64
 _BASE_BYTES = 256 * 1024 * 1024
 # Values are counted once by the interpreter; copies made while they cross come on top.
 _COPIES = 3
+# By the letter of `ulimit`: the limit's name, its number (that of "v" depends), what it is for.
 _LIMITS = {
-    "c": ("core", "no core dump"),
-    "f": ("fsize", "no file can be written"),
-    "n": ("nofile", f"{_OPEN_FILES} open files"),
-    "t": ("cpu", f"{_CPU_SECONDS} s of CPU"),
-    "v": ("as", "a bounded address space"),
-    "u": ("nproc", "no new process"),
+    "c": ("core", 0, "no core dump"),
+    "f": ("fsize", 0, "no file can be written"),
+    "n": ("nofile", _OPEN_FILES, f"{_OPEN_FILES} open files"),
+    "t": ("cpu", _CPU_SECONDS, f"{_CPU_SECONDS} s of CPU"),
+    "v": ("as", 0, "a bounded address space"),
+    "u": ("nproc", 1, "no new process"),
 }
-_VERSION_ARGUMENT = "--version"
 _PROGRAM = "/program"
 
 
@@ -222,9 +223,7 @@ def _trial(program: Path, standing: WallSetup) -> str | None:
     with tempfile.TemporaryDirectory(prefix="anaphora-wall-", dir=place_for_programs()) as folder:
         place = Path(folder) / "trial"
         _write_launcher(place, program, standing, 0, quiet=False)
-        done = subprocess.run(  # noqa: S603 - fixed programs, no shell, nothing of a user
-            [place, _VERSION_ARGUMENT], capture_output=True, check=False, env={}, timeout=PATIENCE
-        )
+        done = _run(place, "--version")
     if done.returncode == 0:
         return None
     said = done.stderr.decode(errors="replace").strip().splitlines()
@@ -289,29 +288,22 @@ def _filter() -> bytes | None:
 @lru_cache(maxsize=1)
 def _working_limits() -> tuple[str, ...]:
     """The letters of `ulimit` that this system's shell and kernel take."""
-    settings = {letter: str(_limit(letter, 0)) for letter in _LIMITS}
-    if sys.platform.startswith("linux"):
-        # Linux counts the threads of all processes of the user, so that no number is right;
-        # there the filter of system calls forbids new processes.
-        del settings["u"]
-    tests = (f"(ulimit -{k} {v}) 2>/dev/null && echo {k}" for k, v in settings.items())
+    tests = (f"(ulimit -{k} {_limit(k, 0)}) 2>/dev/null && echo {k}" for k in _wanted_limits())
     script = "\n".join((*tests, "true"))
-    done = subprocess.run(  # noqa: S603 - fixed programs, no shell, nothing of a user
-        ["/bin/sh", "-c", script], capture_output=True, check=False, env={}, timeout=PATIENCE
-    )
-    return tuple(done.stdout.decode().split())
+    return tuple(_run("/bin/sh", "-c", script).stdout.decode().split())
+
+
+def _wanted_limits() -> list[str]:
+    # Linux counts the threads of all processes of the user, so that no number is right for new
+    # ones; there the filter of system calls forbids them.
+    return [k for k in _LIMITS if k != "u" or not sys.platform.startswith("linux")]
 
 
 def _limit(letter: str, memory_bytes: int) -> int:
     """The number that `ulimit` takes: bytes in KiB for the address space, else as they are."""
-    return {
-        "c": 0,
-        "f": 0,
-        "n": _OPEN_FILES,
-        "t": _CPU_SECONDS,
-        "v": (_BASE_BYTES + _COPIES * memory_bytes) // 1024,
-        "u": 1,
-    }[letter]
+    if letter == "v":
+        return (_BASE_BYTES + _COPIES * memory_bytes) // 1024
+    return _LIMITS[letter][1]
 
 
 def _named(standing: WallSetup, tried: dict[str, str]) -> WallSetup:
@@ -319,9 +311,8 @@ def _named(standing: WallSetup, tried: dict[str, str]) -> WallSetup:
     bubblewrap = standing.outer == "bubblewrap"
     confined = standing.outer == "landlock"
     instead = f"not needed beside {standing.outer}" if bubblewrap else "not asked for"
-    wanted = [k for k in _LIMITS if k != "u" or not sys.platform.startswith("linux")]
-    missing = ", ".join(_LIMITS[k][0] for k in wanted if k not in standing.limits)
-    limits = ", ".join(_LIMITS[k][1] for k in standing.limits) or "none here"
+    missing = ", ".join(_LIMITS[k][0] for k in _wanted_limits() if k not in standing.limits)
+    limits = ", ".join(_LIMITS[k][2] for k in standing.limits) or "none here"
     walls = (
         Wall(
             "namespaces",
@@ -357,9 +348,7 @@ def _named(standing: WallSetup, tried: dict[str, str]) -> WallSetup:
             detail="emptied; of what the host has open only the pipe to it",
         ),
     )
-    return WallSetup(
-        standing.outer, walls, standing.limits, standing.command, syscalls=standing.syscalls
-    )
+    return replace(standing, walls=walls)
 
 
 def _write_launcher(
