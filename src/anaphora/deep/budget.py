@@ -84,13 +84,9 @@ class Meter:
         """The word that time is up, for a call that took all that it was given."""
         return self._over("seconds", f"the {self.budget.seconds:g} seconds are used up")
 
-    def sub_calls_left(self) -> int:
-        """How many sub-calls may still be made."""
-        return self.budget.sub_calls - self._sub_calls
-
     def need_sub_calls(self, count: int) -> None:
         """Raise `OverBudget` unless so many more sub-calls may be made."""
-        left = self.sub_calls_left()
+        left = self.budget.sub_calls - self._sub_calls
         if count > left:
             detail = f"the limit of {self.budget.sub_calls} sub-calls is reached: {left} are left"
             raise self._over("sub_calls", detail)
@@ -212,15 +208,9 @@ class Meter:
         return OverBudget(limit, detail)
 
 
-def check_budget(budget: object) -> None:
-    """Raise `InvalidInput` for what is neither a `Budget` nor None. A `Budget` is always one."""
-    if budget is not None and not isinstance(budget, Budget):
-        raise InvalidInput("budget", budget, "expected a Budget of anaphora.values.deep")
-
-
-def checked_question(question: object) -> str:
+def checked_question(question: str) -> str:
     """The question without outer space. Raises `InvalidInput` for one that cannot be asked."""
-    if not isinstance(question, str) or not question.strip():
+    if not question.strip():
         raise InvalidInput("question", question, "expected a text that is not empty")
     if len(question) > QUESTION_CHARS:
         raise InvalidInput("question", question, f"expected at most {QUESTION_CHARS} characters")

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 from anaphora.deep import prompts
 from anaphora.deep.budget import LEAST_SECONDS, Meter, OverBudget
@@ -20,7 +20,7 @@ from anaphora.deep.host import Host, SubCalls, Submission
 from anaphora.deep.models.base import Message, ModelRole, Reply
 from anaphora.deep.sandbox.base import Engine, Limits, Run, Session
 from anaphora.deep.worker_threads import lasting_thread
-from anaphora.errors import AnaphoraError, ModelError, ModelTimeout
+from anaphora.errors import ModelError, ModelTimeout
 from anaphora.values.conversations import Degraded
 from anaphora.values.deep import Budget, CostSnapshot, DeepSource, DeepStep
 
@@ -78,10 +78,7 @@ class DeepLoop:
         budget: Budget | None = None,
         on_step: OnStep | None = None,
     ) -> LoopResult:
-        """Answer `question`. `on_step` is called with every step when it has ended.
-
-        Its question and budget were checked (`check_budget`, `checked_question`).
-        """
+        """Answer `question`. `on_step` is called with every step when it has ended."""
         meter = Meter(budget or Budget(), self.timer)
         return _Search(self, question, evidence, meter, on_step).run()
 
@@ -123,7 +120,8 @@ class _Search:
             except OverBudget as over:
                 return self._at_limit(over)
             except ModelError as error:
-                return self._without_model(error)
+                self._done("limit", error=str(error))
+                return self._partial(None, error)
             finally:
                 self._close()
 
@@ -134,7 +132,6 @@ class _Search:
             began = self._lane.timer()
             reply = self._ask(talk, self._lane.max_output)
             step, lost = self._step(reply, began)
-            self._done(step)
             if self._host.accepted is not None:
                 return self._submitted(self._host.accepted)
             if not left:
@@ -166,19 +163,20 @@ class _Search:
     def _step(self, reply: Reply, began: float) -> tuple[DeepStep, bool]:
         """Run what the reply holds; whether the sandbox lost its variables."""
         thought, code = prompts.code_of(reply.text)
-        step = DeepStep(self._number(), "code", thought=thought, code=code)
         if not code:
-            step = replace(step, error="the reply holds no block of code")
-            return self._timed(step, began), False
+            error = "the reply holds no block of code"
+            return self._done("code", began, thought=thought, error=error), False
         run = self._run(code)
-        step = replace(
-            step,
-            kind="submit" if self._host.accepted is not None else "code",
+        step = self._done(
+            "submit" if self._host.accepted is not None else "code",
+            began,
+            thought=thought,
+            code=code,
             output=run.output,
             error=_error(run),
             sub_calls=self._sub_calls.taken(),
         )
-        return self._timed(step, began), not run.alive
+        return step, not run.alive
 
     def _run(self, code: str) -> Run:
         left = self._meter.seconds_left()
@@ -217,8 +215,8 @@ class _Search:
     def _submitted(self, submission: Submission) -> LoopResult:
         # The answer was made without the calls that were refused: it may be less than the best.
         limit = self._meter.refused[0] if self._meter.refused else None
-        result = self._result(_or_none(submission.answer), submission.sources)
-        return replace(result, complete=limit is None, limit=limit)
+        answer = _or_none(submission.answer)
+        return self._result(answer, submission.sources, complete=limit is None, limit=limit)
 
     def _extracted(self, limit: str) -> LoopResult:
         """Ask for an answer from what was seen. Raises `OverBudget` when that is not to be had."""
@@ -237,22 +235,17 @@ class _Search:
                     raise
                 chars //= 2
         read = prompts.read_extraction(reply.text)
-        step = DeepStep(
-            self._number(),
-            "extraction",
-            thought="" if read.answer == reply.text.strip() else reply.text.strip(),
-            output=read.answer,
-        )
-        self._done(self._timed(step, began))
+        said = reply.text.strip()
+        thought = "" if read.answer == said else said
+        self._done("extraction", began, thought=thought, output=read.answer)
         if not self._is_said(read):
-            result = self._partial(limit)
             if self._host.refused is not None and self._host.refused.answer:
-                return result
+                return self._partial(limit)
             reason = "its last reply was no answer, and none was submitted"
-            return self._failed(result, ModelError(self._lane.code.name, reason))
-        result = self._result(_or_none(read.answer), read.sources)
+            return self._partial(limit, ModelError(self._lane.code.name, reason))
         note = "answered from what was seen when the limit was reached"
-        return replace(result, complete=False, limit=limit, note=note)
+        answer = _or_none(read.answer)
+        return self._result(answer, read.sources, complete=False, limit=limit, note=note)
 
     def _is_said(self, read: prompts.Extraction) -> bool:
         """Whether a reply is an answer at all, if only that there is none.
@@ -264,42 +257,38 @@ class _Search:
         return bool(read.answer) and any(step.code and not step.error for step in self._steps)
 
     def _at_limit(self, over: OverBudget) -> LoopResult:
-        self._done(self._timed(DeepStep(self._number(), "limit", error=over.detail)))
-        failure: ModelError | None = None
+        self._done("limit", error=over.detail)
         try:
             return self._extracted(over.limit)
         except OverBudget:
             # A model from which nothing ever came did not meet a limit: it is not there.
-            failure = self._silent
+            return self._partial(over.limit, self._silent)
         except ModelError as error:
-            failure = error
-        result = self._partial(over.limit)
-        return result if failure is None else self._failed(result, failure)
+            return self._partial(over.limit, error)
 
-    def _without_model(self, error: ModelError) -> LoopResult:
-        self._done(self._timed(DeepStep(self._number(), "limit", error=str(error))))
-        return self._failed(self._partial(limit=None), error)
+    def _partial(self, limit: str | None, failure: ModelError | None = None) -> LoopResult:
+        """The best there is without another call: a refused answer, or the last output.
 
-    @staticmethod
-    def _failed(result: LoopResult, error: ModelError) -> LoopResult:
-        """What there is when the model gave nothing: it is said that it did not."""
-        degraded = (*result.degraded, Degraded("model", str(error)))
-        return replace(result, answered=False, degraded=degraded)
-
-    def _partial(self, limit: str | None) -> LoopResult:
-        """The best there is without another call: a refused answer, or the last output."""
+        With `failure` the model gave nothing, and it is said that it did not.
+        """
+        answer, note = "", "nothing was found in time"
+        ids: tuple[str, ...] = ()
+        printed = [step.output.strip() for step in self._steps if step.output.strip()]
         refused = self._host.refused
         if refused is not None and refused.answer:
-            result = self._result(refused.answer, refused.sources)
+            answer, ids = refused.answer, refused.sources
             note = "an answer that was submitted and refused: " + "; ".join(refused.mistakes)
-        else:
-            printed = [step.output.strip() for step in self._steps if step.output.strip()]
-            result = self._result(printed[-1][:PARTIAL_CHARS] if printed else "", ())
-            note = "the last output of the search" if printed else "nothing was found in time"
-        answered = bool(result.answer)
-        return replace(result, complete=False, limit=limit, note=note, answered=answered)
+        elif printed:
+            answer, note = printed[-1][:PARTIAL_CHARS], "the last output of the search"
+        answered = bool(answer) and failure is None
+        result = self._result(
+            answer, ids, complete=False, limit=limit, note=note, answered=answered
+        )
+        if failure is None:
+            return result
+        return replace(result, degraded=(*result.degraded, Degraded("model", str(failure))))
 
-    def _result(self, answer: str, ids: Sequence[str]) -> LoopResult:
+    def _result(self, answer: str, ids: Sequence[str], **more: Any) -> LoopResult:
         known = tuple(one for one in ids if self._evidence.exists(one))
         return LoopResult(
             answer=answer,
@@ -308,19 +297,18 @@ class _Search:
             cost=self._meter.snapshot(),
             unknown_ids=tuple(one for one in ids if one not in known),
             degraded=self._evidence.degraded,
+            **more,
         )
 
-    def _timed(self, step: DeepStep, began: float | None = None) -> DeepStep:
+    def _done(self, kind: str, began: float | None = None, **what: Any) -> DeepStep:
+        """A step that has ended now, and who is told of it."""
         seconds = 0.0 if began is None else self._lane.timer() - began
-        return replace(step, seconds=seconds, cost=self._meter.snapshot())
-
-    def _number(self) -> int:
-        return len(self._steps) + 1
-
-    def _done(self, step: DeepStep) -> None:
+        cost = self._meter.snapshot()
+        step = DeepStep(len(self._steps) + 1, kind, seconds=seconds, cost=cost, **what)
         self._steps.append(step)
         if self._on_step is not None:
             self._on_step(step)
+        return step
 
 
 def _or_none(answer: str) -> str:
@@ -333,9 +321,5 @@ def _error(run: Run) -> str | None:
     parts = [run.error] if run.error else []
     if run.limit is not None and not run.error:
         parts.append(f"the code was stopped: its limit of {run.limit} is reached")
-    parts += [_failure(failure) for failure in run.failures]
+    parts += [f"{type(failure).__name__}: {failure}" for failure in run.failures]
     return "\n".join(parts) or None
-
-
-def _failure(failure: AnaphoraError) -> str:
-    return f"{type(failure).__name__}: {failure}"

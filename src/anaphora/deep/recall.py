@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from anaphora.deep.budget import check_budget, checked_question
+from anaphora.deep.budget import checked_question
 from anaphora.deep.evidence.questions import asks_about_the_whole, question_form, says_nothing
 from anaphora.deep.evidence.scope import NamespaceEvidence, ScopedEvidence, ShownSources
 from anaphora.deep.evidence.snapshot import TOP, Snapshot, snapshot
@@ -136,7 +136,6 @@ class DeepRecall:
     ) -> DeepAnswer:
         """Answer `question`; see `Memory.deep_recall`."""
         question = checked_question(question)
-        check_budget(budget)
         models = self.models()
         names = models.names if models else ()
         secrets = Secrets.of(question)
@@ -145,7 +144,9 @@ class DeepRecall:
         if models is not None:
             kept = self.answers.find_answer(asked, scoped)
             if kept is not None:
-                _tell(on_step, kept.steps)
+                if on_step is not None:
+                    for step in kept.steps:
+                        on_step(step)
                 return kept
         found = shortcut(scoped, question)
         if found:
@@ -160,15 +161,9 @@ class DeepRecall:
             asked.scope, asked.conversation_id, include_memory=asked.include_memory, seen=seen
         )
 
-    def answer(
-        self,
-        asked: QuestionContext,
-        models: Models,
-        budget: Budget | None,
-        on_step: OnStep | None = None,
-    ) -> DeepAnswer:
+    def answer(self, asked: QuestionContext, models: Models, budget: Budget) -> DeepAnswer:
         """The loop's answer, without cache, shortcut, gap or trace: what a dream asks."""
-        result = self._loop(asked, self.scoped(asked), models, budget, on_step)
+        result = self._loop(asked, self.scoped(asked), models, budget)
         return _answer_of(asked.question, result, self.scoped(asked))
 
     def _from_shortcut(
@@ -181,7 +176,8 @@ class DeepRecall:
         sources = best_evidence(scoped, found)
         said = ", ".join(f"{one.id} {one.score or 0.0:.2f}" for one in found)
         step = DeepStep(0, "shortcut", thought=f"sure hits: {said}", output=shown(sources))
-        _tell(on_step, (step,))
+        if on_step is not None:
+            on_step(step)
         answer = DeepAnswer(
             asked.question,
             shown(sources),
@@ -253,7 +249,7 @@ class DeepRecall:
         scoped: ScopedEvidence,
         models: Models,
         budget: Budget | None,
-        on_step: OnStep | None,
+        on_step: OnStep | None = None,
     ) -> LoopResult:
         from anaphora.deep.loop import DeepLoop
 
@@ -321,8 +317,3 @@ def _answer_of(question: str, result: LoopResult, scoped: ScopedEvidence) -> Dee
 def _why_failed(degraded: Sequence[Degraded]) -> str | None:
     """Why a model gave nothing, in words; None where it is not the model that failed."""
     return next((one.reason for one in degraded if one.part == "model"), None)
-
-
-def _tell(on_step: OnStep | None, steps: Sequence[DeepStep]) -> None:
-    for step in steps if on_step is not None else ():
-        on_step(step)  # type: ignore[misc]

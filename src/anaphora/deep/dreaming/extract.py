@@ -18,7 +18,7 @@ from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from anaphora.core.display import headed, one_line, quoted
-from anaphora.deep.budget import Meter, OverBudget, check_budget
+from anaphora.deep.budget import Meter, OverBudget
 from anaphora.deep.models.base import Message, ModelRole, talk_of
 from anaphora.deep.persisted.forgetting import EXTRACTED, bind
 from anaphora.errors import NotFound
@@ -173,7 +173,6 @@ class FactExtractor:
         `NotFound`, `ModelError` when the model does not answer, and `StoreError` and its kinds.
         """
         check_id(conversation_id)
-        check_budget(budget)
         thread = self.conversations.get(conversation_id)
         if thread is None:
             raise NotFound("conversation", conversation_id)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal
 
-from anaphora.deep.budget import check_budget
 from anaphora.deep.dreaming.dream import Dreamer
 from anaphora.deep.dreaming.extract import FactExtractor
 from anaphora.deep.recall import DeepRecall
@@ -29,37 +28,35 @@ TRIES: Final = 3
 JobKind = Literal["extract", "dream"]
 
 
+@dataclass(frozen=True, slots=True)
 class JobQueue:
     """The queue of one namespace. `clock` gives aware times, `ids` new ids.
 
     A job is a row of `session_job`; that of a dream has no conversation.
     """
 
-    def __init__(
-        self, rows: DeepRows, *, clock: Callable[[], datetime], ids: Callable[[], str]
-    ) -> None:
-        self._rows = rows
-        self._clock = clock
-        self._ids = ids
+    rows: DeepRows
+    clock: Callable[[], datetime]
+    ids: Callable[[], str]
 
     def end(self, conversation_id: str, *, extract: bool) -> None:
         """Queue what the end of a session asks for; what is queued already is not queued twice."""
         wanted: list[tuple[JobKind, str | None]] = [("dream", None)]
         if extract:
             wanted.insert(0, ("extract", conversation_id))
-        with self._rows.change() as work:
+        with self.rows.change() as work:
             known = {(row["kind"], row["conversation_id"]) for row in work.find("session_job")}
             for kind, of in wanted:
                 if (kind, of) not in known:
-                    self._put(work, self._ids(), kind, of, 0)
+                    self._put(work, self.ids(), kind, of, 0)
 
     def pending(self, kind: JobKind | None = None) -> list[Row]:
         """What waits, the oldest first."""
-        return [row for row in self._rows.find("session_job") if kind in {None, row["kind"]}]
+        return [row for row in self.rows.find("session_job") if kind in {None, row["kind"]}]
 
     def done(self, job: Row) -> None:
         """Take a job off the queue."""
-        with self._rows.change() as work:
+        with self.rows.change() as work:
             work.drop("session_job", {"job_id": job["job_id"]})
 
     def failed(self, job: Row) -> None:
@@ -68,7 +65,7 @@ class JobQueue:
         if tried >= TRIES:
             self.done(job)
             return
-        with self._rows.change() as work:
+        with self.rows.change() as work:
             self._put(work, job["job_id"], job["kind"], job["conversation_id"], tried)
 
     def _put(
@@ -78,7 +75,7 @@ class JobQueue:
             "job_id": job_id,
             "conversation_id": of,
             "kind": kind,
-            "made_at": to_micros(self._clock()),
+            "made_at": to_micros(self.clock()),
             "attempts": attempts,
         }
         work.put("session_job", [row])
@@ -95,7 +92,6 @@ class DreamCycle:
 
     def run(self, *, model: bool, budget: Budget | None) -> DreamReport:
         """Queued extractions, then one cycle of dreaming, with the model if there is one."""
-        check_budget(budget)
         return self._cycle(self.recall.models() if model else None, budget)
 
     def run_jobs(self) -> DreamReport:

@@ -102,15 +102,13 @@ def answer_key(namespace: str, asked: QuestionContext) -> str:
     return hashlib.sha256(as_json(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
 class AnswerCache:
     """The answers of one namespace. `clock` gives aware times."""
 
-    def __init__(
-        self, rows: DeepRows, lane: NamespaceEvidence, clock: Callable[[], datetime]
-    ) -> None:
-        self._rows = rows
-        self._lane = lane
-        self._clock = clock
+    rows: DeepRows
+    lane: NamespaceEvidence
+    clock: Callable[[], datetime]
 
     def find_answer(self, asked: QuestionContext, scoped: ScopedEvidence) -> DeepAnswer | None:
         """The kept answer, if it still stands: not past its hour, its evidence as it was.
@@ -120,9 +118,9 @@ class AnswerCache:
         """
         if asked.secrets:
             return None
-        key = answer_key(self._rows.namespace, asked)
-        found = self._rows.find("answer", {"answer_key": key})
-        now = to_micros(self._clock())
+        key = answer_key(self.rows.namespace, asked)
+        found = self.rows.find("answer", {"answer_key": key})
+        now = to_micros(self.clock())
         # A clock that was put back must not make an answer live longer.
         if not found or not found[0]["made_at"] <= now < found[0]["expires_at"]:
             return None
@@ -136,9 +134,9 @@ class AnswerCache:
         if question_form(answer.question) != question_form(asked.question):
             return None
         ids = dict.fromkeys([*(one.id for one in answer.sources), *then.ids])
-        if not all_current(self._lane, scoped, ids):
+        if not all_current(self.lane, scoped, ids):
             return None
-        if news(self._lane, scoped, asked.question, then):
+        if news(self.lane, scoped, asked.question, then):
             return None
         step = DeepStep(0, "cache", output=answer.answer)
         return replace(
@@ -155,9 +153,9 @@ class AnswerCache:
         """
         if asked.secrets:
             return
-        now = self._clock()
+        now = self.clock()
         row: Row = {
-            "answer_key": answer_key(self._rows.namespace, asked),
+            "answer_key": answer_key(self.rows.namespace, asked),
             "made_at": to_micros(now),
             "expires_at": to_micros(now + LIFE),
             # The trace has the steps.
@@ -169,24 +167,24 @@ class AnswerCache:
             work.drop("answer", {"answer_key": old["answer_key"]})
 
 
+@dataclass(frozen=True, slots=True)
 class TraceStore:
     """The traces of one namespace."""
 
-    def __init__(self, rows: DeepRows, clock: Callable[[], datetime]) -> None:
-        self._rows = rows
-        self._clock = clock
+    rows: DeepRows
+    clock: Callable[[], datetime]
 
     def list(self, limit: int = 20) -> tuple[TraceSummary, ...]:
         """The newest traces first."""
         columns = ("trace_id", "made_at", "question")
-        rows = self._rows.find("trace", newest=True, limit=max(0, limit), only=columns)
+        rows = self.rows.find("trace", newest=True, limit=max(0, limit), only=columns)
         return tuple(
             TraceSummary(row["trace_id"], row["question"], moment(row["made_at"])) for row in rows
         )
 
     def get(self, trace_id: str) -> DeepAnswer:
         """The answer with its steps. Raises `NotFound`, `Unreadable`."""
-        rows = self._rows.find("trace", {"trace_id": trace_id})
+        rows = self.rows.find("trace", {"trace_id": trace_id})
         if not rows:
             raise NotFound("trace", trace_id)
         try:
@@ -212,7 +210,7 @@ class TraceStore:
             body = as_json(_bounded(answer, _CUT))
         row: Row = {
             "trace_id": answer.trace_id,
-            "made_at": to_micros(self._clock()),
+            "made_at": to_micros(self.clock()),
             "question": answer.question,
             "body": body,
             "seen": as_json(seen.plain()),
@@ -221,23 +219,17 @@ class TraceStore:
         for old in work.find("trace", newest=True)[MOST_TRACES:]:
             work.drop("trace", {"trace_id": old["trace_id"]})
 
-    @staticmethod
-    def drop_traces(work: DeepTransaction, gone: Callable[[ShownSources], bool]) -> int:
-        """Delete the traces that have seen what is gone; how many."""
-        dropped = 0
-        for row in work.find("trace"):
-            if _has_seen(row, gone):
-                dropped += work.drop("trace", {"trace_id": row["trace_id"]})
-        return dropped
 
-
-def _has_seen(row: Row, gone: Callable[[ShownSources], bool]) -> bool:
-    try:
-        seen = ShownSources.of(json.loads(row["seen"]))
-    except DAMAGE:
-        # What it has seen cannot be told: it may be what is gone.
-        return True
-    return gone(seen)
+def drop_traces(work: DeepTransaction, is_gone: Callable[[ShownSources], bool]) -> None:
+    """Delete the traces that have seen what is gone."""
+    for row in work.find("trace"):
+        try:
+            gone = is_gone(ShownSources.of(json.loads(row["seen"])))
+        except DAMAGE:
+            # What it has seen cannot be told: it may be what is gone.
+            gone = True
+        if gone:
+            work.drop("trace", {"trace_id": row["trace_id"]})
 
 
 def _bounded(answer: DeepAnswer, most: int) -> DeepAnswer:

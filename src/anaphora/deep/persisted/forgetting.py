@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from anaphora.deep.evidence.questions import folded, question_form
 from anaphora.deep.evidence.scope import ShownSources
 from anaphora.deep.evidence.sources import MEMORY
-from anaphora.deep.persisted.answers import TraceStore
+from anaphora.deep.persisted.answers import drop_traces
 from anaphora.store.codecs import DAMAGE, parsed
 from anaphora.store.threads.gojson import REDACTED
 from anaphora.values.memories import SurvivingSource
@@ -112,27 +113,21 @@ def _said_by_hand(records: RecordTransaction, record_id: str) -> bool:
     )
 
 
+@dataclass(frozen=True, slots=True)
 class DeepForgetting:
     """Forgets in one namespace.
 
     `conversations` gives the threads; `settle` lets the words leave the index's files too.
     """
 
-    def __init__(
-        self,
-        rows: DeepRows,
-        records: Records,
-        conversations: Callable[[], Conversations],
-        settle: Callable[[], object],
-    ) -> None:
-        self._rows = rows
-        self._records = records
-        self._conversations = conversations
-        self._settle = settle
+    rows: DeepRows
+    records: Records
+    conversations: Callable[[], Conversations]
+    settle: Callable[[], object]
 
     def derived(self, work: RecordTransaction, record_ids: Sequence[str]) -> list[str]:
         """The facts that were taken from these memories, those taken from them again included."""
-        deep = self._rows.within(work.write)
+        deep = self.rows.within(work.write)
         found: dict[str, None] = {}
         waiting = list(record_ids)
         while waiting:
@@ -145,19 +140,19 @@ class DeepForgetting:
         """Memories are forgotten in this change: so is what was answered from them."""
         if not gone.ids:
             return
-        deep = self._rows.within(work.write)
+        deep = self.rows.within(work.write)
         deep.drop("answer")
         if soft:
             return
         ids, texts = set(gone.ids), gone.texts
-        TraceStore.drop_traces(deep, lambda seen: bool(seen.memories & ids))
-        self._drop_bodies(deep, texts)
+        drop_traces(deep, lambda seen: bool(seen.memories & ids))
+        _drop_bodies(deep, texts)
         _drop_gaps(deep, {MEMORY + one for one in ids}, texts)
 
     def holding(self, identifiers: Sequence[Identifier]) -> Iterator[SurvivingSource]:
         """Open questions and traces that hold one of these identifiers."""
         for table, columns in (("gap", ("question", "details")), ("trace", ("question", "body"))):
-            for row in self._rows.find(table):
+            for row in self.rows.find(table):
                 said = "\n".join(str(row[column]) for column in columns if row[column])
                 if any(identifier.held_by(said) for identifier in identifiers):
                     yield SurvivingSource(table, row[f"{table}_id"])
@@ -169,42 +164,42 @@ class DeepForgetting:
 
         if not self._concerned(conversation_id):
             return
-        thread = self._conversations().get(conversation_id)
+        thread = self.conversations().get(conversation_id)
         turns = thread.turns if thread is not None else ()
 
         def stands(index: int, digest: str) -> bool:
             return index < len(turns) and text_digest(turns[index].text) == digest
 
-        with self._records.change() as work:
-            deep = self._rows.within(work.write)
+        with self.records.change() as work:
+            deep = self.rows.within(work.write)
             facts = from_turns(deep, work, conversation_id, stands)
             facts += self.derived(work, facts)
             self.memories_gone(work, forget_for_good(work, facts), False)
             deep.drop("answer")
-            TraceStore.drop_traces(deep, lambda seen: _has_seen_gone(seen, conversation_id, turns))
+            drop_traces(deep, lambda seen: _has_seen_gone(seen, conversation_id, turns))
             _drop_asked_there(deep, conversation_id, turns)
             if thread is None:
                 for table in ("extraction", "session_job"):
                     deep.drop(table, {"conversation_id": conversation_id})
-        scrub(self._rows.truth)
+        scrub(self.rows.truth)
         if facts:
-            self._settle()
+            self.settle()
 
     def _concerned(self, conversation_id: str) -> bool:
         """Whether there is anything of deep recall at all: most homes have none."""
         return any(
-            self._rows.find(table, limit=1)
+            self.rows.find(table, limit=1)
             for table in ("answer", "trace", "gap", "fact_turn", "session_job", "extraction")
         )
 
-    @staticmethod
-    def _drop_bodies(deep: DeepTransaction, texts: Iterable[str]) -> None:
-        """Traces that repeat forgotten words all the same: a question may have held them."""
-        words = [one for text in texts if len(one := folded(text)) >= 8]
-        for row in deep.find("trace") if words else ():
-            body = folded(row["body"])
-            if any(one in body for one in words):
-                deep.drop("trace", {"trace_id": row["trace_id"]})
+
+def _drop_bodies(deep: DeepTransaction, texts: Iterable[str]) -> None:
+    """Traces that repeat forgotten words all the same: a question may have held them."""
+    words = [one for text in texts if len(one := folded(text)) >= 8]
+    for row in deep.find("trace") if words else ():
+        body = folded(row["body"])
+        if any(one in body for one in words):
+            deep.drop("trace", {"trace_id": row["trace_id"]})
 
 
 def _has_seen_gone(seen: ShownSources, conversation_id: str, turns: Sequence[Turn]) -> bool:

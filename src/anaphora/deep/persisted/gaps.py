@@ -55,15 +55,13 @@ class GapRecord:
         return QuestionContext(self.gap.question, *where, models)
 
 
+@dataclass(frozen=True, slots=True)
 class GapStore:
     """The blind spots of one namespace. `clock` gives aware times, `ids` new ids."""
 
-    def __init__(
-        self, rows: DeepRows, *, clock: Callable[[], datetime], ids: Callable[[], str]
-    ) -> None:
-        self._rows = rows
-        self._clock = clock
-        self._ids = ids
+    rows: DeepRows
+    clock: Callable[[], datetime]
+    ids: Callable[[], str]
 
     def list(self, status: GapStatus | None = "open") -> tuple[Gap, ...]:
         """The gaps of a status (None: all), the most asked first, then the newest."""
@@ -71,18 +69,18 @@ class GapStore:
 
     def known(self, status: GapStatus | None = "open") -> tuple[GapRecord, ...]:
         """As `list`, with what a dream needs. One whose time is over counts as expired."""
-        found = gaps_in(self._rows, self._clock())
+        found = gaps_in(self.rows, self.clock())
         kept = [one for one in found if status is None or one.gap.status == status]
         return tuple(sorted(kept, key=_order))
 
     def register(self, work: DeepTransaction, asked: QuestionContext, then: Snapshot | None) -> Gap:
         """Note that a question has no useful answer; the one gap of it, asked once more."""
-        now = self._clock()
+        now = self.clock()
         rows = _rows_of(work, asked.stored)
         same = [_due(one, now) for one in readable(rows, _gap_of)]
         gap = next((one.gap for one in same if one.gap.status == "open"), None)
         if gap is None:
-            gap = Gap(self._ids(), asked.stored, now, now + LIFE, KIND, PRIORITY)
+            gap = Gap(self.ids(), asked.stored, now, now + LIFE, KIND, PRIORITY)
         else:
             # Whoever still asks still wants to know: its days begin anew.
             gap = replace(gap, asked=gap.asked + 1, expires_at=max(gap.expires_at, now + LIFE))
@@ -102,14 +100,14 @@ class GapStore:
     def close(self, work: DeepTransaction, known: GapRecord, by: Iterable[str]) -> Gap:
         """Close a gap: `by` are the sources that answer it."""
         gap = replace(
-            known.gap, status="closed", closed_at=self._clock(), closed_by=tuple(dict.fromkeys(by))
+            known.gap, status="closed", closed_at=self.clock(), closed_by=tuple(dict.fromkeys(by))
         )
         work.put("gap", [_row(replace(known, gap=gap))])
         return gap
 
     def expire(self, work: DeepTransaction) -> tuple[Gap, ...]:
         """Mark the open gaps whose time is over; which they were."""
-        now = self._clock()
+        now = self.clock()
         over = []
         for known in readable(work.find("gap", {"status": "open"}), _gap_of):
             due = _due(known, now)
