@@ -133,8 +133,14 @@ class Meter:
     ) -> Reply:
         """Claim a call, make it, and count it. Raises `OverBudget`, and what the model raises."""
         claim = self.claim(role, model, messages, max_output, last=last)
+        return self.call(claim, model, messages, claim.seconds)
+
+    def call(
+        self, claim: Claim, model: ModelRole, messages: Sequence[Message], seconds: float
+    ) -> Reply:
+        """Make a claimed call within `seconds`, and count it. Raises what the model raises."""
         try:
-            reply = model.ask(messages, max_output=claim.max_output, timeout=claim.seconds)
+            reply = model.ask(messages, max_output=claim.max_output, timeout=seconds)
         except BaseException:
             self.release(claim)
             raise

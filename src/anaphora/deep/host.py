@@ -11,6 +11,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from anaphora.deep.budget import Claim, Meter, OverBudget
@@ -89,37 +90,26 @@ class SubCalls:
 
     def _answer(self, claims: Sequence[tuple[str, Claim]], deadline: float) -> dict[str, str]:
         """Make the calls, several at once; why those failed that did."""
-        if not claims:
-            return {}
         if len(claims) == 1:
-            calls = [self._one(*claims[0], deadline)]
+            calls = [self._one(claims[0], deadline)]
         else:
-            calls = call_each(
-                lambda made: self._one(made[0], made[1], deadline),
-                claims,
-                AT_ONCE,
-                "anaphora-sub-call",
-            )
+            ask = partial(self._one, deadline=deadline)
+            calls = call_each(ask, claims, AT_ONCE, "anaphora-sub-call")
         self._made.extend(calls)
         self._answers.update({call.prompt: call.answer for call in calls if call.error is None})
         return {call.prompt: call.error for call in calls if call.error is not None}
 
-    def _one(self, prompt: str, claim: Claim, deadline: float) -> SubCall:
+    def _one(self, claimed: tuple[str, Claim], deadline: float) -> SubCall:
+        prompt, claim = claimed
         # Calls of a batch wait for each other: what was left at the claim may be gone by now.
         seconds = min(claim.seconds, deadline - self._meter.timer(), self._meter.seconds_left())
         if seconds < _LEAST_SECONDS:
             self._meter.withdraw(claim)
             return SubCall(prompt, "", error="the time for this block of code is used up")
         try:
-            talk = sub_prompt(prompt)
-            reply = self._model.ask(talk, max_output=claim.max_output, timeout=seconds)
+            reply = self._meter.call(claim, self._model, sub_prompt(prompt), seconds)
         except ModelError as failure:
-            self._meter.release(claim)
             return SubCall(prompt, "", error=failure.reason)
-        except BaseException:
-            self._meter.release(claim)
-            raise
-        self._meter.settle(claim, reply)
         tokens = reply.input_tokens + reply.output_tokens
         answer = reply.text.strip()
         error = None if answer else "the model said nothing"
