@@ -64,15 +64,7 @@ def run(data: Path) -> list[Figure]:
 
 def evidence_of(memory: Memory) -> NamespaceEvidence:
     """The evidence of an open memory."""
-    parts = memory._services()
-    return NamespaceEvidence(
-        parts.conversations,
-        parts.turns,
-        parts.recall_turns,
-        parts.records,
-        parts.recall_memories,
-        memory._container.clock,
-    )
+    return memory._services().recall_deep.lane
 
 
 def _material(data: Path) -> tuple[list[ImportedConversation], list[str]]:

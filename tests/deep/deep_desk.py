@@ -36,15 +36,7 @@ class Timer:
 
 def evidence_of(memory: Memory) -> NamespaceEvidence:
     """The evidence of the namespace of an open memory."""
-    parts = memory._services()
-    return NamespaceEvidence(
-        parts.conversations,
-        parts.turns,
-        parts.recall_turns,
-        parts.records,
-        parts.recall_memories,
-        memory._container.clock,
-    )
+    return memory._services().recall_deep.lane
 
 
 @dataclass(frozen=True)

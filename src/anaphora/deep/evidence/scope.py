@@ -118,9 +118,12 @@ class NamespaceEvidence:
             reason = "expected the id of a conversation for the scope current_session"
             raise InvalidInput("conversation_id", conversation_id, reason)
         followed, view = self.turns.synced_view(only)
-        rows = rows_in_scope(view, scope, conversation_id)
-        if only is not None and not len(rows):
-            raise NotFound("conversation", only)
+        if only is None:
+            rows = rows_in_scope(view, scope)
+        else:
+            rows = view.rows(only).astype(np.intp)
+            if not len(rows):
+                raise NotFound("conversation", only)
         degraded = tuple(followed.degraded)
         return ScopedEvidence(self, view, rows, include_memory, degraded, seen or ShownSources())
 

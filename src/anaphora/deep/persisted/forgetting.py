@@ -9,12 +9,12 @@ transaction where that is possible. It never touches a thread.
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from anaphora.deep.evidence.questions import folded, question_form
-from anaphora.deep.evidence.scope import ShownSources
 from anaphora.deep.evidence.sources import MEMORY
 from anaphora.deep.persisted.answers import drop_traces
 from anaphora.store.codecs import DAMAGE, parsed
@@ -23,12 +23,11 @@ from anaphora.values.memories import SurvivingSource
 
 if TYPE_CHECKING:
     from anaphora.recall.identifiers import Identifier
-    from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row
+    from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row, Where
     from anaphora.store.records.forgetting import Gone
     from anaphora.store.records.store import Records
     from anaphora.store.records.transaction import RecordTransaction
     from anaphora.store.threads.conversations import Conversations
-    from anaphora.values.conversations import Turn
 
 
 EXTRACTED: Final = "extract"
@@ -55,21 +54,6 @@ def bind(work: DeepTransaction, record_id: str, sources: Iterable[tuple[str, int
             "turn_hash": text_digest(text),
         }
         work.put("fact_turn", [row])
-
-
-def from_memories(
-    work: DeepTransaction, records: RecordTransaction, gone: Iterable[str]
-) -> list[str]:
-    """The facts that were taken from these memories, and that nobody else has said."""
-    found: list[str] = []
-    for record_id in gone:
-        where: dict[str, str | int] = {
-            "conversation_id": MEMORY + record_id,
-            "position": OF_MEMORY,
-        }
-        facts = [row["record_id"] for row in work.find("fact_turn", where)]
-        found += [fact for fact in facts if not _said_by_hand(records, fact)]
-    return list(dict.fromkeys(found))
 
 
 def from_turns(
@@ -129,11 +113,14 @@ class DeepForgetting:
         """The facts that were taken from these memories, those taken from them again included."""
         deep = self.rows.within(work.write)
         found: dict[str, None] = {}
-        waiting = list(record_ids)
+        waiting = deque(record_ids)
         while waiting:
-            fresh = [one for one in from_memories(deep, work, waiting) if one not in found]
-            found.update(dict.fromkeys(fresh))
-            waiting = fresh
+            where: Where = {"conversation_id": MEMORY + waiting.popleft(), "position": OF_MEMORY}
+            for row in deep.find("fact_turn", where):
+                fact = row["record_id"]
+                if fact not in found and not _said_by_hand(work, fact):
+                    found[fact] = None
+                    waiting.append(fact)
         return [one for one in found if one not in set(record_ids)]
 
     def memories_gone(self, work: RecordTransaction, gone: Gone, soft: bool) -> None:
@@ -147,7 +134,10 @@ class DeepForgetting:
         ids, texts = set(gone.ids), gone.texts
         drop_traces(deep, lambda seen: bool(seen.memories & ids))
         _drop_bodies(deep, texts)
-        _drop_gaps(deep, {MEMORY + one for one in ids}, texts)
+        sources, words = {MEMORY + one for one in ids}, {folded(text) for text in texts}
+        _drop_gaps(
+            deep, lambda row, by: not sources.isdisjoint(by) or folded(row["question"]) in words
+        )
 
     def holding(self, identifiers: Sequence[Identifier]) -> Iterator[SurvivingSource]:
         """Open questions and traces that hold one of these identifiers."""
@@ -167,8 +157,23 @@ class DeepForgetting:
         thread = self.conversations().get(conversation_id)
         turns = thread.turns if thread is not None else ()
 
+        said = {question_form(turn.text) for turn in turns}
+        redacted = any(REDACTED in one for one in said)
+
         def stands(index: int, digest: str) -> bool:
             return index < len(turns) and text_digest(turns[index].text) == digest
+
+        def is_gone(index: int) -> bool:
+            return index >= len(turns) or REDACTED in turns[index].text
+
+        def has_lost(gap: Row, closed_by: Sequence[str]) -> bool:
+            """Whether the gap was asked in words that are gone, or closed by them."""
+            lost = not turns or (redacted and question_form(gap["question"]) not in said)
+            if lost and gap["conversation_id"] == conversation_id:
+                return True
+            named = (one.rpartition("#") for one in closed_by)
+            own = (at for name, _, at in named if name == conversation_id and at.isdecimal())
+            return any(is_gone(int(at)) for at in own)
 
         with self.records.change() as work:
             deep = self.rows.within(work.write)
@@ -176,8 +181,8 @@ class DeepForgetting:
             facts += self.derived(work, facts)
             self.memories_gone(work, forget_for_good(work, facts), False)
             deep.drop("answer")
-            drop_traces(deep, lambda seen: _has_seen_gone(seen, conversation_id, turns))
-            _drop_asked_there(deep, conversation_id, turns)
+            drop_traces(deep, lambda seen: any(map(is_gone, seen.turns.get(conversation_id, ()))))
+            _drop_gaps(deep, has_lost)
             if thread is None:
                 for table in ("extraction", "session_job"):
                     deep.drop(table, {"conversation_id": conversation_id})
@@ -202,50 +207,13 @@ def _drop_bodies(deep: DeepTransaction, texts: Iterable[str]) -> None:
             deep.drop("trace", {"trace_id": row["trace_id"]})
 
 
-def _has_seen_gone(seen: ShownSources, conversation_id: str, turns: Sequence[Turn]) -> bool:
-    return any(
-        index >= len(turns) or REDACTED in turns[index].text
-        for index in seen.turns.get(conversation_id, ())
-    )
-
-
-def _drop_gaps(deep: DeepTransaction, sources: set[str], texts: Iterable[str]) -> None:
-    words = {folded(text) for text in texts}
+def _drop_gaps(deep: DeepTransaction, is_gone: Callable[[Row, Sequence[str]], bool]) -> None:
+    """The gaps of which this holds, given what closed each."""
     for row in deep.find("gap"):
-        closed_by = _closed_by(row)
-        gone = closed_by is None or sources & set(closed_by)
-        if gone or folded(row["question"]) in words:
+        try:
+            gone = is_gone(row, parsed(row["closed_by"], list))
+        except DAMAGE:
+            # What closed it cannot be told: it may be what is forgotten.
+            gone = True
+        if gone:
             deep.drop("gap", {"gap_id": row["gap_id"]})
-
-
-def _drop_asked_there(deep: DeepTransaction, conversation_id: str, turns: Sequence[Turn]) -> None:
-    """Gaps of questions asked in a conversation, or closed by turns of it, that are gone there."""
-    said = {question_form(turn.text) for turn in turns}
-    for row in deep.find("gap"):
-        asked_there = row["conversation_id"] == conversation_id
-        lost = asked_there and (not turns or _was_said(row["question"], said))
-        closed_by = _closed_by(row)
-        lost = lost or closed_by is None
-        if lost or any(_is_gone(one, conversation_id, turns) for one in closed_by or ()):
-            deep.drop("gap", {"gap_id": row["gap_id"]})
-
-
-def _closed_by(row: Row) -> list[str] | None:
-    """What closed a gap; None where that cannot be read: it may be what is forgotten."""
-    try:
-        found: list[str] = parsed(row["closed_by"], list)
-    except DAMAGE:
-        return None
-    return found
-
-
-def _was_said(question: str, said: set[str]) -> bool:
-    """Whether the thread has lost this question: others of it are there, redacted."""
-    return question_form(question) not in said and any(REDACTED in one for one in said)
-
-
-def _is_gone(source: str, conversation_id: str, turns: Sequence[Turn]) -> bool:
-    name, _, index = source.rpartition("#")
-    if name != conversation_id or not index.isdecimal():
-        return False
-    return int(index) >= len(turns) or REDACTED in turns[int(index)].text
