@@ -12,7 +12,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -215,16 +215,15 @@ class FactExtractor:
 
     def _facts(
         self, turns: Sequence[Numbered], model: ModelRole, meter: Meter
-    ) -> tuple[list[tuple[Fact, frozenset[int]]], str | None, int]:
-        """Facts with the indexes that they may cite; what ended it early; turns read."""
+    ) -> tuple[list[Fact], str | None, int]:
+        """Facts, without citations where one is of a turn not shown; what ended it; turns read."""
         pieces = _pieces(turns)
         each = max(3, -(-MOST // len(pieces)))
-        found: list[list[tuple[Fact, frozenset[int]]]] = []
-        upto = turns[0][0] if turns else 0
-        ended = None
+        found: list[list[Fact]] = []
+        upto, ended = turns[0][0], None
         for piece in pieces:
             try:
-                reply = meter.ask("sub", model, fact_prompt(piece, min(each, MOST)), _OUTPUT)
+                reply = meter.ask("sub", model, fact_prompt(piece, each), _OUTPUT)
             except OverBudget as over:
                 ended = over.limit
                 break
@@ -232,26 +231,25 @@ class FactExtractor:
             if facts is None:
                 ended = "cut" if reply.cut else "malformed"
                 break
-            shown = frozenset(index for index, _ in piece)
-            found.append([(fact, shown) for fact in facts[:each]])
+            shown = {index for index, _ in piece}
+            found.append(
+                [f if shown.issuperset(f.turns) else replace(f, turns=()) for f in facts[:each]]
+            )
             upto = piece[-1][0] + 1
         # The most useful of every piece come first.
         in_turn = [one for some in zip_longest(*found) for one in some if one is not None]
         return in_turn[:MOST], ended, upto
 
     def _keep(
-        self,
-        conversation_id: str,
-        turns: Sequence[Turn],
-        facts: Sequence[tuple[Fact, frozenset[int]]],
+        self, conversation_id: str, turns: Sequence[Turn], facts: Sequence[Fact]
     ) -> tuple[list[str], list[str], list[str]]:
         """Remember the facts; the ids of those added and reinforced, the texts of those refused."""
         added: list[str] = []
         reinforced: list[str] = []
         refused: list[str] = []
-        for fact, shown in facts:
+        for fact in facts:
             cited = sorted(set(fact.turns))
-            if not cited or not shown.issuperset(cited) or len(fact.text) > _LONGEST:
+            if not cited or len(fact.text) > _LONGEST:
                 refused.append(fact.text[:_LONGEST])
                 continue
             done = self.remember.remember(
