@@ -64,15 +64,7 @@ def run(data: Path) -> list[Figure]:
 
 def evidence_of(memory: Memory) -> NamespaceEvidence:
     """The evidence of an open memory."""
-    parts = memory._services()
-    return NamespaceEvidence(
-        parts.conversations,
-        parts.turns,
-        parts.recall_turns,
-        parts.records,
-        parts.recall_memories,
-        memory._container.clock,
-    )
+    return memory._services().recall_deep.lane
 
 
 def _material(data: Path) -> tuple[list[ImportedConversation], list[str]]:
@@ -100,9 +92,9 @@ def _material(data: Path) -> tuple[list[ImportedConversation], list[str]]:
 def _asked(lane: NamespaceEvidence, questions: Sequence[str], scope: Scope) -> Iterator[Figure]:
     times, busy = [], []
     for question in questions:
-        loop = DeepLoop(_scripted(), None, MontyEngine(), lane)
+        loop = DeepLoop(_scripted(), None, MontyEngine())
         began, worked = time.perf_counter(), time.process_time()
-        result = loop.run(question, scope=scope)
+        result = loop.run(question, lane.within(scope))
         times.append((time.perf_counter() - began) * 1000)
         busy.append((time.process_time() - worked) * 1000)
         if not result.complete:
@@ -119,7 +111,7 @@ def _parts(lane: NamespaceEvidence, questions: Sequence[str]) -> Iterator[Figure
     spent: dict[str, list[float]] = {}
     with _timing(spent):
         for question in questions:
-            DeepLoop(_scripted(), None, MontyEngine(), lane).run(question, scope="all_sessions")
+            DeepLoop(_scripted(), None, MontyEngine()).run(question, lane.within("all_sessions"))
     for name, values in spent.items():
         calls = len(values) // len(questions)
         each = [sum(values[at : at + calls]) for at in range(0, len(values), max(1, calls))]
@@ -135,7 +127,7 @@ def _timing(spent: dict[str, list[float]]) -> Iterator[None]:
         (NamespaceEvidence, "within", "scope"),
         (ScopedEvidence, "search", "search"),
         (ScopedEvidence, "history", "history"),
-        (ScopedEvidence, "brief", "list of sessions"),
+        (ScopedEvidence, "sessions", "list of sessions"),
         (MontyEngine, "open", "sandbox start"),
         (MontySession, "run", "runs, host calls included"),
         (MontySession, "close", "sandbox end"),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from anaphora import Memory
 from anaphora.deep.evidence.scope import NamespaceEvidence
-from anaphora.deep.loop import DeepLoop
+from anaphora.deep.loop import DeepLoop, LoopResult, OnStep
 from anaphora.deep.models.base import ModelRole
 from anaphora.deep.models.scripted import Scripted, ScriptedModel
 from anaphora.deep.sandbox.base import Engine
 from anaphora.deep.sandbox.monty import MontyEngine
+from anaphora.values.deep import Budget, Scope
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "conversation.json"
 
@@ -34,15 +36,29 @@ class Timer:
 
 def evidence_of(memory: Memory) -> NamespaceEvidence:
     """The evidence of the namespace of an open memory."""
-    parts = memory._services()
-    return NamespaceEvidence(
-        parts.conversations,
-        parts.turns,
-        parts.recall_turns,
-        parts.records,
-        parts.recall_memories,
-        memory._container.clock,
-    )
+    return memory._services().recall_deep.lane
+
+
+@dataclass(frozen=True)
+class LoopOver:
+    """A loop, and the evidence that its questions look at."""
+
+    loop: DeepLoop
+    evidence: NamespaceEvidence
+
+    def run(
+        self,
+        question: str,
+        *,
+        scope: Scope = "recent_sessions",
+        conversation_id: str | None = None,
+        include_memory: bool = True,
+        budget: Budget | None = None,
+        on_step: OnStep | None = None,
+    ) -> LoopResult:
+        """Answer a question within a scope."""
+        scoped = self.evidence.within(scope, conversation_id, include_memory=include_memory)
+        return self.loop.run(question, scoped, budget, on_step)
 
 
 def loop_over(
@@ -52,15 +68,11 @@ def loop_over(
     *,
     engine: Engine | None = None,
     **options: Any,
-) -> DeepLoop:
+) -> LoopOver:
     """A loop over a home; models are scripts, or models."""
-    return DeepLoop(
-        _model(code),
-        None if sub is None else _model(sub),
-        engine or MontyEngine(),
-        evidence_of(memory),
-        **options,
-    )
+    reading = None if sub is None else _model(sub)
+    loop = DeepLoop(_model(code), reading, engine or MontyEngine(), **options)
+    return LoopOver(loop, evidence_of(memory))
 
 
 def block(code: str, thought: str = "I look.") -> str:

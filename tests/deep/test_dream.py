@@ -58,6 +58,17 @@ def test_the_question_itself_closes_nothing(tmp_path: Path, clock: Clock) -> Non
         assert memory.dream().closed == ()
 
 
+def test_a_gap_whose_conversation_is_gone_stays(tmp_path: Path, clock: Clock) -> None:
+    """A thread file that was deleted by hand ends no dream: its question is passed over."""
+    with opening(tmp_path, clock)() as memory:
+        tell(memory)
+        gap = memory.deep_recall(WHERE, scope="current_session", conversation_id="tea").gap_id
+        (thread,) = tmp_path.rglob("tea.json")
+        thread.unlink()
+        report = memory.dream()
+        assert ([one.id for one in report.explored], report.closed) == ([gap], ())
+
+
 @pytest.mark.promise("deep.dream")
 def test_a_model_closes_a_gap_when_the_answer_came(tmp_path: Path, clock: Clock) -> None:
     """What a dream finds is kept as a memory bound to its sources, and recalled from then on."""

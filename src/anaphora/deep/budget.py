@@ -52,24 +52,6 @@ class Claim:
 
 
 @dataclass(slots=True)
-class _Spent:
-    input: int = 0
-    output: int = 0
-    calls: int = 0
-    dollars: float | None = 0.0
-
-    def add(self, reply: Reply) -> None:
-        self.input += reply.input_tokens
-        self.output += reply.output_tokens
-        # One call whose price is not known makes the whole unknown.
-        known = self.dollars is not None and reply.dollars is not None
-        self.dollars = (self.dollars or 0.0) + (reply.dollars or 0.0) if known else None
-
-    def counted(self) -> TokenCount:
-        return TokenCount(self.input, self.output, self.calls, self.dollars)
-
-
-@dataclass(slots=True)
 class Meter:
     """Counts one question. Safe to use from several threads. `timer` gives seconds, monotonic."""
 
@@ -78,7 +60,9 @@ class Meter:
     iterations: int = 0
     refused: list[str] = field(default_factory=list)
     _sub_calls: int = 0
-    _spent: dict[Role, _Spent] = field(default_factory=lambda: {"code": _Spent(), "sub": _Spent()})
+    _spent: dict[Role, TokenCount] = field(
+        default_factory=lambda: {"code": TokenCount(), "sub": TokenCount()}
+    )
     _open: list[Claim] = field(default_factory=list)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _began: float = field(init=False)
@@ -100,13 +84,9 @@ class Meter:
         """The word that time is up, for a call that took all that it was given."""
         return self._over("seconds", f"the {self.budget.seconds:g} seconds are used up")
 
-    def sub_calls_left(self) -> int:
-        """How many sub-calls may still be made."""
-        return self.budget.sub_calls - self._sub_calls
-
     def need_sub_calls(self, count: int) -> None:
         """Raise `OverBudget` unless so many more sub-calls may be made."""
-        left = self.sub_calls_left()
+        left = self.budget.sub_calls - self._sub_calls
         if count > left:
             detail = f"the limit of {self.budget.sub_calls} sub-calls is reached: {left} are left"
             raise self._over("sub_calls", detail)
@@ -138,7 +118,7 @@ class Meter:
             output, dollars = self._affordable(share, model, tokens_in, output)
             claim = Claim(role, output, min(left, seconds), tokens_in + output, dollars)
             self._open.append(claim)
-            self._spent[role].calls += 1
+            self._spent[role] += TokenCount(calls=1)
             self._sub_calls += role == "sub"
             return claim
 
@@ -153,8 +133,14 @@ class Meter:
     ) -> Reply:
         """Claim a call, make it, and count it. Raises `OverBudget`, and what the model raises."""
         claim = self.claim(role, model, messages, max_output, last=last)
+        return self.call(claim, model, messages, claim.seconds)
+
+    def call(
+        self, claim: Claim, model: ModelRole, messages: Sequence[Message], seconds: float
+    ) -> Reply:
+        """Make a claimed call within `seconds`, and count it. Raises what the model raises."""
         try:
-            reply = model.ask(messages, max_output=claim.max_output, timeout=claim.seconds)
+            reply = model.ask(messages, max_output=claim.max_output, timeout=seconds)
         except BaseException:
             self.release(claim)
             raise
@@ -165,7 +151,9 @@ class Meter:
         """The call was answered: count what it really took."""
         with self._lock:
             self._open.remove(claim)
-            self._spent[claim.role].add(reply)
+            # One call whose price is not known makes the whole unknown.
+            taken = TokenCount(reply.input_tokens, reply.output_tokens, 0, reply.dollars)
+            self._spent[claim.role] += taken
 
     def release(self, claim: Claim) -> None:
         """The call failed: nothing was reported that could be counted."""
@@ -176,18 +164,18 @@ class Meter:
         """The call was never made: it counts for nothing."""
         with self._lock:
             self._open.remove(claim)
-            self._spent[claim.role].calls -= 1
+            self._spent[claim.role] += TokenCount(calls=-1)
             self._sub_calls -= claim.role == "sub"
 
     def snapshot(self) -> CostSnapshot:
         """What was spent so far."""
         with self._lock:
-            code, sub = self._spent["code"].counted(), self._spent["sub"].counted()
-            known = code.dollars is not None and sub.dollars is not None
+            code, sub = self._spent["code"], self._spent["sub"]
+            both = code + sub
             return CostSnapshot(
-                input_tokens=code.input + sub.input,
-                output_tokens=code.output + sub.output,
-                estimated_dollars=(code.dollars or 0.0) + (sub.dollars or 0.0) if known else None,
+                input_tokens=both.input,
+                output_tokens=both.output,
+                estimated_dollars=both.dollars,
                 iterations=self.iterations,
                 sub_calls=self._sub_calls,
                 seconds=self.timer() - self._began,
@@ -226,15 +214,9 @@ class Meter:
         return OverBudget(limit, detail)
 
 
-def check_budget(budget: object) -> None:
-    """Raise `InvalidInput` for what is neither a `Budget` nor None. A `Budget` is always one."""
-    if budget is not None and not isinstance(budget, Budget):
-        raise InvalidInput("budget", budget, "expected a Budget of anaphora.values.deep")
-
-
-def checked_question(question: object) -> str:
+def checked_question(question: str) -> str:
     """The question without outer space. Raises `InvalidInput` for one that cannot be asked."""
-    if not isinstance(question, str) or not question.strip():
+    if not question.strip():
         raise InvalidInput("question", question, "expected a text that is not empty")
     if len(question) > QUESTION_CHARS:
         raise InvalidInput("question", question, f"expected at most {QUESTION_CHARS} characters")

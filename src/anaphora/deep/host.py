@@ -11,12 +11,13 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from anaphora.deep.budget import Claim, Meter, OverBudget
 from anaphora.deep.evidence.scope import ScopedEvidence, Session
 from anaphora.deep.evidence.sources import named
-from anaphora.deep.models.base import Message, ModelRole
+from anaphora.deep.models.base import ModelRole
 from anaphora.deep.prompts import NOT_FOUND, sub_prompt
 from anaphora.deep.sandbox.base import HostFunction, HostRefusal, JsonValue
 from anaphora.deep.worker_threads import call_each
@@ -78,8 +79,8 @@ class SubCalls:
             raise HostRefusal("the time for this block of code is used up")
         try:
             for prompt in prompts:
-                messages = _messages(prompt)
-                claim = self._meter.claim("sub", self._model, messages, MAX_OUTPUT, seconds=left)
+                talk = sub_prompt(prompt)
+                claim = self._meter.claim("sub", self._model, talk, MAX_OUTPUT, seconds=left)
                 claims.append((prompt, claim))
         except OverBudget:
             for _, claim in claims:
@@ -89,44 +90,30 @@ class SubCalls:
 
     def _answer(self, claims: Sequence[tuple[str, Claim]], deadline: float) -> dict[str, str]:
         """Make the calls, several at once; why those failed that did."""
-        if not claims:
-            return {}
         if len(claims) == 1:
-            calls = [self._one(*claims[0], deadline)]
+            calls = [self._one(claims[0], deadline)]
         else:
-            calls = call_each(
-                lambda made: self._one(made[0], made[1], deadline),
-                claims,
-                AT_ONCE,
-                "anaphora-sub-call",
-            )
+            ask = partial(self._one, deadline=deadline)
+            calls = call_each(ask, claims, AT_ONCE, "anaphora-sub-call")
         self._made.extend(calls)
         self._answers.update({call.prompt: call.answer for call in calls if call.error is None})
         return {call.prompt: call.error for call in calls if call.error is not None}
 
-    def _one(self, prompt: str, claim: Claim, deadline: float) -> SubCall:
+    def _one(self, claimed: tuple[str, Claim], deadline: float) -> SubCall:
+        prompt, claim = claimed
         # Calls of a batch wait for each other: what was left at the claim may be gone by now.
         seconds = min(claim.seconds, deadline - self._meter.timer(), self._meter.seconds_left())
         if seconds < _LEAST_SECONDS:
             self._meter.withdraw(claim)
             return SubCall(prompt, "", error="the time for this block of code is used up")
         try:
-            reply = self._model.ask(_messages(prompt), max_output=claim.max_output, timeout=seconds)
+            reply = self._meter.call(claim, self._model, sub_prompt(prompt), seconds)
         except ModelError as failure:
-            self._meter.release(claim)
             return SubCall(prompt, "", error=failure.reason)
-        except BaseException:
-            self._meter.release(claim)
-            raise
-        self._meter.settle(claim, reply)
         tokens = reply.input_tokens + reply.output_tokens
         answer = reply.text.strip()
         error = None if answer else "the model said nothing"
         return SubCall(prompt, answer, tokens=tokens, error=error)
-
-
-def _messages(prompt: str) -> tuple[Message, ...]:
-    return (Message("system", sub_prompt()), Message("user", prompt))
 
 
 SEARCH_LIMIT: Final = 100

@@ -1,9 +1,7 @@
 """The loop of deep recall: a model writes code, the sandbox runs it, the model sees the output.
 
-In: a question, a scope, a budget, two models, a sandbox engine, the evidence of a namespace. Out:
-one `LoopResult`, and a `DeepStep` for every step as it happens. It ends with a submission whose
-sources exist, with an answer from what was seen, or at a limit with the best there is so far. It
-writes nothing, and never raises for what a model does.
+It ends with a submission whose sources exist, with an answer from what was seen, or at a limit with
+the best there is so far. It writes nothing, and never raises for what a model does.
 """
 
 from __future__ import annotations
@@ -12,19 +10,19 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 from anaphora.deep import prompts
 from anaphora.deep.budget import LEAST_SECONDS, Meter, OverBudget
 from anaphora.deep.evidence.questions import first_hits, says_nothing
-from anaphora.deep.evidence.scope import NamespaceEvidence, ScopedEvidence
+from anaphora.deep.evidence.scope import ScopedEvidence
 from anaphora.deep.host import Host, SubCalls, Submission
 from anaphora.deep.models.base import Message, ModelRole, Reply
 from anaphora.deep.sandbox.base import Engine, Limits, Run, Session
 from anaphora.deep.worker_threads import lasting_thread
-from anaphora.errors import AnaphoraError, ModelError, ModelTimeout
+from anaphora.errors import ModelError, ModelTimeout
 from anaphora.values.conversations import Degraded
-from anaphora.values.deep import Budget, CostSnapshot, DeepSource, DeepStep, Scope
+from anaphora.values.deep import Budget, CostSnapshot, DeepSource, DeepStep
 
 OnStep = Callable[[DeepStep], None]
 
@@ -38,12 +36,12 @@ _LEAST_EXTRACTION: Final = 1_000
 class LoopResult:
     """What a loop came to.
 
-    `answer` is "" where the history does not hold one (then `found` is False) or nothing came of
-    it. `source_ids` exist in the scope; `unknown_ids` were cited too, and do not. `complete` is
-    False when a limit ended the search or stood in its way: `limit` names it ("iterations",
-    "sub_calls", "tokens", "seconds", "dollars"). `answered` is False when `answer` is not the
-    model's: it could not be reached or said nothing that can be read (then `degraded` says so), or
-    a limit came before anything was seen. `evidence` is what the first searches found.
+    `answer` is "" where the history does not hold one or nothing came of it. `source_ids` exist in
+    the scope; `unknown_ids` were cited too, and do not. `complete` is False when a limit ended the
+    search or stood in its way: `limit` names it ("iterations", "sub_calls", "tokens", "seconds",
+    "dollars"). `answered` is False when `answer` is not the model's: it could not be reached or
+    said nothing that can be read (then `degraded` says so), or a limit came before anything was
+    seen.
     """
 
     answer: str
@@ -53,10 +51,8 @@ class LoopResult:
     steps: tuple[DeepStep, ...] = ()
     cost: CostSnapshot = field(default_factory=CostSnapshot)
     note: str = ""
-    found: bool = True
     answered: bool = True
     unknown_ids: tuple[str, ...] = ()
-    evidence: tuple[DeepSource, ...] = ()
     degraded: tuple[Degraded, ...] = ()
 
 
@@ -72,27 +68,18 @@ class DeepLoop:
     code: ModelRole
     sub: ModelRole | None
     engine: Engine
-    evidence: NamespaceEvidence
     timer: Callable[[], float] = time.monotonic
     max_output: int = CODE_OUTPUT
 
     def run(
         self,
         question: str,
-        *,
-        scope: Scope = "recent_sessions",
-        conversation_id: str | None = None,
-        include_memory: bool = True,
+        evidence: ScopedEvidence,
         budget: Budget | None = None,
         on_step: OnStep | None = None,
     ) -> LoopResult:
-        """Answer `question`. `on_step` is called with every step when it has ended.
-
-        Its question and budget were checked (`check_budget`, `checked_question`). Raises
-        `InvalidInput` for a bad scope, `MissingExtra` without the sandbox.
-        """
+        """Answer `question`. `on_step` is called with every step when it has ended."""
         meter = Meter(budget or Budget(), self.timer)
-        evidence = self.evidence.within(scope, conversation_id, include_memory=include_memory)
         return _Search(self, question, evidence, meter, on_step).run()
 
 
@@ -133,7 +120,8 @@ class _Search:
             except OverBudget as over:
                 return self._at_limit(over)
             except ModelError as error:
-                return self._without_model(error)
+                self._done("limit", error=str(error))
+                return self._partial(None, error)
             finally:
                 self._close()
 
@@ -144,7 +132,6 @@ class _Search:
             began = self._lane.timer()
             reply = self._ask(talk, self._lane.max_output)
             step, lost = self._step(reply, began)
-            self._done(step)
             if self._host.accepted is not None:
                 return self._submitted(self._host.accepted)
             if not left:
@@ -153,16 +140,15 @@ class _Search:
             talk += [Message("assistant", reply.text), Message("user", told)]
 
     def _opening(self) -> list[Message]:
-        first = prompts.first_prompt(
+        return prompts.first_prompt(
             self._question,
-            now=self._lane.evidence.clock(),
-            sessions=self._evidence.brief(prompts.LISTED_SESSIONS),
+            now=self._evidence.clock(),
+            sessions=self._evidence.sessions(prompts.LISTED_SESSIONS),
             session_count=self._evidence.session_count(),
             seeds=self._seeds,
             history=(len(self._history), len(self._evidence)),
             iterations=self._meter.budget.iterations,
         )
-        return [Message("system", prompts.system_prompt()), Message("user", first)]
 
     def _ask(self, talk: Sequence[Message], output: int, *, last: bool = False) -> Reply:
         try:
@@ -177,19 +163,20 @@ class _Search:
     def _step(self, reply: Reply, began: float) -> tuple[DeepStep, bool]:
         """Run what the reply holds; whether the sandbox lost its variables."""
         thought, code = prompts.code_of(reply.text)
-        step = DeepStep(self._number(), "code", thought=thought, code=code)
         if not code:
-            step = replace(step, error="the reply holds no block of code")
-            return self._timed(step, began), False
+            error = "the reply holds no block of code"
+            return self._done("code", began, thought=thought, error=error), False
         run = self._run(code)
-        step = replace(
-            step,
-            kind="submit" if self._host.accepted is not None else "code",
+        step = self._done(
+            "submit" if self._host.accepted is not None else "code",
+            began,
+            thought=thought,
+            code=code,
             output=run.output,
             error=_error(run),
             sub_calls=self._sub_calls.taken(),
         )
-        return self._timed(step, began), not run.alive
+        return step, not run.alive
 
     def _run(self, code: str) -> Run:
         left = self._meter.seconds_left()
@@ -226,21 +213,19 @@ class _Search:
     # The ends of a loop.
 
     def _submitted(self, submission: Submission) -> LoopResult:
-        found = _is_answer(submission.answer)
         # The answer was made without the calls that were refused: it may be less than the best.
         limit = self._meter.refused[0] if self._meter.refused else None
-        result = self._result(submission.answer if found else "", submission.sources)
-        return replace(result, found=found, complete=limit is None, limit=limit)
+        answer = _or_none(submission.answer)
+        return self._result(answer, submission.sources, complete=limit is None, limit=limit)
 
     def _extracted(self, limit: str) -> LoopResult:
         """Ask for an answer from what was seen. Raises `OverBudget` when that is not to be had."""
         began = self._lane.timer()
         chars = prompts.EXTRACTION_CHARS
         while True:
-            system, user = prompts.extraction_prompt(
-                self._question, self._lane.evidence.clock(), self._seeds, self._steps, chars
+            talk = prompts.extraction_prompt(
+                self._question, self._evidence.clock(), self._seeds, self._steps, chars
             )
-            talk = [Message("system", system), Message("user", user)]
             try:
                 reply = self._ask(talk, min(EXTRACTION_OUTPUT, self._lane.max_output), last=True)
                 break
@@ -250,70 +235,60 @@ class _Search:
                     raise
                 chars //= 2
         read = prompts.read_extraction(reply.text)
-        found = _is_answer(read.answer)
-        step = DeepStep(
-            self._number(),
-            "extraction",
-            thought="" if read.answer == reply.text.strip() else reply.text.strip(),
-            output=read.answer,
-        )
-        self._done(self._timed(step, began))
+        said = reply.text.strip()
+        thought = "" if read.answer == said else said
+        self._done("extraction", began, thought=thought, output=read.answer)
         if not self._is_said(read):
-            result = self._partial(limit)
             if self._host.refused is not None and self._host.refused.answer:
-                return result
+                return self._partial(limit)
             reason = "its last reply was no answer, and none was submitted"
-            return self._failed(result, ModelError(self._lane.code.name, reason))
-        result = self._result(read.answer if found else "", read.sources)
+            return self._partial(limit, ModelError(self._lane.code.name, reason))
         note = "answered from what was seen when the limit was reached"
-        return replace(result, found=found, complete=False, limit=limit, note=note)
+        answer = _or_none(read.answer)
+        return self._result(answer, read.sources, complete=False, limit=limit, note=note)
 
     def _is_said(self, read: prompts.Extraction) -> bool:
         """Whether a reply is an answer at all, if only that there is none.
 
         Words in no form are taken from a model that has done some work before.
         """
-        if read.formed or (read.answer and not _is_answer(read.answer)):
+        if read.formed or (read.answer and not _or_none(read.answer)):
             return True
         return bool(read.answer) and any(step.code and not step.error for step in self._steps)
 
     def _at_limit(self, over: OverBudget) -> LoopResult:
-        self._done(self._timed(DeepStep(self._number(), "limit", error=over.detail)))
-        failure: ModelError | None = None
+        self._done("limit", error=over.detail)
         try:
             return self._extracted(over.limit)
         except OverBudget:
             # A model from which nothing ever came did not meet a limit: it is not there.
-            failure = self._silent
+            return self._partial(over.limit, self._silent)
         except ModelError as error:
-            failure = error
-        result = self._partial(over.limit)
-        return result if failure is None else self._failed(result, failure)
+            return self._partial(over.limit, error)
 
-    def _without_model(self, error: ModelError) -> LoopResult:
-        self._done(self._timed(DeepStep(self._number(), "limit", error=str(error))))
-        return self._failed(self._partial(limit=None), error)
+    def _partial(self, limit: str | None, failure: ModelError | None = None) -> LoopResult:
+        """The best there is without another call: a refused answer, or the last output.
 
-    @staticmethod
-    def _failed(result: LoopResult, error: ModelError) -> LoopResult:
-        """What there is when the model gave nothing: it is said that it did not."""
-        degraded = (*result.degraded, Degraded("model", str(error)))
-        return replace(result, answered=False, degraded=degraded)
-
-    def _partial(self, limit: str | None) -> LoopResult:
-        """The best there is without another call: a refused answer, or the last output."""
+        With `failure` the model gave nothing, and it is said that it did not.
+        """
+        answer, note = "", "nothing was found in time"
+        ids: tuple[str, ...] = ()
+        printed = [step.output.strip() for step in self._steps if step.output.strip()]
         refused = self._host.refused
         if refused is not None and refused.answer:
-            result = self._result(refused.answer, refused.sources)
+            answer, ids = refused.answer, refused.sources
             note = "an answer that was submitted and refused: " + "; ".join(refused.mistakes)
-        else:
-            printed = [step.output.strip() for step in self._steps if step.output.strip()]
-            result = self._result(printed[-1][:PARTIAL_CHARS] if printed else "", ())
-            note = "the last output of the search" if printed else "nothing was found in time"
-        some = bool(result.answer)
-        return replace(result, complete=False, limit=limit, note=note, found=some, answered=some)
+        elif printed:
+            answer, note = printed[-1][:PARTIAL_CHARS], "the last output of the search"
+        answered = bool(answer) and failure is None
+        result = self._result(
+            answer, ids, complete=False, limit=limit, note=note, answered=answered
+        )
+        if failure is None:
+            return result
+        return replace(result, degraded=(*result.degraded, Degraded("model", str(failure))))
 
-    def _result(self, answer: str, ids: Sequence[str]) -> LoopResult:
+    def _result(self, answer: str, ids: Sequence[str], **more: Any) -> LoopResult:
         known = tuple(one for one in ids if self._evidence.exists(one))
         return LoopResult(
             answer=answer,
@@ -321,34 +296,30 @@ class _Search:
             steps=tuple(self._steps),
             cost=self._meter.snapshot(),
             unknown_ids=tuple(one for one in ids if one not in known),
-            evidence=self._seeds,
             degraded=self._evidence.degraded,
+            **more,
         )
 
-    def _timed(self, step: DeepStep, began: float | None = None) -> DeepStep:
+    def _done(self, kind: str, began: float | None = None, **what: Any) -> DeepStep:
+        """A step that has ended now, and who is told of it."""
         seconds = 0.0 if began is None else self._lane.timer() - began
-        return replace(step, seconds=seconds, cost=self._meter.snapshot())
-
-    def _number(self) -> int:
-        return len(self._steps) + 1
-
-    def _done(self, step: DeepStep) -> None:
+        cost = self._meter.snapshot()
+        step = DeepStep(len(self._steps) + 1, kind, seconds=seconds, cost=cost, **what)
         self._steps.append(step)
         if self._on_step is not None:
             self._on_step(step)
+        return step
 
 
-def _is_answer(text: str) -> bool:
-    return text.strip(" .'\"`*").upper() != prompts.NOT_FOUND and not says_nothing(text)
+def _or_none(answer: str) -> str:
+    """An answer, or "" for one that says that there is none."""
+    none = answer.strip(" .'\"`*").upper() == prompts.NOT_FOUND or says_nothing(answer)
+    return "" if none else answer
 
 
 def _error(run: Run) -> str | None:
     parts = [run.error] if run.error else []
     if run.limit is not None and not run.error:
         parts.append(f"the code was stopped: its limit of {run.limit} is reached")
-    parts += [_failure(failure) for failure in run.failures]
+    parts += [f"{type(failure).__name__}: {failure}" for failure in run.failures]
     return "\n".join(parts) or None
-
-
-def _failure(failure: AnaphoraError) -> str:
-    return f"{type(failure).__name__}: {failure}"

@@ -1,8 +1,7 @@
 """Every word that deep recall says to a model, and how what a model says is read.
 
-In: a question, what was found, what came of the code. Out: messages, and code or an answer read
-from a reply. What comes from a history stands behind a mark that nothing in it can forge (see
-`marks`), and every prompt says that it is data. Nothing here calls a model.
+What comes from a history stands behind a mark that nothing in it can forge (`core.display`), and
+every prompt says that it is data. Nothing here calls a model.
 """
 
 from __future__ import annotations
@@ -15,7 +14,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from anaphora.core.display import headed, one_line, quoted, visible
+from anaphora.deep.evidence.scope import Session
 from anaphora.deep.evidence.sources import shown
+from anaphora.deep.models.base import Message, talk_of
 from anaphora.values.deep import DeepSource, DeepStep
 
 NOT_FOUND: Final = "NOT_FOUND"
@@ -143,22 +144,22 @@ def first_prompt(
     question: str,
     *,
     now: datetime,
-    sessions: Iterable[tuple[str, int, str]],
+    sessions: Iterable[Session],
     session_count: int,
     seeds: Sequence[DeepSource],
     history: tuple[int, int],
     iterations: int,
-) -> str:
+) -> list[Message]:
     """The question, and what is known before any code ran.
 
-    `sessions` are (id, turns, title) of the newest; `history` is (characters, turns in scope).
+    `sessions` are the newest; `history` is (characters, turns in scope).
     """
     listed = [
-        headed(f"{visible(name)}: {turns} turns{title and ', ' + one_line(title)}")
-        for name, turns, title in sessions
+        headed(f"{visible(one.id)}: {one.turns} turns{one.title and ', ' + one_line(one.title)}")
+        for one in sessions
     ]
     more = session_count - len(listed)
-    return "\n\n".join(
+    user = "\n\n".join(
         [
             f"Question: {question}",
             f"It is {shown(now)}. In scope: {history[1]} turns in {session_count} sessions; "
@@ -172,6 +173,7 @@ def first_prompt(
             "Write your first block of code.",
         ]
     )
+    return talk_of(system_prompt(), user)
 
 
 def after_run(step: DeepStep, left: int, *, lost: bool = False) -> str:
@@ -200,8 +202,8 @@ def extraction_prompt(
     seeds: Sequence[DeepSource],
     steps: Sequence[DeepStep],
     chars: int = EXTRACTION_CHARS,
-) -> tuple[str, str]:
-    """(system, user): the request to answer from what was seen, in about `chars` characters.
+) -> list[Message]:
+    """The request to answer from what was seen, in about `chars` characters.
 
     The newest outputs come first when room is short.
     """
@@ -223,12 +225,12 @@ def extraction_prompt(
             break
         listed.append(hit)
     body = "\n".join([*reversed(found), *listed])
-    return _EXTRACT, f"Question: {question}\nIt is {shown(now)}.\n\n{body}"
+    return talk_of(_EXTRACT, f"Question: {question}\nIt is {shown(now)}.\n\n{body}")
 
 
-def sub_prompt() -> str:
+def sub_prompt(prompt: str) -> list[Message]:
     """What the model that answers `llm_query` is told."""
-    return _SUB
+    return talk_of(_SUB, prompt)
 
 
 def code_of(reply: str) -> tuple[str, str]:

@@ -12,14 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from anaphora.deep.budget import check_budget, checked_question
+from anaphora.deep.budget import checked_question
 from anaphora.deep.evidence.questions import asks_about_the_whole, question_form, says_nothing
-from anaphora.deep.evidence.scope import (
-    NamespaceEvidence,
-    RecordingEvidence,
-    ScopedEvidence,
-    ShownSources,
-)
+from anaphora.deep.evidence.scope import NamespaceEvidence, ScopedEvidence, ShownSources
 from anaphora.deep.evidence.snapshot import TOP, Snapshot, snapshot
 from anaphora.deep.evidence.sources import MEMORY, named
 from anaphora.deep.persisted.answers import AnswerCache, QuestionContext, Secrets, TraceStore
@@ -141,51 +136,48 @@ class DeepRecall:
     ) -> DeepAnswer:
         """Answer `question`; see `Memory.deep_recall`."""
         question = checked_question(question)
-        check_budget(budget)
         models = self.models()
-        lane = RecordingEvidence.over(self.lane)
-        scoped = lane.within(scope, conversation_id, include_memory=include_memory)
         names = models.names if models else ()
         secrets = Secrets.of(question)
         asked = QuestionContext(question, scope, conversation_id, include_memory, names, secrets)
+        scoped = self.scoped(asked)
         if models is not None:
             kept = self.answers.find_answer(asked, scoped)
             if kept is not None:
-                _tell(on_step, kept.steps)
+                if on_step is not None:
+                    for step in kept.steps:
+                        on_step(step)
                 return kept
         found = shortcut(scoped, question)
         if found:
-            return self._from_shortcut(asked, scoped, found, lane.seen, on_step)
+            return self._from_shortcut(asked, scoped, found, on_step)
         if models is None:
-            return self._evidence(asked, scoped, lane.seen)
-        return self._from_loop(asked, lane, scoped, models, budget, on_step)
+            return self._evidence(asked, scoped)
+        return self._from_loop(asked, scoped, models, budget, on_step)
 
-    def answer(
-        self,
-        asked: QuestionContext,
-        models: Models,
-        budget: Budget | None,
-        on_step: OnStep | None = None,
-    ) -> DeepAnswer:
-        """The loop's answer, without cache, shortcut, gap or trace: what a dream asks."""
-        result = self._loop(self.lane, asked, models, budget, on_step)
-        scoped = self.lane.within(
-            _scope(asked), asked.conversation_id, include_memory=asked.include_memory
+    def scoped(self, asked: QuestionContext, seen: ShownSources | None = None) -> ScopedEvidence:
+        """What a question may see now; `seen` as `NamespaceEvidence.within` has it."""
+        return self.lane.within(
+            asked.scope, asked.conversation_id, include_memory=asked.include_memory, seen=seen
         )
-        return _answer_of(asked.question, result, scoped)
+
+    def answer(self, asked: QuestionContext, models: Models, budget: Budget) -> DeepAnswer:
+        """The loop's answer, without cache, shortcut, gap or trace: what a dream asks."""
+        result = self._loop(asked, self.scoped(asked), models, budget)
+        return _answer_of(asked.question, result, self.scoped(asked))
 
     def _from_shortcut(
         self,
         asked: QuestionContext,
         scoped: ScopedEvidence,
         found: Sequence[DeepSource],
-        seen: ShownSources,
         on_step: OnStep | None,
     ) -> DeepAnswer:
         sources = best_evidence(scoped, found)
         said = ", ".join(f"{one.id} {one.score or 0.0:.2f}" for one in found)
         step = DeepStep(0, "shortcut", thought=f"sure hits: {said}", output=shown(sources))
-        _tell(on_step, (step,))
+        if on_step is not None:
+            on_step(step)
         answer = DeepAnswer(
             asked.question,
             shown(sources),
@@ -199,15 +191,11 @@ class DeepRecall:
         )
         with self.rows.change() as work:
             self.gaps.close_question(work, asked, [one.id for one in found])
-            self.traces.put_trace(work, answer, seen, asked.secrets)
+            self.traces.put_trace(work, answer, scoped.seen, asked.secrets)
         return answer
 
     def _evidence(
-        self,
-        asked: QuestionContext,
-        scoped: ScopedEvidence,
-        seen: ShownSources,
-        failed: LoopResult | None = None,
+        self, asked: QuestionContext, scoped: ScopedEvidence, failed: LoopResult | None = None
     ) -> DeepAnswer:
         """The best evidence: without a model, or where a loop gave no answer of the model's."""
         then = snapshot(self.lane, scoped, asked.question)
@@ -235,12 +223,11 @@ class DeepRecall:
                 note=f"{(why or failed.note).rstrip('.')}; {EVIDENCE}",
                 degraded=tuple(dict.fromkeys((*failed.degraded, *scoped.degraded))),
             )
-        return self._kept(asked, (answer, then), seen, blind=blind, reusable=False)
+        return self._kept(asked, answer, then, scoped.seen, blind=blind)
 
     def _from_loop(
         self,
         asked: QuestionContext,
-        lane: RecordingEvidence,
         scoped: ScopedEvidence,
         models: Models,
         budget: Budget | None,
@@ -248,44 +235,38 @@ class DeepRecall:
     ) -> DeepAnswer:
         # Before: what is written while the model works may be what it has missed.
         then = snapshot(self.lane, scoped, asked.question)
-        result = self._loop(lane, asked, models, budget, on_step)
+        result = self._loop(asked, self.scoped(asked, scoped.seen), models, budget, on_step)
         if not result.answered:
-            return self._evidence(asked, scoped, lane.seen, result)
+            return self._evidence(asked, scoped, result)
         answer = replace(_answer_of(asked.question, result, scoped), trace_id=self.ids())
         blind = not (answer.answer and answer.supported)
         reusable = answer.complete and answer.supported and not answer.degraded
-        return self._kept(asked, (answer, then), lane.seen, blind=blind, reusable=reusable)
+        return self._kept(asked, answer, then, scoped.seen, blind=blind, reusable=reusable)
 
     def _loop(
         self,
-        lane: NamespaceEvidence,
         asked: QuestionContext,
+        scoped: ScopedEvidence,
         models: Models,
         budget: Budget | None,
-        on_step: OnStep | None,
+        on_step: OnStep | None = None,
     ) -> LoopResult:
         from anaphora.deep.loop import DeepLoop
 
-        return DeepLoop(models.code, models.sub, self.engine(), lane, self.timer).run(
-            asked.question,
-            scope=_scope(asked),
-            conversation_id=asked.conversation_id,
-            include_memory=asked.include_memory,
-            budget=budget,
-            on_step=on_step,
-        )
+        loop = DeepLoop(models.code, models.sub, self.engine(), self.timer)
+        return loop.run(asked.question, scoped, budget, on_step)
 
     def _kept(
         self,
         asked: QuestionContext,
-        found: tuple[DeepAnswer, Snapshot],
+        answer: DeepAnswer,
+        then: Snapshot,
         seen: ShownSources,
         *,
         blind: bool,
-        reusable: bool,
+        reusable: bool = False,
     ) -> DeepAnswer:
         """The answer, with its gap, its trace and its place in the cache written at once."""
-        answer, then = found
         asked_in = self._placed(asked) if blind else asked
         with self.rows.change() as work:
             if blind:
@@ -303,7 +284,7 @@ class DeepRecall:
         if asked.conversation_id is not None:
             return asked
         own = question_form(asked.question)
-        scoped = self.lane.within(_scope(asked), include_memory=False)
+        scoped = self.lane.within(asked.scope, include_memory=False)
         found = scoped.search(asked.question, TOP)
         said = (one for one in found if question_form(one.text) == own)
         return replace(asked, conversation_id=next((one.conversation_id for one in said), None))
@@ -314,7 +295,7 @@ def _answer_of(question: str, result: LoopResult, scoped: ScopedEvidence) -> Dee
     looked_up = {one: scoped.source(one) for one in result.source_ids}
     sources = tuple(one for one in looked_up.values() if one is not None)
     unknown = [*result.unknown_ids, *(name for name, one in looked_up.items() if one is None)]
-    useful = result.found and not says_nothing(result.answer)
+    useful = not says_nothing(result.answer)
     note = result.note
     if unknown:
         said = f"it cites what does not exist: {named(unknown)}"
@@ -336,12 +317,3 @@ def _answer_of(question: str, result: LoopResult, scoped: ScopedEvidence) -> Dee
 def _why_failed(degraded: Sequence[Degraded]) -> str | None:
     """Why a model gave nothing, in words; None where it is not the model that failed."""
     return next((one.reason for one in degraded if one.part == "model"), None)
-
-
-def _scope(asked: QuestionContext) -> Scope:
-    return asked.scope  # type: ignore[return-value]  # checked by `within`
-
-
-def _tell(on_step: OnStep | None, steps: Sequence[DeepStep]) -> None:
-    for step in steps if on_step is not None else ():
-        on_step(step)  # type: ignore[misc]

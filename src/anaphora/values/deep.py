@@ -76,6 +76,15 @@ class TokenCount:
     calls: int = 0
     dollars: float | None = 0.0
 
+    def __add__(self, other: TokenCount) -> TokenCount:
+        """Both together; `dollars` is None where those of one are."""
+        return TokenCount(
+            self.input + other.input,
+            self.output + other.output,
+            self.calls + other.calls,
+            _dollars(self.dollars, other.dollars),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class CostSnapshot:
@@ -92,6 +101,23 @@ class CostSnapshot:
     seconds: float = 0.0
     code: TokenCount = field(default_factory=TokenCount)
     sub: TokenCount = field(default_factory=TokenCount)
+
+    def __add__(self, other: CostSnapshot) -> CostSnapshot:
+        """What both cost together; `estimated_dollars` is None where those of one are."""
+        return CostSnapshot(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            _dollars(self.estimated_dollars, other.estimated_dollars),
+            self.iterations + other.iterations,
+            self.sub_calls + other.sub_calls,
+            self.seconds + other.seconds,
+            self.code + other.code,
+            self.sub + other.sub,
+        )
+
+
+def _dollars(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other
 
 
 @dataclass(frozen=True, slots=True)

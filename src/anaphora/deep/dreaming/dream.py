@@ -1,6 +1,5 @@
 """One cycle of dreaming: gaps explored again over what is known now, restatements linked.
 
-In: the open gaps of a namespace, its memories; a model, where one is given. Out: a `DreamReport`.
 Every gap is looked at from several angles: the question, its words without the asking, its names
 and parts, its key terms, and with a model other words for it. Without a model a gap is closed when
 something new is there that the calibrated confidence is sure of; with one, when the loop answers
@@ -10,7 +9,7 @@ it with sources that exist, and the answer is kept as a memory bound to them. It
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -21,13 +20,11 @@ from anaphora.deep.evidence.questions import asks_about_the_whole, seed_queries
 from anaphora.deep.evidence.scope import ScopedEvidence
 from anaphora.deep.evidence.snapshot import news, snapshot
 from anaphora.deep.evidence.sources import MEMORY
-from anaphora.deep.models.base import Message
-from anaphora.deep.persisted.answers import QuestionContext
-from anaphora.deep.persisted.forgetting import DREAMT, bind
+from anaphora.deep.persisted.forgetting import DREAMT, OF_MEMORY, bind
 from anaphora.deep.persisted.gaps import GapRecord, GapStore
 from anaphora.deep.recall import SURE, DeepRecall
 from anaphora.deep.tools import Models
-from anaphora.errors import InvalidInput, ModelError
+from anaphora.errors import InvalidInput, ModelError, NotFound
 from anaphora.values.conversations import Degraded
 from anaphora.values.deep import (
     Budget,
@@ -38,7 +35,6 @@ from anaphora.values.deep import (
     Extracted,
     Gap,
     Link,
-    TokenCount,
 )
 from anaphora.values.memories import NewMemory
 
@@ -55,17 +51,6 @@ WITHOUT_MODEL: Final = 50
 
 _LEAST_TOKENS: Final = 2_000
 _LEAST_SECONDS: Final = 1.0
-
-
-@dataclass(slots=True)
-class _CycleResults:
-    """What a cycle has come to so far."""
-
-    explored: list[Gap] = field(default_factory=list)
-    closed: list[Gap] = field(default_factory=list)
-    stored: list[str] = field(default_factory=list)
-    costs: list[CostSnapshot] = field(default_factory=list)
-    degraded: list[Degraded] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,137 +72,127 @@ class Dreamer:
     ) -> DreamReport:
         """One cycle within a budget. `extracted` is what was taken out of sessions before it."""
         began = self.timer()
-        meter = Meter(budget or BUDGET, self.timer)
-        rows = self.recall.rows
-        night = _CycleResults()
-        with rows.change() as work:
+        run = _Cycle(self, models, Meter(budget or BUDGET, self.timer))
+        with self.recall.rows.change() as work:
             expired = self.gaps.expire(work)
-        asking = models
-        for known in self._open(models is not None):
-            night.explored.append(known.gap)
-            if self._by_confidence(known, night):
-                continue
-            if asking is not None and not self._by_model(known, asking, meter, night):
-                asking = None
-        links = self._link(night)
-        cost = added_up([meter.snapshot(), *night.costs, *(one.cost for one in extracted)])
+        for known in self.gaps.known()[: WITHOUT_MODEL if models is None else WITH_MODEL]:
+            run.explore(known)
+        links = run.link()
+        cost = sum((one.cost for one in extracted), run.spent())
         seconds = self.timer() - began
         return DreamReport(
-            explored=tuple(night.explored),
-            closed=tuple(night.closed),
+            explored=tuple(run.explored),
+            closed=tuple(run.closed),
             expired=expired,
-            stored=tuple(night.stored),
+            stored=tuple(run.stored),
             links=links,
             extracted=tuple(extracted),
             with_model=models is not None,
             seconds=seconds,
             cost=replace(cost, seconds=seconds),
-            degraded=tuple(dict.fromkeys(night.degraded)),
+            degraded=tuple(dict.fromkeys(run.degraded)),
         )
 
-    def _open(self, with_model: bool) -> list[GapRecord]:
-        order = {gap.id: place for place, gap in enumerate(self.gaps.list("open"))}
-        known = [one for one in self.gaps.known() if one.gap.id in order]
-        known.sort(key=lambda one: order[one.gap.id])
-        return known[: WITH_MODEL if with_model else WITHOUT_MODEL]
 
-    def _scoped(self, known: GapRecord) -> ScopedEvidence | None:
-        """The evidence where the question was asked; None where that conversation is gone."""
+@dataclass(slots=True)
+class _Cycle:
+    """One cycle, and what it has come to so far. `models` are None once they are done."""
+
+    dreamer: Dreamer
+    models: Models | None
+    meter: Meter
+    explored: list[Gap] = field(default_factory=list)
+    closed: list[Gap] = field(default_factory=list)
+    stored: list[str] = field(default_factory=list)
+    costs: list[CostSnapshot] = field(default_factory=list)
+    degraded: list[Degraded] = field(default_factory=list)
+
+    def explore(self, known: GapRecord) -> None:
+        """Look for the answer of a gap, in what is there now and with the models."""
+        self.explored.append(known.gap)
         try:
-            return self.recall.lane.within(
-                known.scope, known.conversation_id, include_memory=known.include_memory
-            )
-        except InvalidInput:
-            return None
+            scoped = self.dreamer.recall.scoped(known.asked())
+        except (InvalidInput, NotFound):
+            # The conversation in which it was asked is gone.
+            return
+        if not self._by_confidence(known, scoped) and self.models is not None:
+            try:
+                self._by_model(known, scoped, self.models)
+            except OverBudget as over:
+                self.degraded.append(Degraded("budget", over.detail))
+                self.models = None
+            except ModelError as error:
+                self.degraded.append(Degraded("model", str(error)))
+                self.models = None
 
-    def _by_confidence(self, known: GapRecord, night: _CycleResults) -> bool:
+    def link(self) -> tuple[Link, ...]:
+        """Link memories that say the same, those without a vector yet included."""
+        from anaphora.errors import EmbeddingError
+
+        try:
+            self.dreamer.fill_vectors()
+        except EmbeddingError as error:
+            self.degraded.append(Degraded("embeddings", str(error)))
+        found = self.dreamer.relink.run()
+        return tuple(Link(one.record_id, one.other_id, one.kind, one.strength) for one in found)
+
+    def spent(self) -> CostSnapshot:
+        """What the cycle has cost."""
+        return sum(self.costs, self.meter.snapshot())
+
+    def _by_confidence(self, known: GapRecord, scoped: ScopedEvidence) -> bool:
         """Close a gap whose evidence is there now, without asking anybody."""
         question = known.gap.question
-        scoped = self._scoped(known)
-        if scoped is None or asks_about_the_whole(question) is not None:
+        if asks_about_the_whole(question) is not None:
             return False
-        lane, then = self.recall.lane, known.then
         for query in angles(question, whole=True):
-            new = None
-            if then is not None:
-                new = {one.id for one in news(lane, scoped, question, then, query)}
-            sure = [
-                one
-                for one in scoped.weighed(query)
-                if (one.score or 0.0) >= SURE and (new is None or one.id in new)
-            ]
+            sure = [one for one in scoped.weighed(query) if (one.score or 0.0) >= SURE]
+            if known.then is not None:
+                new = {one.id for one in self._news(known, scoped, query)}
+                sure = [one for one in sure if one.id in new]
             if sure:
-                self._close(known, sure, night)
+                self._close(known, [one.id for one in sure])
                 return True
         return False
 
-    def _by_model(
-        self, known: GapRecord, models: Models, meter: Meter, night: _CycleResults
-    ) -> bool:
-        """Let the loop answer a gap that may have an answer now; False when models are done."""
-        scoped = self._scoped(known)
-        if scoped is None:
-            return True
-        question = known.gap.question
-        try:
-            _left(meter, night)
-            queries = [*angles(question), *self._reworded(question, models, meter)]
-            if not self._worth_asking(known, scoped, queries, models):
-                return True
-            answer = self.recall.answer(_asked(known, models), models, _left(meter, night))
-        except OverBudget as over:
-            night.degraded.append(Degraded("budget", over.detail))
-            return False
-        except ModelError as error:
-            night.degraded.append(Degraded("model", str(error)))
-            return False
-        night.costs.append(answer.cost)
+    def _by_model(self, known: GapRecord, scoped: ScopedEvidence, models: Models) -> None:
+        """Let the loop answer a gap that may have an answer now."""
+        question, recall = known.gap.question, self.dreamer.recall
+        self._left()
+        reply = self.meter.ask("sub", models.sub, rewording_prompt(question), 200)
+        tried = known.then is not None and set(models.names) <= set(known.tried)
+        queries = (*angles(question), *reworded(reply.text))
+        # These models have looked before: they look again where something is new by any angle.
+        if tried and not any(self._news(known, scoped, query) for query in queries):
+            return
+        answer = recall.answer(known.asked(models.names), models, self._left())
+        self.costs.append(answer.cost)
         failed = [part for part in answer.degraded if part.part == "model"]
-        night.degraded += failed
+        self.degraded += failed
         # One that was heard to the end has looked, even if what it said is of no use.
         looked = not failed or answer.steps[-1].kind == "extraction"
         if answer.supported and answer.answer:
-            self._close(known, answer.sources, night, answer)
-        elif looked:
-            then = snapshot(self.recall.lane, scoped, question)
-            with self.recall.rows.change() as work:
-                self.gaps.tried(work, known, then, models.names)
-        return looked
-
-    def _worth_asking(
-        self, known: GapRecord, scoped: ScopedEvidence, queries: Iterable[str], models: Models
-    ) -> bool:
-        """Whether these models have not looked yet, or something is new by any angle."""
-        if known.then is None or not set(models.names) <= set(known.tried):
-            return True
-        lane, then, question = self.recall.lane, known.then, known.gap.question
-        return any(news(lane, scoped, question, then, query) for query in queries)
-
-    @staticmethod
-    def _reworded(question: str, models: Models, meter: Meter) -> tuple[str, ...]:
-        system, user = rewording_prompt(question)
-        talk = (Message("system", system), Message("user", user))
-        return reworded(meter.ask("sub", models.sub, talk, 200).text)
-
-    def _close(
-        self,
-        known: GapRecord,
-        sources: Sequence[DeepSource],
-        night: _CycleResults,
-        answer: DeepAnswer | None = None,
-    ) -> None:
-        by = [one.id for one in sources]
-        if answer is not None:
             stored = self._store(known, answer)
-            night.stored.append(stored)
-            by.append(MEMORY + stored)
-        with self.recall.rows.change() as work:
-            night.closed.append(self.gaps.close(work, known, by))
+            self._close(known, [*(one.id for one in answer.sources), MEMORY + stored])
+        elif looked:
+            then = snapshot(recall.lane, scoped, question)
+            with recall.rows.change() as work:
+                self.dreamer.gaps.tried(work, known, then, models.names)
+        if not looked:
+            self.models = None
+
+    def _news(self, known: GapRecord, scoped: ScopedEvidence, query: str) -> tuple[DeepSource, ...]:
+        assert known.then is not None
+        return news(self.dreamer.recall.lane, scoped, known.gap.question, known.then, query)
+
+    def _close(self, known: GapRecord, by: Sequence[str]) -> None:
+        with self.dreamer.recall.rows.change() as work:
+            self.closed.append(self.dreamer.gaps.close(work, known, by))
 
     def _store(self, known: GapRecord, answer: DeepAnswer) -> str:
         """Keep what a model has found, with what it stands on: it goes when that goes."""
         first = next((one for one in answer.sources if one.kind == "turn"), None)
-        done = self.remember.remember(
+        done = self.dreamer.remember.remember(
             NewMemory(
                 f"{known.gap.question} {answer.answer}",
                 source=DREAMT,
@@ -225,20 +200,29 @@ class Dreamer:
                 turn_index=first.index if first else None,
             )
         )
-        with self.recall.rows.change() as work:
-            bind(work, done.id, answer.sources)
+        self.stored.append(done.id)
+        with self.dreamer.recall.rows.change() as work:
+            bind(work, done.id, map(_taken_from, answer.sources))
         return done.id
 
-    def _link(self, night: _CycleResults) -> tuple[Link, ...]:
-        from anaphora.errors import EmbeddingError
-
-        try:
-            self.fill_vectors()
-        except EmbeddingError as error:
-            night.degraded.append(Degraded("embeddings", str(error)))
-        return tuple(
-            Link(one.record_id, one.other_id, one.kind, one.strength) for one in self.relink.run()
-        )
+    def _left(self) -> Budget:
+        """What the cycle may still spend. Raises `OverBudget`."""
+        spent, whole = self.spent(), self.meter.budget
+        tokens = whole.tokens - spent.input_tokens - spent.output_tokens
+        seconds = self.meter.seconds_left()
+        dollars = whole.dollars
+        if dollars is not None:
+            dollars -= spent.estimated_dollars or 0.0
+        short = {
+            "tokens": tokens < _LEAST_TOKENS,
+            "seconds": seconds < _LEAST_SECONDS,
+            "dollars": dollars is not None and dollars <= 0.0,
+        }
+        for limit, over in short.items():
+            if over:
+                raise OverBudget(limit, f"the {limit} of this cycle are used up")
+        sub_calls = max(0, whole.sub_calls - spent.sub_calls)
+        return replace(whole, tokens=tokens, seconds=seconds, dollars=dollars, sub_calls=sub_calls)
 
 
 def angles(question: str, *, whole: bool = False) -> tuple[str, ...]:
@@ -254,58 +238,7 @@ def angles(question: str, *, whole: bool = False) -> tuple[str, ...]:
     return tuple(one for one in found if set(terms) <= set(query_terms(one)) or one == key)
 
 
-def _left(meter: Meter, night: _CycleResults) -> Budget:
-    """What the cycle may still spend. Raises `OverBudget`."""
-    spent, whole = added_up([meter.snapshot(), *night.costs]), meter.budget
-    tokens = whole.tokens - spent.input_tokens - spent.output_tokens
-    seconds = meter.seconds_left()
-    dollars = whole.dollars
-    if dollars is not None:
-        dollars -= spent.estimated_dollars or 0.0
-    short = {"tokens": tokens < _LEAST_TOKENS, "seconds": seconds < _LEAST_SECONDS}
-    short["dollars"] = dollars is not None and dollars <= 0.0
-    for limit, over in short.items():
-        if over:
-            raise OverBudget(limit, f"the {limit} of this cycle are used up")
-    sub_calls = max(0, whole.sub_calls - spent.sub_calls)
-    return replace(whole, tokens=tokens, seconds=seconds, dollars=dollars, sub_calls=sub_calls)
-
-
-def added_up(costs: Iterable[CostSnapshot]) -> CostSnapshot:
-    """What several questions cost together; unknown where one of them is."""
-    total = CostSnapshot()
-    for one in costs:
-        total = CostSnapshot(
-            total.input_tokens + one.input_tokens,
-            total.output_tokens + one.output_tokens,
-            _dollars(total.estimated_dollars, one.estimated_dollars),
-            total.iterations + one.iterations,
-            total.sub_calls + one.sub_calls,
-            total.seconds + one.seconds,
-            _tokens(total.code, one.code),
-            _tokens(total.sub, one.sub),
-        )
-    return total
-
-
-def _tokens(one: TokenCount, other: TokenCount) -> TokenCount:
-    return TokenCount(
-        one.input + other.input,
-        one.output + other.output,
-        one.calls + other.calls,
-        _dollars(one.dollars, other.dollars),
-    )
-
-
-def _dollars(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else one + other
-
-
-def _asked(known: GapRecord, models: Models) -> QuestionContext:
-    return QuestionContext(
-        known.gap.question,
-        known.scope,
-        known.conversation_id,
-        known.include_memory,
-        models.names,
-    )
+def _taken_from(source: DeepSource) -> tuple[str, int, str]:
+    if source.conversation_id is None or source.index is None:
+        return source.id, OF_MEMORY, source.text
+    return source.conversation_id, source.index, source.text

@@ -12,30 +12,27 @@ import json
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from anaphora.core.display import headed, one_line, quoted
-from anaphora.deep.budget import Meter, OverBudget, check_budget
-from anaphora.deep.evidence.sources import turn_id
-from anaphora.deep.models.base import Message, ModelRole
+from anaphora.deep.budget import Meter, OverBudget
+from anaphora.deep.models.base import Message, ModelRole, talk_of
 from anaphora.deep.persisted.forgetting import EXTRACTED, bind
 from anaphora.errors import NotFound
 from anaphora.rank.budget import token_cost
 from anaphora.store.codecs import to_micros
 from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import Turn
-from anaphora.values.deep import Budget, DeepSource, Extracted
+from anaphora.values.deep import Budget, Extracted
 from anaphora.values.memories import MemoryType, NewMemory
 
 if TYPE_CHECKING:
     from anaphora.ingest.memories import MemoryWriter
     from anaphora.store.deep_rows import DeepRows
     from anaphora.store.threads.conversations import Conversations
-    from anaphora.values.conversations import Turn
-
 
 _SYSTEM: Final = """\
 You take lasting facts out of a conversation, for a memory that will be asked months from now.
@@ -64,6 +61,9 @@ _TYPES: Final = frozenset({"semantic", "episodic", "procedural"})
 _MARK: Final = re.compile(r"^[\s\-*\d.)\"']+")
 
 
+Numbered = tuple[int, Turn]
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     """A fact as a model wrote it; `turns` are the indexes it cites, unchecked."""
@@ -73,14 +73,14 @@ class Fact:
     type: str = "semantic"
 
 
-def fact_prompt(turns: Sequence[tuple[int, Turn]], most: int) -> tuple[str, str]:
-    """(system, user) for some turns of a conversation."""
+def fact_prompt(turns: Sequence[Numbered], most: int) -> list[Message]:
+    """The request for at most so many facts of some turns of a conversation."""
     lines = []
     for index, turn in turns:
         when = f" [{turn.ts:%Y-%m-%d %H:%M}]" if turn.ts.year > 1 else ""
         who = one_line(turn.speaker or turn.role, _NAME_CHARS)
         lines.append(headed(f"#{index}{when} {who}: {one_line(turn.text, _TURN_CHARS)}"))
-    return _SYSTEM.format(most=most), "The turns:\n" + "\n".join(lines)
+    return talk_of(_SYSTEM.format(most=most), "The turns:\n" + "\n".join(lines))
 
 
 def read_facts(reply: str) -> tuple[Fact, ...] | None:
@@ -107,9 +107,9 @@ def read_facts(reply: str) -> tuple[Fact, ...] | None:
     return None
 
 
-def rewording_prompt(question: str) -> tuple[str, str]:
-    """(system, user) to ask for other words for a question."""
-    return _REWORD, quoted(question)
+def rewording_prompt(question: str) -> list[Message]:
+    """The request for other words for a question."""
+    return talk_of(_REWORD, quoted(question))
 
 
 def reworded(reply: str) -> tuple[str, ...]:
@@ -151,15 +151,6 @@ _LEAST_CHARS: Final = 80
 _LONGEST: Final = 1_000
 _OUTPUT: Final = 2_000
 
-Numbered = tuple[int, "Turn"]
-
-
-@dataclass(slots=True)
-class _KeptFacts:
-    added: list[str] = field(default_factory=list)
-    reinforced: list[str] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
-
 
 @dataclass(frozen=True, slots=True)
 class FactExtractor:
@@ -182,7 +173,6 @@ class FactExtractor:
         `NotFound`, `ModelError` when the model does not answer, and `StoreError` and its kinds.
         """
         check_id(conversation_id)
-        check_budget(budget)
         thread = self.conversations.get(conversation_id)
         if thread is None:
             raise NotFound("conversation", conversation_id)
@@ -196,17 +186,11 @@ class FactExtractor:
             return Extracted(conversation_id, skipped="too_short")
         meter = Meter(budget or BUDGET, self.timer)
         facts, ended, upto = self._facts(turns[max(0, read - _OVERLAP) :], model, meter)
-        taken = self._keep(conversation_id, thread.turns, facts)
+        added, reinforced, refused = self._keep(conversation_id, thread.turns, facts)
         if upto > read:
             self._note(conversation_id, thread.turns[:upto])
-        return Extracted(
-            conversation_id,
-            tuple(taken.added),
-            tuple(taken.reinforced),
-            tuple(taken.refused),
-            ended,
-            meter.snapshot(),
-        )
+        taken = (tuple(added), tuple(reinforced), tuple(refused))
+        return Extracted(conversation_id, *taken, ended, meter.snapshot())
 
     def _read_before(self, conversation_id: str, turns: Sequence[Turn]) -> int:
         """How many of the turns were read before, and are still what they were."""
@@ -219,34 +203,27 @@ class FactExtractor:
         return known if same else 0
 
     def _note(self, conversation_id: str, turns: Sequence[Turn]) -> None:
+        row = {
+            "conversation_id": conversation_id,
+            "made_at": to_micros(self.clock()),
+            "content_hash": f"{len(turns)}:{_digest(turns)}",
+        }
         with self.rows.change() as work:
-            work.put(
-                "extraction",
-                [
-                    {
-                        "conversation_id": conversation_id,
-                        "made_at": to_micros(self.clock()),
-                        "content_hash": f"{len(turns)}:{_digest(turns)}",
-                    }
-                ],
-            )
+            work.put("extraction", [row])
             # What is known has changed: answers may be wrong now.
             work.drop("answer")
 
     def _facts(
         self, turns: Sequence[Numbered], model: ModelRole, meter: Meter
-    ) -> tuple[list[tuple[Fact, frozenset[int]]], str | None, int]:
-        """Facts with the indexes that they may cite; what ended it early; turns read."""
+    ) -> tuple[list[Fact], str | None, int]:
+        """Facts, without citations where one is of a turn not shown; what ended it; turns read."""
         pieces = _pieces(turns)
         each = max(3, -(-MOST // len(pieces)))
-        found: list[list[tuple[Fact, frozenset[int]]]] = []
-        upto = turns[0][0] if turns else 0
-        ended = None
+        found: list[list[Fact]] = []
+        upto, ended = turns[0][0], None
         for piece in pieces:
             try:
-                system, user = fact_prompt(piece, min(each, MOST))
-                talk = (Message("system", system), Message("user", user))
-                reply = meter.ask("sub", model, talk, _OUTPUT)
+                reply = meter.ask("sub", model, fact_prompt(piece, each), _OUTPUT)
             except OverBudget as over:
                 ended = over.limit
                 break
@@ -254,29 +231,26 @@ class FactExtractor:
             if facts is None:
                 ended = "cut" if reply.cut else "malformed"
                 break
-            shown = frozenset(index for index, _ in piece)
-            found.append([(fact, shown) for fact in facts[:each]])
+            shown = {index for index, _ in piece}
+            found.append(
+                [f if shown.issuperset(f.turns) else replace(f, turns=()) for f in facts[:each]]
+            )
             upto = piece[-1][0] + 1
         # The most useful of every piece come first.
-        ranked = [
-            some[rank]
-            for rank in range(max(map(len, found), default=0))
-            for some in found
-            if rank < len(some)
-        ]
-        return ranked[:MOST], ended, upto
+        in_turn = [one for some in zip_longest(*found) for one in some if one is not None]
+        return in_turn[:MOST], ended, upto
 
     def _keep(
-        self,
-        conversation_id: str,
-        turns: Sequence[Turn],
-        facts: Sequence[tuple[Fact, frozenset[int]]],
-    ) -> _KeptFacts:
-        taken = _KeptFacts()
-        for fact, shown in facts:
+        self, conversation_id: str, turns: Sequence[Turn], facts: Sequence[Fact]
+    ) -> tuple[list[str], list[str], list[str]]:
+        """Remember the facts; the ids of those added and reinforced, the texts of those refused."""
+        added: list[str] = []
+        reinforced: list[str] = []
+        refused: list[str] = []
+        for fact in facts:
             cited = sorted(set(fact.turns))
-            if not cited or not shown.issuperset(cited) or len(fact.text) > _LONGEST:
-                taken.refused.append(fact.text[:_LONGEST])
+            if not cited or len(fact.text) > _LONGEST:
+                refused.append(fact.text[:_LONGEST])
                 continue
             done = self.remember.remember(
                 NewMemory(
@@ -288,10 +262,9 @@ class FactExtractor:
                 )
             )
             with self.rows.change() as work:
-                bind(work, done.id, [_source(conversation_id, at, turns[at]) for at in cited])
-            kept = taken.added if done.action == "added" else taken.reinforced
-            kept.append(done.id)
-        return taken
+                bind(work, done.id, [(conversation_id, at, turns[at].text) for at in cited])
+            (added if done.action == "added" else reinforced).append(done.id)
+        return added, reinforced, refused
 
 
 def _pieces(turns: Sequence[Numbered]) -> list[list[Numbered]]:
@@ -305,12 +278,6 @@ def _pieces(turns: Sequence[Numbered]) -> list[list[Numbered]]:
         pieces[-1].append(one)
         left -= cost
     return pieces
-
-
-def _source(conversation_id: str, index: int, turn: Turn) -> DeepSource:
-    return DeepSource(
-        "turn", turn_id(conversation_id, index), turn.text, conversation_id, index, turn.role
-    )
 
 
 def _digest(turns: Sequence[Turn]) -> str:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from itertools import chain, zip_longest
 from typing import Final
 
 from anaphora.core.analyser import STOP_WORDS, fold, query_terms
@@ -200,7 +201,11 @@ def seed_queries(question: str) -> tuple[str, ...]:
 def first_hits(evidence: ScopedEvidence, question: str) -> tuple[DeepSource, ...]:
     """What the seed queries find together, the best of each in turn; at most 16."""
     lists = [evidence.search(query, HITS) for query in seed_queries(question)]
-    return _in_turn(lists)[:SHOWN]
+    best: dict[str, DeepSource] = {}
+    for one in chain.from_iterable(zip_longest(*lists)):
+        if one is not None:
+            best.setdefault(one.id, one)
+    return tuple(best.values())[:SHOWN]
 
 
 def _angles(question: str) -> Iterable[str]:
@@ -213,11 +218,3 @@ def _angles(question: str) -> Iterable[str]:
     parts = [part for part in _PARTS.split(bare) if part]
     if len(parts) > 1:
         yield from sorted(parts, key=len, reverse=True)
-
-
-def _in_turn(lists: Sequence[Sequence[DeepSource]]) -> tuple[DeepSource, ...]:
-    best: dict[str, DeepSource] = {}
-    for rank in range(max(map(len, lists), default=0)):
-        for one in (found[rank] for found in lists if rank < len(found)):
-            best.setdefault(one.id, one)
-    return tuple(best.values())

@@ -2,8 +2,8 @@
 
 Queries, ids and times come as a model wrote them; values go back bounded, with ids that exist. It
 never writes and never reaches beyond its scope: a program that asks for another thread is told that
-there is none. `RecordingEvidence` also notes what was shown (`ShownSources`), so that whoever
-forgets something finds every trace that may repeat it.
+there is none. What was shown is noted (`ShownSources`), so that whoever forgets something finds
+every trace that may repeat it.
 """
 
 from __future__ import annotations
@@ -48,10 +48,6 @@ from anaphora.values.conversations import Degraded
 from anaphora.values.deep import DeepSource, Scope
 
 if TYPE_CHECKING:
-    from anaphora.index.turns.view import TurnView
-    from anaphora.values.conversations import TurnHit
-
-if TYPE_CHECKING:
     from anaphora.index.turns.index import TurnIndex
     from anaphora.index.turns.view import TurnView
     from anaphora.recall.conversation import ConversationRecall
@@ -59,7 +55,6 @@ if TYPE_CHECKING:
     from anaphora.store.records.store import Records
     from anaphora.store.threads.conversations import Conversations
     from anaphora.values.conversations import TurnHit
-
 
 HISTORY_CHARS: Final = 200_000
 CHARS_A_TOKEN: Final = 5
@@ -105,12 +100,14 @@ class NamespaceEvidence:
         conversation_id: str | None = None,
         *,
         include_memory: bool = True,
+        seen: ShownSources | None = None,
     ) -> ScopedEvidence:
         """What a question in this scope may see, as of now; what was written before is seen.
 
         "recent_sessions" are the 10 conversations with the newest turns, "current_session" the one
-        that is given, "all_sessions" every one. Raises `InvalidInput` for another scope and for a
-        current session that is not given, `NotFound` for one that is not there.
+        that is given, "all_sessions" every one. `seen` is where to note what is shown. Raises
+        `InvalidInput` for another scope and for a current session that is not given, `NotFound` for
+        one that is not there.
         """
         if scope not in SCOPES:
             raise InvalidInput("scope", scope, f"expected one of {', '.join(SCOPES)}")
@@ -121,16 +118,20 @@ class NamespaceEvidence:
             reason = "expected the id of a conversation for the scope current_session"
             raise InvalidInput("conversation_id", conversation_id, reason)
         followed, view = self.turns.synced_view(only)
-        rows = rows_in_scope(view, scope, conversation_id)
-        if only is not None and not len(rows):
-            raise NotFound("conversation", only)
-        return ScopedEvidence(self, view, rows, include_memory, tuple(followed.degraded))
+        if only is None:
+            rows = rows_in_scope(view, scope)
+        else:
+            rows = view.rows(only).astype(np.intp)
+            if not len(rows):
+                raise NotFound("conversation", only)
+        degraded = tuple(followed.degraded)
+        return ScopedEvidence(self, view, rows, include_memory, degraded, seen or ShownSources())
 
 
 class ScopedEvidence:
     """One question's evidence: one moment of the index, seen through one scope.
 
-    `degraded` grows as parts turn out to be unavailable.
+    `degraded` grows as parts turn out to be unavailable, `seen` as turns and memories are shown.
     """
 
     def __init__(
@@ -139,8 +140,11 @@ class ScopedEvidence:
         view: TurnView,
         rows: Rows,
         include_memory: bool,
-        degraded: tuple[Degraded, ...] = (),
+        degraded: tuple[Degraded, ...],
+        seen: ShownSources,
     ) -> None:
+        self.seen = seen
+        self.clock = lane.clock
         self._lane = lane
         self._view = view
         # In the order in which things were said, so that slices of them are history.
@@ -176,12 +180,13 @@ class ScopedEvidence:
         `speaker` is a name, or "user" or "assistant"; with it, no memory is found, since nobody
         says those. Raises `InvalidInput` for a time that cannot be read.
         """
-        now = self._lane.clock()
+        now = self.clock()
         start, end = moment("since", since, now), moment("until", until, now, end=True)
         rows = self._chosen(start, end, speaker)
         turns = weighed_turns(self.turn_hits(query, limit, rows), lengths_of(self._view))
         memories = [] if speaker is not None else self._memories(query, limit, (start, end))
         best = one_list(turns, memories[: max(3, limit // MEMORY_SHARE)], limit)
+        self.seen.add(best)
         return tuple(self._keep(one) for one in best)
 
     def weighed(self, query: str) -> tuple[DeepSource, ...]:
@@ -207,22 +212,14 @@ class ScopedEvidence:
         """How many conversations are in scope."""
         return len(np.unique(self._view.table.conversation[self._rows]))
 
-    def brief(self, limit: int) -> tuple[tuple[str, int, str], ...]:
-        """(id, turns in scope, title) of the `limit` newest conversations: what a prompt lists."""
-        table = self._view.table
-        counts = np.bincount(table.conversation[self._rows], minlength=len(table.conversations))
-        newest = newest_first(self._view, self._rows)[:limit]
-        titles = {one.conversation_id: one.title for one in self._lane.conversations.list()}
-        names = [(table.conversations[code], int(counts[code])) for code in newest]
-        return tuple((name, count, titles.get(name, "")) for name, count in names)
-
     def sessions(self, limit: int, offset: int = 0) -> tuple[Session, ...]:
         """`limit` conversations in scope, the one with the newest turn first."""
         table, rows = self._view.table, self._rows
         titles = {one.conversation_id: one.title for one in self._lane.conversations.list()}
+        codes = table.conversation[rows]
         out = []
         for code in newest_first(self._view, rows)[offset : offset + limit]:
-            own = rows[table.conversation[rows] == code]
+            own = rows[codes == code]
             own = own[np.argsort(table.position[own], kind="stable")]
             name = table.conversations[code]
             times = table.ts[own]
@@ -254,7 +251,9 @@ class ScopedEvidence:
             raise NotFound("session", conversation_id)
         places = table.position[own]
         own = own[(places >= start) & (places < end)]
-        return self._turns(own[np.argsort(table.position[own], kind="stable")])
+        found = self._turns(own[np.argsort(table.position[own], kind="stable")])
+        self.seen.add(found)
+        return found
 
     def history(self, chars: int = HISTORY_CHARS) -> str:
         """The newest turns that fit into `chars` characters, oldest first, one line each.
@@ -263,6 +262,7 @@ class ScopedEvidence:
         no text can pass for a turn of its own.
         """
         lines: list[str] = []
+        told: list[DeepSource] = []
         left, upto = chars, len(self._rows)
         while upto > 0 and left > 0:
             piece = self._rows[self._start_of(upto, left) : upto]
@@ -274,6 +274,8 @@ class ScopedEvidence:
                     break
                 left -= len(line) + 1
                 lines.append(line)
+                told.append(turn)
+        self.seen.add(reversed(told))
         return "\n".join(reversed(lines))
 
     def _start_of(self, upto: int, chars: int) -> int:
@@ -395,9 +397,6 @@ class ScopedEvidence:
         self._reported.update(dict.fromkeys(degraded))
 
 
-_LINE = re.compile(r"^(.+)#(\d{1,9}) \[", re.MULTILINE)
-
-
 @dataclass(slots=True)
 class ShownSources:
     """Which turns and memories were shown. `turns` has the indexes of each conversation."""
@@ -412,11 +411,6 @@ class ShownSources:
                 self.turns.setdefault(one.conversation_id, set()).add(one.index)
             elif one.id.startswith(MEMORY):
                 self.memories.add(one.id.removeprefix(MEMORY))
-
-    def add_lines(self, history: str) -> None:
-        """Note the turns of a history, each a line that begins with "conversation#index ["."""
-        for found in _LINE.finditer(history):
-            self.turns.setdefault(found[1], set()).add(int(found[2]))
 
     def plain(self) -> dict[str, Any]:
         """For JSON: indexes as ranges [first, last], which are few where many are neighbours."""
@@ -433,62 +427,6 @@ class ShownSources:
             for one, ranges in found.get("turns", {}).items()
         }
         return cls(turns, set(found.get("memories", ())))
-
-
-class RecordingEvidence(NamespaceEvidence):
-    """`NamespaceEvidence` for one question; `seen` grows as it is asked."""
-
-    __slots__ = ("seen",)
-    seen: ShownSources
-
-    @classmethod
-    def over(cls, lane: NamespaceEvidence) -> RecordingEvidence:
-        """The same evidence, watched."""
-        made = cls(
-            lane.conversations,
-            lane.turns,
-            lane.recall_turns,
-            lane.records,
-            lane.recall_memories,
-            lane.clock,
-        )
-        object.__setattr__(made, "seen", ShownSources())
-        return made
-
-    def within(
-        self,
-        scope: Scope = "recent_sessions",
-        conversation_id: str | None = None,
-        *,
-        include_memory: bool = True,
-    ) -> ScopedEvidence:
-        """As `NamespaceEvidence.within`."""
-        # Not super(): a slotted dataclass is another class than the one its body was written in.
-        found = NamespaceEvidence.within(
-            self, scope, conversation_id, include_memory=include_memory
-        )
-        return _Scoped(found, self.seen)
-
-
-class _Scoped(ScopedEvidence):
-    def __init__(self, inner: ScopedEvidence, seen: ShownSources) -> None:
-        vars(self).update(vars(inner))
-        self._seen = seen
-
-    def search(self, query: str, limit: int = 20, **choice: Any) -> tuple[DeepSource, ...]:
-        found = super().search(query, limit, **choice)
-        self._seen.add(found)
-        return found
-
-    def transcript(self, conversation_id: str, start: int, end: int) -> tuple[DeepSource, ...]:
-        found = super().transcript(conversation_id, start, end)
-        self._seen.add(found)
-        return found
-
-    def history(self, chars: int = HISTORY_CHARS) -> str:
-        found = super().history(chars)
-        self._seen.add_lines(found)
-        return found
 
 
 def _ranges(places: Iterable[int]) -> list[list[int]]:

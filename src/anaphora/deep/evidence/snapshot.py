@@ -6,9 +6,9 @@ is the turn in which the question itself was stored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from anaphora.deep.evidence.questions import question_form
 from anaphora.deep.evidence.scope import NamespaceEvidence, ScopedEvidence
 from anaphora.deep.evidence.sources import MEMORY
 from anaphora.values.deep import DeepSource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 TOP: Final = 20
 """How many of the best rows are compared."""
@@ -34,11 +31,6 @@ class Snapshot:
     ids: tuple[str, ...]
     counts: Mapping[str, int]
     version: int
-
-    @classmethod
-    def of(cls, found: Mapping[str, Any]) -> Snapshot:
-        """A snapshot out of the JSON object that it was kept as."""
-        return cls(tuple(found["ids"]), dict(found["counts"]), int(found["version"]))
 
 
 def snapshot(lane: NamespaceEvidence, scoped: ScopedEvidence, question: str) -> Snapshot:
@@ -62,18 +54,15 @@ def news(
     own, known = question_form(question), set(then.ids)
     best = [one for one in scoped.search(query or question, TOP) if one.id not in known]
     fresh = [one for one in best if question_form(one.text) != own]
-    memories = [one.id.removeprefix(MEMORY) for one in fresh if one.kind == "memory"]
-    records = lane.records.many(memories)
-    return tuple(
-        one
-        for one in fresh
-        if (
-            one.id.removeprefix(MEMORY) in records
-            and records[one.id.removeprefix(MEMORY)].seq > then.version
-            if one.kind == "memory"
-            else _is_later(one, then)
-        )
-    )
+    records = lane.records.many(one.id.removeprefix(MEMORY) for one in fresh)
+
+    def is_later(one: DeepSource) -> bool:
+        if one.conversation_id is None or one.index is None:
+            record = records.get(one.id.removeprefix(MEMORY))
+            return record is not None and record.seq > then.version
+        return one.index >= then.counts.get(one.conversation_id, 0)
+
+    return tuple(one for one in fresh if is_later(one))
 
 
 def all_current(lane: NamespaceEvidence, scoped: ScopedEvidence, ids: Iterable[str]) -> bool:
@@ -88,12 +77,6 @@ def all_current(lane: NamespaceEvidence, scoped: ScopedEvidence, ids: Iterable[s
         if record.expires_at is not None and record.expires_at <= now:
             return False
     return all(scoped.exists(one) for one in wanted if not one.startswith(MEMORY))
-
-
-def _is_later(turn: DeepSource, then: Snapshot) -> bool:
-    assert turn.conversation_id is not None
-    assert turn.index is not None
-    return turn.index >= then.counts.get(turn.conversation_id, 0)
 
 
 def _counts(lane: NamespaceEvidence) -> dict[str, int]:

@@ -25,7 +25,7 @@ from anaphora.rank.confidence import (
     memory_confidence,
     turn_confidence,
 )
-from anaphora.values.deep import DeepSource
+from anaphora.values.deep import DeepSource, Scope
 
 if TYPE_CHECKING:
     from anaphora.index.turns.view import TurnView
@@ -70,11 +70,8 @@ def named(ids: Sequence[str]) -> str:
     return shown if len(ids) <= NAMED else f"{shown} and {len(ids) - NAMED} more"
 
 
-def rows_in_scope(view: TurnView, scope: str, conversation_id: str | None) -> Rows:
-    """Rows of the turns of a scope."""
-    if scope == "current_session":
-        assert conversation_id is not None
-        return view.rows(conversation_id).astype(np.intp)
+def rows_in_scope(view: TurnView, scope: Scope) -> Rows:
+    """Rows of the turns of a scope of several conversations."""
     rows = np.arange(len(view), dtype=np.intp)
     if scope == "all_sessions" or len(view.table.conversations) <= RECENT_SESSIONS:
         return rows
@@ -198,13 +195,12 @@ def one_list(
     Each kind keeps the order of its lane, which is better at telling its hits apart: where a later
     one has the higher chance, since more hits stand around it, both get the mean of theirs.
     """
-    mixed = [*_evened(turns), *_evened(memories)]
+    mixed = [
+        replace(one, score=chance)
+        for hits in (turns, memories)
+        for one, chance in zip(hits, _falling([hit.score or 0.0 for hit in hits]), strict=True)
+    ]
     return tuple(sorted(mixed, key=lambda one: -(one.score or 0.0))[:limit])
-
-
-def _evened(hits: Sequence[DeepSource]) -> list[DeepSource]:
-    chances = _falling([one.score or 0.0 for one in hits])
-    return [replace(one, score=chance) for one, chance in zip(hits, chances, strict=True)]
 
 
 def _falling(chances: Sequence[float]) -> list[float]:

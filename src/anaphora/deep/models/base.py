@@ -1,6 +1,5 @@
 """Language models as deep recall sees them: messages in, words and what they cost out.
 
-In: messages, a limit of output tokens, seconds. Out: a `Reply` with the usage that was reported.
 What talks to a provider is `remote.py`; `scripted.py` has a double. Nothing here sees the
 environment, and no key is ever part of a value that is shown.
 """
@@ -21,6 +20,11 @@ class Message:
 
     role: Literal["system", "user", "assistant"]
     text: str
+
+
+def talk_of(system: str, user: str) -> list[Message]:
+    """The beginning of a talk: what the model is told once, and the first request."""
+    return [Message("system", system), Message("user", user)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
 """Models that answer over HTTP: OpenAI and everything that speaks its language, Anthropic, Google.
 
-In: a name such as "openai:gpt-4o-mini" or any name with a base URL, a key. Out: a `ModelRole`. It
-calls nobody but the address that the user configured, and a key never leaves it: not by a repr, a
-log or an error. pydantic-ai is imported with the first call.
+They call nobody but the address that the user configured, and a key never leaves it: not by a
+repr, a log or an error. pydantic-ai is imported with the first call.
 """
 
 from __future__ import annotations
@@ -213,7 +212,7 @@ class _Runner:
 
     def wait(self, work: Coroutine[Any, Any, ResultT], seconds: float) -> ResultT:
         """What `work` comes to. Raises `TimeoutError` after `seconds`."""
-        running = asyncio.run_coroutine_threadsafe(_within(work, seconds), self._loop)
+        running = asyncio.run_coroutine_threadsafe(asyncio.wait_for(work, seconds), self._loop)
         try:
             return running.result()
         except BaseException:
@@ -232,10 +231,6 @@ class _Runner:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
-
-
-async def _within(work: Coroutine[Any, Any, ResultT], seconds: float) -> ResultT:
-    return await asyncio.wait_for(work, seconds)
 
 
 async def _ended(model: Model | None) -> None:

@@ -1,7 +1,6 @@
 """A model that says what it was told to say: for tests, for examples, and to try programs.
 
-In: replies in order, or a function from messages to a reply. Out: a `ModelRole` that keeps what it
-was asked. It never calls anybody.
+It keeps what it was asked, and never calls anybody.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.json_codec import as_json, from_plain
 from anaphora.deep.evidence.questions import question_form
@@ -21,8 +21,8 @@ from anaphora.deep.evidence.scope import NamespaceEvidence, ScopedEvidence, Show
 from anaphora.deep.evidence.snapshot import Snapshot, all_current, news
 from anaphora.errors import NotFound, Unreadable
 from anaphora.ingest.secrets.redacting import redact, secrets_in
-from anaphora.store.codecs import DAMAGE, from_micros, to_micros
-from anaphora.values.deep import CostSnapshot, DeepAnswer, DeepStep, SubCall, TraceSummary
+from anaphora.store.codecs import DAMAGE, moment, to_micros
+from anaphora.values.deep import CostSnapshot, DeepAnswer, DeepStep, Scope, TraceSummary
 
 if TYPE_CHECKING:
     from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row
@@ -77,7 +77,7 @@ class QuestionContext:
     """
 
     question: str
-    scope: str
+    scope: Scope
     conversation_id: str | None
     include_memory: bool
     models: tuple[str, ...] = ()
@@ -102,15 +102,13 @@ def answer_key(namespace: str, asked: QuestionContext) -> str:
     return hashlib.sha256(as_json(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
 class AnswerCache:
     """The answers of one namespace. `clock` gives aware times."""
 
-    def __init__(
-        self, rows: DeepRows, lane: NamespaceEvidence, clock: Callable[[], datetime]
-    ) -> None:
-        self._rows = rows
-        self._lane = lane
-        self._clock = clock
+    rows: DeepRows
+    lane: NamespaceEvidence
+    clock: Callable[[], datetime]
 
     def find_answer(self, asked: QuestionContext, scoped: ScopedEvidence) -> DeepAnswer | None:
         """The kept answer, if it still stands: not past its hour, its evidence as it was.
@@ -120,15 +118,15 @@ class AnswerCache:
         """
         if asked.secrets:
             return None
-        key = answer_key(self._rows.namespace, asked)
-        found = self._rows.find("answer", {"answer_key": key})
-        now = to_micros(self._clock()) or 0
+        key = answer_key(self.rows.namespace, asked)
+        found = self.rows.find("answer", {"answer_key": key})
+        now = to_micros(self.clock())
         # A clock that was put back must not make an answer live longer.
         if not found or not found[0]["made_at"] <= now < found[0]["expires_at"]:
             return None
         try:
-            answer = _answer_from(found[0]["body"])
-            then = Snapshot.of(json.loads(found[0]["evidence"]))
+            answer: DeepAnswer = from_plain(DeepAnswer, json.loads(found[0]["body"]))
+            then: Snapshot = from_plain(Snapshot, json.loads(found[0]["evidence"]))
         except DAMAGE:
             # An answer that cannot be read is found anew, and takes this one's place.
             return None
@@ -136,9 +134,9 @@ class AnswerCache:
         if question_form(answer.question) != question_form(asked.question):
             return None
         ids = dict.fromkeys([*(one.id for one in answer.sources), *then.ids])
-        if not all_current(self._lane, scoped, ids):
+        if not all_current(self.lane, scoped, ids):
             return None
-        if news(self._lane, scoped, asked.question, then):
+        if news(self.lane, scoped, asked.question, then):
             return None
         step = DeepStep(0, "cache", output=answer.answer)
         return replace(
@@ -155,48 +153,45 @@ class AnswerCache:
         """
         if asked.secrets:
             return
-        now = self._clock()
-        work.put(
-            "answer",
-            [
-                {
-                    "answer_key": answer_key(self._rows.namespace, asked),
-                    "made_at": to_micros(now),
-                    "expires_at": to_micros(now + LIFE),
-                    # The trace has the steps.
-                    "body": as_json(replace(answer, steps=())),
-                    "evidence": as_json(then),
-                }
-            ],
-        )
+        now = self.clock()
+        row: Row = {
+            "answer_key": answer_key(self.rows.namespace, asked),
+            "made_at": to_micros(now),
+            "expires_at": to_micros(now + LIFE),
+            # The trace has the steps.
+            "body": as_json(replace(answer, steps=())),
+            "evidence": as_json(then),
+        }
+        work.put("answer", [row])
         for old in work.find("answer", newest=True)[MOST_ANSWERS:]:
             work.drop("answer", {"answer_key": old["answer_key"]})
 
 
+@dataclass(frozen=True, slots=True)
 class TraceStore:
     """The traces of one namespace."""
 
-    def __init__(self, rows: DeepRows, clock: Callable[[], datetime]) -> None:
-        self._rows = rows
-        self._clock = clock
+    rows: DeepRows
+    clock: Callable[[], datetime]
 
     def list(self, limit: int = 20) -> tuple[TraceSummary, ...]:
         """The newest traces first."""
         columns = ("trace_id", "made_at", "question")
-        rows = self._rows.find("trace", newest=True, limit=max(0, limit), only=columns)
+        rows = self.rows.find("trace", newest=True, limit=max(0, limit), only=columns)
         return tuple(
-            TraceSummary(row["trace_id"], row["question"], _time(row["made_at"])) for row in rows
+            TraceSummary(row["trace_id"], row["question"], moment(row["made_at"])) for row in rows
         )
 
     def get(self, trace_id: str) -> DeepAnswer:
         """The answer with its steps. Raises `NotFound`, `Unreadable`."""
-        rows = self._rows.find("trace", {"trace_id": trace_id})
+        rows = self.rows.find("trace", {"trace_id": trace_id})
         if not rows:
             raise NotFound("trace", trace_id)
         try:
-            return _answer_from(rows[0]["body"])
+            answer: DeepAnswer = from_plain(DeepAnswer, json.loads(rows[0]["body"]))
         except DAMAGE as error:
             raise Unreadable("trace", trace_id, f"it makes no sense ({error})") from error
+        return answer
 
     def put_trace(
         self,
@@ -213,48 +208,42 @@ class TraceStore:
         body = as_json(_bounded(answer, _TEXT))
         if len(body) > _WHOLE:
             body = as_json(_bounded(answer, _CUT))
-        work.put(
-            "trace",
-            [
-                {
-                    "trace_id": answer.trace_id,
-                    "made_at": to_micros(self._clock()),
-                    "question": answer.question,
-                    "body": body,
-                    "seen": as_json(seen.plain()),
-                }
-            ],
-        )
+        row: Row = {
+            "trace_id": answer.trace_id,
+            "made_at": to_micros(self.clock()),
+            "question": answer.question,
+            "body": body,
+            "seen": as_json(seen.plain()),
+        }
+        work.put("trace", [row])
         for old in work.find("trace", newest=True)[MOST_TRACES:]:
             work.drop("trace", {"trace_id": old["trace_id"]})
 
-    @staticmethod
-    def drop_traces(work: DeepTransaction, gone: Callable[[ShownSources], bool]) -> int:
-        """Delete the traces that have seen what is gone; how many."""
-        dropped = 0
-        for row in work.find("trace"):
-            if _has_seen(row, gone):
-                dropped += work.drop("trace", {"trace_id": row["trace_id"]})
-        return dropped
 
-
-def _has_seen(row: Row, gone: Callable[[ShownSources], bool]) -> bool:
-    try:
-        seen = ShownSources.of(json.loads(row["seen"]))
-    except DAMAGE:
-        # What it has seen cannot be told: it may be what is gone.
-        return True
-    return gone(seen)
+def drop_traces(work: DeepTransaction, is_gone: Callable[[ShownSources], bool]) -> None:
+    """Delete the traces that have seen what is gone."""
+    for row in work.find("trace"):
+        try:
+            gone = is_gone(ShownSources.of(json.loads(row["seen"])))
+        except DAMAGE:
+            # What it has seen cannot be told: it may be what is gone.
+            gone = True
+        if gone:
+            work.drop("trace", {"trace_id": row["trace_id"]})
 
 
 def _bounded(answer: DeepAnswer, most: int) -> DeepAnswer:
-    return _stepped(answer, lambda text: _cut(text, most))
+    def cut(text: str) -> str:
+        return text if len(text) <= most else f"{text[:most]}… [{len(text) - most} characters more]"
+
+    return replace(answer, steps=_steps(answer, cut))
 
 
 def _without(answer: DeepAnswer, secrets: Secrets) -> DeepAnswer:
     clean = secrets.out_of
     return replace(
-        _stepped(answer, clean),
+        answer,
+        steps=_steps(answer, clean),
         question=clean(answer.question),
         answer=clean(answer.answer),
         note=clean(answer.note),
@@ -262,35 +251,18 @@ def _without(answer: DeepAnswer, secrets: Secrets) -> DeepAnswer:
     )
 
 
-def _stepped(answer: DeepAnswer, change: Callable[[str], str]) -> DeepAnswer:
-    return replace(answer, steps=tuple(_step(one, change) for one in answer.steps))
+def _steps(answer: DeepAnswer, change: Callable[[str], str]) -> tuple[DeepStep, ...]:
+    """The steps with each of their texts changed."""
 
+    def changed(value: Any, *names: str) -> Any:
+        texts = {name: getattr(value, name) for name in names}
+        given = {name: change(text) for name, text in texts.items() if text is not None}
+        return replace(value, **given)
 
-def _step(step: DeepStep, change: Callable[[str], str]) -> DeepStep:
-    return replace(
-        step,
-        thought=change(step.thought),
-        code=change(step.code),
-        output=change(step.output),
-        error=None if step.error is None else change(step.error),
-        sub_calls=tuple(_call(one, change) for one in step.sub_calls),
+    return tuple(
+        replace(
+            changed(step, "thought", "code", "output", "error"),
+            sub_calls=tuple(changed(one, "prompt", "answer", "error") for one in step.sub_calls),
+        )
+        for step in answer.steps
     )
-
-
-def _call(call: SubCall, change: Callable[[str], str]) -> SubCall:
-    error = None if call.error is None else change(call.error)
-    return replace(call, prompt=change(call.prompt), answer=change(call.answer), error=error)
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}… [{len(text) - most} characters more]"
-
-
-def _time(micros: int) -> datetime:
-    time = from_micros(micros)
-    assert time is not None
-    return time
-
-
-def _answer_from(text: str) -> DeepAnswer:
-    return cast(DeepAnswer, from_plain(DeepAnswer, json.loads(text)))

@@ -9,25 +9,25 @@ transaction where that is possible. It never touches a thread.
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from anaphora.deep.evidence.questions import folded, question_form
-from anaphora.deep.evidence.scope import ShownSources
 from anaphora.deep.evidence.sources import MEMORY
-from anaphora.deep.persisted.answers import TraceStore
+from anaphora.deep.persisted.answers import drop_traces
 from anaphora.store.codecs import DAMAGE, parsed
-from anaphora.values.deep import DeepSource
+from anaphora.store.threads.gojson import REDACTED
 from anaphora.values.memories import SurvivingSource
 
 if TYPE_CHECKING:
     from anaphora.recall.identifiers import Identifier
-    from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row
+    from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row, Where
     from anaphora.store.records.forgetting import ForgottenRecords
     from anaphora.store.records.store import Records
     from anaphora.store.records.transaction import RecordTransaction
     from anaphora.store.threads.conversations import Conversations
-    from anaphora.values.conversations import Turn
 
 
 EXTRACTED: Final = "extract"
@@ -44,35 +44,16 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def bind(work: DeepTransaction, record_id: str, sources: Iterable[DeepSource]) -> None:
-    """Note what a fact was taken from."""
-    rows: list[Row] = []
-    for one in sources:
-        turn = one.conversation_id is not None and one.index is not None
-        rows.append(
-            {
-                "record_id": record_id,
-                "conversation_id": one.conversation_id if turn else one.id,
-                "position": one.index if turn else OF_MEMORY,
-                "turn_hash": text_digest(one.text),
-            }
-        )
-    work.put("fact_turn", rows)
-
-
-def from_memories(
-    work: DeepTransaction, records: RecordTransaction, gone: Iterable[str]
-) -> list[str]:
-    """The facts that were taken from these memories, and that nobody else has said."""
-    found: list[str] = []
-    for record_id in gone:
-        where: dict[str, str | int] = {
-            "conversation_id": MEMORY + record_id,
-            "position": OF_MEMORY,
+def bind(work: DeepTransaction, record_id: str, sources: Iterable[tuple[str, int, str]]) -> None:
+    """Note what a fact was taken from: a conversation or memory, the index of a turn, its text."""
+    for source, index, text in sources:
+        row: Row = {
+            "record_id": record_id,
+            "conversation_id": source,
+            "position": index,
+            "turn_hash": text_digest(text),
         }
-        facts = [row["record_id"] for row in work.find("fact_turn", where)]
-        found += [fact for fact in facts if not _said_by_hand(records, fact)]
-    return list(dict.fromkeys(found))
+        work.put("fact_turn", [row])
 
 
 def from_turns(
@@ -116,56 +97,52 @@ def _said_by_hand(records: RecordTransaction, record_id: str) -> bool:
     )
 
 
-# What `redact` writes in place of words; a turn that holds it may have held more.
-_REDACTED = "[redacted]"
-
-
+@dataclass(frozen=True, slots=True)
 class DeepForgetting:
     """Forgets in one namespace.
 
     `conversations` gives the threads; `settle` lets the words leave the index's files too.
     """
 
-    def __init__(
-        self,
-        rows: DeepRows,
-        records: Records,
-        conversations: Callable[[], Conversations],
-        settle: Callable[[], object],
-    ) -> None:
-        self._rows = rows
-        self._records = records
-        self._conversations = conversations
-        self._settle = settle
+    rows: DeepRows
+    records: Records
+    conversations: Callable[[], Conversations]
+    settle: Callable[[], object]
 
     def derived(self, work: RecordTransaction, record_ids: Sequence[str]) -> list[str]:
         """The facts that were taken from these memories, those taken from them again included."""
-        deep = self._rows.within(work.write)
+        deep = self.rows.within(work.write)
         found: dict[str, None] = {}
-        waiting = list(record_ids)
+        waiting = deque(record_ids)
         while waiting:
-            fresh = [one for one in from_memories(deep, work, waiting) if one not in found]
-            found.update(dict.fromkeys(fresh))
-            waiting = fresh
+            where: Where = {"conversation_id": MEMORY + waiting.popleft(), "position": OF_MEMORY}
+            for row in deep.find("fact_turn", where):
+                fact = row["record_id"]
+                if fact not in found and not _said_by_hand(work, fact):
+                    found[fact] = None
+                    waiting.append(fact)
         return [one for one in found if one not in set(record_ids)]
 
     def memories_gone(self, work: RecordTransaction, gone: ForgottenRecords, soft: bool) -> None:
         """Memories are forgotten in this change: so is what was answered from them."""
         if not gone.ids:
             return
-        deep = self._rows.within(work.write)
+        deep = self.rows.within(work.write)
         deep.drop("answer")
         if soft:
             return
         ids, texts = set(gone.ids), gone.texts
-        TraceStore.drop_traces(deep, lambda seen: bool(seen.memories & ids))
-        self._drop_bodies(deep, texts)
-        _drop_gaps(deep, {MEMORY + one for one in ids}, texts)
+        drop_traces(deep, lambda seen: bool(seen.memories & ids))
+        _drop_bodies(deep, texts)
+        sources, words = {MEMORY + one for one in ids}, {folded(text) for text in texts}
+        _drop_gaps(
+            deep, lambda row, by: not sources.isdisjoint(by) or folded(row["question"]) in words
+        )
 
     def holding(self, identifiers: Sequence[Identifier]) -> Iterator[SurvivingSource]:
         """Open questions and traces that hold one of these identifiers."""
         for table, columns in (("gap", ("question", "details")), ("trace", ("question", "body"))):
-            for row in self._rows.find(table):
+            for row in self.rows.find(table):
                 said = "\n".join(str(row[column]) for column in columns if row[column])
                 if any(identifier.held_by(said) for identifier in identifiers):
                     yield SurvivingSource(table, row[f"{table}_id"])
@@ -177,88 +154,66 @@ class DeepForgetting:
 
         if not self._concerned(conversation_id):
             return
-        thread = self._conversations().get(conversation_id)
+        thread = self.conversations().get(conversation_id)
         turns = thread.turns if thread is not None else ()
+
+        said = {question_form(turn.text) for turn in turns}
+        redacted = any(REDACTED in one for one in said)
 
         def stands(index: int, digest: str) -> bool:
             return index < len(turns) and text_digest(turns[index].text) == digest
 
-        with self._records.change() as work:
-            deep = self._rows.within(work.write)
+        def is_gone(index: int) -> bool:
+            return index >= len(turns) or REDACTED in turns[index].text
+
+        def has_lost(gap: Row, closed_by: Sequence[str]) -> bool:
+            """Whether the gap was asked in words that are gone, or closed by them."""
+            lost = not turns or (redacted and question_form(gap["question"]) not in said)
+            if lost and gap["conversation_id"] == conversation_id:
+                return True
+            named = (one.rpartition("#") for one in closed_by)
+            own = (at for name, _, at in named if name == conversation_id and at.isdecimal())
+            return any(is_gone(int(at)) for at in own)
+
+        with self.records.change() as work:
+            deep = self.rows.within(work.write)
             facts = from_turns(deep, work, conversation_id, stands)
             facts += self.derived(work, facts)
             self.memories_gone(work, forget_for_good(work, facts), False)
             deep.drop("answer")
-            TraceStore.drop_traces(deep, lambda seen: _has_seen_gone(seen, conversation_id, turns))
-            _drop_asked_there(deep, conversation_id, turns)
+            drop_traces(deep, lambda seen: any(map(is_gone, seen.turns.get(conversation_id, ()))))
+            _drop_gaps(deep, has_lost)
             if thread is None:
                 for table in ("extraction", "session_job"):
                     deep.drop(table, {"conversation_id": conversation_id})
-        scrub(self._rows.truth)
+        scrub(self.rows.truth)
         if facts:
-            self._settle()
+            self.settle()
 
     def _concerned(self, conversation_id: str) -> bool:
         """Whether there is anything of deep recall at all: most homes have none."""
         return any(
-            self._rows.find(table, limit=1)
+            self.rows.find(table, limit=1)
             for table in ("answer", "trace", "gap", "fact_turn", "session_job", "extraction")
         )
 
-    @staticmethod
-    def _drop_bodies(deep: DeepTransaction, texts: Iterable[str]) -> None:
-        """Traces that repeat forgotten words all the same: a question may have held them."""
-        words = [one for text in texts if len(one := folded(text)) >= 8]
-        for row in deep.find("trace") if words else ():
-            body = folded(row["body"])
-            if any(one in body for one in words):
-                deep.drop("trace", {"trace_id": row["trace_id"]})
+
+def _drop_bodies(deep: DeepTransaction, texts: Iterable[str]) -> None:
+    """Traces that repeat forgotten words all the same: a question may have held them."""
+    words = [one for text in texts if len(one := folded(text)) >= 8]
+    for row in deep.find("trace") if words else ():
+        body = folded(row["body"])
+        if any(one in body for one in words):
+            deep.drop("trace", {"trace_id": row["trace_id"]})
 
 
-def _has_seen_gone(seen: ShownSources, conversation_id: str, turns: Sequence[Turn]) -> bool:
-    return any(
-        index >= len(turns) or _REDACTED in turns[index].text
-        for index in seen.turns.get(conversation_id, ())
-    )
-
-
-def _drop_gaps(deep: DeepTransaction, sources: set[str], texts: Iterable[str]) -> None:
-    words = {folded(text) for text in texts}
+def _drop_gaps(deep: DeepTransaction, is_gone: Callable[[Row, Sequence[str]], bool]) -> None:
+    """The gaps of which this holds, given what closed each."""
     for row in deep.find("gap"):
-        closed_by = _closed_by(row)
-        gone = closed_by is None or sources & set(closed_by)
-        if gone or folded(row["question"]) in words:
+        try:
+            gone = is_gone(row, parsed(row["closed_by"], list))
+        except DAMAGE:
+            # What closed it cannot be told: it may be what is forgotten.
+            gone = True
+        if gone:
             deep.drop("gap", {"gap_id": row["gap_id"]})
-
-
-def _drop_asked_there(deep: DeepTransaction, conversation_id: str, turns: Sequence[Turn]) -> None:
-    """Gaps of questions asked in a conversation, or closed by turns of it, that are gone there."""
-    said = {question_form(turn.text) for turn in turns}
-    for row in deep.find("gap"):
-        asked_there = row["conversation_id"] == conversation_id
-        lost = asked_there and (not turns or _was_said(row["question"], said))
-        closed_by = _closed_by(row)
-        lost = lost or closed_by is None
-        if lost or any(_is_gone(one, conversation_id, turns) for one in closed_by or ()):
-            deep.drop("gap", {"gap_id": row["gap_id"]})
-
-
-def _closed_by(row: Row) -> list[str] | None:
-    """What closed a gap; None where that cannot be read: it may be what is forgotten."""
-    try:
-        found: list[str] = parsed(row["closed_by"], list)
-    except DAMAGE:
-        return None
-    return found
-
-
-def _was_said(question: str, said: set[str]) -> bool:
-    """Whether the thread has lost this question: others of it are there, redacted."""
-    return question_form(question) not in said and any(_REDACTED in one for one in said)
-
-
-def _is_gone(source: str, conversation_id: str, turns: Sequence[Turn]) -> bool:
-    name, _, index = source.rpartition("#")
-    if name != conversation_id or not index.isdecimal():
-        return False
-    return int(index) >= len(turns) or _REDACTED in turns[int(index)].text

@@ -11,18 +11,16 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final
 
-from anaphora.core.json_codec import as_json
+from anaphora.core.json_codec import as_json, from_plain
 from anaphora.deep.evidence.questions import folded, question_form
 from anaphora.deep.evidence.snapshot import Snapshot
+from anaphora.deep.persisted.answers import QuestionContext
 from anaphora.errors import Unreadable
-from anaphora.store.codecs import DAMAGE, from_micros, readable, to_micros
+from anaphora.store.codecs import DAMAGE, from_micros, moment, readable, to_micros
 from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row
 from anaphora.values.deep import Gap, GapStatus, Scope
-
-if TYPE_CHECKING:
-    from anaphora.deep.persisted.answers import QuestionContext
 
 KIND: Final = "knowledge_gap"
 PRIORITY: Final = 0.85
@@ -51,40 +49,42 @@ class GapRecord:
     then: Snapshot | None
     tried: tuple[str, ...] = ()
 
+    def asked(self, models: tuple[str, ...] = ()) -> QuestionContext:
+        """Its question, where it was asked, now to these models."""
+        where = (self.scope, self.conversation_id, self.include_memory)
+        return QuestionContext(self.gap.question, *where, models)
 
+
+@dataclass(frozen=True, slots=True)
 class GapStore:
     """The blind spots of one namespace. `clock` gives aware times, `ids` new ids."""
 
-    def __init__(
-        self, rows: DeepRows, *, clock: Callable[[], datetime], ids: Callable[[], str]
-    ) -> None:
-        self._rows = rows
-        self._clock = clock
-        self._ids = ids
+    rows: DeepRows
+    clock: Callable[[], datetime]
+    ids: Callable[[], str]
 
     def list(self, status: GapStatus | None = "open") -> tuple[Gap, ...]:
         """The gaps of a status (None: all), the most asked first, then the newest."""
-        found = [one.gap for one in self.known()]
-        kept = [gap for gap in found if status is None or gap.status == status]
-        return tuple(sorted(kept, key=_order))
+        return tuple(one.gap for one in self.known(status))
 
-    def known(self) -> tuple[GapRecord, ...]:
-        """Every gap, with what a dream needs. One whose time is over counts as expired."""
-        return tuple(gaps_in(self._rows, self._clock()))
+    def known(self, status: GapStatus | None = "open") -> tuple[GapRecord, ...]:
+        """As `list`, with what a dream needs. One whose time is over counts as expired."""
+        found = gaps_in(self.rows, self.clock())
+        kept = [one for one in found if status is None or one.gap.status == status]
+        return tuple(sorted(kept, key=_order))
 
     def register(self, work: DeepTransaction, asked: QuestionContext, then: Snapshot | None) -> Gap:
         """Note that a question has no useful answer; the one gap of it, asked once more."""
-        now = self._clock()
+        now = self.clock()
         rows = _rows_of(work, asked.stored)
         same = [_due(one, now) for one in readable(rows, _gap_of)]
         gap = next((one.gap for one in same if one.gap.status == "open"), None)
         if gap is None:
-            gap = Gap(self._ids(), asked.stored, now, now + LIFE, KIND, PRIORITY)
+            gap = Gap(self.ids(), asked.stored, now, now + LIFE, KIND, PRIORITY)
         else:
             # Whoever still asks still wants to know: its days begin anew.
             gap = replace(gap, asked=gap.asked + 1, expires_at=max(gap.expires_at, now + LIFE))
-        scope = cast(Scope, asked.scope)
-        where = (scope, asked.conversation_id, asked.include_memory)
+        where = (asked.scope, asked.conversation_id, asked.include_memory)
         put_gap(work, GapRecord(gap, *where, then, asked.models))
         return gap
 
@@ -100,14 +100,14 @@ class GapStore:
     def close(self, work: DeepTransaction, known: GapRecord, by: Iterable[str]) -> Gap:
         """Close a gap: `by` are the sources that answer it."""
         gap = replace(
-            known.gap, status="closed", closed_at=self._clock(), closed_by=tuple(dict.fromkeys(by))
+            known.gap, status="closed", closed_at=self.clock(), closed_by=tuple(dict.fromkeys(by))
         )
         work.put("gap", [_row(replace(known, gap=gap))])
         return gap
 
     def expire(self, work: DeepTransaction) -> tuple[Gap, ...]:
         """Mark the open gaps whose time is over; which they were."""
-        now = self._clock()
+        now = self.clock()
         over = []
         for known in readable(work.find("gap", {"status": "open"}), _gap_of):
             due = _due(known, now)
@@ -157,75 +157,55 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _order(gap: Gap) -> tuple[float, int, float]:
-    return -gap.priority, -gap.asked, -gap.created_at.timestamp()
-
-
 def _due(known: GapRecord, now: datetime) -> GapRecord:
     if known.gap.status == "open" and known.gap.expires_at <= now:
         return replace(known, gap=replace(known.gap, status="expired"))
     return known
 
 
+_PLAIN: Final = ("kind", "status", "priority", "asked", "question")
+"""The fields of a gap that lie in their columns as they are."""
+_DETAILS: Final = ("scope", "include_memory", "then", "tried")
+
+
+def _order(known: GapRecord) -> tuple[float, int, float]:
+    return -known.gap.priority, -known.gap.asked, -known.gap.created_at.timestamp()
+
+
 def _gap_of(row: Row) -> GapRecord:
     try:
-        return _known(row)
+        details: dict[str, Any] = json.loads(row["details"])
+        gap = Gap(
+            id=row["gap_id"],
+            created_at=moment(row["created_at"]),
+            expires_at=moment(row["expires_at"]),
+            closed_at=from_micros(row["closed_at"]),
+            closed_by=tuple(json.loads(row["closed_by"])),
+            **{name: row[name] for name in _PLAIN},
+        )
+        return GapRecord(
+            gap,
+            scope=details["scope"],
+            conversation_id=row["conversation_id"],
+            include_memory=details["include_memory"],
+            then=from_plain(Snapshot | None, details.get("then")),
+            tried=tuple(details.get("tried", ())),
+        )
     except DAMAGE as error:
         reason = f"it makes no sense ({error})"
         raise Unreadable("gap", str(row["gap_id"]), reason) from error
 
 
-def _known(row: Row) -> GapRecord:
-    details: dict[str, Any] = json.loads(row["details"])
-    then = details.get("then")
-    gap = Gap(
-        id=row["gap_id"],
-        question=row["question"],
-        created_at=_time(row["created_at"]),
-        expires_at=_time(row["expires_at"]),
-        kind=row["kind"],
-        priority=row["priority"],
-        status=cast(GapStatus, row["status"]),
-        asked=row["asked"],
-        closed_at=from_micros(row["closed_at"]),
-        closed_by=tuple(json.loads(row["closed_by"])),
-    )
-    return GapRecord(
-        gap,
-        scope=details["scope"],
-        conversation_id=row["conversation_id"],
-        include_memory=details["include_memory"],
-        then=Snapshot.of(then) if then else None,
-        tried=tuple(details.get("tried", ())),
-    )
-
-
 def _row(known: GapRecord) -> Row:
     gap = known.gap
-    details = {
-        "scope": known.scope,
-        "include_memory": known.include_memory,
-        "then": known.then,
-        "tried": known.tried,
-    }
     return {
         "gap_id": gap.id,
         "question_key": question_key(gap.question),
         "conversation_id": known.conversation_id,
-        "kind": gap.kind,
-        "status": gap.status,
-        "priority": gap.priority,
-        "asked": gap.asked,
         "created_at": to_micros(gap.created_at),
         "expires_at": to_micros(gap.expires_at),
         "closed_at": to_micros(gap.closed_at),
-        "question": gap.question,
-        "details": as_json(details),
+        "details": as_json({name: getattr(known, name) for name in _DETAILS}),
         "closed_by": as_json(gap.closed_by),
+        **{name: getattr(gap, name) for name in _PLAIN},
     }
-
-
-def _time(micros: int) -> datetime:
-    time = from_micros(micros)
-    assert time is not None
-    return time

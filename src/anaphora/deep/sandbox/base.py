@@ -1,7 +1,7 @@
 """What runs code that a model wrote: the small interface, and the values that cross it.
 
-In: code as text, inputs and host functions. Out: `Run` values. Only plain data crosses: text,
-numbers, booleans, None, and lists and dictionaries of them. Nothing here starts a process.
+Only plain data crosses: text, numbers, booleans, None, and lists and dictionaries of them. Nothing
+here starts a process.
 """
 
 from __future__ import annotations

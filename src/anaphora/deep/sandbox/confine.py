@@ -1,12 +1,11 @@
 """Gives up rights and becomes another program: Landlock, a filter of system calls, an empty
 environment, no descriptor that somebody left open.
 
-In: `confine.py files [FILE …] -- PROGRAM [ARGUMENT …]` on the command line, the files being all
-that the program may read; `any` in place of `files` leaves Landlock out, and `only [NUMBER …]` the
-filter too, the numbers being descriptors that the program needs besides the first three. Out: the
-program in place of this process, or exit code 126 and a word why. It stands alone (run by `python
--I -S`, it imports nothing of the package) and never runs the program with less than it was asked
-for.
+`confine.py files [FILE …] -- PROGRAM [ARGUMENT …]`: the files are all that the program may read;
+`any` in place of `files` leaves Landlock out, and `only [NUMBER …]` the filter too, the numbers
+being descriptors that the program needs besides the first three. Where that fails, exit code 126
+and a word why. It stands alone (run by `python -I -S`, it imports nothing of the package) and never
+runs the program with less than it was asked for.
 """
 
 from __future__ import annotations
@@ -27,62 +26,37 @@ _PATH_BENEATH = 1
 _DIE_WITH_PARENT, _NO_NEW_PRIVILEGES, _SET_SECCOMP, _FILTER = 1, 38, 22, 2
 _KILL_SIGNAL = 9
 
-# Linux audit architecture, and the numbers of the calls that the filter names.
+# Linux audit architectures; every pair of numbers below is in this order.
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-_CLONE = {"x86_64": 56, "aarch64": 220}
+_CLONE = (56, 220)
 _CLONE3 = 435
 _CLONE_THREAD = 0x00010000
 # What an interpreter without files, sockets and processes never needs: new processes, sockets,
 # other processes' memory, mounts, namespaces, kernel features with a long record of holes.
 _DENIED = {
-    "x86_64": {
-        "socket": 41,
-        "socketpair": 53,
-        "fork": 57,
-        "vfork": 58,
-        "ptrace": 101,
-        "pivot_root": 155,
-        "chroot": 161,
-        "mount": 165,
-        "umount2": 166,
-        "init_module": 175,
-        "add_key": 248,
-        "request_key": 249,
-        "keyctl": 250,
-        "unshare": 272,
-        "perf_event_open": 298,
-        "open_by_handle_at": 304,
-        "setns": 308,
-        "process_vm_readv": 310,
-        "process_vm_writev": 311,
-        "kcmp": 312,
-        "finit_module": 313,
-        "bpf": 321,
-        "userfaultfd": 323,
-    },
-    "aarch64": {
-        "umount2": 39,
-        "mount": 40,
-        "pivot_root": 41,
-        "chroot": 51,
-        "unshare": 97,
-        "init_module": 105,
-        "ptrace": 117,
-        "socket": 198,
-        "socketpair": 199,
-        "add_key": 217,
-        "request_key": 218,
-        "keyctl": 219,
-        "perf_event_open": 241,
-        "open_by_handle_at": 265,
-        "setns": 268,
-        "process_vm_readv": 270,
-        "process_vm_writev": 271,
-        "kcmp": 272,
-        "finit_module": 273,
-        "bpf": 280,
-        "userfaultfd": 282,
-    },
+    "socket": (41, 198),
+    "socketpair": (53, 199),
+    "fork": (57, None),
+    "vfork": (58, None),
+    "ptrace": (101, 117),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "init_module": (175, 105),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "unshare": (272, 97),
+    "perf_event_open": (298, 241),
+    "open_by_handle_at": (304, 265),
+    "setns": (308, 268),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "kcmp": (312, 272),
+    "finit_module": (313, 273),
+    "bpf": (321, 280),
+    "userfaultfd": (323, 282),
 }
 # Newer calls have one number everywhere: io_uring, pidfd_getfd, the new mount calls.
 _DENIED_EVERYWHERE = (425, 426, 427, 428, 429, 430, 431, 432, 433, 438, 442)
@@ -107,7 +81,9 @@ def syscall_filter(machine: str) -> bytes | None:
     """
     if machine not in _ARCHITECTURES:
         return None
-    denied = (*_DENIED[machine].values(), *_DENIED_EVERYWHERE)
+    place = list(_ARCHITECTURES).index(machine)
+    numbers = (pair[place] for pair in _DENIED.values())
+    denied = (*(one for one in numbers if one is not None), *_DENIED_EVERYWHERE)
     steps = [
         (_LOAD, 0, 0, 4),
         (_EQUAL, 1, 0, _ARCHITECTURES[machine]),
@@ -123,7 +99,7 @@ def syscall_filter(machine: str) -> bytes | None:
         # clone3 hides its flags behind a pointer: "not implemented" makes the C library use clone.
         (_EQUAL, 0, 1, _CLONE3),
         (_RETURN, 0, 0, _ENOSYS),
-        (_EQUAL, 0, 3, _CLONE[machine]),
+        (_EQUAL, 0, 3, _CLONE[place]),
         (_LOAD, 0, 0, 16),
         (_HAS_BIT, 1, 0, _CLONE_THREAD),
         (_RETURN, 0, 0, _EPERM),

@@ -127,32 +127,26 @@ _MESSAGE_CHARS = 2_000
 
 
 class HostCalls:
-    """Answers the host calls of one session, and remembers what went wrong in a run."""
+    """Answers the host calls of one session, and remembers what went wrong in a run.
+
+    `names` are the functions that there are, `failures` the errors of our own in this run.
+    """
 
     def __init__(self, functions: Mapping[str, HostFunction], limits: Limits) -> None:
         self._functions = dict(functions)
-        self._signatures = {name: _signature(f) for name, f in self._functions.items()}
+        self._signatures = {name: inspect.signature(f) for name, f in functions.items()}
         self._limits = limits
         self._made = 0
-        self._failures: list[AnaphoraError] = []
         self._foreign: Exception | None = None
+        self.names = tuple(functions)
         self.deadline = 0.0
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The functions that there are."""
-        return tuple(self._functions)
-
-    @property
-    def failures(self) -> tuple[AnaphoraError, ...]:
-        """Errors of our own in this run, oldest first."""
-        return tuple(self._failures)
+        self.failures: tuple[AnaphoraError, ...] = ()
 
     def begin(self, deadline: float) -> None:
         """A new run, which ends at `deadline` on the session's clock."""
         self.deadline = deadline
         self._made = 0
-        self._failures = []
+        self.failures = ()
         self._foreign = None
 
     def exhausted(self) -> bool:
@@ -188,7 +182,7 @@ class HostCalls:
         except HostRefusal as refusal:
             return _raised("RuntimeError", str(refusal))
         except AnaphoraError as error:
-            self._failures.append(error)
+            self.failures += (error,)
             return _raised("RuntimeError", f"internal error in {name}")
         except Exception as error:  # noqa: BLE001 - raised again at the end of the run, never lost
             self._foreign = self._foreign or error
@@ -197,10 +191,6 @@ class HostCalls:
             return {"return_value": plain(value, self._limits.result_chars)}
         except Oversized as error:
             return _raised("RuntimeError", f"the result of {name} is refused: {error}")
-
-
-def _signature(function: HostFunction) -> inspect.Signature:
-    return inspect.signature(function)
 
 
 def _raised(kind: str, message: str) -> dict[str, Any]:

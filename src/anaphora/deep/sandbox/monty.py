@@ -283,7 +283,7 @@ class MontySession:
         self._clock = clock
         self._ended: LimitName | None = None
         self._closed = False
-        self._feeds = 0
+        self._feeds = 1
         self._made = 0
         self._runs: dict[int, int] = {}
         self._prelude = _PRELUDE + "".join(f"{n} = _named({n!r})\n" for n in calls.names)
@@ -297,31 +297,23 @@ class MontySession:
         )
         self._pool.__enter__()
         try:
-            self._inner: pydantic_monty.MontySession = self._checkout(limits)
+            self._inner: pydantic_monty.MontySession = self._pool.checkout(
+                limits={
+                    "max_feed_duration_secs": limits.seconds,
+                    "max_memory": limits.memory_bytes,
+                    "max_recursion_depth": limits.recursion,
+                    # Host calls are counted here; unknown names and modules ask the host as well.
+                    "max_suspensions": 1_000_000,
+                },
+                os_policy={"sleep": "zero", "timezone": "utc"},
+            )
             self._inner.__enter__()
             self._watchdog = Watchdog(self._inner.worker_pid)
-            self._print = self._first_feed(inputs)
+            # The inputs are bound, and a handle of the real `print` taken: no code was here before.
+            self._print: Any = self._inner.feed_run("print", inputs=inputs, print_callback=_nowhere)
         except BaseException:
             self._pool.__exit__(None, None, None)
             raise
-
-    def _checkout(self, limits: Limits) -> pydantic_monty.MontySession:
-        session: pydantic_monty.MontySession = self._pool.checkout(
-            limits={
-                "max_feed_duration_secs": limits.seconds,
-                "max_memory": limits.memory_bytes,
-                "max_recursion_depth": limits.recursion,
-                # Host calls are counted here; unknown names and modules ask the host as well.
-                "max_suspensions": 1_000_000,
-            },
-            os_policy={"sleep": "zero", "timezone": "utc"},
-        )
-        return session
-
-    def _first_feed(self, inputs: dict[str, JsonValue]) -> Any:
-        """Bind the inputs, and take a handle of the real `print`: no code was here before."""
-        self._feeds += 1
-        return self._inner.feed_run("print", inputs=inputs, print_callback=_nowhere)
 
     def run(self, code: str, seconds: float | None = None) -> Run:
         """Run a piece of code; see `Session.run`."""

