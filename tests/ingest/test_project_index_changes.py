@@ -239,21 +239,6 @@ def test_names_of_projects(desk: ProjectDesk, tmp_path: Path) -> None:
         desk.projects.find("app")
 
 
-def test_some_paths_alone(desk: ProjectDesk, root: Path) -> None:
-    """With `only`, other files are neither read nor taken for deleted."""
-    project = desk.indexer.index(root, only=["docs", "src/heron/cli.py"]).project
-    assert set(desk.texts(project)) == {"docs/nesting.md", "src/heron/cli.py"}
-    assert desk.indexer.index(root).added == 5
-    write(root, {"README.md": "# Other\n"})
-    (root / "docs/nesting.md").unlink()
-    (root / "tests/test_nest.py").unlink()
-    report = desk.indexer.index(root, only=[str(root / "docs")])
-    assert (report.removed, report.changed) == (1, 0)
-    assert "tests/test_nest.py" in desk.texts(project)
-    with pytest.raises(InvalidInput, match="only"):
-        desk.indexer.index(root, only=["../other"])
-
-
 def test_removing_a_project_takes_everything(desk: ProjectDesk, root: Path, tmp_path: Path) -> None:
     """Nothing of a removed project stays in any table but tombstones; another one stays whole."""
     git(root, "init", "-q")

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -100,12 +101,31 @@ def as_object(value: object, what: str) -> dict[str, object]:
     raise Malformed(f"{what} that is a {type(value).__name__}, not an object")
 
 
+def text_at(value: Mapping[str, object], name: str) -> str:
+    """The text in a field; raises Malformed where it is missing or something else."""
+    text = value.get(name)
+    if isinstance(text, str):
+        return text
+    what = "missing" if text is None else f"a {type(text).__name__}, not text"
+    raise Malformed(f"{name!r} is {what}")
+
+
+def mapping_at(value: Mapping[str, object], name: str) -> Mapping[str, object]:
+    """The object in a field; raises Malformed where it is missing or something else."""
+    found = value.get(name)
+    if isinstance(found, dict):
+        return found
+    what = "missing" if found is None else f"a {type(found).__name__}, not an object"
+    raise Malformed(f"{name!r} is {what}")
+
+
 class ImportFile:
     """One file to import: a path, or a member of the zip file at that path, opened by the caller.
 
     `label` is how problems name it, `name` and `stem` its own name without folders, `modified`
     an aware time, `size` bytes. `consumed` counts the bytes read by the last `open`, `held` what
-    drafts hold of it, in characters. What is no regular file (a pipe, a device) raises OSError.
+    drafts hold of it, in characters, `made_keys` the keys that its chats without an id got. What is
+    no regular file (a pipe, a device) raises OSError.
     """
 
     def __init__(
@@ -125,6 +145,7 @@ class ImportFile:
         self.stem = Path(self.name).stem
         self.consumed = 0
         self.held = 0
+        self.made_keys: Counter[str] = Counter()
         self.modified, self.size = self._stat()
 
     def problem(self, place: str, reason: str) -> ImportProblem:

@@ -1,9 +1,8 @@
 """ChatGPT: `conversations.json` of a data export, a tree of messages per conversation.
 
-In: a file whose array (or single object) has conversations with a `mapping` of nodes. Out: what
-the user and the assistant said, every branch, the one of `current_node` first. Tool calls and
-output, thinking, hidden and system messages, pictures and sound are left out and counted; the
-words of a voice conversation are kept. It follows no link to a file beside the export.
+Every branch comes out, the one of `current_node` first. Tool calls and output, thinking, hidden
+and system messages, pictures and sound are left out and counted; the words of a voice conversation
+are kept. It follows no link to a file beside the export.
 """
 
 from __future__ import annotations
@@ -11,56 +10,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from anaphora.ingest.importers.base import (
-    Format,
     ImportFile,
     ImportItem,
     Malformed,
-    Sample,
     as_object,
-)
-from anaphora.ingest.importers.drafts import (
-    ATTACHMENT,
-    HIDDEN,
-    INSTRUCTIONS,
-    THINKING,
-    TOOL_CALL,
-    TOOL_OUTPUT,
-    Draft,
     mapping_at,
     text_at,
 )
-from anaphora.ingest.importers.json_reader import conversations
+from anaphora.ingest.importers.drafts import Draft, LeftOut
+from anaphora.ingest.importers.json_reader import conversation_format
+from anaphora.ingest.tables import by_word
 from anaphora.store.hashing import digest
 
-_SOURCE = "chatgpt"
 # What an assistant's or a tool's message is when it is not said to the user.
-_LEFT_OUT_CONTENT = {
-    "code": TOOL_CALL,
-    "execution_output": TOOL_OUTPUT,
-    "system_error": TOOL_OUTPUT,
-    "tether_quote": TOOL_OUTPUT,
-    "tether_browsing_display": TOOL_OUTPUT,
-    "tether_browsing_code": TOOL_CALL,
-    "computer_output": TOOL_OUTPUT,
-    "sonic_webpage": TOOL_OUTPUT,
-    "thoughts": THINKING,
-    "reasoning_recap": THINKING,
-    "user_editable_context": INSTRUCTIONS,
-    "model_editable_context": INSTRUCTIONS,
-    "app_pairing_content": INSTRUCTIONS,
-}
-_SPOKEN = "audio_transcription"
-
-
-def detect(sample: Sample) -> bool:
-    """Whether any of the first values is a conversation with a mapping of nodes."""
-    return any(map(_is_conversation, sample.values))
-
-
-def read(file: ImportFile) -> Iterator[ImportItem]:
-    """The file's conversations and what in them could not be read."""
-    lacking = "not a conversation: it has no mapping of messages"
-    return conversations(file, _is_conversation, lacking, _conversation)
+_LEFT_OUT_CONTENT = by_word(
+    {
+        LeftOut.TOOL_CALL: "code tether_browsing_code",
+        LeftOut.TOOL_OUTPUT: "execution_output system_error tether_quote tether_browsing_display "
+        "computer_output sonic_webpage",
+        LeftOut.THINKING: "thoughts reasoning_recap",
+        LeftOut.INSTRUCTIONS: "user_editable_context model_editable_context app_pairing_content",
+    }
+)
 
 
 def _is_conversation(value: object) -> bool:
@@ -69,8 +40,7 @@ def _is_conversation(value: object) -> bool:
 
 def _conversation(file: ImportFile, value: dict[str, object], place: str) -> Iterator[ImportItem]:
     mapping = mapping_at(value, "mapping")
-    title = value.get("title")
-    draft = Draft(file, _SOURCE, _key(value), title=title if isinstance(title, str) else "")
+    draft = Draft(file, "chatgpt", _key(value), title=value.get("title"))
     draft.start(value.get("create_time") or value.get("update_time"), place)
     for node_id, node in mapping.items():
         _node(draft, node_id, node, f"{place}, node {node_id}")
@@ -114,8 +84,7 @@ def _node(draft: Draft, node_id: str, node: object, place: str) -> None:
 def _message(
     draft: Draft, node_id: str, parent: str | None, message: dict[str, object], place: str
 ) -> None:
-    author = mapping_at(message, "author")
-    role = text_at(author, "role")
+    role = text_at(mapping_at(message, "author"), "role")
     content = mapping_at(message, "content")
     kind = _left_out_kind(message, role, content)
     if kind:
@@ -125,7 +94,7 @@ def _message(
         raise Malformed(f"the role {role[:40]!r} is not known")
     words, attachments = _words(content)
     if attachments:
-        draft.left_out[ATTACHMENT] += attachments
+        draft.left_out[LeftOut.ATTACHMENT] += attachments
         if not any(words):
             draft.pass_over(node_id, parent)
             return
@@ -139,18 +108,18 @@ def _left_out_kind(
     metadata = message.get("metadata")
     hidden = isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation")
     if role == "tool":
-        return TOOL_OUTPUT
+        return LeftOut.TOOL_OUTPUT
     kind = _LEFT_OUT_CONTENT.get(str(content.get("content_type")))
     if kind:
         return kind
     if role == "system":
-        return INSTRUCTIONS
+        return LeftOut.INSTRUCTIONS
     if hidden is True:
-        return HIDDEN
+        return LeftOut.HIDDEN
     recipient = message.get("recipient")
     # An assistant that speaks to a tool ("python", "browser", "dalle.text2im") calls it.
     if role == "assistant" and isinstance(recipient, str) and recipient not in {"all", ""}:
-        return TOOL_CALL
+        return LeftOut.TOOL_CALL
     return None
 
 
@@ -168,7 +137,7 @@ def _words(content: Mapping[str, object]) -> tuple[list[str], int]:
             words.append(part)
         elif not isinstance(part, dict):
             raise Malformed(f"a part that is a {type(part).__name__}, not text")
-        elif part.get("content_type") == _SPOKEN or "text" in part:
+        elif part.get("content_type") == "audio_transcription" or "text" in part:
             words.append(text_at(part, "text"))
         else:
             others += 1
@@ -176,4 +145,9 @@ def _words(content: Mapping[str, object]) -> tuple[list[str], int]:
     return ([w for w in words if w] if others else words), others
 
 
-FORMAT = Format(_SOURCE, detect, read)
+FORMAT = conversation_format(
+    "chatgpt",
+    _is_conversation,
+    "not a conversation: it has no mapping of messages",
+    _conversation,
+)

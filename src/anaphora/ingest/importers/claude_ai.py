@@ -1,8 +1,7 @@
 """Claude.ai: `conversations.json` of a data export, conversations with `chat_messages`.
 
-In: a file whose array (or single object) has such conversations. Out: what the person and Claude
-said, in order, with the branches that `parent_message_uuid` shows. Tool use and results, thinking,
-attachments and files are left out and counted.
+Branches come out as `parent_message_uuid` shows them. Tool use and results, thinking, attachments
+and files are left out and counted.
 """
 
 from __future__ import annotations
@@ -11,46 +10,25 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from anaphora.ingest.importers.base import (
-    Format,
     ImportFile,
     ImportItem,
     Malformed,
-    Sample,
     as_object,
-)
-from anaphora.ingest.importers.drafts import (
-    AFTER_LAST,
-    ATTACHMENT,
-    THINKING,
-    TOOL_CALL,
-    TOOL_OUTPUT,
-    Draft,
-    blocks_of,
     text_at,
 )
-from anaphora.ingest.importers.json_reader import conversations
+from anaphora.ingest.importers.drafts import AFTER_LAST, Draft, LeftOut, blocks_of
+from anaphora.ingest.importers.json_reader import conversation_format
+from anaphora.ingest.tables import by_word
 from anaphora.store.hashing import digest
 
-_SOURCE = "claude_ai"
-_ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
-_LEFT_OUT_BLOCKS = {
-    "thinking": THINKING,
-    "redacted_thinking": THINKING,
-    "tool_use": TOOL_CALL,
-    "server_tool_use": TOOL_CALL,
-    "tool_result": TOOL_OUTPUT,
-}
-
-
-def detect(sample: Sample) -> bool:
-    """Whether any of the first values is a conversation with chat messages."""
-    return any(map(_is_conversation, sample.values))
-
-
-def read(file: ImportFile) -> Iterator[ImportItem]:
-    """The file's conversations and what in them could not be read."""
-    lacking = "not a conversation: it has no chat_messages"
-    return conversations(file, _is_conversation, lacking, _conversation)
+_ROLES = by_word({"user": "human user", "assistant": "assistant"})
+_LEFT_OUT_BLOCKS = by_word(
+    {
+        LeftOut.THINKING: "thinking redacted_thinking",
+        LeftOut.TOOL_CALL: "tool_use server_tool_use",
+        LeftOut.TOOL_OUTPUT: "tool_result",
+    }
+)
 
 
 def _is_conversation(value: object) -> bool:
@@ -58,10 +36,10 @@ def _is_conversation(value: object) -> bool:
 
 
 def _conversation(file: ImportFile, value: dict[str, object], place: str) -> Iterator[ImportItem]:
-    uuid, name = value.get("uuid"), value.get("name")
+    uuid = value.get("uuid")
     messages = cast("list[object]", value["chat_messages"])
     key = uuid if isinstance(uuid, str) and uuid else _made_key(value, messages)
-    draft = Draft(file, _SOURCE, key, title=name if isinstance(name, str) else "")
+    draft = Draft(file, "claude_ai", key, title=value.get("name"))
     draft.start(value.get("created_at"), place)
     draft.add_all(messages, place, _message)
     leaf = value.get("current_leaf_message_uuid")
@@ -74,24 +52,20 @@ def _made_key(value: Mapping[str, object], messages: list[object]) -> str:
     return digest(repr(value.get("created_at")), repr(said))[:16]
 
 
-def _parent(message: Mapping[str, object]) -> str | None:
-    """The message that this one answers; a log without parents goes on line by line."""
-    parent = message.get("parent_message_uuid")
-    return parent if isinstance(parent, str) and parent else AFTER_LAST
-
-
 def _message(draft: Draft, value: object, place: str) -> None:
     message = as_object(value, "a message")
-    uuid = message.get("uuid")
+    uuid, above = message.get("uuid"), message.get("parent_message_uuid")
+    # A log without parents goes on line by line.
+    parent = above if isinstance(above, str) and above else AFTER_LAST
     try:
-        _add(draft, message, uuid if isinstance(uuid, str) and uuid else None, place)
+        _add(draft, message, uuid if isinstance(uuid, str) else "", parent, place)
     except Malformed:
         if isinstance(uuid, str):
-            draft.pass_over(uuid, _parent(message))
+            draft.pass_over(uuid, parent)
         raise
 
 
-def _add(draft: Draft, message: Mapping[str, object], key: str | None, place: str) -> None:
+def _add(draft: Draft, message: Mapping[str, object], key: str, parent: str, place: str) -> None:
     sender = text_at(message, "sender")
     role = _ROLES.get(sender)
     if role is None:
@@ -103,13 +77,13 @@ def _add(draft: Draft, message: Mapping[str, object], key: str | None, place: st
         if isinstance(found := message.get(name), list)
     )
     if others:
-        draft.left_out[ATTACHMENT] += others
+        draft.left_out[LeftOut.ATTACHMENT] += others
     if not text.strip() and key and (others or message.get("content")):
         # Nothing was said: a file was sent, or a tool was used, and that is counted.
-        draft.pass_over(key, _parent(message))
+        draft.pass_over(key, parent)
         return
     ts = draft.time(message.get("created_at"), place)
-    draft.add(role, text, key=key, parent=_parent(message), ts=ts)
+    draft.add(role, text, key=key, parent=parent, ts=ts)
 
 
 def _words(draft: Draft, message: Mapping[str, object]) -> str:
@@ -124,4 +98,6 @@ def _words(draft: Draft, message: Mapping[str, object]) -> str:
     return "\n\n".join(word for word in words if word.strip()) if len(words) > 1 else "".join(words)
 
 
-FORMAT = Format(_SOURCE, detect, read)
+FORMAT = conversation_format(
+    "claude_ai", _is_conversation, "not a conversation: it has no chat_messages", _conversation
+)

@@ -1,9 +1,8 @@
 """Codex: session rollouts, one JSON record a line (`~/.codex/sessions/**/rollout-*.jsonl`).
 
-In: such a file, of the current layout (records with a `payload`) or the first one (bare items).
-Out: what the user typed and what the agent answered. A message that stands there twice, as a
-`response_item` and as an `event_msg`, comes out once. Instructions and environment that the
-program put in, reasoning, calls and their output are left out and counted.
+The current layout (records with a `payload`) and the first one (bare items) are read. A message
+that stands there twice, as a `response_item` and as an `event_msg`, comes out once. Instructions
+and environment that the program put in, reasoning, calls and their output are left out and counted.
 """
 
 from __future__ import annotations
@@ -19,40 +18,26 @@ from anaphora.ingest.importers.base import (
     Malformed,
     Sample,
     as_object,
-)
-from anaphora.ingest.importers.drafts import (
-    INSTRUCTIONS,
-    RECORD,
-    SUMMARY,
-    THINKING,
-    TOOL_CALL,
-    TOOL_OUTPUT,
-    Draft,
-    blocks_of,
     mapping_at,
     text_at,
 )
-from anaphora.ingest.importers.json_reader import Record, records
+from anaphora.ingest.importers.drafts import Draft, LeftOut, blocks_of
+from anaphora.ingest.importers.json_reader import Record, read_log
+from anaphora.ingest.tables import by_word, words
 from anaphora.store.hashing import digest
 
-_SOURCE = "codex"
-_ROLES = {"user": "user", "assistant": "assistant"}
 _EVENTS = {"user_message": "user", "agent_message": "assistant"}
-_TEXTS = frozenset({"input_text", "output_text", "text"})
-_ITEMS = {
-    "reasoning": THINKING,
-    "function_call": TOOL_CALL,
-    "custom_tool_call": TOOL_CALL,
-    "local_shell_call": TOOL_CALL,
-    "web_search_call": TOOL_CALL,
-    "tool_search_call": TOOL_CALL,
-    "image_generation_call": TOOL_CALL,
-    "function_call_output": TOOL_OUTPUT,
-    "custom_tool_call_output": TOOL_OUTPUT,
-    "tool_search_output": TOOL_OUTPUT,
-    "compaction": SUMMARY,
-    "ghost_snapshot": RECORD,
-}
+_TEXTS = words("input_text output_text text")
+_ITEMS = by_word(
+    {
+        LeftOut.THINKING: "reasoning",
+        LeftOut.TOOL_CALL: "function_call custom_tool_call local_shell_call web_search_call "
+        "tool_search_call image_generation_call",
+        LeftOut.TOOL_OUTPUT: "function_call_output custom_tool_call_output tool_search_output",
+        LeftOut.SUMMARY: "compaction",
+        LeftOut.RECORD: "ghost_snapshot",
+    }
+)
 # Text that the program sent in the user's name.
 _WRAPPER = re.compile(
     r"\s*(<(environment_context|user_instructions|INSTRUCTIONS|permissions instructions"
@@ -61,7 +46,7 @@ _WRAPPER = re.compile(
 )
 
 
-def detect(sample: Sample) -> bool:
+def _detect(sample: Sample) -> bool:
     """Whether the first lines have a session's meta record, payloads, or an old rollout's head."""
     objects = sample.objects()
     if any(
@@ -74,23 +59,16 @@ def detect(sample: Sample) -> bool:
     return old_head and "role" not in objects[0]
 
 
-def read(file: ImportFile) -> Iterator[ImportItem]:
-    """The file's one conversation and what in it could not be read."""
-    rollout: _Rollout | None = None
-    for record in records(file):
-        if not isinstance(record, Record):
-            yield record
-            continue
-        try:
-            value = as_object(record.value, "a record")
-            rollout = rollout or _Rollout(Draft(file, _SOURCE, _session_id(file, value)))
-            rollout.add(value, record.place)
-        except Malformed as error:
-            yield file.problem(record.place, str(error))
-        if rollout and file.held > file.bounds.characters:
-            yield from rollout.draft.results()
-    if rollout:
-        yield from rollout.draft.results()
+def _read(file: ImportFile) -> Iterator[ImportItem]:
+    rollouts: list[_Rollout] = []
+
+    def take(record: Record) -> None:
+        value = as_object(record.value, "a record")
+        if not rollouts:
+            rollouts.append(_Rollout(Draft(file, "codex", _session_id(file, value))))
+        rollouts[0].add(value, record.place)
+
+    return read_log(file, take, lambda: (item for one in rollouts for item in one.draft.results()))
 
 
 def _session_id(file: ImportFile, first: Mapping[str, object]) -> str:
@@ -122,7 +100,7 @@ class _Rollout:
             if isinstance(kind, str) and (kind == "message" or kind in _ITEMS):
                 self._item(record, record, place)
             else:
-                self.draft.left_out[RECORD] += 1
+                self.draft.left_out[LeftOut.RECORD] += 1
             return
         payload = mapping_at(record, "payload")
         if kind == "session_meta":
@@ -132,19 +110,19 @@ class _Rollout:
         elif kind == "event_msg":
             self._event(payload, record, place)
         elif kind == "compacted":
-            self.draft.left_out[SUMMARY] += 1
+            self.draft.left_out[LeftOut.SUMMARY] += 1
         else:
-            self.draft.left_out[RECORD] += 1
+            self.draft.left_out[LeftOut.RECORD] += 1
 
     def _item(self, item: Mapping[str, object], record: Mapping[str, object], place: str) -> None:
         kind = text_at(item, "type")
         if kind != "message":
-            self.draft.left_out[_ITEMS.get(kind, RECORD)] += 1
+            self.draft.left_out[_ITEMS.get(kind, LeftOut.RECORD)] += 1
             return
-        role = _ROLES.get(text_at(item, "role"))
-        if role is None:
+        role = text_at(item, "role")
+        if role not in {"user", "assistant"}:
             # "developer" and "system": what the program tells the model.
-            self.draft.left_out[INSTRUCTIONS] += 1
+            self.draft.left_out[LeftOut.INSTRUCTIONS] += 1
             return
         text = "\n\n".join(self._words(item.get("content"), typed=role == "user"))
         if text.strip():
@@ -158,7 +136,7 @@ class _Rollout:
         words: list[str] = []
         for text in blocks_of(self.draft, content, texts=_TEXTS):
             if typed and _WRAPPER.match(text):
-                self.draft.left_out[INSTRUCTIONS] += 1
+                self.draft.left_out[LeftOut.INSTRUCTIONS] += 1
             elif text.strip():
                 words.append(text)
         return words
@@ -166,7 +144,8 @@ class _Rollout:
     def _event(self, event: Mapping[str, object], record: Mapping[str, object], place: str) -> None:
         kind = text_at(event, "type")
         if kind not in _EVENTS:
-            self.draft.left_out[THINKING if kind == "agent_reasoning" else RECORD] += 1
+            thought = kind == "agent_reasoning"
+            self.draft.left_out[LeftOut.THINKING if thought else LeftOut.RECORD] += 1
             return
         text = text_at(event, "message")
         if _EVENTS[kind] == "user" and _WRAPPER.match(text):
@@ -186,4 +165,4 @@ class _Rollout:
         self._twins[(event, words)] += 1
 
 
-FORMAT = Format(_SOURCE, detect, read)
+FORMAT = Format("codex", _detect, _read)

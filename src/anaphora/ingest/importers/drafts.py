@@ -14,23 +14,34 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from anaphora.ingest.importers.base import ImportFile, ImportItem, Malformed, Problems, as_object
+from anaphora.ingest.importers.base import (
+    ImportFile,
+    ImportItem,
+    Malformed,
+    Problems,
+    as_object,
+    text_at,
+)
 from anaphora.store.hashing import digest
 from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
-# What is left out, by kind; the words are what people read in the report.
-ATTACHMENT = "attachment"
-BLANK = "blank message"
-COMMAND = "command"
-HIDDEN = "hidden message"
-INSTRUCTIONS = "instructions"
-RECORD = "log record"
-REPEATED = "repeated message"
-SIDECHAIN = "sidechain"
-SUMMARY = "summary"
-THINKING = "thinking"
-TOOL_CALL = "tool call"
-TOOL_OUTPUT = "tool output"
+
+class LeftOut:
+    """What is left out, by kind; the words are what people read in the report."""
+
+    ATTACHMENT = "attachment"
+    BLANK = "blank message"
+    COMMAND = "command"
+    HIDDEN = "hidden message"
+    INSTRUCTIONS = "instructions"
+    RECORD = "log record"
+    REPEATED = "repeated message"
+    SIDECHAIN = "sidechain"
+    SUMMARY = "summary"
+    THINKING = "thinking"
+    TOOL_CALL = "tool call"
+    TOOL_OUTPUT = "tool output"
+
 
 AFTER_LAST: Final = "\0after the last"
 
@@ -41,11 +52,6 @@ _MAX_KEY = 1_000
 _A_TURN = 3_200
 # Above these a number of seconds would lie in the year 5000 or later: it counts finer units.
 _FINER_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
-
-
-def chained(previous: str, role: str, text: str) -> str:
-    """Identity of a message that has no id of its own: by all that was said up to it."""
-    return digest(previous, role, text)
 
 
 def safe_id(source: str, key: str) -> str:
@@ -91,17 +97,14 @@ def _time_of_text(text: str) -> datetime | None:
         return None
     if re.fullmatch(r"-?\d{9,19}(\.\d+)?", text):
         return _time_of_number(float(text))
-    plain = re.sub(r"\s*(UTC|GMT)$", "+00:00", text)
     try:
-        time = datetime.fromisoformat(plain)
+        time = datetime.fromisoformat(re.sub(r"\s*(UTC|GMT)$", "+00:00", text))
+        if time.tzinfo is None:
+            return time.replace(tzinfo=UTC)
         # Years 1 and 9999 may leave the calendar when a zone is applied.
-        return time.replace(tzinfo=UTC) if time.tzinfo is None else _within(time)
+        time.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise Malformed(f"a time that is not understood: {text[:40]!r}") from error
-
-
-def _within(time: datetime) -> datetime:
-    time.astimezone(UTC)
     return time
 
 
@@ -123,7 +126,7 @@ def blocks_of(
         if kind in texts:
             yield text_at(block, "text")
         else:
-            draft.left_out[(left_out or {}).get(kind, ATTACHMENT)] += 1
+            draft.left_out[(left_out or {}).get(kind, LeftOut.ATTACHMENT)] += 1
 
 
 def check_room(file: ImportFile, conversations: int) -> None:
@@ -133,27 +136,8 @@ def check_room(file: ImportFile, conversations: int) -> None:
         raise Malformed(f"more than {most:,} conversations in one file; it was left out")
 
 
-def text_at(value: Mapping[str, object], name: str) -> str:
-    """The text in a field; raises Malformed where it is missing or something else."""
-    text = value.get(name)
-    if isinstance(text, str):
-        return text
-    what = "missing" if text is None else f"a {type(text).__name__}, not text"
-    raise Malformed(f"{name!r} is {what}")
-
-
-def mapping_at(value: Mapping[str, object], name: str) -> Mapping[str, object]:
-    """The object in a field; raises Malformed where it is missing or something else."""
-    found = value.get(name)
-    if isinstance(found, dict):
-        return found
-    what = "missing" if found is None else f"a {type(found).__name__}, not an object"
-    raise Malformed(f"{name!r} is {what}")
-
-
 @dataclass(frozen=True, slots=True)
 class _Node:
-    key: str
     parent: str | None
     turn: ImportedTurn | None
 
@@ -165,11 +149,11 @@ class Draft:
     out keeps its place in the tree, so that what answers it hangs on what came before it.
     """
 
-    def __init__(self, file: ImportFile, source: str, key: str, *, title: str = "") -> None:
+    def __init__(self, file: ImportFile, source: str, key: str, *, title: object = "") -> None:
         self.file = file
         self.source = source
         self.key = key if len(key) <= _MAX_KEY else digest(key)
-        self.title = title
+        self.title = title if isinstance(title, str) else ""
         self.conversation_id = safe_id(source, key)
         # Times of messages that have none: the conversation's own, else the file's.
         self.started = file.modified
@@ -224,39 +208,37 @@ class Draft:
         role: str,
         text: str,
         *,
-        key: str | None = None,
+        key: str = "",
         parent: str | None = AFTER_LAST,
         ts: datetime | None = None,
+        speaker: str | None = None,
+        intent_id: str = "",
     ) -> str:
-        """Keep a message and return its key; without one of its own it gets a chained hash."""
-        return self.add_turn(ImportedTurn(key or "", None, role, text, ts), parent)
-
-    def add_turn(self, turn: ImportedTurn, parent: str | None = AFTER_LAST) -> str:
-        """The same for a turn with a speaker or an intent; an empty key stands for none.
+        """Keep a message and return its key; one without gets a hash of all that was said up to it.
 
         By default it follows the message before it. The same message again is counted as
         repeated; another text under a known key is kept too, under a key of its own. Blank text
         is counted, not kept. Raises Malformed for more messages than a file may have in one
         conversation.
         """
-        key = turn.key
         if not key:
-            self._chain = key = chained(self._chain, turn.role, turn.text)
-        if not turn.text.strip():
-            self.skip(BLANK, key, parent)
+            self._chain = key = digest(self._chain, role, text)
+        if not text.strip():
+            self.skip(LeftOut.BLANK, key, parent)
             return key
-        content = digest(turn.role, turn.text)
+        content = digest(role, text)
         if self._seen.get(key) not in {None, "", content}:
             key = f"{key}~{content[:12]}"
         if self._seen.get(key):
-            self.left_out[REPEATED] += 1
+            self.left_out[LeftOut.REPEATED] += 1
             return key
         if self._is_full():
             most = self.file.bounds.messages
             raise Malformed(f"more than {most:,} messages in one conversation; it was left out")
-        self._held += len(turn.text) + _A_TURN
-        self.file.held += len(turn.text) + _A_TURN
-        self._place(key, parent, replace(turn, key=key), content)
+        self._held += len(text) + _A_TURN
+        self.file.held += len(text) + _A_TURN
+        turn = ImportedTurn(key, None, role, text, ts, speaker, intent_id=intent_id)
+        self._place(key, parent, turn, content)
         return key
 
     def add_all(
@@ -303,7 +285,7 @@ class Draft:
         if before is not None and before in self._earlier:
             before = self._earlier[before]
         self._seen[key] = content
-        self._nodes[key] = _Node(key, before, turn)
+        self._nodes[key] = _Node(before, turn)
         self._last = key
 
     def _timed(self, turns: tuple[ImportedTurn, ...]) -> tuple[ImportedTurn, ...]:
@@ -324,13 +306,11 @@ def _arranged(nodes: Mapping[str, _Node], leaf: str | None) -> tuple[ImportedTur
     A parent that is unknown here stays (it came in earlier, or never did); a ring of parents is
     cut where the file has its first message.
     """
-    parents = {key: _kept_parent(nodes, node) for key, node in nodes.items() if node.turn}
+    parents = {key: _kept(nodes, node.parent) for key, node in nodes.items() if node.turn}
     children: dict[str | None, list[str]] = {}
     for key, parent in parents.items():
         children.setdefault(parent if parent in parents else None, []).append(key)
-    order: dict[str, None] = {}
-    for key in _way_to(parents, _kept(nodes, leaf)):
-        order[key] = None
+    order: dict[str, None] = dict.fromkeys(_way_to(parents, _kept(nodes, leaf)))
     _walk(children, None, order)
     for key in parents:
         if key not in order:
@@ -378,27 +358,16 @@ def _kept(nodes: Mapping[str, _Node], key: str | None) -> str | None:
     return None if key is None or key in nodes else key
 
 
-def _kept_parent(nodes: Mapping[str, _Node], node: _Node) -> str | None:
-    return _kept(nodes, node.parent)
+def chat_key(file: ImportFile, own: object, first: object) -> str:
+    """A conversation's own id; without one the file's stem and a hash of its first message.
 
-
-class ChatKeys:
-    """Keys for the conversations of one file."""
-
-    def __init__(self, file: ImportFile) -> None:
-        self._stem = file.stem
-        self._taken: Counter[str] = Counter()
-
-    def key_of(self, own: object, first: object) -> str:
-        """The conversation's own id; without one the file's stem and a hash of its first message.
-
-        The hash, not the place in the file: a conversation that a newer file has further down
-        must stay the same. Two that begin alike are told apart by their order.
-        """
-        if isinstance(own, str) and own:
-            return own
-        if isinstance(own, int) and not isinstance(own, bool):
-            return str(own)
-        key = f"{self._stem}-{digest(json.dumps(first, sort_keys=True))[:8]}"
-        self._taken[key] += 1
-        return key if self._taken[key] == 1 else f"{key}-{self._taken[key]}"
+    The hash, not the place in the file: a conversation that a newer file has further down must
+    stay the same. Two that begin alike are told apart by their order.
+    """
+    if isinstance(own, str) and own:
+        return own
+    if isinstance(own, int) and not isinstance(own, bool):
+        return str(own)
+    key = f"{file.stem}-{digest(json.dumps(first, sort_keys=True))[:8]}"
+    file.made_keys[key] += 1
+    return key if file.made_keys[key] == 1 else f"{key}-{file.made_keys[key]}"

@@ -16,6 +16,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 from anaphora.ingest.importers.base import BOUNDS, Bounds, ImportFile
+from anaphora.ingest.tables import words
 from anaphora.store.disk import open_regular
 from anaphora.values.conversations import ImportProblem
 
@@ -33,22 +34,10 @@ UNREADABLE = (
 _BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 _JSON = (".json", ".jsonl", ".ndjson")
-_COMPANIONS = frozenset(
-    {
-        "user.json",
-        "users.json",
-        "user_settings.json",
-        "projects.json",
-        "memories.json",
-        "message_feedback.json",
-        "model_comparisons.json",
-        "shared_conversations.json",
-        "shopping.json",
-        "sora.json",
-        "group_chats.json",
-        "export_manifest.json",
-        "conversation_asset_file_names.json",
-    }
+_COMPANIONS = words(
+    "user.json users.json user_settings.json projects.json memories.json message_feedback.json "
+    "model_comparisons.json shared_conversations.json shopping.json sora.json group_chats.json "
+    "export_manifest.json conversation_asset_file_names.json"
 )
 _CONVERSATIONS = "conversations"
 

@@ -11,13 +11,15 @@ import io
 import itertools
 import json
 import re
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 
 from anaphora.ingest.importers.base import (
     Bounds,
+    Format,
     ImportFile,
     ImportItem,
+    Malformed,
     Sample,
     Shape,
     as_object,
@@ -75,24 +77,53 @@ def records(file: ImportFile, accept: Accept | None = None) -> Iterator[Record |
     return _elements(file, accept or (lambda value: isinstance(value, dict)))
 
 
-def conversations(
+def read_log(
     file: ImportFile,
-    accept: Accept,
-    lacking: str,
-    read: Callable[[ImportFile, dict[str, object], str], Iterator[ImportItem]],
+    take: Callable[[Record], Iterable[ImportItem] | None],
+    results: Callable[[], Iterator[ImportItem]],
+    accept: Accept | None = None,
 ) -> Iterator[ImportItem]:
-    """What `read` makes of each value that is a conversation: an object that `accept` takes.
+    """What a file gives whose messages are single values: `take` keeps each, or says Malformed.
 
-    `read` gets the file, the object and its place. Any other value is a problem: it is "not a
-    conversation", and `lacking` says why.
+    `results` gives what was kept, at the end and whenever more is held than `file` may have.
     """
     for record in records(file, accept):
         if isinstance(record, ImportProblem):
             yield record
-        elif not accept(record.value):
-            yield file.problem(record.place, lacking)
-        else:
-            yield from read(file, as_object(record.value, "a conversation"), record.place)
+            continue
+        try:
+            yield from take(record) or ()
+        except Malformed as error:
+            yield file.problem(record.place, str(error))
+        if file.held > file.bounds.characters:
+            yield from results()
+    yield from results()
+
+
+def conversation_format(
+    name: str,
+    accept: Accept,
+    lacking: str,
+    read: Callable[[ImportFile, dict[str, object], str], Iterator[ImportItem]],
+    *,
+    detect: Callable[[Sample], bool] | None = None,
+) -> Format:
+    """A format whose values are whole conversations: objects that `accept` takes.
+
+    `read` gets the file, the object and its place; any other value is a problem, and `lacking` says
+    why. A sample with a conversation is of this format, unless `detect` says otherwise.
+    """
+
+    def conversations(file: ImportFile) -> Iterator[ImportItem]:
+        for record in records(file, accept):
+            if isinstance(record, ImportProblem):
+                yield record
+            elif not accept(record.value):
+                yield file.problem(record.place, lacking)
+            else:
+                yield from read(file, as_object(record.value, "a conversation"), record.place)
+
+    return Format(name, detect or (lambda sample: any(map(accept, sample.values))), conversations)
 
 
 def sample(file: ImportFile, accept: Accept | None = None) -> Sample:

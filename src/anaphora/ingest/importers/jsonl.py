@@ -1,14 +1,14 @@
 """Plain messages: one JSON object a line or an array of them, or `{"messages": […]}` objects.
 
-In: objects with who spoke (`role`, `speaker`, `from`, `sender`) and what was said (`text`,
-`content`, `value`, `message`), optionally a time, a conversation, an id and a parent. Out: the
-conversations, in the order of the file; one that is very long comes in pieces that continue each
-other. Tool messages are left out and counted; a system message keeps its role.
+An object has who spoke (`role`, `speaker`, `from`, `sender`) and what was said (`text`, `content`,
+`value`, `message`), optionally a time, a conversation, an id and a parent. A conversation that is
+very long comes in pieces that continue each other. Tool messages are left out and counted; a
+system message keeps its role.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from anaphora.ingest.importers.base import (
     Format,
@@ -17,70 +17,52 @@ from anaphora.ingest.importers.base import (
     Malformed,
     Sample,
     as_object,
-)
-from anaphora.ingest.importers.drafts import (
-    AFTER_LAST,
-    ATTACHMENT,
-    TOOL_CALL,
-    TOOL_OUTPUT,
-    ChatKeys,
-    Draft,
-    check_room,
     text_at,
 )
-from anaphora.ingest.importers.json_reader import Record, records
-from anaphora.values.conversations import ImportedTurn
+from anaphora.ingest.importers.drafts import AFTER_LAST, Draft, LeftOut, chat_key, check_room
+from anaphora.ingest.importers.json_reader import Record, read_log
+from anaphora.ingest.tables import by_word, words
 
-_SOURCE = "jsonl"
 _WHO = ("role", "speaker", "from", "sender", "author")
 _WHAT = ("text", "content", "value", "message", "body")
 _WHEN = ("ts", "timestamp", "created_at", "create_time", "time", "date")
 _WHERE = ("conversation_id", "session_id", "thread_id", "chat_id")
 _ID = ("id", "message_id", "uuid")
 _PARENT = ("parent", "parent_id", "parent_message_id")
-_ROLES = {
-    "user": "user",
-    "human": "user",
-    "assistant": "assistant",
-    "ai": "assistant",
-    "bot": "assistant",
-    "gpt": "assistant",
-    "chatgpt": "assistant",
-    "claude": "assistant",
-    "model": "assistant",
-    "system": "system",
-    "developer": "system",
-}
-_TOOLS = frozenset({"tool", "function", "tool_result", "observation"})
+_ROLES = by_word(
+    {
+        "user": "user human",
+        "assistant": "assistant ai bot gpt chatgpt claude model",
+        "system": "system developer",
+    }
+)
+_TOOLS = words("tool function tool_result observation")
 
 
-def detect(sample: Sample) -> bool:
+def _detect(sample: Sample) -> bool:
     """Whether any of the first values is a message or has a list of messages."""
-    return any(_is_message(value) or _messages(value) is not None for value in sample.values)
+    return any(map(_is_known, sample.values))
 
 
-def read(file: ImportFile) -> Iterator[ImportItem]:
-    """The file's conversations and what in them could not be read."""
-    keys = ChatKeys(file)
+def _read(file: ImportFile) -> Iterator[ImportItem]:
     drafts: dict[str, Draft] = {}
-    for record in records(file, lambda value: _is_message(value) or _messages(value) is not None):
-        if not isinstance(record, Record):
-            yield record
-            continue
+
+    def take(record: Record) -> Iterable[ImportItem]:
         messages = _messages(record.value)
         if messages is not None:
-            yield from _conversation(file, record, messages, keys)
-            continue
-        try:
-            _line(file, drafts, record)
-        except Malformed as error:
-            yield file.problem(record.place, str(error))
-        if file.held > file.bounds.characters:
-            # The conversations go on with what follows.
-            for draft in drafts.values():
-                yield from draft.results()
-    for draft in drafts.values():
-        yield from draft.results()
+            return _conversation(file, record, messages)
+        _line(file, drafts, record)
+        return ()
+
+    # Conversations of single lines go on with what follows.
+    def results() -> Iterator[ImportItem]:
+        return (item for draft in drafts.values() for item in draft.results())
+
+    return read_log(file, take, results, _is_known)
+
+
+def _is_known(value: object) -> bool:
+    return _is_message(value) or _messages(value) is not None
 
 
 def _messages(value: object) -> Sequence[object] | None:
@@ -99,16 +81,14 @@ def _is_message(value: object) -> bool:
 
 
 def _conversation(
-    file: ImportFile, record: Record, messages: Sequence[object], keys: ChatKeys
+    file: ImportFile, record: Record, messages: Sequence[object]
 ) -> Iterator[ImportItem]:
     value = record.value if isinstance(record.value, dict) else {}
     own = _first(value, (*_WHERE, *_ID))
-    draft = Draft(file, _SOURCE, keys.key_of(own, messages[0]))
-    title = value.get("title")
-    draft.title = title if isinstance(title, str) else ""
+    draft = Draft(file, "jsonl", chat_key(file, own, messages[0]), title=value.get("title"))
     draft.start(_first(value, _WHEN), record.place)
     draft.add_all(messages, record.place, _message)
-    yield from draft.results()
+    return draft.results()
 
 
 def _line(file: ImportFile, drafts: dict[str, Draft], record: Record) -> None:
@@ -118,7 +98,7 @@ def _line(file: ImportFile, drafts: dict[str, Draft], record: Record) -> None:
     draft = drafts.get(key)
     if draft is None:
         check_room(file, len(drafts))
-        draft = Draft(file, _SOURCE, key)
+        draft = Draft(file, "jsonl", key)
     _message(draft, value, record.place)
     drafts[key] = draft
 
@@ -138,17 +118,17 @@ def _message(draft: Draft, message: object, place: str) -> None:
     parent = _identity(_first(value, _PARENT)) or AFTER_LAST
     role, speaker = _who(value)
     if role in _TOOLS:
-        draft.skip(TOOL_OUTPUT, key, parent)
+        draft.skip(LeftOut.TOOL_OUTPUT, key, parent)
         return
     calls = value.get("tool_calls") or value.get("function_call")
     if calls:
-        draft.left_out[TOOL_CALL] += len(calls) if isinstance(calls, list) else 1
+        draft.left_out[LeftOut.TOOL_CALL] += len(calls) if isinstance(calls, list) else 1
         if not value.get("content"):
             if key is not None:
                 draft.pass_over(key, parent)
             return
     ts = draft.time(_first(value, _WHEN), place)
-    draft.add_turn(ImportedTurn(key or "", None, role, _text(draft, value), ts, speaker), parent)
+    draft.add(role, _text(draft, value), key=key or "", parent=parent, ts=ts, speaker=speaker)
 
 
 def _identity(value: object) -> str | None:
@@ -190,8 +170,8 @@ def _text(draft: Draft, value: Mapping[str, object]) -> str:
         elif block.get("type") in ("text", "input_text", "output_text", None):
             words.append(text_at(block, "text"))
         else:
-            draft.left_out[ATTACHMENT] += 1
+            draft.left_out[LeftOut.ATTACHMENT] += 1
     return "\n\n".join(words)
 
 
-FORMAT = Format(_SOURCE, detect, read)
+FORMAT = Format("jsonl", _detect, _read)

@@ -1,8 +1,7 @@
 """Neo: conversation threads as Go wrote them, one `<id>.json` each; ids are kept.
 
-In: such a file (a directory of them is walked by the caller). Out: the conversation under its own
-id, with times and, where a turn has one, its intent. A damaged turn is reported and the others go
-in. It reads leniently what the store itself would set aside as corrupt.
+A turn keeps its time and, where it has one, its intent. A damaged turn is reported and the others
+go in: this reads leniently what the store itself would set aside as corrupt.
 """
 
 from __future__ import annotations
@@ -11,31 +10,10 @@ from collections.abc import Iterator
 from typing import cast
 
 from anaphora.errors import InvalidId
-from anaphora.ingest.importers.base import (
-    Format,
-    ImportFile,
-    ImportItem,
-    Malformed,
-    Sample,
-    as_object,
-)
-from anaphora.ingest.importers.drafts import Draft, text_at
-from anaphora.ingest.importers.json_reader import conversations
+from anaphora.ingest.importers.base import ImportFile, ImportItem, Malformed, as_object, text_at
+from anaphora.ingest.importers.drafts import Draft
+from anaphora.ingest.importers.json_reader import conversation_format
 from anaphora.store.threads.ids import check_id
-from anaphora.values.conversations import ImportedTurn
-
-_SOURCE = "neo"
-
-
-def detect(sample: Sample) -> bool:
-    """Whether the first value is a thread: a conversation id and a list of turns."""
-    return any(_is_thread(value) for value in sample.values[:1])
-
-
-def read(file: ImportFile) -> Iterator[ImportItem]:
-    """The file's thread and what in it could not be read."""
-    lacking = "not a thread: it has no conversation_id and turns"
-    return conversations(file, _is_thread, lacking, _thread)
 
 
 def _is_thread(value: object) -> bool:
@@ -49,8 +27,7 @@ def _is_thread(value: object) -> bool:
 
 def _thread(file: ImportFile, value: dict[str, object], place: str) -> Iterator[ImportItem]:
     key = cast("str", value["conversation_id"])
-    title = value.get("title")
-    draft = Draft(file, _SOURCE, key, title=title if isinstance(title, str) else "")
+    draft = Draft(file, "neo", key, title=value.get("title"))
     try:
         draft.conversation_id = check_id(key)
     except InvalidId as error:
@@ -66,8 +43,13 @@ def _turn(draft: Draft, value: object, place: str) -> None:
         raise Malformed(f"the role {role[:40]!r} is none")
     intent = turn.get("intent_id")
     ts = draft.time(turn.get("ts"), place)
-    intent_id = intent if isinstance(intent, str) else ""
-    draft.add_turn(ImportedTurn("", None, role, text, ts, intent_id=intent_id))
+    draft.add(role, text, ts=ts, intent_id=intent if isinstance(intent, str) else "")
 
 
-FORMAT = Format(_SOURCE, detect, read)
+FORMAT = conversation_format(
+    "neo",
+    _is_thread,
+    "not a thread: it has no conversation_id and turns",
+    _thread,
+    detect=lambda sample: any(map(_is_thread, sample.values[:1])),
+)

@@ -1,55 +1,32 @@
 """ShareGPT: `{id, conversations: [{from, value}]}`, an array of them or one a line.
 
-In: such a file. Out: what "human" and "gpt" said, with the system prompt as role "system", as the
-format has it among the messages. Function calls and what they gave back are left out and counted.
+The system prompt comes as a turn of role "system", as the format has it among the messages.
+Function calls and what they gave back are left out and counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import cast
 
-from anaphora.ingest.importers.base import (
-    Format,
-    ImportFile,
-    ImportItem,
-    Malformed,
-    Sample,
-    as_object,
+from anaphora.ingest.importers.base import ImportFile, ImportItem, Malformed, as_object, text_at
+from anaphora.ingest.importers.drafts import Draft, LeftOut, chat_key
+from anaphora.ingest.importers.json_reader import conversation_format
+from anaphora.ingest.tables import by_word
+
+_ROLES = by_word(
+    {
+        "user": "human user",
+        "assistant": "gpt chatgpt assistant bing bard",
+        "system": "system",
+    }
 )
-from anaphora.ingest.importers.drafts import TOOL_CALL, TOOL_OUTPUT, ChatKeys, Draft, text_at
-from anaphora.ingest.importers.json_reader import conversations
-
-_SOURCE = "sharegpt"
-_ROLES = {
-    "human": "user",
-    "user": "user",
-    "gpt": "assistant",
-    "chatgpt": "assistant",
-    "assistant": "assistant",
-    "bing": "assistant",
-    "bard": "assistant",
-    "system": "system",
-}
-_LEFT_OUT = {
-    "function_call": TOOL_CALL,
-    "observation": TOOL_OUTPUT,
-    "function_response": TOOL_OUTPUT,
-    "tool": TOOL_OUTPUT,
-}
-
-
-def detect(sample: Sample) -> bool:
-    """Whether any of the first values has messages with `from` and `value`."""
-    return any(map(_is_conversation, sample.values))
-
-
-def read(file: ImportFile) -> Iterator[ImportItem]:
-    """The file's conversations and what in them could not be read."""
-    keys = ChatKeys(file)
-    lacking = "not a conversation: it has no list of conversations"
-    return conversations(file, _has_list, lacking, partial(_conversation, keys))
+_LEFT_OUT = by_word(
+    {
+        LeftOut.TOOL_CALL: "function_call",
+        LeftOut.TOOL_OUTPUT: "observation function_response tool",
+    }
+)
 
 
 def _has_list(value: object) -> bool:
@@ -62,11 +39,10 @@ def _is_conversation(value: object) -> bool:
     return any(isinstance(m, dict) and "from" in m and "value" in m for m in value["conversations"])
 
 
-def _conversation(
-    keys: ChatKeys, file: ImportFile, value: dict[str, object], place: str
-) -> Iterator[ImportItem]:
+def _conversation(file: ImportFile, value: dict[str, object], place: str) -> Iterator[ImportItem]:
     messages = cast("list[object]", value["conversations"])
-    draft = Draft(file, _SOURCE, keys.key_of(value.get("id"), messages[0] if messages else None))
+    key = chat_key(file, value.get("id"), messages[0] if messages else None)
+    draft = Draft(file, "sharegpt", key)
     draft.add_all(messages, place, _message)
     yield from draft.results()
 
@@ -84,4 +60,10 @@ def _message(draft: Draft, value: object, _place: str) -> None:
     draft.add(role, text_at(message, "value"))
 
 
-FORMAT = Format(_SOURCE, detect, read)
+FORMAT = conversation_format(
+    "sharegpt",
+    _has_list,
+    "not a conversation: it has no list of conversations",
+    _conversation,
+    detect=lambda sample: any(map(_is_conversation, sample.values)),
+)

@@ -9,7 +9,7 @@ meanwhile is not written again, and a missing file whose bytes turn up elsewhere
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -17,8 +17,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from anaphora.core.progress import Progress
 from anaphora.errors import InvalidInput
-from anaphora.ingest.projects.files import FoundFile, language_of, read, role_of, walk
-from anaphora.ingest.projects.graph import PastPath, facts_of
+from anaphora.ingest.projects.files.reading import read
+from anaphora.ingest.projects.files.roles import language_of, role_of
+from anaphora.ingest.projects.files.walking import FoundFile, walk
+from anaphora.ingest.projects.git_history import Rename
+from anaphora.ingest.projects.graph import IndexServices, facts_of
 from anaphora.ingest.projects.sections import Section, parse
 from anaphora.ingest.secrets.redacting import redact
 from anaphora.store.hashing import embedded_text_hash
@@ -26,7 +29,6 @@ from anaphora.store.projects.rows import FileRow, ProjectRow, SectionRow
 from anaphora.values.projects import Skipped
 
 if TYPE_CHECKING:
-    from anaphora.store.projects.store import Projects
     from anaphora.store.projects.transaction import ProjectTransaction
 
 
@@ -70,56 +72,13 @@ def _stat_of(place: Path | str) -> os.stat_result | None:
 
 def _is_unchanged(file: FileRow, stat: os.stat_result) -> bool:
     """Whether a file is surely the one that was read. One that was read too soon never is."""
-    same = (file.size, file.mtime_ns, file.inode) == (
-        stat.st_size, stat.st_mtime_ns, stat.st_ino & _SIGNED,
-    )  # fmt: skip
-    return same and file.parser == PARSER
+    same = (file.size, file.mtime_ns) == (stat.st_size, stat.st_mtime_ns)
+    return same and file.inode == stat.st_ino & _SIGNED and file.parser == PARSER
 
 
 def _settled(mtime_ns: int, now_ns: int) -> int:
     """The modification time to remember: negative where the file may change unseen."""
     return -mtime_ns if mtime_ns > now_ns - _GRAIN_NS else mtime_ns
-
-
-def read_file(
-    found: FoundFile,
-    project: str,
-    known: FileRow | None,
-    committed: Mapping[str, datetime],
-    *,
-    now_ns: Callable[[], int],
-) -> ReadFile | Skipped:
-    """Read a file and cut it, unless its bytes are those that were known.
-
-    `committed` says when paths were committed last. A file whose bytes are known comes back with
-    its row alone, its state renewed; `Skipped` is one that cannot be read now.
-    """
-    stat = _stat_of(found.absolute)
-    if stat is None:
-        return Skipped(found.path, "gone")
-    mtime_ns = _settled(stat.st_mtime_ns, now_ns())
-    text = read(found)
-    if isinstance(text, Skipped) and text.reason not in _LASTING:
-        return text
-    row = FileRow(
-        id=known.id if known else "",
-        project=project,
-        path=found.path,
-        role="unknown",
-        language=None,
-        content_hash="" if isinstance(text, Skipped) else text.sha,
-        skipped=text.reason if isinstance(text, Skipped) else None,
-        parser=PARSER,
-        size=stat.st_size,
-        mtime_ns=mtime_ns,
-        inode=stat.st_ino & _SIGNED,
-        changed_at=committed.get(found.path) or _time(abs(mtime_ns)),
-    )
-    if isinstance(text, Skipped):
-        return ReadFile(row)
-    if known is not None and known.parser == PARSER and known.content_hash == text.sha:
-        return ReadFile(with_state(known, row))
-    return cut_file(row, text.text)
 
 
 def cut_file(row: FileRow, text: str) -> ReadFile:
@@ -137,7 +96,7 @@ def cut_file(row: FileRow, text: str) -> ReadFile:
     return ReadFile(row, sections, redacted=bool(clean.kinds))
 
 
-def with_state(known: FileRow, seen: FileRow) -> FileRow:
+def _with_state(known: FileRow, seen: FileRow) -> FileRow:
     """A file that is known, in the state in which it was seen now."""
     return replace(known, size=seen.size, mtime_ns=seen.mtime_ns, inode=seen.inode)
 
@@ -189,23 +148,6 @@ def project_folder(root: str | Path) -> Path:
     return place
 
 
-def path_inside(root: Path, path: str) -> str:
-    """A path relative to the project's folder. InvalidInput for one outside of it."""
-    given = PurePosixPath(Path(path).as_posix())
-    if given.is_absolute():
-        if not given.is_relative_to(root.as_posix()):
-            raise InvalidInput("only", path, "expected a path inside the project")
-        given = given.relative_to(root.as_posix())
-    if ".." in given.parts:
-        raise InvalidInput("only", path, "expected a path inside the project")
-    return str(given)
-
-
-def is_under(path: str, folders: Iterable[str]) -> bool:
-    """Whether a path is one of these, or in one of them; "." is the whole project."""
-    return any(one in {".", path} or path.startswith(one + "/") for one in folders)
-
-
 def known_states(root: Path, known: Mapping[str, FileRow]) -> list[FileState]:
     """What `changed_files` compares with, made once for many looks.
 
@@ -227,12 +169,14 @@ def changed_files(root: Path, known: Iterable[FileState]) -> tuple[list[FoundFil
     for path, place, mtime_ns, size, inode in known:
         try:
             seen = look(place)
+        except (FileNotFoundError, NotADirectoryError):
+            missing.append(path)
+            continue
         except (OSError, ValueError):
-            if _is_gone(place):
-                missing.append(path)
+            # One that cannot be looked at may be there.
             continue
         if seen.st_mtime_ns != mtime_ns or seen.st_size != size or seen.st_ino & _SIGNED != inode:
-            todo.append(FoundFile(path, root / path, seen.st_size, seen.st_mtime_ns))
+            todo.append(FoundFile(path, root / path))
     return todo, missing
 
 
@@ -268,43 +212,22 @@ def folders_changed(times: Mapping[str, int], root: Path) -> bool:
         return True
 
 
-def _is_gone(place: str) -> bool:
-    """Whether there is no such file; one that cannot be looked at may be there."""
-    try:
-        os.lstat(place)
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except (OSError, ValueError):
-        return False
-    return False
-
-
-@dataclass(frozen=True, slots=True)
-class SyncServices:
-    """What a sync works with: truth, the present (aware), new ids, nanoseconds since 1970."""
-
-    projects: Projects
-    clock: Callable[[], datetime]
-    ids: Callable[[], str]
-    wall: Callable[[], int]
-
-
 @dataclass(slots=True)
 class FileSync:
     """One pass over a project's files, and what it has done so far.
 
-    `committed` says when paths were committed last; `pasts` collects what moved; `missing` are
+    `committed` says when paths were committed last; `renames` collects what moved; `missing` are
     known files that are not there, `redacted` the paths of files that had secrets, `touched` the
     ids of files whose words were written, `reshaped` whether a file began or ceased to be one that
     has words.
     """
 
-    services: SyncServices
+    services: IndexServices
     project: ProjectRow
     root: Path
     known: dict[str, FileRow]
     committed: Mapping[str, datetime] = field(default_factory=dict)
-    pasts: list[PastPath] = field(default_factory=list)
+    renames: list[Rename] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     missing: dict[str, FileRow] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
@@ -316,12 +239,12 @@ class FileSync:
     unchanged: int = 0
     reshaped: bool = False
 
-    def find_changes(self, only: list[str] | None) -> list[FoundFile]:
+    def find_changes(self) -> list[FoundFile]:
         """Which files are to be read; notes those that are missing, unchanged and skipped."""
         todo: list[FoundFile] = []
         seen: set[str] = set()
         kept: list[str] = []
-        for one in walk(self.root, only=only):
+        for one in walk(self.root):
             if isinstance(one, Skipped):
                 self.skipped.append(one)
                 if one.reason == "unreadable":
@@ -342,8 +265,7 @@ class FileSync:
             path: row
             for path, row in self.known.items()
             if path not in seen
-            and (only is None or is_under(path, only))
-            and not is_under(path, kept)
+            and not any(path == one or path.startswith(one + "/") for one in kept)
         }
         return todo
 
@@ -353,21 +275,18 @@ class FileSync:
         chars = done = 0
         for found in todo:
             done += 1
-            known = self.known.get(found.path)
-            look = read_file(
-                found, self.project.id, known, self.committed, now_ns=self.services.wall
-            )
-            if isinstance(look, Skipped):
-                self.skipped.append(look)
-                if look.reason == "gone" and known is not None:
-                    self.missing[found.path] = known
+            read_file = self._read(found)
+            if isinstance(read_file, Skipped):
+                self.skipped.append(read_file)
+                if read_file.reason == "gone" and found.path in self.known:
+                    self.missing[found.path] = self.known[found.path]
                 continue
-            if look.redacted:
+            if read_file.redacted:
                 self.redacted.append(found.path)
-            if look.file.skipped is not None:
-                self.skipped.append(Skipped(found.path, look.file.skipped))
-            batch.append(look)
-            chars += sum(len(section.text) for section in look.sections)
+            if read_file.file.skipped is not None:
+                self.skipped.append(Skipped(found.path, read_file.file.skipped))
+            batch.append(read_file)
+            chars += sum(len(section.text) for section in read_file.sections)
             if len(batch) >= _FILES or chars >= _BATCH_CHARS:
                 self._write_batch(batch)
                 batch, chars = [], 0
@@ -375,6 +294,40 @@ class FileSync:
         self._write_batch(batch)
         tell("files", len(todo), len(todo))
         self._remove_missing()
+
+    def _read(self, found: FoundFile) -> ReadFile | Skipped:
+        """Read a file and cut it, unless its bytes are those that were known.
+
+        A file whose bytes are known comes back with its row alone, its state renewed; `Skipped` is
+        one that cannot be read now.
+        """
+        stat = _stat_of(found.absolute)
+        if stat is None:
+            return Skipped(found.path, "gone")
+        mtime_ns = _settled(stat.st_mtime_ns, self.services.wall())
+        text = read(found)
+        if isinstance(text, Skipped) and text.reason not in _LASTING:
+            return text
+        known = self.known.get(found.path)
+        row = FileRow(
+            id=known.id if known else "",
+            project=self.project.id,
+            path=found.path,
+            role="unknown",
+            language=None,
+            content_hash="" if isinstance(text, Skipped) else text.sha,
+            skipped=text.reason if isinstance(text, Skipped) else None,
+            parser=PARSER,
+            size=stat.st_size,
+            mtime_ns=mtime_ns,
+            inode=stat.st_ino & _SIGNED,
+            changed_at=self.committed.get(found.path) or _time(abs(mtime_ns)),
+        )
+        if isinstance(text, Skipped):
+            return ReadFile(row)
+        if known is not None and known.parser == PARSER and known.content_hash == text.sha:
+            return ReadFile(_with_state(known, row))
+        return cut_file(row, text.text)
 
     def _write_batch(self, batch: list[ReadFile]) -> None:
         """One transaction: what another run has written meanwhile is not written again."""
@@ -395,13 +348,16 @@ class FileSync:
 
     def _write_file(self, work: ProjectTransaction, look: ReadFile, known: FileRow | None) -> None:
         new = look.file
-        if known is not None and _same_bytes(known, new):
-            work.put_file(with_state(known, new), known=True)
+        same = known is not None and (known.content_hash, known.parser, known.skipped) == (
+            new.content_hash, new.parser, new.skipped,
+        )  # fmt: skip
+        if known is not None and same:
+            work.put_file(_with_state(known, new), known=True)
             self.unchanged += 1
             return
         before = None if known is not None else self._moved_from(work, new)
         if before is not None:
-            self.pasts.append(PastPath(before.path, new.path, self.services.clock()))
+            self.renames.append(Rename(before.path, new.path, self.services.clock()))
             self.renamed += 1
         old = known or before
         row = replace(new, id=old.id if old else self.services.ids())
@@ -444,9 +400,3 @@ class FileSync:
                 # A path that has another id now was written by another run.
                 ids = {row.id for row in known.values()} & {row.id for row in some}
                 self.removed += work.remove_files(ids)
-
-
-def _same_bytes(known: FileRow, new: FileRow) -> bool:
-    return (known.content_hash, known.parser, known.skipped) == (
-        new.content_hash, new.parser, new.skipped,
-    )  # fmt: skip

@@ -7,6 +7,7 @@ text converter or transport. The git program is asked and changes nothing.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
@@ -16,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from anaphora.ingest.projects.files.walking import without_secret_names
 from anaphora.ingest.secrets.redacting import redact
@@ -27,8 +28,6 @@ _SECONDS: Final = 30.0
 _MOST_BYTES: Final = 64 * 1024 * 1024
 _SUBJECT_CHARS: Final = 500
 _LOOKED_AT: Final = 4_000
-_TIMED_OUT: Final = "timed out"
-_TOO_MUCH: Final = "too much history"
 _ENVIRONMENT: Final[Mapping[str, str]] = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_SYSTEM": os.devnull,
@@ -76,12 +75,12 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """A path that became another in a commit."""
+    """A path that became another at a time, in a commit where one says so."""
 
     old: str
     new: str
-    commit: str
     at: datetime
+    commit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +110,7 @@ def read_history(
         return None
     git = _Git(program, root, seconds)
     inside = git.ask("rev-parse", "--is-inside-work-tree")
-    if inside.problem is not None:
+    if inside.end != "well":
         return None
     head = git.ask("rev-parse", "--verify", "--quiet", "HEAD^{commit}").words.strip()
     if inside.words.strip() != "true" or not _ID.fullmatch(head):
@@ -120,10 +119,10 @@ def read_history(
         return GitHistory(head)
     span = f"{since}..{head}" if since is not None and _is_before(git, since, head) else head
     answer = _log(git, span, limit, renames=True)
-    if answer.problem not in {None, _TIMED_OUT, _TOO_MUCH}:
+    if answer.end == "failed":
         # Without all file contents there is no telling a rename from a new file.
         answer = _log(git, span, limit, renames=False)
-    read = list(_read(answer.words, whole=answer.problem is None))
+    read = list(_read(answer.words, whole=answer.end == "well"))
     return GitHistory(
         head,
         tuple(commit for commit, _ in read),
@@ -135,7 +134,7 @@ def _is_before(git: _Git, since: str, head: str) -> bool:
     """Whether `since` is the id of an ancestor of `head`."""
     if not _ID.fullmatch(since):
         return False
-    return git.ask("merge-base", "--is-ancestor", since, head).problem is None
+    return git.ask("merge-base", "--is-ancestor", since, head).end == "well"
 
 
 def _log(git: _Git, span: str, limit: int, *, renames: bool) -> _Answer:
@@ -195,7 +194,7 @@ def _commit(header: str, tokens: Sequence[str]) -> tuple[Commit, list[Rename]] |
     for old, new in _changes(tokens):
         files.append(new)
         if old is not None:
-            renames.append(Rename(old, new, found[1], at))
+            renames.append(Rename(old, new, at, found[1]))
     shown = tuple(path for path in files[:MAX_FILES] if _is_shown(path))
     commit = Commit(found[1], at, _subject(found[3].strip()), shown)
     return commit, [one for one in renames[:MAX_FILES] if _is_shown(one.old) and _is_shown(one.new)]
@@ -227,10 +226,10 @@ def _changes(tokens: Sequence[str]) -> Iterator[tuple[str | None, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What git wrote, and in a few words what went wrong."""
+    """What git wrote, and whether it was cut off by a limit."""
 
     words: str
-    problem: str | None
+    end: Literal["well", "failed", "cut off"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,46 +249,35 @@ class _Git:
                 env=dict(_ENVIRONMENT),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )
-        except OSError as error:
-            return _Answer("", f"git could not be started: {error.strerror}")
+        except OSError:
+            return _Answer("", "failed")
         return _read_limited(running, self.seconds)
 
 
 def _read_limited(running: subprocess.Popen[bytes], seconds: float) -> _Answer:
-    out, err = bytearray(), bytearray()
-    limits: list[str] = []
+    out = bytearray()
+    limited = threading.Event()
 
-    def stop(reason: str) -> None:
-        limits.append(reason)
+    def stop() -> None:
+        limited.set()
         running.kill()
 
-    def take(name: str, into: bytearray, most: int) -> None:
-        pipe = getattr(running, name)
-        with pipe:
-            while chunk := pipe.read1(1 << 16):
-                if len(into) < most:
-                    into.extend(chunk)
-                elif name == "stdout" and not limits:
-                    stop(_TOO_MUCH)
-
-    timer = threading.Timer(seconds, stop, (_TIMED_OUT,))
-    readers = [
-        threading.Thread(target=take, args=("stdout", out, _MOST_BYTES), daemon=True),
-        threading.Thread(target=take, args=("stderr", err, 4_096), daemon=True),
-    ]
+    timer = threading.Timer(seconds, stop)
     timer.start()
-    for reader in readers:
-        reader.start()
-    for reader in readers:
-        reader.join()
+    assert isinstance(running.stdout, io.BufferedReader)
+    with running.stdout as pipe:
+        while chunk := pipe.read1(1 << 16):
+            if len(out) < _MOST_BYTES:
+                out.extend(chunk)
+            elif not limited.is_set():
+                stop()
     code = running.wait()
     timer.cancel()
     timer.join()
-    words = bytes(out).decode("utf-8", "replace")
-    if limits:
-        return _Answer(words, limits[0])
-    said = bytes(err).decode("utf-8", "replace").strip().split("\n")[0][:200]
-    return _Answer(words, None if code == 0 else said or f"git ended with {code}")
+    words = out.decode("utf-8", "replace")
+    if limited.is_set():
+        return _Answer(words, "cut off")
+    return _Answer(words, "failed" if code else "well")

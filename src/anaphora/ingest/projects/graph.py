@@ -2,7 +2,7 @@
 
 A module is a folder with its document; a file is a "doc", a "config" or a "file" by its role.
 Drafts are pure: the same files always give the same ones, so that a graph can be made again, or for
-some files alone. `GraphSync` writes them in one transaction that no other write enters, and links
+some files alone. `sync_graph` writes them in one transaction that no other write enters, and links
 the notes to what is new.
 """
 
@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from anaphora.ingest.projects.git_history import Rename
 from anaphora.ingest.projects.sections.base import Import, ParsedFile
 from anaphora.ingest.projects.sections.imports import ImportTarget, ProjectLayout, resolve
 from anaphora.rank.context.names import documents
@@ -42,12 +43,18 @@ _COVERS_BOTH, _COVERS_NAME, _COVERS_IMPORT = 1.0, 0.8, 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class PastPath:
-    """A rename: path `old` became `new` at a time."""
+class IndexServices:
+    """What indexing a namespace works with: truth, and what links notes.
 
-    old: str
-    new: str
-    at: datetime
+    `clock` gives the present, aware; `ids` new ids; `wall` nanoseconds since 1970.
+    """
+
+    projects: Projects
+    graph: Graph
+    linker: NoteLinker
+    clock: Callable[[], datetime]
+    ids: Callable[[], str]
+    wall: Callable[[], int]
 
 
 def facts_of(path: str, role: SourceRole, parsed: ParsedFile, text: str) -> dict[str, Any]:
@@ -96,7 +103,7 @@ def graph_drafts(
 
 def rename_drafts(
     project: str,
-    renames: Iterable[PastPath],
+    renames: Iterable[Rename],
     present: frozenset[str],
     known: frozenset[str] = frozenset(),
 ) -> tuple[list[EntityDraft], list[RelationDraft]]:
@@ -109,13 +116,12 @@ def rename_drafts(
     for one in renames:
         if one.old == one.new:
             continue
-        for path in (one.old, one.new):
-            key = entity_key(project, "file", path)
+        old, new = (entity_key(project, "file", path) for path in (one.old, one.new))
+        for key, path in ((old, one.old), (new, one.new)):
             if path not in present:
                 entities[key] = EntityDraft(
                     key, "file", path, tuple(_path_names(path)), gone_at=one.at
                 )
-        old, new = (entity_key(project, "file", path) for path in (one.old, one.new))
         relations.append(RelationDraft(new, "supersedes", old, HISTORY_SOURCE, valid_from=one.at))
         if one.old not in present | known:
             folder = entity_key(project, "module", posixpath.dirname(one.old))
@@ -164,9 +170,9 @@ class _GraphDraft:
 
     def folders(self) -> None:
         """A module for every folder, in the one above it, with its document."""
-        documents = _documents(self.files)
+        paths = documents(self.by_path)
         for folder in sorted(self.layout.folders):
-            document = documents.get(folder)
+            document = self.by_path[paths[folder]] if folder in paths else None
             summary = document.facts.get("title") if document is not None else None
             key = self._key("module", folder)
             self.entities[key] = EntityDraft(
@@ -252,12 +258,6 @@ def _kind_of(role: SourceRole) -> EntityType:
     return "config" if role in {"package_config", "agent_config"} else "file"
 
 
-def _documents(files: Iterable[FileRow]) -> Mapping[str, FileRow]:
-    """The document of each folder: its README, or else its index or initial module."""
-    by_path = {file.path: file for file in files}
-    return {folder: by_path[path] for folder, path in documents(by_path).items()}
-
-
 def _named_code(files: Iterable[FileRow]) -> Mapping[str, list[str]]:
     """Code files by the stem of their name, where at most three share it."""
     found: dict[str, list[str]] = {}
@@ -308,45 +308,35 @@ def _dotted(path: str, roots: Iterable[str]) -> list[tuple[str, str]]:
     return [(name.replace("/", "."), "dotted") for name in (stem, *inner) if name]
 
 
-@dataclass(frozen=True, slots=True)
-class GraphSync:
-    """Makes the graphs of one namespace. `clock` gives the present, aware; `ids` new ids."""
+def sync_graph(
+    services: IndexServices,
+    project: ProjectRow,
+    only: frozenset[str] | None = None,
+    renames: Sequence[Rename] = (),
+    known: frozenset[str] = frozenset(),
+) -> None:
+    """Bring the graph of a project in line with its files; with `only`, with those (ids).
 
-    projects: Projects
-    graph: Graph
-    linker: NoteLinker
-    clock: Callable[[], datetime]
-    ids: Callable[[], str]
+    `known` are the paths whose own relations tell what became of them.
+    """
+    from anaphora.store.projects.transaction import ProjectTransaction
 
-    def sync(
-        self,
-        project: ProjectRow,
-        only: frozenset[str] | None = None,
-        pasts: Sequence[PastPath] = (),
-        known: frozenset[str] = frozenset(),
-    ) -> None:
-        """Bring the graph of a project in line with its files; with `only`, with those (ids).
-
-        `pasts` are paths that became others, `known` the paths whose own relations tell the rest.
-        """
-        from anaphora.store.projects.transaction import ProjectTransaction
-
-        with self.graph.change() as work:
-            files = list(self.projects.files(project.id, facts=True).values())
-            entities, relations = graph_drafts(project.id, project.name, files, only)
-            present = frozenset(one.path for one in files if one.skipped is None)
-            old, past = rename_drafts(project.id, pasts, present, known)
-            came = work.sync(
-                project.id,
-                [*old, *entities],
-                [*past, *relations],
-                now=self.clock(),
-                ids=self.ids,
-                files=only,
-            )
-            change = ProjectTransaction(work.write, self.projects.sealer)
-            now = change.project(project.id)
-            change.change_project(replace(now, stale=False))
-            change.drop_unused_vectors()
-        if came:
-            self.linker.link_all(project.id)
+    with services.graph.change() as work:
+        files = list(services.projects.files(project.id, facts=True).values())
+        entities, relations = graph_drafts(project.id, project.name, files, only)
+        present = frozenset(one.path for one in files if one.skipped is None)
+        old, past = rename_drafts(project.id, renames, present, known)
+        came = work.sync(
+            project.id,
+            [*old, *entities],
+            [*past, *relations],
+            now=services.clock(),
+            ids=services.ids,
+            files=only,
+        )
+        change = ProjectTransaction(work.write, services.projects.sealer)
+        now = change.project(project.id)
+        change.change_project(replace(now, stale=False))
+        change.drop_unused_vectors()
+    if came:
+        services.linker.link_all(project.id)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -24,17 +24,15 @@ from anaphora.ingest.projects.cleaning import clean
 from anaphora.ingest.projects.file_sync import (
     FileState,
     FileSync,
-    SyncServices,
     changed_files,
     embedded_text,
     folder_times,
     folders_changed,
     known_states,
-    path_inside,
     project_folder,
 )
 from anaphora.ingest.projects.git_history import GitHistory, read_history
-from anaphora.ingest.projects.graph import GraphSync, PastPath
+from anaphora.ingest.projects.graph import IndexServices, sync_graph
 from anaphora.store.projects.rows import FileRow, HistoryRow, ProjectRow, SectionRow, SectionVector
 from anaphora.values.conversations import Degraded
 from anaphora.values.projects import IndexReport
@@ -81,8 +79,7 @@ class _KnownFiles:
 class ProjectIndexer:
     """Indexes the projects of one namespace. Safe to share between threads.
 
-    `clock` gives the present, aware; `ids` new ids; `wall` and `timer` nanoseconds since 1970 and
-    seconds of any beginning. Without an `embedder` sections get no vectors here.
+    `clock` gives the present, aware; `ids` new ids; `wall` nanoseconds since 1970.
     """
 
     def __init__(
@@ -90,32 +87,24 @@ class ProjectIndexer:
         projects: Projects,
         graph: Graph,
         notes: Notes,
-        embedder: EmbedderService | None,
+        embedder: EmbedderService,
         *,
         clock: Callable[[], datetime],
         ids: Callable[[], str],
         wall: Callable[[], int] = time.time_ns,
-        timer: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._projects = projects
         self._graph = graph
         self._embedder = embedder
         linker = NoteLinker(graph, notes, clock=clock, ids=ids)
-        self._graph_sync = GraphSync(projects, graph, linker, clock, ids)
-        self._services = SyncServices(projects, clock, ids, wall)
-        self._clock = clock
-        self._ids = ids
-        self._wall = wall
-        self._timer = timer
+        self._services = IndexServices(projects, graph, linker, clock, ids, wall)
         self._known_files: dict[str, _KnownFiles] = {}
-        self._backlog: Backlog[SectionRow] | None = None
-        if embedder is not None:
-            self._backlog = Backlog(
-                embedder,
-                lambda row: row.text_hash,
-                lambda row: embedded_text(row.title, row.heading, row.text),
-                self._put_vectors,
-            )
+        self._backlog: Backlog[SectionRow] = Backlog(
+            embedder,
+            lambda row: row.text_hash,
+            lambda row: embedded_text(row.title, row.heading, row.text),
+            self._put_vectors,
+        )
         self._lock = threading.Lock()
 
     def index(
@@ -124,36 +113,34 @@ class ProjectIndexer:
         *,
         name: str | None = None,
         progress: Progress | None = None,
-        only: Iterable[str] | None = None,
         embed: bool = True,
     ) -> IndexReport:
-        """Bring truth in line with the folder `root`; `only` are paths in it to look at.
+        """Bring truth in line with the folder `root`.
 
         `progress` is called with "files", "graph" or "vectors", how many are done, and of how many.
         Raises InvalidInput for a folder that is not there or a name that another project has,
         NotFound when the project is removed meanwhile, StoreError and its kinds: what was written
         until then stays. An embedder that fails is in `degraded`, and `pending` counts on.
         """
-        began = self._timer()
+        began = time.perf_counter()
         place = project_folder(root)
-        wanted = None if only is None else [path_inside(place, path) for path in only]
         tell = progress or _nobody
         project = self._registered(place, name)
         history = read_history(place, project.head)
         known = self._projects.files(project.id)
         sync = FileSync(self._services, project, place, known, _committed(history))
-        started = self._wall()
-        sync.write_changes(sync.find_changes(wanted), tell)
+        started = self._services.wall()
+        sync.write_changes(sync.find_changes(), tell)
         commits = self._write_history(sync, history)
         self._graph_of(sync, tell, whole=True)
-        self._finish(sync, history, started, whole=wanted is None)
+        self._finish(sync, history, started)
         degraded: tuple[Degraded, ...] = ()
         try:
             if embed:
                 self.fill_vectors(project.id, progress=tell)
         except EmbeddingError as error:
             degraded = (Degraded("vectors", str(error)),)
-        return self._report(sync, commits, degraded, self._timer() - began)
+        return self._report(sync, commits, degraded, time.perf_counter() - began)
 
     def refresh(self, project: str) -> RefreshReport:
         """Take in files that changed, came or went since they were read, by their state alone.
@@ -162,7 +149,7 @@ class ProjectIndexer:
         """
         with self._lock:
             known = self._known(project)
-            root, started = known.root, self._wall()
+            root, started = known.root, self._services.wall()
             walked = folders_changed(known.row.folders, root)
             todo, gone = ([], []) if walked else changed_files(root, known.states)
             if not (walked or todo or gone):
@@ -172,7 +159,7 @@ class ProjectIndexer:
             files = dict(known.files)
             sync = FileSync(self._services, known.row, root, files)
             if walked:
-                todo = sync.find_changes(None)
+                todo = sync.find_changes()
             else:
                 sync.missing = {path: files[path] for path in gone}
             if len(todo) + len(sync.missing) > _REFRESHED:
@@ -182,12 +169,12 @@ class ProjectIndexer:
             if moved or sync.touched:
                 self._graph_of(sync, _nobody, whole=moved)
             if moved or walked:
-                self._finish(sync, None, started, whole=True)
+                self._finish(sync, None, started)
             return RefreshReport(sync.added + sync.renamed, sync.changed, sync.removed)
 
     def clean(self) -> bool:
         """Take secrets out of what an older version has kept; whether there were any."""
-        return clean(self._projects, self._graph_sync)
+        return clean(self._services)
 
     def fill_vectors(
         self,
@@ -201,12 +188,9 @@ class ProjectIndexer:
         Each text is embedded once, however many sections have it. Waits for the model; raises
         EmbeddingError when it cannot be loaded. A text that cannot be embedded hides no other.
         """
-        embedder, backlog = self._embedder, self._backlog
-        if embedder is None or backlog is None:
-            return 0
-        name, tell = embedder.name, progress or _nobody
+        name, tell = self._embedder.name, progress or _nobody
         total = self._projects.pending(name, project)
-        return backlog.fill(
+        return self._backlog.fill(
             lambda after, room: self._projects.without_vector(
                 name, project=project, limit=room, after=after
             ),
@@ -216,7 +200,6 @@ class ProjectIndexer:
         )[0]
 
     def _put_vectors(self, made: Sequence[tuple[SectionRow, Vectors]]) -> int:
-        assert self._embedder is not None
         rows = [
             SectionVector(row.text_hash, part, half.tobytes())
             for row, vectors in made
@@ -236,7 +219,7 @@ class ProjectIndexer:
                 raise InvalidInput("name", name, "must be a name that no other project has")
             chosen = name or _free_name(root, taken)
             if row is None:
-                row = ProjectRow(self._ids(), chosen, own, self._clock())
+                row = ProjectRow(self._services.ids(), chosen, own, self._services.clock())
                 work.add_project(row)
             else:
                 row = replace(row, name=chosen)
@@ -247,15 +230,15 @@ class ProjectIndexer:
         """Write commits and renames into history; how many commits are new."""
         if history is None:
             return 0
-        project, new = sync.project.id, 0
+        project, ids = sync.project.id, self._services.ids
         subjects = {one.id: one.subject for one in history.commits}
         commits = [
-            HistoryRow(self._ids(), project, "commit", one.at, one.subject, one.id, one.files)
+            HistoryRow(ids(), project, "commit", one.at, one.subject, one.id, one.files)
             for one in history.commits
         ]
         renames = [
             HistoryRow(
-                self._ids(),
+                ids(),
                 project,
                 "rename",
                 one.at,
@@ -265,46 +248,46 @@ class ProjectIndexer:
             )
             for one in history.renames
         ]
-        batches = [commits[at : at + _COMMITS] for at in range(0, len(commits), _COMMITS)]
-        for rows in (*batches, renames):
-            if rows:
-                with self._projects.change() as work:
-                    work.mark_stale(project)
-                    added = work.add_history(rows)
-                new += 0 if rows is renames else added
+        new = sum(
+            self._add_history(project, commits[at : at + _COMMITS])
+            for at in range(0, len(commits), _COMMITS)
+        )
+        if renames:
+            self._add_history(project, renames)
         # The oldest first: what a path became last is what holds.
-        sync.pasts[:0] = [PastPath(one.old, one.new, one.at) for one in reversed(history.renames)]
+        sync.renames[:0] = reversed(history.renames)
         return new
+
+    def _add_history(self, project: str, rows: Sequence[HistoryRow]) -> int:
+        with self._projects.change() as work:
+            work.mark_stale(project)
+            return work.add_history(rows)
 
     def _graph_of(self, sync: FileSync, tell: Progress, *, whole: bool) -> None:
         """Bring the graph in line with the files, where they or their names have changed."""
         project = self._projects.row(sync.project.id)
-        if not (project.stale or sync.pasts):
+        if not (project.stale or sync.renames):
             return
         # A run that did not end left more behind it than this one has touched.
         only = None if whole or sync.project.stale else frozenset(sync.touched)
         tell("graph", 0, 1)
-        self._graph_sync.sync(project, only, sync.pasts, frozenset(sync.known))
+        sync_graph(self._services, project, only, sync.renames, frozenset(sync.known))
         tell("graph", 1, 1)
 
-    def _finish(
-        self, sync: FileSync, history: GitHistory | None, started: int, *, whole: bool
-    ) -> None:
+    def _finish(self, sync: FileSync, history: GitHistory | None, started: int) -> None:
         """Record how far the sync came, if that is new."""
         known = self._projects.row(sync.project.id)
         row = replace(
             known,
             head=history.head if history is not None and history.head else known.head,
-            folders=folder_times(sync.root, self._projects.files(known.id), started)
-            if whole
-            else known.folders,
+            folders=folder_times(sync.root, self._projects.files(known.id), started),
         )
         if row == known and known.indexed_at is not None and not sync.touched:
             return
         with self._projects.change() as work:
             now = work.project(row.id)
             work.change_project(
-                replace(now, head=row.head, folders=row.folders, indexed_at=self._clock())
+                replace(now, head=row.head, folders=row.folders, indexed_at=self._services.clock())
             )
 
     def _report(
@@ -315,7 +298,7 @@ class ProjectIndexer:
         if counted is None:
             raise NotFound("project", project.name)
         entities, relations = self._graph.counts(project.id)
-        pending = self._projects.pending(self._embedder.name, project.id) if self._embedder else 0
+        pending = self._projects.pending(self._embedder.name, project.id)
         return IndexReport(
             project=project.id,
             name=counted.name,

@@ -29,31 +29,30 @@ _LONG_LINE: Final = 2_000
 _MINIFIED_BYTES: Final = 20_000
 
 
-def read(found: FoundFile, *, max_bytes: int = MAX_BYTES) -> FileText | Skipped:
+def read(found: FoundFile) -> FileText | Skipped:
     """The text of a file, or why it has none.
 
     Reasons: "binary", "too_large" (it grew), "gone", "unreadable", "not_a_file" (it became
     something else), "minified" (over 20 KB in lines of over 2,000 bytes on average).
     """
     try:
-        data = _bytes(found, max_bytes)
+        data = _bytes(found)
     except FileNotFoundError:
         return Skipped(found.path, "gone")
     except OSError:
         return Skipped(found.path, "unreadable")
     if isinstance(data, Skipped):
         return data
-    decoded = _decoded(data)
-    if decoded is None:
+    words = _decoded(data)
+    if words is None:
         return Skipped(found.path, "binary")
-    words, encoding = decoded
     words = words.replace("\r\n", "\n").replace("\r", "\n")
     if len(data) > _MINIFIED_BYTES and len(data) / (words.count("\n") + 1) > _LONG_LINE:
         return Skipped(found.path, "minified")
-    return FileText(words, encoding, hashlib.sha256(data).hexdigest())
+    return FileText(words, hashlib.sha256(data).hexdigest())
 
 
-def _bytes(found: FoundFile, max_bytes: int) -> bytes | Skipped:
+def _bytes(found: FoundFile) -> bytes | Skipped:
     # What the path names may have been exchanged for a link or a pipe since it was found.
     flags = os.O_RDONLY
     for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
@@ -61,36 +60,25 @@ def _bytes(found: FoundFile, max_bytes: int) -> bytes | Skipped:
     with os.fdopen(os.open(found.absolute, flags), "rb") as opened:
         if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
             return Skipped(found.path, "not_a_file")
-        data = opened.read(max_bytes + 1)
-    return data if len(data) <= max_bytes else Skipped(found.path, "too_large")
+        data = opened.read(MAX_BYTES + 1)
+    return data if len(data) <= MAX_BYTES else Skipped(found.path, "too_large")
 
 
-def _decoded(data: bytes) -> tuple[str, str] | None:
+def _decoded(data: bytes) -> str | None:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
-            words = _as(data, encoding)
-            return None if words is None else (words, encoding)
-    if b"\0" not in data:
-        words = _as(data, "utf-8")
-        if words is not None:
-            return (words, "utf-8") if _is_text(data) else None
-        return _one_byte(data)
-    encoding = _wide(data[:_SAMPLE])
-    words = _as(data, encoding) if encoding else None
-    return None if words is None or "\0" in words else (words, encoding)
-
-
-def _one_byte(data: bytes) -> tuple[str, str] | None:
-    """Text in the encoding that it declares, else in the one of Western Windows, else Latin-1."""
+            return _as(data, encoding)
+    if b"\0" in data:
+        encoding = _wide(data[:_SAMPLE])
+        words = _as(data, encoding) if encoding else None
+        return None if words is None or "\0" in words else words
     if not _is_text(data):
         return None
+    # What is no UTF-8 is in the encoding that it declares, else in Western Windows' or Latin-1.
     declared = _DECLARED.search(b"\n".join(data[:1_000].split(b"\n", 2)[:2]))
     names = [declared[1].decode("ascii").lower()] if declared else []
-    for encoding in [*names, "cp1252", "latin-1"]:
-        words = _as(data, encoding)
-        if words is not None:
-            return words, encoding
-    return None
+    tried = (_as(data, name) for name in ("utf-8", *names, "cp1252", "latin-1"))
+    return next((words for words in tried if words is not None), None)
 
 
 def _as(data: bytes, encoding: str) -> str | None:

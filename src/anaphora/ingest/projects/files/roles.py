@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Final
 
+from anaphora.ingest.tables import by_word, words
 from anaphora.values.projects import SourceRole
 
-
-def words(written: str) -> frozenset[str]:
-    """The words of a list that is written with spaces between them."""
-    return frozenset(written.split())
-
-
-_BY_ENDING: Final[Mapping[str, str]] = {
-    ending: language
-    for language, endings in {
+_BY_ENDING: Final = by_word(
+    {
         "python": "py pyi pyw",
         "javascript": "js mjs cjs jsx",
         "typescript": "ts mts cts",
@@ -52,63 +45,35 @@ _BY_ENDING: Final[Mapping[str, str]] = {
         "elixir": "ex exs",
         "powershell": "ps1 psm1",
         "notebook": "ipynb",
-    }.items()
-    for ending in endings.split()
-}
-_BY_NAME: Final[Mapping[str, str]] = {
-    "makefile": "makefile",
-    "gnumakefile": "makefile",
-    "dockerfile": "dockerfile",
-    "containerfile": "dockerfile",
-    "gemfile": "ruby",
-    "rakefile": "ruby",
-    "vagrantfile": "ruby",
-    "podfile": "ruby",
-    "brewfile": "ruby",
-    "guardfile": "ruby",
-    "jenkinsfile": "groovy",
-    "pipfile": "toml",
-    "cargo.lock": "toml",
-    "go.mod": "gomod",
-    ".editorconfig": "ini",
-    ".gitconfig": "ini",
-    ".gitmodules": "ini",
-    ".npmrc": "ini",
-    ".flake8": "ini",
-    ".pylintrc": "ini",
-    ".coveragerc": "ini",
-    ".bashrc": "bash",
-    ".bash_profile": "bash",
-    ".profile": "bash",
-    ".zshrc": "bash",
-    ".prettierrc": "yaml",
-    ".eslintrc": "json",
-    ".babelrc": "json",
-    ".clang-format": "yaml",
-}
+    }
+)
+_BY_NAME: Final = by_word(
+    {
+        "makefile": "makefile gnumakefile",
+        "dockerfile": "dockerfile containerfile",
+        "ruby": "gemfile rakefile vagrantfile podfile brewfile guardfile",
+        "groovy": "jenkinsfile",
+        "toml": "pipfile cargo.lock",
+        "gomod": "go.mod",
+        "ini": ".editorconfig .gitconfig .gitmodules .npmrc .flake8 .pylintrc .coveragerc",
+        "bash": ".bashrc .bash_profile .profile .zshrc",
+        "yaml": ".prettierrc .clang-format",
+        "json": ".eslintrc .babelrc",
+    }
+)
 _SHEBANG = re.compile(r"#![ \t]*(?:\S*/)?(?:env[ \t]+(?:-\S+[ \t]+)*(?:\w+=\S*[ \t]+)*)?([\w.+-]+)")
-_PROGRAMS: Final[Mapping[str, str]] = {
-    "python": "python",
-    "pypy": "python",
-    "uv": "python",
-    "node": "javascript",
-    "nodejs": "javascript",
-    "bun": "javascript",
-    "deno": "typescript",
-    "ts-node": "typescript",
-    "tsx": "typescript",
-    "ruby": "ruby",
-    "php": "php",
-    "sh": "bash",
-    "bash": "bash",
-    "dash": "bash",
-    "zsh": "bash",
-    "ksh": "bash",
-    "ash": "bash",
-    "bats": "bash",
-    "perl": "perl",
-    "make": "makefile",
-}
+_PROGRAMS: Final = by_word(
+    {
+        "python": "python pypy uv",
+        "javascript": "node nodejs bun",
+        "typescript": "deno ts-node tsx",
+        "ruby": "ruby",
+        "php": "php",
+        "bash": "sh bash dash zsh ksh ash bats",
+        "perl": "perl",
+        "makefile": "make",
+    }
+)
 _CPP_HEADER = re.compile(
     r"^\s*(?:class\s+\w+|namespace\b|template\s*<|using\s+\w|public:|private:|protected:"
     r"|#\s*include\s*<(?:string|vector|map|memory|iostream|cstd\w+)>|extern\s+\"C\")",

@@ -11,14 +11,14 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from anaphora.ingest.projects.files.roles import words
 from anaphora.ingest.secrets.redacting import redact_path
+from anaphora.ingest.tables import words
 from anaphora.values.projects import Skipped
 
 if TYPE_CHECKING:
@@ -80,31 +80,25 @@ def without_secret_names(path: str) -> str:
 
 
 MAX_BYTES: Final = 1_000_000
-"""A larger file is skipped unless the caller says otherwise."""
+"""A larger file is skipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file that may be indexed. `path` is relative to the project's root, with forward slashes.
-
-    `size` is in bytes, `mtime_ns` in nanoseconds since 1970, as they were when it was found.
-    """
+    """A file that may be indexed; `path` is relative to the root, with forward slashes."""
 
     path: str
     absolute: Path
-    size: int
-    mtime_ns: int
 
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """The text of a file. Lines end in line feeds, whatever the file has; no byte order mark.
+    """The text of a file, and the SHA-256 of its bytes, in hexadecimal.
 
-    `encoding` is what the bytes were read as; `sha` is the SHA-256 of the bytes, in hexadecimal.
+    Lines end in line feeds, whatever the file has; there is no byte order mark.
     """
 
     text: str
-    encoding: str
     sha: str
 
 
@@ -157,14 +151,11 @@ class _Rules:
         return self.spec.check_file(path[len(self.base) :]).include
 
 
-def walk(
-    root: Path, *, max_bytes: int = MAX_BYTES, only: Iterable[str] | None = None
-) -> Iterator[FoundFile | Skipped]:
+def walk(root: Path) -> Iterator[FoundFile | Skipped]:
     """The files under `root`, in order of their paths, and those skipped with the reason.
 
-    `only` are paths relative to `root`: nothing but those files, and what is under those folders.
     Reasons: "secret" (keys and passwords by its name; a whole folder too), "secret_name" (the name
-    gives a secret away, and is told without it), "too_large" (more than `max_bytes`), "binary" (by
+    gives a secret away, and is told without it), "too_large" (more than `MAX_BYTES`), "binary" (by
     its ending; `read` sees the rest), "lock_file", "link", "link_outside", "link_cycle",
     "broken_link", "not_a_file" (a socket, a pipe, a device), "unreadable", "gone", "odd_name" (no
     Unicode text) and "too_deep". A root that is no folder, or that went away, gives one `Skipped`
@@ -178,98 +169,81 @@ def walk(
     if not real.is_dir():
         yield Skipped(".", "not_a_folder")
         return
-    wanted = None if only is None else frozenset(str(PurePosixPath(path)) for path in only)
-    rules = _rules_above(real)
-    yield from _Walk(real, max_bytes, wanted).folder(real, "", rules, 0)
+    yield from _folder(real, real, "", _rules_above(real), 0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Walk:
-    root: Path
-    max_bytes: int
-    only: frozenset[str] | None
+def _folder(
+    root: Path, place: Path, base: str, above: tuple[_Rules, ...], depth: int
+) -> Iterator[FoundFile | Skipped]:
+    """What is in a folder; `base` is its path with a slash at the end, "" for the root."""
+    if depth > _MOST_FOLDERS:
+        yield Skipped(base.rstrip("/"), "too_deep")
+        return
+    try:
+        with os.scandir(place) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except OSError as error:
+        yield Skipped(base.rstrip("/") or ".", _reason(error))
+        return
+    own = _read_rules(place / ".gitignore", base)
+    rules = above if own is None else (*above, own)
+    for entry in entries:
+        if entry.name not in ALWAYS_IGNORED:
+            yield from _entry(root, entry, base + entry.name, rules, depth)
 
-    def folder(
-        self, place: Path, base: str, above: tuple[_Rules, ...], depth: int
-    ) -> Iterator[FoundFile | Skipped]:
-        """What is in a folder; `base` is its path with a slash at the end, "" for the root."""
-        if depth > _MOST_FOLDERS:
-            yield Skipped(base.rstrip("/"), "too_deep")
+
+def _entry(
+    root: Path, entry: os.DirEntry[str], path: str, rules: tuple[_Rules, ...], depth: int
+) -> Iterator[FoundFile | Skipped]:
+    try:
+        folder = entry.is_dir(follow_symlinks=False)
+        if _is_ignored(path + "/" if folder else path, rules):
             return
-        try:
-            with os.scandir(place) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
-        except OSError as error:
-            yield Skipped(base.rstrip("/") or ".", _reason(error))
-            return
-        own = _read_rules(place / ".gitignore", base)
-        rules = above if own is None else (*above, own)
-        for entry in entries:
-            yield from self._entry(entry, base + entry.name, rules, depth)
+        if not _is_text(path):
+            yield Skipped(path.encode("utf-8", "backslashreplace").decode(), "odd_name")
+        elif (shown := without_secret_names(entry.name)) != entry.name:
+            yield Skipped(path[: -len(entry.name)] + shown, "secret_name")
+        elif is_secret_file(path):
+            yield Skipped(path, "secret")
+        elif entry.is_symlink():
+            yield Skipped(path, _link(root, Path(entry.path)))
+        elif not folder:
+            yield _file(entry, path)
+        elif not _is_output(entry):
+            yield from _folder(root, Path(entry.path), path + "/", rules, depth + 1)
+    except OSError as error:
+        yield Skipped(path, _reason(error))
 
-    def _entry(
-        self, entry: os.DirEntry[str], path: str, rules: tuple[_Rules, ...], depth: int
-    ) -> Iterator[FoundFile | Skipped]:
-        if entry.name in ALWAYS_IGNORED or not self._is_wanted(path):
-            return
-        try:
-            folder = entry.is_dir(follow_symlinks=False)
-            if _is_ignored(path + "/" if folder else path, rules):
-                return
-            if not _is_text(path):
-                yield Skipped(path.encode("utf-8", "backslashreplace").decode(), "odd_name")
-            elif (shown := without_secret_names(entry.name)) != entry.name:
-                yield Skipped(path[: -len(entry.name)] + shown, "secret_name")
-            elif is_secret_file(path):
-                yield Skipped(path, "secret")
-            elif entry.is_symlink():
-                yield Skipped(path, self._link(Path(entry.path)))
-            elif not folder:
-                yield self._file(entry, path)
-            elif not _is_output(entry):
-                yield from self.folder(Path(entry.path), path + "/", rules, depth + 1)
-        except OSError as error:
-            yield Skipped(path, _reason(error))
 
-    def _file(self, entry: os.DirEntry[str], path: str) -> FoundFile | Skipped:
-        facts = entry.stat(follow_symlinks=False)
-        if not stat.S_ISREG(facts.st_mode):
-            return Skipped(path, "not_a_file")
-        name = entry.name.lower()
-        if name in _LOCK_FILES:
-            return Skipped(path, "lock_file")
-        if PurePosixPath(name).suffix in _BINARY_ENDINGS:
-            return Skipped(path, "binary")
-        if facts.st_size > self.max_bytes:
-            return Skipped(path, "too_large")
-        return FoundFile(path, Path(entry.path), facts.st_size, facts.st_mtime_ns)
+def _file(entry: os.DirEntry[str], path: str) -> FoundFile | Skipped:
+    facts = entry.stat(follow_symlinks=False)
+    if not stat.S_ISREG(facts.st_mode):
+        return Skipped(path, "not_a_file")
+    name = entry.name.lower()
+    if name in _LOCK_FILES:
+        return Skipped(path, "lock_file")
+    if PurePosixPath(name).suffix in _BINARY_ENDINGS:
+        return Skipped(path, "binary")
+    if facts.st_size > MAX_BYTES:
+        return Skipped(path, "too_large")
+    return FoundFile(path, Path(entry.path))
 
-    def _link(self, link: Path) -> str:
-        try:
-            target = link.resolve(strict=True)
-        except FileNotFoundError:
-            return "broken_link"
-        except (OSError, RuntimeError):
-            return "link_cycle"
-        if target in link.parents:
-            return "link_cycle"
-        return "link" if self.root in target.parents else "link_outside"
 
-    def _is_wanted(self, path: str) -> bool:
-        """Whether `only` has the path, a folder above it, or something below it."""
-        if self.only is None or "." in self.only or path in self.only:
-            return True
-        if any(str(above) in self.only for above in PurePosixPath(path).parents):
-            return True
-        return any(each.startswith(path + "/") for each in self.only)
+def _link(root: Path, link: Path) -> str:
+    try:
+        target = link.resolve(strict=True)
+    except FileNotFoundError:
+        return "broken_link"
+    except (OSError, RuntimeError):
+        return "link_cycle"
+    if target in link.parents:
+        return "link_cycle"
+    return "link" if root in target.parents else "link_outside"
 
 
 def _is_ignored(path: str, rules: tuple[_Rules, ...]) -> bool:
-    for each in reversed(rules):
-        verdict = each.verdict(path)
-        if verdict is not None:
-            return verdict
-    return False
+    verdicts = (each.verdict(path) for each in reversed(rules))
+    return next((verdict for verdict in verdicts if verdict is not None), False)
 
 
 def _is_text(path: str) -> bool:
@@ -302,16 +276,16 @@ def _rules_above(root: Path) -> tuple[_Rules, ...]:
     top = next((place for place in (root, *root.parents) if (place / ".git").exists()), None)
     if top is None:
         return ()
-    steps = root.relative_to(top).parts
-    above = "".join(part + "/" for part in steps)
-    found = [_read_rules(_git_folder(top) / "info" / "exclude", "", above)]
-    for number in range(len(steps)):
-        place = top.joinpath(*steps[:number])
-        found.append(
-            _read_rules(place / ".gitignore", "", "".join(part + "/" for part in steps[number:]))
-        )
+    outside = [place for place in reversed(root.parents) if place.is_relative_to(top)]
+    files = [(_git_folder(top) / "info" / "exclude", top)]
+    files += [(place / ".gitignore", place) for place in outside]
+    found = [_read_rules(file, "", _path_from(place, root)) for file, place in files]
     rules = tuple(each for each in found if each is not None)
-    return () if above and _is_ignored("", rules) else rules
+    return () if outside and _is_ignored("", rules) else rules
+
+
+def _path_from(place: Path, root: Path) -> str:
+    return "".join(part + "/" for part in root.relative_to(place).parts)
 
 
 def _git_folder(top: Path) -> Path:

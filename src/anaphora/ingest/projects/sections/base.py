@@ -38,7 +38,6 @@ class Section:
     end_line: int
     heading: tuple[str, ...] = ()
     symbol: str | None = None
-    symbol_kind: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,6 @@ class SectionStart:
     title: str
     heading: tuple[str, ...] = ()
     symbol: str | None = None
-    symbol_kind: str | None = None
 
 
 def cut(lines: Sequence[str], starts: Iterable[SectionStart]) -> tuple[Section, ...]:
@@ -184,7 +182,6 @@ def _parts(lines: Sequence[str], section: SectionStart, end: int) -> list[Sectio
             end_line=stop,
             heading=section.heading,
             symbol=section.symbol,
-            symbol_kind=section.symbol_kind,
         )
         for number, (start, stop) in enumerate(spans, start=1)
     ]

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from anaphora.ingest.projects.files.roles import words
 from anaphora.ingest.projects.sections.base import (
     MAX_CHARS,
     MAX_LINES,
@@ -25,6 +24,7 @@ from anaphora.ingest.projects.sections.base import (
 )
 from anaphora.ingest.projects.sections.grammars import GRAMMARS, Grammar, language, query
 from anaphora.ingest.projects.sections.imports import imports_of
+from anaphora.ingest.tables import words
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -40,6 +40,14 @@ _TEST_CALLS = words("describe it test suite context specify")
 _ARGUMENTS = re.compile(r"<[^<>]*>")
 
 
+_VALUED = {
+    "field_definition": ("property", "value"),
+    "public_field_definition": ("name", "value"),
+    "assignment_expression": ("left", "right"),
+}
+"""The fields with the name and the value of what gives a function a name."""
+
+
 def text_of(node: Node | None) -> str:
     """The words of a node in one line, at most 120 characters; "" for none."""
     if node is None or node.text is None:
@@ -49,10 +57,14 @@ def text_of(node: Node | None) -> str:
     return " ".join(shown.split())[:_NAME]
 
 
+def _text_at(node: Node, name: str) -> str:
+    return text_of(node.child_by_field_name(name))
+
+
 def name_of(node: Node) -> str:
     """The name of a symbol, with dots where its language has `::`; "" if it has none."""
     special = _SPECIAL.get(node.type)
-    name = special(node) if special is not None else text_of(node.child_by_field_name("name"))
+    name = special(node) if special is not None else _text_at(node, "name")
     return name.replace("::", ".").replace("\\", ".").strip(".")
 
 
@@ -61,9 +73,7 @@ def constants_of(node: Node) -> Iterator[tuple[str, str]]:
     special = _MANY.get(node.type)
     if special is not None:
         yield from special(node)
-        return
-    name = name_of(node)
-    if name:
+    elif name := name_of(node):
         yield name, ""
 
 
@@ -76,12 +86,8 @@ def function_value(node: Node) -> tuple[str, str, Node] | None:
     if node.type in {"lexical_declaration", "variable_declaration"}:
         declared = [child for child in node.named_children if child.type == "variable_declarator"]
         return _valued(declared[0], "name", "value") if len(declared) == 1 else None
-    if node.type == "field_definition":
-        return _valued(node, "property", "value")
-    if node.type == "public_field_definition":
-        return _valued(node, "name", "value")
-    if node.type == "assignment_expression":
-        return _valued(node, "left", "right")
+    if node.type in _VALUED:
+        return _valued(node, *_VALUED[node.type])
     return _test_call(node) if node.type == "call_expression" else None
 
 
@@ -109,7 +115,7 @@ def _function_argument(call: Node) -> Node | None:
 
 
 def _test_call(node: Node) -> tuple[str, str, Node] | None:
-    called = text_of(node.child_by_field_name("function")).split(".")[0]
+    called = _text_at(node, "function").split(".")[0]
     arguments = node.child_by_field_name("arguments")
     if called not in _TEST_CALLS or arguments is None or not arguments.named_children:
         return None
@@ -131,37 +137,27 @@ def _declared(node: Node | None) -> str:
     return ""
 
 
-def _c_function(node: Node) -> str:
-    return _ARGUMENTS.sub("", _declared(node.child_by_field_name("declarator")))
+def _function(node: Node) -> str:
+    declarator = node.child_by_field_name("declarator")
+    if declarator is None:
+        return _text_at(node, "name")
+    return _ARGUMENTS.sub("", _declared(declarator))
 
 
 def _c_type(node: Node) -> str:
     """The name of a struct with a body; one without a body is only mentioned."""
     if node.child_by_field_name("body") is None:
         return ""
-    return _ARGUMENTS.sub("", text_of(node.child_by_field_name("name")))
+    return _ARGUMENTS.sub("", _text_at(node, "name"))
 
 
-def _go_method(node: Node) -> str:
-    receiver = text_of(node.child_by_field_name("receiver")).strip("()").split(" ")[-1]
-    kind = re.split(r"\[", receiver.lstrip("*"))[0]
-    return f"{kind}.{text_of(node.child_by_field_name('name'))}"
-
-
-def _rust_impl(node: Node) -> str:
-    return _ARGUMENTS.sub("", text_of(node.child_by_field_name("type")))
-
-
-def _go_type(node: Node) -> str:
-    return text_of(node.child_by_field_name("name"))
-
-
-def _c_sharp_operator(node: Node) -> str:
-    return f"operator {text_of(node.child_by_field_name('operator'))}"
-
-
-def _typescript_module(node: Node) -> str:
-    return text_of(node.child_by_field_name("name")).strip("\"'")
+def _method(node: Node) -> str:
+    """In Go with its receiver's type before it."""
+    name, receiver = _text_at(node, "name"), node.child_by_field_name("receiver")
+    if receiver is None:
+        return name
+    kind = text_of(receiver).strip("()").split(" ")[-1].lstrip("*")
+    return f"{kind.partition('[')[0]}.{name}"
 
 
 _SPECIAL: Final[Mapping[str, Callable[[Node], str]]] = {
@@ -169,22 +165,12 @@ _SPECIAL: Final[Mapping[str, Callable[[Node], str]]] = {
     "union_specifier": _c_type,
     "enum_specifier": _c_type,
     "class_specifier": _c_type,
-    "method_declaration": lambda node: (
-        _go_method(node)
-        if node.child_by_field_name("receiver") is not None
-        else text_of(node.child_by_field_name("name"))
-    ),
-    "impl_item": _rust_impl,
-    "type_spec": _go_type,
-    "operator_declaration": _c_sharp_operator,
-    "module": lambda node: (
-        _typescript_module(node) if node.child_by_field_name("name") is not None else ""
-    ),
-    "function_definition": lambda node: (
-        _c_function(node)
-        if node.child_by_field_name("declarator") is not None
-        else text_of(node.child_by_field_name("name"))
-    ),
+    "method_declaration": _method,
+    "impl_item": lambda node: _ARGUMENTS.sub("", _text_at(node, "type")),
+    "operator_declaration": lambda node: f"operator {_text_at(node, 'operator')}",
+    # TypeScript's may be in quotes.
+    "module": lambda node: _text_at(node, "name").strip("\"'"),
+    "function_definition": _function,
 }
 
 
@@ -199,29 +185,23 @@ def _declarator_names(node: Node) -> Iterator[tuple[str, str]]:
     """JavaScript: `const a = 1, b = 2`."""
     for child in node.named_children:
         called = child.child_by_field_name("name")
-        if child.type != "variable_declarator" or called is None or _is_required(child):
+        if child.type != "variable_declarator" or called is None or called.type != "identifier":
             continue
-        if called.type == "identifier":
+        # `const fs = require("fs")` is an import.
+        if not _text_at(child, "value").startswith("require("):
             yield text_of(called), ""
-
-
-def _is_required(declarator: Node) -> bool:
-    """`const fs = require("fs")` is an import."""
-    value = declarator.child_by_field_name("value")
-    return value is not None and text_of(value).startswith("require(")
 
 
 def _c_declaration(node: Node) -> Iterator[tuple[str, str]]:
     for child in node.children_by_field_name("declarator"):
-        name = _declared(child)
-        if name:
+        if name := _declared(child):
             yield name, "function" if _is_function(child) else ""
     # `typedef struct { … } a;` and `struct a { … } b;` define the struct too.
     held = node.child_by_field_name("type")
-    if held is not None and held.child_by_field_name("body") is not None:
-        name = text_of(held.child_by_field_name("name"))
-        if name:
-            yield name, ""
+    if held is None or held.child_by_field_name("body") is None:
+        return
+    if name := _text_at(held, "name"):
+        yield name, ""
 
 
 def _is_function(declarator: Node) -> bool:
@@ -251,9 +231,7 @@ _MANY: Final[Mapping[str, Callable[[Node], Iterator[tuple[str, str]]]]] = {
     "const_spec": _children_names,
     "var_spec": _children_names,
     "const_declaration": _children_names,
-    "type_alias_statement": lambda node: iter(
-        [(text_of(node.child_by_field_name("left")).split("[")[0], "")]
-    ),
+    "type_alias_statement": lambda node: iter([(_text_at(node, "left").split("[")[0], "")]),
 }
 
 
@@ -324,12 +302,14 @@ def _of(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterato
 
 def _is_main(node: Node) -> bool:
     """Python's `if __name__ == "__main__":`, whose names cannot be imported."""
-    return text_of(node.child_by_field_name("condition")).startswith("__name__")
+    return _text_at(node, "condition").startswith("__name__")
 
 
 def _symbol(node: Node, grammar: Grammar, holder: str | None, depth: int) -> OutlineItem | None:
     name = name_of(node)
-    if not name or _is_only_named(node):
+    # `mod a;` of Rust and `namespace A;` of PHP: what they name is not in them.
+    around = node.type in {"mod_item", "namespace_definition"}
+    if not name or (around and node.child_by_field_name("body") is None):
         return None
     kind = grammar.symbols[node.type]
     if kind == "function" and (holder in _TYPES or "." in name):
@@ -344,13 +324,6 @@ def _symbol(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Out
         held = kind if node.type in grammar.holders else "function"
         item.children = _body_items(node, grammar, held, depth)
     return item
-
-
-def _is_only_named(node: Node) -> bool:
-    """`mod a;` of Rust and `namespace A;` of PHP: what they name is not in them."""
-    if node.type not in {"mod_item", "namespace_definition"}:
-        return False
-    return node.child_by_field_name("body") is None
 
 
 def _body_items(node: Node, grammar: Grammar, held: str, depth: int) -> list[OutlineItem]:
@@ -377,14 +350,11 @@ def _within_call(node: Node, grammar: Grammar, depth: int) -> Iterator[OutlineIt
     """A long call of a function on the spot, or with one: its symbols are the file's own."""
     called, arguments = (node.child_by_field_name(name) for name in ("function", "arguments"))
     for held in [called, *(arguments.named_children if arguments is not None else [])]:
-        inner = held.named_children[0] if held is not None and _is_bracketed(held) else held
+        bracketed = held is not None and held.type == "parenthesized_expression"
+        inner = held.named_children[0] if held and bracketed and held.named_children else held
         body = inner.child_by_field_name("body") if inner is not None else None
         if body is not None:
             yield from _items(body, grammar, None, depth + 1)
-
-
-def _is_bracketed(node: Node) -> bool:
-    return node.type == "parenthesized_expression" and bool(node.named_children)
 
 
 def _wrapped(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[OutlineItem]:
@@ -526,7 +496,7 @@ class _Starts:
         title = item.label or qualified
         parts = [child for child in item.children if not child.minor]
         if not parts or self._is_whole(first, item):
-            self.starts.append(SectionStart(first, "symbol", title, within, qualified, item.kind))
+            self.starts.append(SectionStart(first, "symbol", title, within, qualified))
             return
         head = range(first, self._with_comments(parts[0].start, first))
         inner, start = len(self.starts), first
@@ -536,7 +506,7 @@ class _Starts:
             start = head.stop
         else:
             # Up to the first part it is the type itself: its head, its fields.
-            self.starts.append(SectionStart(first, "symbol", title, within, qualified, item.kind))
+            self.starts.append(SectionStart(first, "symbol", title, within, qualified))
         self.add(item.children, (*within, name), qualified, start, item.end)
         if start > first and len(self.starts) > inner:
             self.starts[inner] = replace(self.starts[inner], start=first)

@@ -32,9 +32,9 @@ _TOML_KEY = re.compile(r"([A-Za-z0-9_.\"'-]+)[ \t]*=")
 _INI_SECTION = re.compile(r"\[([^\]]+)\]")
 _INI_KEY = re.compile(r"([^\s#;:=\[][^:=]*?)[ \t]*[:=]")
 _YAML_KEY = re.compile(
+    r"(?!---(?:[ \t]|\r?$))"
     r"(\"[^\"]*\"|'[^']*'|[^\s#\-\[\]{}&*!|>%@`\"'][^#]*?|-[^\s#][^#]*?)[ \t]*:(?:[ \t]|\r?$)"
 )
-_YAML_DOCUMENT = re.compile(r"---(?:[ \t]|\r?$)")
 _ENV = re.compile(r"[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_.]*)[ \t]*=")
 _TARGET = re.compile(r"([^\s#:=.$%][^#:=$%]*?)[ \t]*::?(?![:=])")
 _MAKE_VARIABLE = re.compile(r"(?:export[ \t]+)?([A-Za-z_][\w.-]*)[ \t]*(?::{0,3}|[?+!])=")
@@ -170,13 +170,6 @@ def _toml(lines: Sequence[str]) -> Iterator[_Key]:
             yield _Key(number, key[1].strip("\"'"))
 
 
-def _yaml(lines: Sequence[str]) -> Iterator[_Key]:
-    for number, line in enumerate(lines, start=1):
-        key = _YAML_KEY.match(line)
-        if key is not None and not _YAML_DOCUMENT.match(line):
-            yield _Key(number, key[1].strip("\"'"))
-
-
 def _ini(lines: Sequence[str]) -> Iterator[_Key]:
     section = False
     for number, line in enumerate(lines, start=1):
@@ -188,30 +181,25 @@ def _ini(lines: Sequence[str]) -> Iterator[_Key]:
             yield _Key(number, key[1])
 
 
-def _matching(pattern: re.Pattern[str]) -> _Finder:
-    """The lines that begin with a key, the first group of `pattern`."""
+def _matching(*patterns: re.Pattern[str], quotes: str = "") -> _Finder:
+    """The lines that begin with a key, the first group of one of `patterns`."""
 
     def find(lines: Sequence[str]) -> Iterator[_Key]:
         for number, line in enumerate(lines, start=1):
-            if key := pattern.match(line):
-                yield _Key(number, key[1])
+            found = (pattern.match(line) for pattern in patterns)
+            if key := next(filter(None, found), None):
+                yield _Key(number, key[1].strip(quotes) if quotes else key[1])
 
     return find
-
-
-def _makefile(lines: Sequence[str]) -> Iterator[_Key]:
-    for number, line in enumerate(lines, start=1):
-        if key := _MAKE_VARIABLE.match(line) or _TARGET.match(line):
-            yield _Key(number, key[1])
 
 
 _FINDERS: Final[Mapping[str, _Finder]] = {
     "json": _json,
     "toml": _toml,
-    "yaml": _yaml,
+    "yaml": _matching(_YAML_KEY, quotes="\"'"),
     "ini": _ini,
     "env": _matching(_ENV),
-    "makefile": _makefile,
+    "makefile": _matching(_MAKE_VARIABLE, _TARGET),
     "gomod": _matching(_GO_MOD),
 }
 
@@ -226,15 +214,13 @@ _MAVEN = re.compile(r"<dependency>(.*?)</dependency>", re.DOTALL)
 _ARTIFACT = re.compile(r"<(groupId|artifactId)>\s*([^<\s]+)\s*</")
 _NUGET = re.compile(r"<PackageReference\s+[^>]*Include=\"([^\"]+)\"")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_NPM = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
-_CARGO = ("dependencies", "dev-dependencies", "build-dependencies")
 
-Values = Mapping[str, Any]
+_Reader = Callable[[str], Iterator[str]]
 
 
 def commands_of(name: str, text: str) -> tuple[str, ...]:
     """The commands that a file declares, as they are typed."""
-    return _declared(_COMMANDS, name, text)
+    return _declared(_COMMANDS, name.lower(), text)
 
 
 def packages_of(name: str, text: str) -> tuple[str, ...]:
@@ -247,10 +233,8 @@ def packages_of(name: str, text: str) -> tuple[str, ...]:
     return _declared(_PACKAGES, lowered, text)
 
 
-def _declared(
-    readers: Mapping[str, Callable[[str], Iterator[str]]], name: str, text: str
-) -> tuple[str, ...]:
-    read = readers.get(name.lower())
+def _declared(readers: Mapping[str, _Reader], name: str, text: str) -> tuple[str, ...]:
+    read = readers.get(name)
     if read is None:
         return ()
     try:
@@ -259,7 +243,7 @@ def _declared(
         return ()
 
 
-def _table(value: object, *keys: str) -> Values:
+def _table(value: object, *keys: str) -> Mapping[str, Any]:
     """The table at `keys` within a parsed file; an empty one if anything else is there."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
@@ -270,16 +254,24 @@ def _strings(value: object) -> Iterator[str]:
     yield from (each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
 
 
+def _keys_of(load: Callable[[str], Any], paths: str, command: str = "{}") -> _Reader:
+    """The keys of the tables at `paths` (words, with dots between keys), each as in `command`."""
+
+    def read(text: str) -> Iterator[str]:
+        parsed = load(text)
+        for path in paths.split():
+            yield from map(command.format, _table(parsed, *path.split(".")))
+
+    return read
+
+
+def _found_by(pattern: re.Pattern[str]) -> _Reader:
+    return lambda text: iter(pattern.findall(text))
+
+
 def _requirement(written: str) -> str:
     found = _REQUIREMENT.match(written)
     return found[1] if found is not None else ""
-
-
-def _pyproject_commands(text: str) -> Iterator[str]:
-    parsed = tomllib.loads(text)
-    yield from _table(parsed, "project", "scripts")
-    yield from _table(parsed, "project", "gui-scripts")
-    yield from _table(parsed, "tool", "poetry", "scripts")
 
 
 def _pyproject_packages(text: str) -> Iterator[str]:
@@ -290,10 +282,9 @@ def _pyproject_packages(text: str) -> Iterator[str]:
     groups += _table(parsed, "dependency-groups").values()
     groups.append(_table(parsed, "build-system").get("requires"))
     for group in groups:
-        yield from (_requirement(each) for each in _strings(group))
+        yield from map(_requirement, _strings(group))
     poetry = _table(parsed, "tool", "poetry")
-    tables = [poetry, *_table(poetry, "group").values()]
-    for table in tables:
+    for table in (poetry, *_table(poetry, "group").values()):
         for key in ("dependencies", "dev-dependencies"):
             yield from (name for name in _table(table, key) if name != "python")
 
@@ -315,7 +306,7 @@ def _setup_cfg_packages(text: str) -> Iterator[str]:
     if parser.has_section("options.extras_require"):
         groups += [value or "" for _, value in parser.items("options.extras_require")]
     for group in groups:
-        yield from (_requirement(line) for line in group.replace(";", "\n;").split("\n"))
+        yield from map(_requirement, group.replace(";", "\n;").split("\n"))
 
 
 def _requirements(text: str) -> Iterator[str]:
@@ -324,47 +315,27 @@ def _requirements(text: str) -> Iterator[str]:
             yield _requirement(line)
 
 
-def _pipfile(text: str) -> Iterator[str]:
-    parsed = tomllib.loads(text)
-    yield from _table(parsed, "packages")
-    yield from _table(parsed, "dev-packages")
-
-
 def _npm_commands(text: str) -> Iterator[str]:
+    yield from _keys_of(json.loads, "scripts", "npm run {}")(text)
     parsed = json.loads(text)
-    yield from (f"npm run {name}" for name in _table(parsed, "scripts"))
     yield from _table(parsed, "bin")
     if isinstance(parsed, dict) and isinstance(parsed.get("bin"), str):
         yield str(parsed.get("name", "")).rpartition("/")[2]
 
 
-def _npm_packages(text: str) -> Iterator[str]:
-    parsed = json.loads(text)
-    for key in _NPM:
-        yield from _table(parsed, key)
-
-
-def _composer_commands(text: str) -> Iterator[str]:
-    yield from (f"composer {name}" for name in _table(json.loads(text), "scripts"))
-
-
 def _composer_packages(text: str) -> Iterator[str]:
-    parsed = json.loads(text)
-    for key in ("require", "require-dev"):
-        yield from (name for name in _table(parsed, key) if "/" in name)
+    yield from (name for name in _keys_of(json.loads, "require require-dev")(text) if "/" in name)
 
 
 def _cargo_commands(text: str) -> Iterator[str]:
-    parsed = tomllib.loads(text)
-    for binary in parsed.get("bin", []):
-        yield str(_table(binary).get("name", "")) if isinstance(binary, dict) else ""
+    for binary in tomllib.loads(text).get("bin", []):
+        yield str(_table(binary).get("name", ""))
 
 
 def _cargo_packages(text: str) -> Iterator[str]:
     parsed = tomllib.loads(text)
-    tables = [parsed, _table(parsed, "workspace"), *_table(parsed, "target").values()]
-    for table in tables:
-        for key in _CARGO:
+    for table in (parsed, _table(parsed, "workspace"), *_table(parsed, "target").values()):
+        for key in ("dependencies", "dev-dependencies", "build-dependencies"):
             yield from _table(table, key)
 
 
@@ -378,25 +349,25 @@ def _maven_packages(text: str) -> Iterator[str]:
         yield ":".join(parts[key] for key in ("groupId", "artifactId") if key in parts)
 
 
-def _found_by(pattern: re.Pattern[str]) -> Callable[[str], Iterator[str]]:
-    return lambda text: iter(pattern.findall(text))
-
-
-_COMMANDS: Final[Mapping[str, Callable[[str], Iterator[str]]]] = {
-    "pyproject.toml": _pyproject_commands,
+_COMMANDS: Final[Mapping[str, _Reader]] = {
+    "pyproject.toml": _keys_of(
+        tomllib.loads, "project.scripts project.gui-scripts tool.poetry.scripts"
+    ),
     "setup.cfg": _setup_cfg_commands,
     "package.json": _npm_commands,
-    "composer.json": _composer_commands,
+    "composer.json": _keys_of(json.loads, "scripts", "composer {}"),
     "cargo.toml": _cargo_commands,
     "makefile": _make_commands,
     "gnumakefile": _make_commands,
 }
-_PACKAGES: Final[Mapping[str, Callable[[str], Iterator[str]]]] = {
+_PACKAGES: Final[Mapping[str, _Reader]] = {
     "pyproject.toml": _pyproject_packages,
     "setup.cfg": _setup_cfg_packages,
     "requirements.txt": _requirements,
-    "pipfile": _pipfile,
-    "package.json": _npm_packages,
+    "pipfile": _keys_of(tomllib.loads, "packages dev-packages"),
+    "package.json": _keys_of(
+        json.loads, "dependencies devDependencies peerDependencies optionalDependencies"
+    ),
     "composer.json": _composer_packages,
     "cargo.toml": _cargo_packages,
     "go.mod": _found_by(_GO_REQUIRE),

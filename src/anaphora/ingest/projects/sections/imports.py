@@ -11,10 +11,11 @@ import posixpath
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from anaphora.ingest.projects.sections.base import Import
+from anaphora.ingest.tables import words
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -22,17 +23,11 @@ if TYPE_CHECKING:
 _LONGEST = 20_000
 """Bytes of a statement that are read; nobody writes longer ones."""
 _QUOTED = re.compile(r"[\"'`]([^\"'`\n]+)[\"'`]")
-_INCLUDED = re.compile(r"#\s*include\s*[<\"]([^>\"\n]+)[>\"]")
-_JAVA = re.compile(r"import\s+(?:static\s+)?([\w.]+?)(\.\*)?\s*;")
-_C_SHARP = re.compile(r"(?:global\s+)?using\s+(?:static\s+|unsafe\s+)*(?:(\w+)\s*=\s*)?([\w.:]+)")
-_SOURCED = re.compile(r"(?:source|\.)\s+(\S+)")
 _RUST_MOD = re.compile(r"\bmod\s+(?:r#)?(\w+)\s*;")
 _RUST_CRATE = re.compile(r"extern\s+crate\s+(\w+)")
 _RUST_USE = re.compile(r"\buse\s+(.*?);?\s*$", re.DOTALL)
-_RUST_AS = re.compile(r"\s+as\s+\w+")
+_AS = re.compile(r"\s+as\s+\w+")
 _PHP_USE = re.compile(r"^use\s+(?:function\s+|const\s+)?(.*?);?\s*$", re.DOTALL)
-
-ImportNames = tuple[str, tuple[str, ...]]
 
 
 def imports_of(language: str, nodes: Sequence[Node]) -> tuple[Import, ...]:
@@ -41,16 +36,12 @@ def imports_of(language: str, nodes: Sequence[Node]) -> tuple[Import, ...]:
     What is written in a few ways means one thing: `mod a;` of Rust is "self::a", and Ruby's
     `require_relative "a"` is "./a".
     """
-    if language == "python":
-        found = [each for node in nodes for each in _python_imports(node)]
-    else:
-        read = _READERS[language]
-        found = [
-            Import(module, names, 0, node.start_point.row + 1)
-            for node in nodes
-            for module, names in read(node)
-            if module
-        ]
+    found = [
+        replace(each, line=node.start_point.row + 1)
+        for node in nodes
+        for each in _READERS[language](node)
+        if each.module or language == "python"
+    ]
     return tuple(dict.fromkeys(sorted(found, key=lambda each: each.line)))
 
 
@@ -58,18 +49,17 @@ def _text_of(node: Node) -> str:
     return (node.text or b"")[:_LONGEST].decode("utf-8", "replace")
 
 
-def _python_imports(node: Node) -> Iterator[Import]:
-    line = node.start_point.row + 1
+def _read_python(node: Node) -> Iterator[Import]:
     names = tuple(_python_name(each) for each in node.children_by_field_name("name"))
     if node.type == "import_statement":
-        yield from (Import(name, (), 0, line) for name in names)
+        yield from map(Import, names)
         return
     if any(child.type == "wildcard_import" for child in node.named_children):
         names = ("*",)
     module = node.child_by_field_name("module_name")
     written = _text_of(module) if module is not None else "__future__"
     bare = written.lstrip(". \t")
-    yield Import(bare, names, written[: len(written) - len(bare)].count("."), line)
+    yield Import(bare, names, written[: len(written) - len(bare)].count("."))
 
 
 def _python_name(node: Node) -> str:
@@ -77,7 +67,7 @@ def _python_name(node: Node) -> str:
     return _text_of(named) if named is not None else ""
 
 
-def _read_javascript(node: Node) -> Iterator[ImportNames]:
+def _read_javascript(node: Node) -> Iterator[Import]:
     source = node.child_by_field_name("source")
     if source is None and node.type == "call_expression":
         source = node.child_by_field_name("arguments")
@@ -92,7 +82,7 @@ def _read_javascript(node: Node) -> Iterator[ImportNames]:
             names.append("*")
     if node.type == "export_statement" and not names:
         names.append("*")
-    yield quoted[1], tuple(names)
+    yield Import(quoted[1], tuple(names))
 
 
 def _javascript_names(node: Node) -> Iterator[str]:
@@ -109,40 +99,29 @@ def _javascript_names(node: Node) -> Iterator[str]:
             yield from _javascript_names(child)
 
 
-def _read_go(node: Node) -> Iterator[ImportNames]:
-    path = node.child_by_field_name("path")
-    if path is not None:
-        yield _text_of(path).strip('"`'), ()
-
-
-def _read_rust(node: Node) -> Iterator[ImportNames]:
-    words = _text_of(node)
+def _read_rust(node: Node) -> Iterator[Import]:
+    written = _text_of(node)
     if node.type == "mod_item":
-        declared = _RUST_MOD.search(words)
-        if declared is not None:
-            yield f"self::{declared[1]}", ()
-        return
-    if node.type == "extern_crate_declaration":
-        crate = _RUST_CRATE.search(words)
-        if crate is not None:
-            yield crate[1], ()
-        return
-    used = _RUST_USE.search(words)
-    if used is not None:
-        yield from _grouped(_RUST_AS.sub("", used[1]), "::")
+        if declared := _RUST_MOD.search(written):
+            yield Import(f"self::{declared[1]}")
+    elif node.type == "extern_crate_declaration":
+        if crate := _RUST_CRATE.search(written):
+            yield Import(crate[1])
+    elif used := _RUST_USE.search(written):
+        yield from _grouped(_AS.sub("", used[1]), "::")
 
 
-def _grouped(written: str, separator: str) -> Iterator[ImportNames]:
+def _grouped(written: str, separator: str) -> Iterator[Import]:
     """`a::b`, `a::*` and `a::{b, c::d}`; groups within groups keep their text as one name."""
     compact = "".join(written.split())
     base, opened, group = compact.partition("{")
     if opened:
         names = tuple(name for name in _top_level(group.removesuffix("}")) if name)
-        yield base.removesuffix(separator) or separator, names
+        yield Import(base.removesuffix(separator) or separator, names)
     elif compact.endswith(separator + "*"):
-        yield compact.removesuffix(separator + "*"), ("*",)
+        yield Import(compact.removesuffix(separator + "*"), ("*",))
     else:
-        yield compact, ()
+        yield Import(compact)
 
 
 def _top_level(group: str) -> Iterator[str]:
@@ -158,78 +137,69 @@ def _top_level(group: str) -> Iterator[str]:
     yield group[start:]
 
 
-def _read_java(node: Node) -> Iterator[ImportNames]:
-    found = _JAVA.search(_text_of(node))
-    if found is not None:
-        yield found[1], ("*",) if found[2] else ()
-
-
-def _read_c(node: Node) -> Iterator[ImportNames]:
-    found = _INCLUDED.search(_text_of(node))
-    if found is not None:
-        yield found[1], ()
-
-
-def _read_ruby(node: Node) -> Iterator[ImportNames]:
-    words = _text_of(node)
-    found = _QUOTED.search(words)
+def _read_ruby(node: Node) -> Iterator[Import]:
+    written = _text_of(node)
+    found = _QUOTED.search(written)
     if found is not None and "#{" not in found[1]:
-        relative = words.startswith("require_relative") and not found[1].startswith(".")
-        yield ("./" if relative else "") + found[1], ()
+        relative = written.startswith("require_relative") and not found[1].startswith(".")
+        yield Import(("./" if relative else "") + found[1])
 
 
-def _read_php(node: Node) -> Iterator[ImportNames]:
-    words = _text_of(node)
-    used = _PHP_USE.match(words)
+def _read_php(node: Node) -> Iterator[Import]:
+    written = _text_of(node)
+    used = _PHP_USE.match(written)
     if used is None:
-        quoted = _QUOTED.search(words)
-        if quoted is not None:
-            yield ("." if "__DIR__" in words else "") + quoted[1], ()
+        if quoted := _QUOTED.search(written):
+            yield Import(("." if "__DIR__" in written else "") + quoted[1])
         return
-    plain = re.sub(r"\s+as\s+\w+", "", used[1])
-    parts = [plain] if "{" in plain else plain.split(",")
-    for part in parts:
+    plain = _AS.sub("", used[1])
+    for part in [plain] if "{" in plain else plain.split(","):
         yield from _grouped(part.strip().lstrip("\\"), "\\")
 
 
-def _read_c_sharp(node: Node) -> Iterator[ImportNames]:
-    found = _C_SHARP.match(_text_of(node))
-    if found is not None:
-        yield found[2], (found[1],) if found[1] else ()
+def _reading(pattern: str) -> Callable[[Node], Iterator[Import]]:
+    """Statements that begin as `pattern` says, with the groups "module" and perhaps "name"."""
+    compiled = re.compile(pattern)
+
+    def read(node: Node) -> Iterator[Import]:
+        if found := compiled.match(_text_of(node)):
+            name = found.groupdict().get("name")
+            yield Import(found["module"], (name,) if name else ())
+
+    return read
 
 
-def _read_bash(node: Node) -> Iterator[ImportNames]:
-    found = _SOURCED.match(_text_of(node))
-    if found is not None:
-        yield found[1].strip("\"'"), ()
-
-
-_READERS: Final[Mapping[str, Callable[[Node], Iterator[ImportNames]]]] = {
+_INCLUDE = _reading(r"#\s*include\s*[<\"](?P<module>[^>\"\n]+)[>\"]")
+_READERS: Final[Mapping[str, Callable[[Node], Iterator[Import]]]] = {
+    "python": _read_python,
     "javascript": _read_javascript,
     "typescript": _read_javascript,
     "tsx": _read_javascript,
-    "go": _read_go,
+    "go": _reading(r"[^\"`]*[\"`]+(?P<module>[^\"`]*)"),
     "rust": _read_rust,
-    "java": _read_java,
-    "c": _read_c,
-    "cpp": _read_c,
+    "java": _reading(r"import\s+(?:static\s+)?(?P<module>[\w.]+?)(?:\.(?P<name>\*))?\s*;"),
+    "c": _INCLUDE,
+    "cpp": _INCLUDE,
     "ruby": _read_ruby,
     "php": _read_php,
-    "csharp": _read_c_sharp,
-    "bash": _read_bash,
+    "csharp": _reading(
+        r"(?:global\s+)?using\s+(?:static\s+|unsafe\s+)*(?:(?P<name>\w+)\s*=\s*)?(?P<module>[\w.:]+)"
+    ),
+    "bash": _reading(r"(?:source|\.)\s+[\"']*(?P<module>\S*?)[\"']*(?:\s|$)"),
 }
 
 
+_PYTHON_FILES: Final = (".py", "/__init__.py", ".pyi", "/__init__.pyi")
+_RUST_FILES: Final = (".rs", "/mod.rs")
 _JS_ENDINGS: Final = (
     ".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".json", ".vue",
     ".svelte",
 )  # fmt: skip
-_NODE: Final = frozenset(
-    # A list of forty names would fill a page.
-    "assert async_hooks buffer child_process cluster console constants crypto dgram dns domain "  # noqa: SIM905
+_NODE: Final = words(
+    "assert async_hooks buffer child_process cluster console constants crypto dgram dns domain "
     "events fs http http2 https inspector module net os path perf_hooks process punycode "
     "querystring readline repl stream string_decoder sys test timers tls tty url util v8 vm wasi "
-    "worker_threads zlib".split()
+    "worker_threads zlib"
 )
 _OWN_OF_PLATFORM: Final = ("java.", "javax.", "jdk.", "sun.", "android.", "kotlin.")
 
@@ -267,7 +237,12 @@ class ProjectLayout:
         roots = {
             posixpath.dirname(one) for one in packages if posixpath.dirname(one) not in packages
         }
-        self.python_roots = tuple(dict.fromkeys(["", "src", *sorted(roots, key=_nearest)]))
+        nearest = sorted(roots, key=lambda path: (path.count("/"), path))
+        self.python_roots = tuple(dict.fromkeys(["", "src", *nearest]))
+
+    def first(self, paths: Iterable[str]) -> str | None:
+        """The first of these paths that there is."""
+        return next((path for path in paths if path in self.files), None)
 
     def ending_in(self, tail: str) -> str | None:
         """The file whose path is `tail` or ends in it, when there is only one."""
@@ -336,10 +311,7 @@ def _python_at(
 
 
 def _python_file(base: str, layout: ProjectLayout) -> str | None:
-    for path in (f"{base}.py", f"{base}/__init__.py", f"{base}.pyi", f"{base}/__init__.pyi"):
-        if path.lstrip("/") in layout.files:
-            return path.lstrip("/")
-    return None
+    return layout.first(f"{base}{end}".lstrip("/") for end in _PYTHON_FILES)
 
 
 def _resolve_javascript(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
@@ -363,14 +335,8 @@ def _resolve_javascript(path: str, one: Import, layout: ProjectLayout) -> Iterat
 def _javascript_file(base: str, layout: ProjectLayout) -> str | None:
     stem, ending = posixpath.splitext(base)
     bases = [base, stem] if ending in {".js", ".jsx", ".mjs", ".cjs"} else [base]
-    for one in bases:
-        for path in (one, *(one + end for end in _JS_ENDINGS)):
-            if path in layout.files:
-                return path
-    for end in _JS_ENDINGS:
-        if f"{base}/index{end}" in layout.files:
-            return f"{base}/index{end}"
-    return None
+    named = [one + end for one in bases for end in ("", *_JS_ENDINGS)]
+    return layout.first((*named, *(f"{base}/index{end}" for end in _JS_ENDINGS)))
 
 
 def _resolve_go(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
@@ -403,18 +369,15 @@ def _resolve_rust(path: str, one: Import, layout: ProjectLayout) -> Iterator[Imp
             base = posixpath.dirname(base) if part == "super" else base
         rest = [part for part in rest if part != "super"]
     else:
-        inside = _rust_file(posixpath.join(own, first), layout)
         base, rest = own, [first, *rest]
-        if inside is None:
+        if layout.first(f"{posixpath.join(own, first)}{end}" for end in _RUST_FILES) is None:
             if first and first not in {"std", "core", "alloc", "proc_macro", "test"}:
                 yield ImportTarget("package", first)
             return
     for parts in [[*rest, name] for name in names] or [rest]:
         # The last names may be of what a module holds.
-        tried = (
-            _rust_file(posixpath.join(base, *parts[:n]), layout) for n in range(len(parts), 0, -1)
-        )
-        found = next((one for one in tried if one is not None), None)
+        inner = [posixpath.join(base, *parts[:n]) for n in range(len(parts), 0, -1)]
+        found = layout.first(f"{one}{end}" for one in inner for end in _RUST_FILES)
         if found is not None:
             yield ImportTarget("file", found)
 
@@ -432,13 +395,6 @@ def _rust_root(path: str, layout: ProjectLayout) -> str:
     while folder and not {f"{folder}/lib.rs", f"{folder}/main.rs"} & layout.files:
         folder = posixpath.dirname(folder)
     return folder
-
-
-def _rust_file(base: str, layout: ProjectLayout) -> str | None:
-    for path in (f"{base}.rs", f"{base}/mod.rs"):
-        if path in layout.files:
-            return path
-    return None
 
 
 def _resolve_java(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
@@ -460,8 +416,7 @@ def _resolve_java(path: str, one: Import, layout: ProjectLayout) -> Iterator[Imp
 
 
 def _resolve_c(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
-    near = _joined(posixpath.dirname(path), one.module)
-    found = near if near in layout.files else layout.ending_in(one.module.lstrip("./"))
+    found = _near(path, one.module, layout)
     if found is not None:
         yield ImportTarget("file", found)
     elif "/" in one.module and not one.module.startswith((".", "sys/", "bits/")):
@@ -484,9 +439,7 @@ def _resolve_ruby(path: str, one: Import, layout: ProjectLayout) -> Iterator[Imp
 
 def _resolve_php(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     if one.module.endswith((".php", ".inc")) or "/" in one.module:
-        near = _joined(posixpath.dirname(path), one.module.lstrip("/"))
-        found = near if near in layout.files else layout.ending_in(one.module.lstrip("./"))
-        if found is not None:
+        if found := _near(path, one.module.lstrip("/"), layout):
             yield ImportTarget("file", found)
         return
     for name in one.names or ("",):
@@ -516,19 +469,19 @@ def _resolve_c_sharp(path: str, one: Import, layout: ProjectLayout) -> Iterator[
 def _resolve_bash(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     # "$(dirname "$0")/x.sh" and the like: what follows the last variable is beside the file.
     name = re.sub(r"^.*[})\"]/|^\$\w+/", "", one.module)
-    near = _joined(posixpath.dirname(path), name)
-    found = near if near in layout.files else layout.ending_in(name.lstrip("./"))
-    if found is not None:
+    if found := _near(path, name, layout):
         yield ImportTarget("file", found)
+
+
+def _near(path: str, name: str, layout: ProjectLayout) -> str | None:
+    """The file of this name seen from the file at `path`, else the only one that ends in it."""
+    near = _joined(posixpath.dirname(path), name)
+    return near if near in layout.files else layout.ending_in(name.lstrip("./"))
 
 
 def _joined(folder: str, name: str) -> str:
     found = posixpath.normpath(posixpath.join(folder, name))
     return "" if found == "." else found
-
-
-def _nearest(path: str) -> tuple[int, str]:
-    return path.count("/"), path
 
 
 _RESOLVERS: Final[Mapping[str, Callable[[str, Import, ProjectLayout], Iterator[ImportTarget]]]] = {
