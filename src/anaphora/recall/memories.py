@@ -44,6 +44,7 @@ FLOOR: Final = 0.5
 """The published floor of `mode="hybrid"`: see bench/results/memory_floor.md."""
 
 _SAME = "same"
+_SHARED = tuple(n for n in MemoryHit.__dataclass_fields__ if n in MemoryRecord.__dataclass_fields__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,18 +247,11 @@ def _hit(
     same_as: tuple[str, ...] = (),
 ) -> MemoryHit:
     return MemoryHit(
-        id=record.id,
-        text=record.text,
+        **{name: getattr(record, name) for name in _SHARED},
         score=float(scores.score[place]),
         similarity=float(scores.similarity[place]),
         decay=float(scores.decay[place]),
         reinforcement=float(scores.reinforcement[place]),
-        type=record.type,
-        created_at=record.created_at,
-        path=record.path,
-        payload=record.payload,
-        tags=record.tags,
-        category=record.category,
         related=related,
         same_as=same_as,
         factors=scores.explain(place),

@@ -27,7 +27,7 @@ from anaphora.store.records.rows import (
     same_key_of,
 )
 from anaphora.store.records.transaction import RecordTransaction
-from anaphora.values.memories import MemoryRecord, NewMemory
+from anaphora.values.memories import MEMORY_FIELDS, MemoryRecord, NewMemory
 
 NewId = Callable[[], str]
 
@@ -45,6 +45,11 @@ VALUE_FIELDS: Final = tuple(
     if one.name in MemoryRecord.__dataclass_fields__ and one.name not in _OWN_FIELDS
 )
 """The fields of a memory that are given with it, and stay when a new version takes its place."""
+# Words about it that the first saying with any decides; what a later one says is noted with it.
+_FILLED: Final = tuple(
+    n for n in VALUE_FIELDS if n != "text" and MEMORY_FIELDS[n].kind in {"text", "id"}
+)
+_NOTED: Final = tuple(n for n in _FILLED if MEMORY_FIELDS[n].changes is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,10 +303,9 @@ def _reinforce(work: RecordTransaction, record: MemoryRecord, draft: Drafted) ->
         created_at=min(record.created_at, draft.at),
         tags=_joined((record.tags, new.tags)),
         sources=_joined((record.sources, new.sources)),
-        category=new.category if record.category is None else record.category,
-        parent=new.parent if record.parent is None else record.parent,
         expires_at=_longest(record.expires_at, new.expires_at),
         valid_from=min(begun, draft.at) if record.path is not None else begun,
+        **{name: getattr(new, name) for name in _FILLED if getattr(record, name) is None},
     )
     work.tell(_said(draft, "restated", record))
     return Put(record.id, "reinforced")
@@ -309,9 +313,7 @@ def _reinforce(work: RecordTransaction, record: MemoryRecord, draft: Drafted) ->
 
 def _said(draft: Drafted, kind: EventKind, record: MemoryRecord) -> RecordEvent:
     new = draft.record
-    details: dict[str, Any] = {}
-    if new.category is not None and new.category != record.category:
-        details["category"] = new.category
+    noted = {name: getattr(new, name) for name in _NOTED}
     return RecordEvent(
         record.id,
         kind,
@@ -321,7 +323,7 @@ def _said(draft: Drafted, kind: EventKind, record: MemoryRecord) -> RecordEvent:
         conversation_id=new.conversation_id,
         turn_index=new.turn_index,
         text=new.text if new.text != record.text else None,
-        details=details,
+        details={n: v for n, v in noted.items() if v is not None and v != getattr(record, n)},
     )
 
 

@@ -65,15 +65,8 @@ def recall_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
 
 def store_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Keep one memory."""
-    done = memory.remember(
-        given["content"],
-        type=given["type"],
-        path=given.get("path"),
-        payload=given.get("payload"),
-        tags=given.get("tags", ()),
-        category=given.get("category"),
-        supersedes=given.get("supersedes"),
-    )
+    said = {name: value for name, value in given.items() if name != "content"}
+    done = memory.remember(given["content"], **said)
     return Answer(plain(done), render.remembered_text(done))
 
 

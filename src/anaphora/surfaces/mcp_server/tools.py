@@ -14,10 +14,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from anaphora.errors import InvalidInput
-from anaphora.surfaces.meanings import NOTE, QUERY, TOKENS, meaning
+from anaphora.surfaces.meanings import FILTER_EXAMPLE, NOTE, QUERY, TOKENS, meaning
 from anaphora.values.conversations import Degraded, TurnHit
 from anaphora.values.deep import DeepAnswer, Gap, Scope
-from anaphora.values.memories import Forgotten, MemoryHit, Remembered
+from anaphora.values.memories import MEMORY_FIELDS, Forgotten, MemoryHit, NewMemory, Remembered
 from anaphora.values.projects import (
     LEAST_BUDGET,
     NOTE_KINDS,
@@ -69,6 +69,12 @@ WHOLE: Final[Schema] = {"type": "integer"}
 ANY: Final[Schema] = {"type": "object"}
 ROWS: Final[Schema] = {"type": "array", "items": ANY}
 TAGS: Final[Schema] = {**STRINGS, "description": meaning("tags")}
+# What a memory can be found by, and is told with.
+_LABELS: Final[Mapping[str, Schema]] = {
+    field.name: TAGS if known.kind == "tags" else text(known.meaning)
+    for field in fields(NewMemory)
+    if (known := MEMORY_FIELDS[field.name]).changes == "in_place" and known.kind in {"tags", "text"}
+}
 
 # By the annotations of the frozen values. Any other tuple is one of rows.
 _OF_TYPE: Final[Mapping[str, Schema]] = {
@@ -202,16 +208,15 @@ _SPECS = (
             },
             "filters": {
                 "type": "object",
-                "description": 'Conditions, e.g. {"AND": [{"category": "development"}, '
-                '{"tags": {"contains": "testing"}}]} over category, tags, type, path, '
-                "payload.<field>, created_at.",
+                "description": f"Conditions, e.g. {FILTER_EXAMPLE} over category, tags, type, "
+                "path, payload.<field>, created_at.",
             },
         },
         answered(
             result(
                 MemoryHit,
                 "id path payload text score similarity? decay? reinforcement? type? created_at? "
-                "tags? category?",
+                + " ".join(f"{name}?" for name in _LABELS),
             )
         ),
         ("query",),
@@ -226,8 +231,7 @@ _SPECS = (
             "content": text("The words to keep.", minLength=1, maxLength=65_536),
             "path": text('What it is the value of, e.g. "user.editor".'),
             "payload": {"type": "object", "description": meaning("payload")},
-            "tags": TAGS,
-            "category": text(meaning("category")),
+            **_LABELS,
             "type": choice(("semantic", "episodic", "procedural"), "semantic"),
             "supersedes": text("The id of a memory that this one replaces."),
         },

@@ -22,7 +22,6 @@ from anaphora.surfaces.rest.schemas import (
     Name,
     NewMemoryBody,
     PathQuery,
-    changes_of,
 )
 from anaphora.values.memories import Forgotten, MemoryRecord, Remembered
 
@@ -99,7 +98,9 @@ async def get(request: Request, memory_id: Name) -> Response:
 )
 async def update(request: Request, memory_id: Name, body: MemoryChanges) -> Response:
     """Another text, payload or path makes a new version; the old one stays in its history."""
-    return await answer(request, lambda m: m.update(memory_id, **changes_of(body)))
+    # A field that was not sent stays; one that was sent as null has no value any more.
+    changes = {name: getattr(body, name) for name in body.model_fields_set}
+    return await answer(request, lambda m: m.update(memory_id, **changes))
 
 
 @router.delete(
