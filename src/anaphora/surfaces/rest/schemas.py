@@ -69,7 +69,9 @@ class Body(BaseModel):
 
     def given(self) -> dict[str, Any]:
         """The fields by name, for a call of the facade."""
-        return {name: getattr(self, name) for name in type(self).model_fields}
+        found = {name: getattr(self, name) for name in type(self).model_fields}
+        budget = found.get("budget")
+        return found | {"budget": budget.budget()} if isinstance(budget, BudgetBody) else found
 
 
 class Parameters(BaseModel):
