@@ -131,10 +131,7 @@ def import_(
         except KeyboardInterrupt:
             _show_kept(memory)
             raise typer.Exit(EXIT_INTERRUPTED) from None
-    if as_json:
-        emit(report)
-    else:
-        _show_import(report)
+    give(report, _show_import, as_json=as_json)
     if report.problems:
         raise typer.Exit(EXIT_PARTLY)
 
