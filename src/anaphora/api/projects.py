@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from anaphora.api.view import NamespaceView
 from anaphora.core.arguments import checks_arguments
@@ -20,6 +21,9 @@ from anaphora.values.projects import (
     RecallPackage,
     WarmUp,
 )
+
+if TYPE_CHECKING:
+    from anaphora.container.namespace import NamespaceServices
 
 
 @checks_arguments
@@ -47,7 +51,7 @@ class ProjectMemories(NamespaceView):
 
     def projects(self) -> tuple[Project, ...]:
         """The projects of this namespace that are known, with their sizes."""
-        return self._services().with_projects().projects.list()
+        return self._with_projects().projects.list()
 
     def project_map(self, project: str, *, within: str | None = None) -> ProjectMap:
         """The folders of a project (its name, folder or id), and which imports from which.
@@ -57,7 +61,7 @@ class ProjectMemories(NamespaceView):
         """
         from anaphora.recall.project_map import project_map
 
-        services = self._services().with_projects()
+        services = self._with_projects()
         row = services.projects.find(project)
         known = {one.id: one for one in services.projects.list()}
         return project_map(services.graph, known[row.id], within)
@@ -88,18 +92,14 @@ class ProjectMemories(NamespaceView):
         history; `project` None means all of them. Raises `InvalidInput`, `NotFound`, `StoreError`.
         """
         with span("observe"):
-            return (
-                self._services()
-                .with_projects()
-                .note_taking.observe(
-                    text,
-                    kind=kind,
-                    importance=importance,
-                    tags=tags,
-                    source=source,
-                    supersedes=supersedes,
-                    project=project,
-                )
+            return self._with_projects().note_taking.observe(
+                text,
+                kind=kind,
+                importance=importance,
+                tags=tags,
+                source=source,
+                supersedes=supersedes,
+                project=project,
             )
 
     def write_diary(
@@ -112,10 +112,8 @@ class ProjectMemories(NamespaceView):
     ) -> DiaryEntry:
         """Keep what was done in a session, for the next one. Raises what `observe` does."""
         with span("write_diary"):
-            return (
-                self._services()
-                .with_projects()
-                .note_taking.write_diary(summary, subject=subject, tags=tags, project=project)
+            return self._with_projects().note_taking.write_diary(
+                summary, subject=subject, tags=tags, project=project
             )
 
     def recall_context(
@@ -135,12 +133,8 @@ class ProjectMemories(NamespaceView):
         for bad arguments, `NotFound` for a project.
         """
         with span("recall_context"):
-            return (
-                self._services()
-                .with_projects()
-                .recall_context.recall(
-                    focus, project=project, budget=budget, include_sources=include_sources
-                )
+            return self._with_projects().recall_context.recall(
+                focus, project=project, budget=budget, include_sources=include_sources
             )
 
     def warm_up(
@@ -152,8 +146,7 @@ class ProjectMemories(NamespaceView):
         about it. Raises `InvalidInput`, `NotFound`.
         """
         with span("warm_up"):
-            return (
-                self._services()
-                .with_projects()
-                .warm_up.warm_up(topic, project=project, budget=budget)
-            )
+            return self._with_projects().warm_up.warm_up(topic, project=project, budget=budget)
+
+    def _with_projects(self) -> NamespaceServices:
+        return self._services().with_projects()

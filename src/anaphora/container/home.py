@@ -115,8 +115,7 @@ class Container:
         from anaphora.store.home.sealing import DEFAULT_NAMESPACE, folder_name
         from anaphora.store.threads.ids import SUFFIX, id_of
 
-        rows = self.truth.rows("SELECT namespace FROM head ORDER BY namespace", {})
-        found = {str(row[0]) for row in rows}
+        found = set(self.truth.namespaces())
         folders = {folder_name(namespace) for namespace in found}
         for folder, _ in self.home.folders():
             # A long name's folder ends in a hash: such a namespace is known by its head alone.

@@ -13,14 +13,14 @@ from typing import Any, Final, get_args
 from anaphora.core.arguments import MOST, checked_moment
 from anaphora.errors import InvalidInput
 from anaphora.ingest.secrets.redacting import RedactedText, redact, redact_path, redact_value
-from anaphora.values.memories import MemoryType, NewMemory
+from anaphora.values.memories import MEMORY_FIELDS, MemoryType, NewMemory
 
 MAX_PATH: Final = 1_024
 """Characters in a path."""
 MAX_DEPTH: Final = 100
 """Objects and lists within one another in a payload."""
-CHANGEABLE: Final = ("text", "payload", "path", "type", "tags", "category", "expires_at")
-"""What `update` can change."""
+VERSIONED: Final = tuple(n for n, one in MEMORY_FIELDS.items() if one.changes == "version")
+"""What a memory says: another value of these is a version that supersedes it."""
 
 MemoryInput = NewMemory | str | Mapping[str, Any]
 """What many memories may be given as."""
@@ -28,6 +28,12 @@ MemoryInput = NewMemory | str | Mapping[str, Any]
 _FIELDS = tuple(field.name for field in fields(NewMemory))
 _KNOWN = ", ".join(_FIELDS)
 _TYPES = get_args(MemoryType)
+_CHANGEABLE: Final = (
+    *VERSIONED,
+    *(name for name in _FIELDS if MEMORY_FIELDS[name].changes == "in_place"),
+)
+# Words that are redacted like any others; the text itself comes first.
+_WORDS: Final = tuple(n for n in _FIELDS[1:] if MEMORY_FIELDS[n].kind == "text")
 
 
 def as_new(item: object) -> NewMemory:
@@ -54,24 +60,12 @@ def checked(new: NewMemory) -> NewMemory:
 
     Raises InvalidInput with the name of the field that cannot be used.
     """
-    _text("text", new.text)
-    for name in ("category", "source", "conversation_id", "parent", "supersedes"):
-        if (text := getattr(new, name)) is not None:
-            _text(name, text)
-    for name in ("expires_at", "created_at"):
-        if (moment := getattr(new, name)) is not None:
-            checked_moment(name, moment)
-    _check_turn(new.turn_index)
-    for name in ("dedupe", "redact"):
-        if not isinstance(getattr(new, name), bool):
-            raise InvalidInput(name, getattr(new, name), "expected True or False")
-    return replace(
-        new,
-        type=_type(new.type),
-        path=_path(new.path),
-        tags=_tags(new.tags),
-        payload=_payload(new.payload),
-    )
+    found = dict[str, Any]()
+    for name in _BY_KIND:
+        value = getattr(new, name)
+        if value is not None or name not in _OPTIONAL:
+            found[name] = _CHECKS[MEMORY_FIELDS[name].kind](name, value)
+    return replace(new, **found)
 
 
 def checked_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,10 +74,10 @@ def checked_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
     Raises InvalidInput for a field that cannot change, or a value that it cannot have.
     """
     if not changes:
-        raise InvalidInput("changes", changes, f"needs at least one of {', '.join(CHANGEABLE)}")
+        raise InvalidInput("changes", changes, f"needs at least one of {', '.join(_CHANGEABLE)}")
     for name in changes:
-        if name not in CHANGEABLE:
-            raise InvalidInput("changes", name, f"expected {', '.join(CHANGEABLE)}")
+        if name not in _CHANGEABLE:
+            raise InvalidInput("changes", name, f"expected {', '.join(_CHANGEABLE)}")
     whole = checked(NewMemory(**({"text": "-"} | dict(changes))))
     return {name: getattr(whole, name) for name in changes}
 
@@ -101,20 +95,17 @@ def without_secrets(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
 
     text, payload = clean(new.text) or "", new.payload
     if payload is not None:
-        found = redact_value(payload)
-        kinds.extend(kind.value for kind in found.kinds)
-        payload = _clean_names(found.value, kinds)
-    cleaned = replace(
-        new,
-        text=text,
-        payload=payload,
-        tags=tuple(clean(tag) or tag for tag in new.tags),
-        path=clean(new.path, redact_path),
-        category=clean(new.category),
-        source=clean(new.source),
-        conversation_id=clean(new.conversation_id),
-    )
-    return cleaned, tuple(dict.fromkeys(kinds))
+        values = redact_value(payload)
+        kinds.extend(kind.value for kind in values.kinds)
+        payload = _clean_names(values.value, kinds)
+    found: dict[str, Any] = {
+        "text": text,
+        "payload": payload,
+        "tags": tuple(clean(tag) or tag for tag in new.tags),
+        "path": clean(new.path, redact_path),
+        **{name: clean(getattr(new, name)) for name in _WORDS},
+    }
+    return replace(new, **found), tuple(dict.fromkeys(kinds))
 
 
 def _clean_names(value: Any, kinds: list[str]) -> Any:
@@ -142,47 +133,62 @@ def _text(name: str, value: object) -> str:
     return value
 
 
-def _type(value: object) -> MemoryType:
+def _type(name: str, value: object) -> MemoryType:
     for known in _TYPES:
         if value == known:
             return known  # type: ignore[no-any-return]
-    raise InvalidInput("type", value, f"expected one of {', '.join(_TYPES)}")
+    raise InvalidInput(name, value, f"expected one of {', '.join(_TYPES)}")
 
 
-def _path(value: object) -> str | None:
-    if value is None:
-        return None
-    path = _text("path", value)
+def _path(name: str, value: object) -> str:
+    path = _text(name, value)
     if path != path.strip():
-        raise InvalidInput("path", path, "must not begin or end with white space")
+        raise InvalidInput(name, path, "must not begin or end with white space")
     if len(path) > MAX_PATH:
-        raise InvalidInput("path", path, f"must have at most {MAX_PATH} characters")
+        raise InvalidInput(name, path, f"must have at most {MAX_PATH} characters")
     if not path.isprintable():
-        raise InvalidInput("path", path, "must have no control characters or lone surrogates")
+        raise InvalidInput(name, path, "must have no control characters or lone surrogates")
     return path
 
 
-def _tags(value: object) -> tuple[str, ...]:
+def _tags(name: str, value: object) -> tuple[str, ...]:
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-        raise InvalidInput("tags", value, "must be a list of texts")
-    return tuple(dict.fromkeys(_text("tags", tag) for tag in value))
+        raise InvalidInput(name, value, "must be a list of texts")
+    return tuple(dict.fromkeys(_text(name, tag) for tag in value))
 
 
-def _check_turn(value: object) -> None:
-    if value is None:
-        return
+def _whole(name: str, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST:
-        raise InvalidInput("turn_index", value, "must be a number from 0")
+        raise InvalidInput(name, value, "must be a number from 0")
+    return value
 
 
-def _payload(value: object) -> dict[str, Any] | None:
-    if value is None:
-        return None
+def _flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInput(name, value, "expected True or False")
+    return value
+
+
+def _payload(name: str, value: object) -> Any:
     if not isinstance(value, Mapping):
-        raise InvalidInput("payload", type(value).__name__, "must be a JSON object")
-    plain = _plain(value, "payload", 0)
-    assert isinstance(plain, dict)
-    return plain
+        raise InvalidInput(name, type(value).__name__, "must be a JSON object")
+    return _plain(value, name, 0)
+
+
+# Of several mistakes the first in this order is named.
+_CHECKS: Final[Mapping[str, Callable[[str, object], Any]]] = {
+    "text": _text,
+    "id": _text,
+    "time": checked_moment,
+    "number": _whole,
+    "flag": _flag,
+    "type": _type,
+    "path": _path,
+    "tags": _tags,
+    "payload": _payload,
+}
+_BY_KIND: Final = [n for kind in _CHECKS for n in _FIELDS if MEMORY_FIELDS[n].kind == kind]
+_OPTIONAL: Final = {field.name for field in fields(NewMemory) if field.default is None}
 
 
 def _plain(value: object, place: str, depth: int) -> Any:

@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING, Any, Final
 from anaphora.core.progress import ProgressCount
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound
 from anaphora.index.backlog import Backlog
-from anaphora.ingest.checking import MemoryInput, as_new, checked, checked_changes, without_secrets
+from anaphora.ingest.checking import (
+    VERSIONED,
+    MemoryInput,
+    as_new,
+    checked,
+    checked_changes,
+    without_secrets,
+)
 from anaphora.ingest.linking import EmbeddedMemory, Linker, Neighbours
 from anaphora.store.filters import Filter, parse
 from anaphora.store.records.rows import as_mapping
@@ -163,7 +170,7 @@ class MemoryWriter:
             if old is None or old.forgotten:
                 raise NotFound("memory", record_id)
             draft = None
-            if any(wanted.get(n, getattr(old, n)) != getattr(old, n) for n in _VALUE):
+            if any(wanted.get(n, getattr(old, n)) != getattr(old, n) for n in VERSIONED):
                 rules.refuse_superseded(old)
                 key = work.same_key(record_id)
                 new = rules.replacement(old, wanted, dedupe=key != STANDS_ALONE)
@@ -329,9 +336,6 @@ class _EmbedAhead:
             except AnaphoraError as error:
                 made.set_exception(error)
             return made
-
-
-_VALUE = ("text", "payload", "path")
 
 
 def _refuse_unknown(record_id: str, found: MemoryRecord | None) -> None:

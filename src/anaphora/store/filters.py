@@ -1,21 +1,19 @@
 """Reads the filters of a recall, a listing or a forgetting: which records do they let through?
 
-In: `{"AND": [{"category": "development"}, {"tags": {"contains": "testing"}}]}` or None. Out: a
-frozen `Filter`, whose `matches` takes one record as a mapping. A filter is read once and strictly:
-what cannot be meant is a `FilterError` that names its place, never a condition that is silently
-true or false. Never touches a disk, a clock or a database.
+A `Filter` is made once of `{"AND": [{"type": "semantic"}, {"tags": {"contains": "testing"}}]}` or
+None, and its `matches` takes one record as a mapping. It is read strictly: what cannot be meant is
+a `FilterError` that names its place, never a condition that is silently true or false.
 
 An object is `AND`, `OR` (each a list of objects), `NOT` (one object) and fields; several keys mean
 all of them. A field has a value (which means `eq`) or an object of operators, all of which hold.
 
-| field                                       | operators                                          |
-|---------------------------------------------|----------------------------------------------------|
-| id, category, type, path, parent, source    | all of them; order is that of code points          |
-| tags                                        | eq, ne (a list, as a set); contains, startswith    |
-|                                             | (any tag does); in (any tag is one of them); exists|
-| created_at, last_reinforced, expires_at     | eq, ne, gt, gte, lt, lte, in, exists               |
-| reinforce_count                             | eq, ne, gt, gte, lt, lte, in, exists               |
-| payload.name, payload.name.inner            | all of them; a value of another type does not match|
+| field                            | operators                                                     |
+|----------------------------------|---------------------------------------------------------------|
+| texts                            | all of them; order is that of code points                     |
+| tags                             | eq, ne (a list, as a set); contains, startswith (any tag      |
+|                                  | does); in (any tag is one of them); exists                    |
+| times, numbers                   | eq, ne, gt, gte, lt, lte, in, exists                          |
+| payload.name, payload.name.inner | all of them; a value of another type does not match           |
 
 A field that a record lacks (absent, None, no tags) matches `ne` and `exists: false`, nothing else.
 NOT turns the answer round: what lacks a field is let through by NOT around a condition on it.
@@ -37,6 +35,7 @@ from typing import Any, Final
 from anaphora.core.arguments import has_utc
 from anaphora.errors import FilterError
 from anaphora.store.threads.gojson import read_time
+from anaphora.values.memories import MEMORY_FIELDS
 
 Read = Callable[[object, str], Any]
 Holds = Callable[[Any, Any], bool]
@@ -194,15 +193,13 @@ MAX_NODES: Final = 1_000
 """Conditions and junctions in all. The values of one `in` are not counted."""
 
 _PAYLOAD = "payload."
-_TEXT_FIELDS = ("id", "category", "type", "path", "parent", "source")
-_TIME_FIELDS = ("created_at", "last_reinforced", "expires_at")
-_KINDS: dict[str, str] = {
-    **dict.fromkeys(_TEXT_FIELDS, "text"),
-    **dict.fromkeys(_TIME_FIELDS, "time"),
-    "tags": "tags",
-    "reinforce_count": "number",
+KINDS: Final[Mapping[str, str]] = {
+    name: one.kind if one.kind in RULES else "text"
+    for name, one in MEMORY_FIELDS.items()
+    if one.filtered
 }
-FIELDS: Final = (*_KINDS, "payload")
+"""By the name of a field which of the `RULES` count; a payload's fields have those of its own."""
+FIELDS: Final = (*KINDS, "payload")
 """What a record is asked about: the names of the mapping that `Filter.matches` takes."""
 _OPERATORS = (
     "eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "startswith", "exists",
@@ -369,7 +366,7 @@ def _kind_of(name: str, place: str) -> str:
         if all(name.split(".")):
             return "payload"
         raise fault(place, name, "a part of the name is empty")
-    kind = _KINDS.get(name)
+    kind = KINDS.get(name)
     if kind is not None:
         return kind
     if name == "payload":
@@ -378,8 +375,8 @@ def _kind_of(name: str, place: str) -> str:
         raise fault(place, name, "the text is searched by the query, not by a filter")
     if name.upper() in _JUNCTIONS:
         raise fault(place, name, f"write {name.upper()} in capital letters")
-    fields = (*_KINDS, "payload.<name>")
-    reason = f"no such field; there are {', '.join(fields)}{_near(name, _KINDS)}"
+    fields = (*KINDS, "payload.<name>")
+    reason = f"no such field; there are {', '.join(fields)}{_near(name, KINDS)}"
     raise fault(place, name, reason)
 
 

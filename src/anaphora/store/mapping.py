@@ -78,6 +78,11 @@ class RowMapping(Generic[ValueT]):
             reason = f"it makes no sense ({error})"
             raise Unreadable(self.table.name, which, reason) from error
 
+    def cell(self, name: str) -> tuple[str, Callable[[Any], Any]]:
+        """The column of a field, and how its value is read from there."""
+        column = self.column_of[name]
+        return column.name, _decoder(column) or (lambda stored: stored)
+
     def row(self, value: ValueT, **more: Any) -> Row:
         """The columns of a value, with `more` columns."""
         row = {

@@ -8,22 +8,23 @@ from __future__ import annotations
 
 from typing import Final
 
+from anaphora.values.memories import MEMORY_FIELDS
+
 QUERY: Final = "What to look for, in your own words."
 TOKENS: Final = "At most this many tokens."
 NOTE: Final = "The note, with the names of what it concerns."
+FILTER_EXAMPLE: Final = '{"AND": [{"category": "development"}, {"tags": {"contains": "testing"}}]}'
 
 _EVERYWHERE: Final = {
+    **{name: field.meaning for name, field in MEMORY_FIELDS.items()},
     "again": "Bring back turns that were deleted or redacted here.",
     "as_of": "Answer for this moment of the past: what was true then.",
     "budget": "What may be spent at most.",
-    "category": "One word to filter by.",
     "conversation_id": "The conversation.",
-    "created_at": "When it was learned, where that was not now.",
     "cursor": "Where the page before ended: its `cursor`. Without it, the first page.",
     "dollars": "Money for models, by the prices that are configured.",
     "exclude": "Texts that are in sight already: they are left out before anything is filled.",
     "execution_seconds": "Seconds that one block of the model's code may run.",
-    "expires_at": "From when on it is no longer recalled.",
     "explain": "Also return what was rejected, each with the reason.",
     "filters": "Only what the filter lets through; applied before anything is cut.",
     "focus": "The task, in one or several statements; name files and symbols.",
@@ -43,9 +44,6 @@ _EVERYWHERE: Final = {
     "mode": "`hybrid`: meaning and words; `words`: words alone; `vector`: bare cosine.",
     "model": "Whether a model may be asked; without one a cycle costs nothing.",
     "name": "What to call it; without one, the folder's name.",
-    "parent": "The id of the memory that it was derived from.",
-    "path": "What it is the value of, as `user.editor`; a new value takes the old one's place.",
-    "payload": "Any JSON object to keep beside it.",
     "project": "Name, id or folder of the project; without one, all.",
     "query": f"{QUERY} Of a blank one comes an empty answer.",
     "question": "The question, in your own words.",
@@ -54,14 +52,11 @@ _EVERYWHERE: Final = {
     "scope": "How far to look.",
     "seconds": "Seconds that the whole answer may take.",
     "soft": "Keep the history, only leave it out of recall.",
-    "source": "Where it comes from, as a file's path.",
     "speaker": "The speaker's name.",
     "status": "Only those of this status.",
     "sub_calls": "Calls of the cheap model.",
     "subject": "What it is about.",
     "summary": "The entry.",
-    "supersedes": "The id of one that it replaces.",
-    "tags": "Words to filter by.",
     "text": "The words, kept as they are.",
     "title": "The title; with an empty one the first question stands for it again.",
     "tokens": "Tokens of all calls together, in and out.",
@@ -69,9 +64,7 @@ _EVERYWHERE: Final = {
     "topic": "What the session is about, if that is known.",
     "trace_id": "The trace.",
     "ts": "When it was said; without it, now.",
-    "turn_index": "Which turn of that conversation it comes from, from 0.",
     "turns": "In their order; all of them are kept, or none.",
-    "type": "What kind of memory: `episodic` fades soonest, then `semantic`, then `procedural`.",
     "within": "A folder of the project: the map shows its files.",
 }
 _ABOUT: Final = "Name, id or folder of the project that it is about."

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from anaphora.core import json_codec
 from anaphora.core.display import visible_json
@@ -18,6 +18,8 @@ from anaphora.values.conversations import Recall, Turn, TurnHit
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
+
+FoundT = TypeVar("FoundT")
 
 # The exact time stands for the rounded one, so that nothing is lost on the way out.
 _EXACT_TIMES = {"ts": "ts_text", "updated": "updated_text"}
@@ -72,5 +74,12 @@ def recalled_turns(
 
 def refuse_unknown(memory: Memory, conversation_id: str | None) -> None:
     """`NotFound` for a conversation that is not there; None is all of them."""
-    if conversation_id is not None and memory.conversations.get(conversation_id) is None:
-        raise NotFound("conversation", conversation_id)
+    if conversation_id is not None:
+        must_exist(memory.conversations.get(conversation_id), "conversation", conversation_id)
+
+
+def must_exist(found: FoundT | None, kind: str, which: str) -> FoundT:
+    """What was found. Raises `NotFound` for None, and for False: nothing was there to change."""
+    if found is None or found is False:
+        raise NotFound(kind, which)
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar
 
 __all__ = [
     "Forgotten",
@@ -24,6 +24,60 @@ __all__ = [
 MemoryType = Literal["episodic", "semantic", "procedural"]
 Action = Literal["added", "reinforced", "superseded", "updated"]
 ItemT = TypeVar("ItemT")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryField:
+    """What every room needs to know of a field, beside its name and type in the values below.
+
+    `kind` says what it may hold: "text" is words, out of which secrets are taken, "id" names
+    another memory. Filters may ask about `filtered` ones. `changes` is what another value makes
+    of a memory: a "version" that supersedes it, a change "in_place", or nothing, as none can come.
+    """
+
+    kind: Literal["text", "id", "path", "type", "tags", "payload", "time", "number", "flag"]
+    meaning: str = ""
+    filtered: bool = False
+    changes: Literal["version", "in_place"] | None = None
+
+
+# In the order in which messages about filters name them.
+MEMORY_FIELDS: Final[Mapping[str, MemoryField]] = {
+    "text": MemoryField("text", changes="version"),
+    "payload": MemoryField("payload", "Any JSON object to keep beside it.", changes="version"),
+    "id": MemoryField("id", filtered=True),
+    "category": MemoryField("text", "One word to filter by.", filtered=True, changes="in_place"),
+    "type": MemoryField(
+        "type",
+        "What kind of memory: `episodic` fades soonest, then `semantic`, then `procedural`.",
+        filtered=True,
+        changes="in_place",
+    ),
+    "path": MemoryField(
+        "path",
+        "What it is the value of, as `user.editor`; a new value takes the old one's place.",
+        filtered=True,
+        changes="version",
+    ),
+    "parent": MemoryField("id", "The id of the memory that it was derived from.", filtered=True),
+    "source": MemoryField("text", "Where it comes from, as a file's path.", filtered=True),
+    "created_at": MemoryField(
+        "time", "When it was learned, where that was not now.", filtered=True
+    ),
+    "last_reinforced": MemoryField("time", filtered=True),
+    "expires_at": MemoryField(
+        "time", "From when on it is no longer recalled.", filtered=True, changes="in_place"
+    ),
+    "tags": MemoryField("tags", "Words to filter by.", filtered=True, changes="in_place"),
+    "reinforce_count": MemoryField("number", filtered=True),
+    "conversation_id": MemoryField("text"),
+    "turn_index": MemoryField("number", "Which turn of that conversation it comes from, from 0."),
+    "supersedes": MemoryField("id", "The id of one that it replaces."),
+    "dedupe": MemoryField("flag"),
+    "redact": MemoryField("flag"),
+}
+"""The fields that a memory is given with or asked about. Out of these are made: what is checked,
+redacted, filtered and changed, and the schemas of REST and MCP."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Filters over all memories at once: which rows does a filter let through?
 
 A filter is asked once for every distinct combination of the values it looks at, so that one on
-category, type, path or tags costs little however many rows share them; the answer is that of
-`Filter.matches` for each record. A field is read from truth with the first filter that looks at it,
-and kept; texts never are.
+type, path or tags costs little however many rows share them; the answer is that of `Filter.matches`
+for each record. A field is read from truth with the first filter that looks at it, and kept; texts
+never are.
 """
 
 from __future__ import annotations
@@ -18,48 +18,18 @@ from numpy.typing import NDArray
 
 from anaphora.index.memories.rows import MemoryRows
 from anaphora.index.rows import GrowingColumn
-from anaphora.store.codecs import DAMAGE, from_micros, parsed
+from anaphora.store.codecs import DAMAGE, parsed
 from anaphora.store.filters import Filter
-from anaphora.store.records.rows import as_mapping
+from anaphora.store.records.rows import RECORD_MAPPING, as_mapping
 from anaphora.store.records.store import Records
 from anaphora.values.memories import MemoryRecord
 
 _KEPT: Final = 32
-_PAYLOAD: Final = "payload"
-
-
-def _tags(stored: str | None) -> tuple[str, ...]:
-    return tuple(parsed(stored, list))
-
-
-def _payload(stored: str | None) -> Any:
-    return parsed(stored, dict) if stored else None
 
 
 def _source(stored: str | None) -> str | None:
     sources = parsed(stored, dict).get("sources", ())
     return sources[0] if sources else None
-
-
-def _same(stored: Any) -> Any:
-    return stored
-
-
-_COLUMNS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
-    "id": ("record_id", _same),
-    "type": ("type", _same),
-    "path": ("path", _same),
-    "category": ("category", _same),
-    "tags": ("tags", _tags),
-    "payload": ("payload", _payload),
-    "parent": ("parent", _same),
-    "source": ("origin", _source),
-    "created_at": ("created_at", from_micros),
-    "last_reinforced": ("last_reinforced", from_micros),
-    "expires_at": ("expires_at", from_micros),
-    "reinforce_count": ("reinforced", _same),
-}
-"""The fields of `as_mapping`: the column that each is in, and how it is read."""
 
 
 class _Values:
@@ -121,7 +91,7 @@ class MemoryFilters:
             return np.ones(len(rows), np.bool_)
         found = self._masks.get(keep)
         if found is None:
-            names = sorted({name.split(".", 1)[0] for name in keep.fields} & set(_COLUMNS))
+            names = sorted({name.split(".", 1)[0] for name in keep.fields})
             for name in names:
                 if name not in self._fields:
                     self._fields[name] = _read(name, rows, records)
@@ -169,7 +139,7 @@ class MemoryFilters:
 
 def _read(name: str, rows: MemoryRows, records: Records) -> _Values:
     """One field of every memory."""
-    column, read = _COLUMNS[name]
+    column, read = ("origin", _source) if name == "source" else RECORD_MAPPING.cell(name)
     found = records.columns(column) if column != "record_id" else [(i, i) for i in rows.ids]
     values = _Values()
     at = rows.rows([one for one, _ in found])
@@ -187,5 +157,5 @@ def _value(read: Callable[[Any], Any], stored: Any) -> Any:
 
 def _key(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return (_PAYLOAD, json.dumps(value, sort_keys=True, default=dict))
+        return ("payload", json.dumps(value, sort_keys=True, default=dict))
     return tuple(value) if isinstance(value, list) else value

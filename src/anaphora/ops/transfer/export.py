@@ -18,7 +18,6 @@ from typing import BinaryIO
 
 from anaphora.container.home import Container
 from anaphora.container.namespace import NamespaceServices
-from anaphora.container.snapshot import snapshot
 from anaphora.core.progress import Progress
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.ops.backup import staging
@@ -131,7 +130,7 @@ class _Export:
             hashes: dict[str, list[str]] = {}
             live, tell = self.container.namespace(namespace), partial(self._tell, "threads")
             write(thread_lines(live, problems, hashes, tell))
-            with snapshot(self.container.truth) as truth:
+            with self.container.truth.snapshot() as truth:
                 then = NamespaceServices(self.container, namespace, truth)
                 write(note_lines(then, hashes))
                 write(memory_lines(then, problems, self._teller("memories")))

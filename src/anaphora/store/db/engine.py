@@ -103,6 +103,18 @@ class Database:
             yield connection
 
     @contextmanager
+    def snapshot(self) -> Iterator[Database]:
+        """Truth as of now, for several reads that must agree: by `rows` and what stands on it.
+
+        A file that does not exist yet is not made: it has no rows anyway.
+        """
+        if self.path is not None and not self.path.exists():
+            yield self
+            return
+        with self.read() as connection:
+            yield _Snapshot(self.path, self._url, connection)
+
+    @contextmanager
     def write(self, namespace: str) -> Iterator[Write]:
         """A transaction that holds the namespace's head counter until it ends.
 
@@ -128,6 +140,12 @@ class Database:
             "SELECT seq FROM head WHERE namespace = :namespace", {"namespace": namespace}
         )
         return int(found[0][0]) if found else 0
+
+    def namespaces(self) -> list[str]:
+        """Every namespace that was ever written to, in order."""
+        return [
+            str(row[0]) for row in self.rows("SELECT namespace FROM head ORDER BY namespace", {})
+        ]
 
     def rows(
         self, statement: str, parameters: Mapping[str, str | int | None]
@@ -268,6 +286,21 @@ class Database:
             self._engine = self._reader = None
             self._opening, self._writing = threading.RLock(), threading.Lock()
             self._process = os.getpid()
+
+
+class _Snapshot(Database):
+    """A database within one transaction."""
+
+    def __init__(self, path: Path | None, url: str | None, connection: Connection) -> None:
+        super().__init__(path=path, url=url)
+        self._connection = connection
+
+    def _plain_rows(
+        self, statement: str, parameters: Mapping[str, str | int | None]
+    ) -> list[tuple[Any, ...]]:
+        from sqlalchemy import text
+
+        return [tuple(row) for row in self._connection.execute(text(statement), parameters)]
 
 
 def _refuse_other_files(path: Path, opened: dict[Any, Any]) -> None:

@@ -108,7 +108,7 @@ def renew_rows(place: Path | str, older: Sealer, target: Sealer, tell: Progress)
     try:
         truth.ensure()
         done = 0
-        for (namespace,) in truth.rows("SELECT namespace FROM head ORDER BY namespace", {}):
+        for namespace in truth.namespaces():
             with truth.write(namespace) as write:
                 for table in TABLES.values():
                     if table.anchor:

@@ -13,7 +13,6 @@ from rich.text import Text
 from anaphora.api.memory import Memory
 from anaphora.core.config import client_folders, load_settings
 from anaphora.core.display import one_line
-from anaphora.errors import NotFound
 from anaphora.ingest.watch import IDLE, TranscriptWatch, WatchReport
 from anaphora.surfaces.cli.output import (
     EXIT_INTERRUPTED,
@@ -31,7 +30,7 @@ from anaphora.surfaces.cli.output import (
 )
 from anaphora.surfaces.cli.where import Where, opened, place
 from anaphora.surfaces.meanings import QUERY, TOKENS, meaning
-from anaphora.surfaces.wire import counted, recalled_turns
+from anaphora.surfaces.wire import counted, must_exist, recalled_turns
 from anaphora.values.conversations import ImportReport, RecallMode
 
 # Of the importers, whose import every command would wait for, and our own.
@@ -132,10 +131,7 @@ def import_(
         except KeyboardInterrupt:
             _show_kept(memory)
             raise typer.Exit(EXIT_INTERRUPTED) from None
-    if as_json:
-        emit(report)
-    else:
-        _show_import(report)
+    give(report, _show_import, as_json=as_json)
     if report.problems:
         raise typer.Exit(EXIT_PARTLY)
 
@@ -209,9 +205,8 @@ def show(
 ) -> None:
     """Show a conversation, every word of it."""
     with opened(context) as memory:
-        thread = memory.conversations.get(conversation_id)
-    if thread is None:
-        raise NotFound("conversation", conversation_id)
+        found = memory.conversations.get(conversation_id)
+        thread = must_exist(found, "conversation", conversation_id)
     if as_json:
         emit(thread)
         return
@@ -262,8 +257,7 @@ def delete(
 ) -> None:
     """Delete a conversation for real: file, index and side notes."""
     with opened(context) as memory:
-        if not memory.conversations.delete(conversation_id):
-            raise NotFound("conversation", conversation_id)
+        must_exist(memory.conversations.delete(conversation_id), "conversation", conversation_id)
     give({"deleted": conversation_id}, f"deleted {conversation_id}", as_json=as_json)
 
 
@@ -276,7 +270,7 @@ def redact(
 ) -> None:
     """Take one turn's words out of the file and the index; its place stays, marked as redacted."""
     with opened(context) as memory:
-        if not memory.conversations.redact(conversation_id, index):
-            raise NotFound("turn", f"{conversation_id} #{index}")
+        redacted = memory.conversations.redact(conversation_id, index)
+        must_exist(redacted, "turn", f"{conversation_id} #{index}")
     done = {"redacted": {"conversation_id": conversation_id, "index": index}}
     give(done, f"redacted {conversation_id} #{index}", as_json=as_json)

@@ -20,6 +20,7 @@ from anaphora.surfaces.cli.output import (
     Json,
     console,
     emit,
+    give,
     show_degraded,
     show_text,
     shown,
@@ -149,10 +150,7 @@ def deep(
             budget=replace(Budget(), **limits),  # type: ignore[arg-type]
             on_step=_live(as_json=as_json) if trace else None,
         )
-    if as_json:
-        emit(found)
-    else:
-        _show_answer(found)
+    give(found, _show_answer, as_json=as_json)
     _end(found.degraded)
 
 
@@ -175,13 +173,9 @@ def _show_traces(context: typer.Context, trace_id: str | None, *, as_json: bool)
             _show_answer(found)
             return
         kept = home.traces(100)
-    if as_json:
-        emit(kept)
-    elif not kept:
-        console().print("no traces")
-    else:
-        rows = [[one.id, f"{one.made_at:%Y-%m-%d %H:%M}", one.question[:80]] for one in kept]
-        console().print(table("", ["trace", "when", "question"], rows))
+    rows = [[one.id, f"{one.made_at:%Y-%m-%d %H:%M}", one.question[:80]] for one in kept]
+    columns = ("trace", "when", "question")
+    give(kept, table("", columns, rows) if rows else "no traces", as_json=as_json)
 
 
 def _live(*, as_json: bool) -> Callable[[DeepStep], None]:
@@ -266,10 +260,7 @@ def dream(
     """Explore the open gaps over what is known now, and link restatements. Deletes nothing."""
     with opened(context, warm=True) as home:
         report = home.run_jobs() if queued else home.dream(model=model)
-    if as_json:
-        emit(report)
-    else:
-        _show_dream(report)
+    give(report, _show_dream, as_json=as_json)
     _end(report.degraded)
 
 

@@ -109,22 +109,17 @@ def reindex(
         )
         console(stderr=True).print(said)
         raise typer.Exit(EXIT_INTERRUPTED) from None
-    if as_json:
-        emit(done)
-        return
-    console().print(
+    said = (
         f"{counted(done.turns, 'turn')} and {counted(done.memories, 'memory', 'memories')} "
         f"embedded by {done.embedder}" + (f", {done.left} left" if done.left else "")
     )
+    give(done, said, as_json=as_json)
 
 
 def stats(context: typer.Context, as_json: Json = False) -> None:
     """What this namespace holds, and its size on disk."""
     with opened(context) as memory:
         found = memory.stats()
-    if as_json:
-        emit(found)
-        return
     rows: list[tuple[str, object]] = [
         ("home", found.home),
         ("namespace", found.namespace),
@@ -145,7 +140,7 @@ def stats(context: typer.Context, as_json: Json = False) -> None:
         ("embedder", found.embedder),
         *[(f"disk: {part}", f"{size / 1e6:,.2f} MB") for part, size in found.bytes.items()],
     ]
-    console().print(table("", ("", ""), rows))
+    give(found, table("", ("", ""), rows), as_json=as_json)
 
 
 def _to_come(vectors: int) -> str:

@@ -104,10 +104,7 @@ def recall(
             as_of=time_of("as-of", as_of),
             explain=explain,
         )
-    if as_json:
-        emit(found)
-    else:
-        _show_memories(found, why=why)
+    give(found, lambda found: _show_memories(found, why=why), as_json=as_json)
 
 
 def _show_memories(found: Recall[MemoryHit], *, why: bool) -> None:
@@ -167,10 +164,7 @@ def get(
     """Show one memory with all that is known of it."""
     with opened(context) as memory:
         record = memory.get(id_)
-    if as_json:
-        emit(record)
-    else:
-        _show_record(record)
+    give(record, _show_record, as_json=as_json)
 
 
 def _show_record(record: MemoryRecord) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -31,6 +31,8 @@ EXIT_INTERRUPTED = 130  # Ctrl-C, as shells have it; what was done until then is
 
 Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 """The option of every command that shows something."""
+
+ValueT = TypeVar("ValueT")
 
 BAR_WIDTH = 24
 LINE_CHARACTERS = 2_000
@@ -56,12 +58,16 @@ def emit(value: Any) -> None:
     sys.stdout.write(dumps(value) + "\n")
 
 
-def give(value: Any, line: str | Text, *, as_json: bool) -> None:
-    """`value` for a program, or one line that says the same for a person."""
+def give(
+    value: ValueT, show: str | Text | Table | Callable[[ValueT], object], *, as_json: bool
+) -> None:
+    """`value` for a program; for a person a line, a table, or what `show` prints of it."""
     if as_json:
         emit(value)
+    elif callable(show):
+        show(value)
     else:
-        console().print(line if isinstance(line, Text) else shown(line))
+        console().print(shown(show) if isinstance(show, str) else show)
 
 
 def exit_code(error: AnaphoraError) -> int:

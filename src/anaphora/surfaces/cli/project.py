@@ -65,10 +65,7 @@ def index(
     """Index a project; again, and only what changed is read."""
     with opened(context, warm=embed, begins=True) as memory, tracker(quiet=as_json) as progress:
         report = memory.index_project(root, name=name, embed=embed, progress=progress)
-    if as_json:
-        emit(report)
-    else:
-        _show_report(report)
+    give(report, _show_report, as_json=as_json)
 
 
 def _show_report(report: IndexReport) -> None:
@@ -107,12 +104,10 @@ def list_(context: typer.Context, as_json: Json = False) -> None:
     """List the projects that are known."""
     with opened(context) as memory:
         found = memory.projects()
-    if as_json:
-        emit(found)
-        return
     rows = [(p.name, p.root, p.files, p.sections, f"{p.indexed_at:%Y-%m-%d %H:%M}") for p in found]
     columns = ("name", "root", "files#", "sections#", "indexed")
-    console().print(table("", columns, rows) if rows else "no projects: anaphora project index")
+    none = "no projects: anaphora project index"
+    give(found, table("", columns, rows) if rows else none, as_json=as_json)
 
 
 @app.command()

@@ -163,9 +163,6 @@ def list_(context: typer.Context, as_json: Json = False) -> None:
     """List the tokens that were made, and what each opens."""
     with opened(context, begins=True) as memory:
         found = memory.tokens.list()
-    if as_json:
-        emit(found)
-        return
     now = datetime.now(UTC)
     rows = [
         (
@@ -177,8 +174,8 @@ def list_(context: typer.Context, as_json: Json = False) -> None:
         )
         for token in found
     ]
-    out = console()
-    out.print(table("", ("id", "name", "opens", "state", "used"), rows) if rows else "no tokens")
+    columns = ("id", "name", "opens", "state", "used")
+    give(found, table("", columns, rows) if rows else "no tokens", as_json=as_json)
 
 
 @tokens.command()

@@ -26,6 +26,10 @@ SEARCHED: Final = 8
 _TITLE: Final = 80
 
 
+Given = Mapping[str, Any]
+"""Arguments by the names of the facade's parameters, checked, defaults filled in."""
+
+
 @dataclass(frozen=True, slots=True)
 class CallContext:
     """Where a call comes from: the known project it is about, and what to say about its indexing.
@@ -38,6 +42,10 @@ class CallContext:
     on_step: Callable[[DeepStep], None] | None = None
     background: Callable[[Callable[[], object]], object] | None = None
 
+    def in_project(self, given: Given) -> Given:
+        """The arguments of a call, about the known project unless they name another one."""
+        return {"project": self.project, **given}
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -49,43 +57,25 @@ class Answer:
     bare: bool = False
 
 
-Given = Mapping[str, Any]
-
-
 def recall_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Lasting memories for a query."""
     from anaphora.recall.memories import FLOOR
 
-    filters = given.get("filters")
-    least = given.get("minScore", 0.0 if filters else FLOOR)
-    found = memory.recall(given["query"], top_k=given["topK"], min_score=least, filters=filters)
+    least = given.get("min_score", 0.0 if given.get("filters") else FLOOR)
+    found = memory.recall(**{**given, "min_score": least})
     text = render.hits_text(found, least)
     return Answer([plain(hit) for hit in found], text, found.degraded)
 
 
 def store_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Keep one memory."""
-    done = memory.remember(
-        given["content"],
-        type=given["type"],
-        path=given.get("path"),
-        payload=given.get("payload"),
-        tags=given.get("tags", ()),
-        category=given.get("category"),
-        supersedes=given.get("supersedes"),
-    )
+    done = memory.remember(**given)
     return Answer(plain(done), render.remembered_text(done))
 
 
 def recall_conversation(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Turns of earlier conversations."""
-    found = recalled_turns(
-        memory,
-        given.get("conversationId"),
-        given["query"],
-        top_k=given["topK"],
-        budget=given["budget"],
-    )
+    found = recalled_turns(memory, **{"conversation_id": None, **given})
     return Answer([plain(hit) for hit in found], render.turns_text(found), found.degraded)
 
 
@@ -93,12 +83,7 @@ def recall_context(memory: Memory, given: Given, context: CallContext) -> Answer
     """What a task in a project needs."""
     from anaphora.recall.context.package import render_package
 
-    found = memory.recall_context(
-        given["focus"],
-        project=given.get("project", context.project),
-        budget=given["budget"],
-        include_sources=given["includeSources"],
-    )
+    found = memory.recall_context(**context.in_project(given))
     found = replace(found, degraded=(*context.degraded, *found.degraded))
     return Answer(plain(found), render_package(found))
 
@@ -108,7 +93,7 @@ def warm_up(memory: Memory, given: Given, context: CallContext) -> Answer:
     from anaphora.recall.context.package import HEADER
     from anaphora.recall.context.warm_up import render_warm_up
 
-    found = memory.warm_up(given.get("topic"), project=given.get("project", context.project))
+    found = memory.warm_up(**context.in_project(given))
     found = replace(found, degraded=(*context.degraded, *found.degraded))
     text = render_warm_up(found)
     return Answer(plain(found), text if text != HEADER else NOTHING_YET)
@@ -116,45 +101,26 @@ def warm_up(memory: Memory, given: Given, context: CallContext) -> Answer:
 
 def deep_recall(memory: Memory, given: Given, context: CallContext) -> Answer:
     """An answer from the whole history."""
-    refuse_unknown(memory, given.get("conversationId"))
-    found = memory.deep_recall(
-        given["query"],
-        scope=given["scope"],
-        conversation_id=given.get("conversationId"),
-        include_memory=given["includeMemory"],
-        on_step=context.on_step,
-    )
+    refuse_unknown(memory, given.get("conversation_id"))
+    found = memory.deep_recall(**given, on_step=context.on_step)
     return Answer(plain(found), render.deep_text(found))
 
 
 def save_diary(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Keep a diary entry."""
-    done = memory.write_diary(
-        given["summary"],
-        subject=given.get("subject"),
-        tags=given.get("tags", ()),
-        project=given.get("project", context.project),
-    )
+    done = memory.write_diary(**context.in_project(given))
     return Answer(plain(done), _kept("diary entry", done.id, done.redacted))
 
 
 def observe(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Keep a note about the project."""
-    done = memory.observe(
-        given["text"],
-        kind=given["kind"],
-        importance=given["importance"],
-        tags=given.get("tags", ()),
-        source=given.get("source"),
-        supersedes=given.get("supersedes"),
-        project=given.get("project", context.project),
-    )
+    done = memory.observe(**context.in_project(given))
     return Answer(plain(done), _kept(done.kind.replace("_", " "), done.id, done.redacted))
 
 
 def forget(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Delete by id or by filter."""
-    done = memory.forget(given.get("id"), filters=given.get("filters"), soft=given["soft"])
+    done = memory.forget(**given)
     return Answer(plain(done), render.forgotten_text(done))
 
 
@@ -170,7 +136,7 @@ _saving = threading.Lock()
 
 def save_turns(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Keep the turns that the thread does not end with already."""
-    to, ended = given["conversationId"], given["ended"]
+    to, ended = given["conversation_id"], given["ended"]
     turns = [NewTurn(one["role"], one["text"]) for one in given["turns"] if one["text"].strip()]
     with _saving:
         thread = memory.conversations.get(to)
@@ -249,17 +215,9 @@ def _kept(what: str, of: str, redacted: Sequence[str]) -> str:
 
 
 CALLS: Final[Mapping[str, Callable[[Memory, Given, CallContext], Answer]]] = {
-    "recall_memory": recall_memory,
-    "store_memory": store_memory,
-    "recall_conversation": recall_conversation,
-    "recall_context": recall_context,
-    "warm_up": warm_up,
-    "deep_recall": deep_recall,
-    "save_diary": save_diary,
-    "save_turns": save_turns,
-    "observe": observe,
-    "forget": forget,
-    "gaps": gaps,
-    "search": search,
-    "fetch": fetch,
+    call.__name__: call
+    for call in (
+        *(recall_memory, store_memory, recall_conversation, recall_context, warm_up, deep_recall),
+        *(save_diary, save_turns, observe, forget, gaps, search, fetch),
+    )
 }

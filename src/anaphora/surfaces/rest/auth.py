@@ -1,34 +1,27 @@
-"""Who is let in: Host, Origin, token, namespace and rights, before any route does its work.
+"""Who is let in: Host, Origin, token and namespace, before any route does its work.
 
 By default only this machine's own names are answered (a page elsewhere must not reach us by
 rebinding its name) and no other site's page. A token opens its namespaces alone, and a refusal does
-not tell whether a namespace exists. GET reads by its nature; every other route that only reads has
-to be marked (`reads_only`), so that a new one cannot be forgotten.
+not tell whether a namespace exists.
 """
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Mapping
-from inspect import signature
-from typing import Annotated, Any, Final, TypeVar
+from collections.abc import Mapping
+from typing import Final
 from urllib.parse import urlsplit
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import APIRouter, Depends, Query, Request
-from fastapi.routing import APIRoute
 from starlette.datastructures import Headers
 
 from anaphora.errors import InvalidInput
 from anaphora.store.threads.ids import check_id
 from anaphora.store.tokens import Token, Tokens
-from anaphora.surfaces.access import OWN, bearer, is_own, may
-from anaphora.surfaces.rest.calls import READS, Caller, caller_of, reads
+from anaphora.surfaces.access import OWN, bearer, is_own
+from anaphora.surfaces.rest.calls import Caller
 from anaphora.surfaces.rest.options import ServerOptions
 from anaphora.surfaces.rest.problems import Problem
-from anaphora.surfaces.rest.schemas import NoQuery
-
-EndpointT = TypeVar("EndpointT", bound=Callable[..., Any])
 
 NAMESPACE_HEADER: Final = "anaphora-namespace"
 _DEFAULT: Final = "default"
@@ -133,42 +126,3 @@ def _namespace(headers: Headers) -> str | None:
     except (UnicodeError, InvalidInput):
         reason = "the header Anaphora-Namespace names no namespace"
         raise Problem(400, "namespace", reason) from None
-
-
-def reads_only(endpoint: EndpointT) -> EndpointT:
-    """Mark an endpoint that answers a question in the body of a POST."""
-    setattr(endpoint, READS, True)
-    return endpoint
-
-
-async def permitted(request: Request) -> None:
-    """Refuse a read-only token what would change something."""
-    changes = not reads(request.scope["route"], request.method)
-    if changes and not may(caller_of(request).token, "change"):
-        raise Problem(403, "read_only", "this token only reads")
-
-
-async def no_query(_: Annotated[NoQuery, Query()]) -> None:
-    """Refuse every parameter in the URL."""
-
-
-class _ClosedRoute(APIRoute):
-    """A route that refuses parameters in the URL, unless it has a model of them: `query`."""
-
-    def __init__(self, path: str, endpoint: Callable[..., Any], **given: Any) -> None:
-        if "query" not in signature(endpoint).parameters:
-            given["dependencies"] = [*(given.get("dependencies") or ()), Depends(no_query)]
-        super().__init__(path, endpoint, **given)
-
-
-def lane_router(lane: str, prefix: str = "/v1", *, closed: bool = True) -> APIRouter:
-    """An empty router whose routes refuse what a read-only token may not do.
-
-    Unless `closed` is False, they refuse parameters in the URL that they do not know, too.
-    """
-    return APIRouter(
-        prefix=prefix,
-        tags=[lane],
-        dependencies=[Depends(permitted)],
-        route_class=_ClosedRoute if closed else APIRoute,
-    )

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-from fastapi import Query, Request
-from starlette.responses import Response
+from fastapi import Request
 
+from anaphora.api.memory import Memory
 from anaphora.surfaces.access import may
-from anaphora.surfaces.rest.auth import lane_router, reads_only
-from anaphora.surfaces.rest.calls import Caller, answer, caller_of, service_of
+from anaphora.surfaces.rest.calls import Caller, caller_of, service_of
 from anaphora.surfaces.rest.options import ServerOptions
 from anaphora.surfaces.rest.problems import Problem
+from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import (
     ContextQuestion,
     MapQuery,
@@ -33,94 +33,59 @@ from anaphora.values.projects import (
     WarmUp,
 )
 
-router = lane_router("context")
+router = LaneRouter("context")
 
 
-@router.get("/projects", summary="List projects", responses={200: {"model": Projects}})
-async def list_projects(request: Request) -> Response:
+@router.answers("GET /projects", "List projects", Projects)
+def list_projects(memory: Memory) -> Any:
     """The projects that are known, with their sizes."""
-    return await answer(request, lambda memory: memory.projects())
+    return memory.projects()
 
 
-@router.post("/projects", summary="Index a project", responses={200: {"model": IndexReport}})
-async def index(request: Request, body: NewProject) -> Response:
+@router.answers("POST /projects", "Index a project", IndexReport)
+def index(memory: Memory, request: Request, body: NewProject) -> Any:
     """A folder on the server's machine, one of those that it was told of; the token must allow it.
 
     The user who runs the server may name any, with the token that it made at its start.
     """
     root = _folder(body.root, caller_of(request), service_of(request).options)
-    return await answer(request, lambda m: m.index_project(root, name=body.name, embed=False))
+    return memory.index_project(root, name=body.name, embed=False)
 
 
-@router.get(
-    "/projects/{project}/map",
-    summary="The shape of a project",
-    responses={200: {"model": ProjectMap}},
-)
-async def project_map(
-    request: Request, project: Name, query: Annotated[MapQuery, Query()]
-) -> Response:
+@router.answers("GET /projects/{project}/map", "The shape of a project", ProjectMap)
+def project_map(memory: Memory, project: Name, query: MapQuery) -> Any:
     """Its folders, or the files in one of them, and which imports from which."""
-    return await answer(request, lambda m: m.project_map(project, within=query.within))
+    return memory.project_map(project, within=query.within)
 
 
-@router.delete(
-    "/projects/{project}",
-    summary="Forget a project",
-    responses={200: {"model": ProjectGone}},
-)
-async def remove(request: Request, project: Name) -> Response:
+@router.answers("DELETE /projects/{project}", "Forget a project", ProjectGone)
+def remove(memory: Memory, project: Name) -> Any:
     """Its sections go; notes about it stay."""
-    return await answer(
-        request, lambda m: {"removed": project, "sections": m.remove_project(project)}
-    )
+    return {"removed": project, "sections": memory.remove_project(project)}
 
 
-@router.post(
-    "/context/recall",
-    summary="Recall for a task",
-    responses={200: {"model": RecallPackage}},
-)
-@reads_only
-async def recall(request: Request, body: ContextQuestion) -> Response:
+@router.answers("POST /context/recall", "Recall for a task", RecallPackage, reads=True)
+def recall(memory: Memory, body: ContextQuestion) -> Any:
     """Where to look first and why, within a budget of tokens; `quality` says how far to trust."""
-    return await answer(
-        request,
-        lambda memory: memory.recall_context(
-            body.focus,
-            project=body.project,
-            budget=body.budget,
-            include_sources=body.include_sources,
-        ),
-    )
+    return memory.recall_context(**body.given())
 
 
-@router.get("/warm-up", summary="Begin a session", responses={200: {"model": WarmUp}})
-async def warm_up(request: Request, query: Annotated[WarmUpQuery, Query()]) -> Response:
+@router.answers("GET /warm-up", "Begin a session", WarmUp)
+def warm_up(memory: Memory, query: WarmUpQuery) -> Any:
     """What a new session should know first."""
-    return await answer(
-        request,
-        lambda m: m.warm_up(query.topic, project=query.project, budget=query.budget),
-    )
+    return memory.warm_up(query.topic, project=query.project, budget=query.budget)
 
 
-@router.post(
-    "/observations",
-    status_code=201,
-    summary="Take a note",
-    responses={201: {"model": Observation}},
-)
-async def observe(request: Request, body: NewObservation) -> Response:
+@router.answers("POST /observations", "Take a note", Observation, 201)
+def observe(memory: Memory, body: NewObservation) -> Any:
     """Linked to the files, symbols and packages that it names."""
-    return await answer(request, lambda memory: memory.observe(**body.given()), 201)
+    return memory.observe(**body.given())
 
 
-@router.post(
-    "/diary", status_code=201, summary="Write the diary", responses={201: {"model": DiaryEntry}}
-)
-async def diary(request: Request, body: NewDiaryEntry) -> Response:
+@router.answers("POST /diary", "Write the diary", DiaryEntry, 201)
+def diary(memory: Memory, body: NewDiaryEntry) -> Any:
     """What was done in a session, for the next one."""
-    return await answer(request, lambda memory: memory.write_diary(**body.given()), 201)
+    return memory.write_diary(**body.given())
 
 
 def _folder(root: str, caller: Caller, options: ServerOptions) -> Path:

@@ -8,13 +8,13 @@ import json
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import Path, Query, Request
+from fastapi import Path, Request
 from starlette.responses import Response
 
 from anaphora.api.memory import Memory
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.surfaces.rest.auth import lane_router, reads_only
-from anaphora.surfaces.rest.calls import answer, caller_of, service_of
+from anaphora.surfaces.rest.calls import caller_of, service_of
+from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import (
     Appended,
     AppendTurns,
@@ -31,126 +31,72 @@ from anaphora.surfaces.rest.schemas import (
     TurnHits,
     TurnQuestion,
 )
-from anaphora.surfaces.wire import recalled_turns
+from anaphora.surfaces.wire import must_exist, recalled_turns
 from anaphora.values.conversations import NewTurn, ThreadSummary
 from anaphora.values.memories import Page
 
-router = lane_router("conversation")
-seed_router = lane_router("seed", "")
+router = LaneRouter("conversation")
+seed_router = LaneRouter("seed", "")
 Index = Annotated[int, Path(ge=0, le=2**31 - 1)]
 
 
-@router.post("/conversations/recall", summary="Recall turns", responses={200: {"model": TurnHits}})
-@reads_only
-async def recall(request: Request, body: TurnQuestion) -> Response:
+@router.answers("POST /conversations/recall", "Recall turns", TurnHits, reads=True)
+def recall(memory: Memory, body: TurnQuestion) -> Any:
     """The turns of one conversation, or of all, that matter for the query."""
-    return await answer(
-        request,
-        lambda memory: recalled_turns(
-            memory,
-            body.conversation_id,
-            body.query,
-            top_k=body.top_k,
-            budget=body.budget,
-            exclude=body.exclude,
-            mode=body.mode,
-        ),
-    )
+    return recalled_turns(memory, **body.given())
 
 
-@router.get(
-    "/conversations", summary="List conversations", responses={200: {"model": ConversationPage}}
-)
-async def list_conversations(request: Request, query: Annotated[PageQuery, Query()]) -> Response:
+@router.answers("GET /conversations", "List conversations", ConversationPage)
+def list_conversations(memory: Memory, query: PageQuery) -> Any:
     """The newest first. `cursor` of a page gets the next one, whatever was written meanwhile."""
-    after = _read_cursor(query.cursor)
-    return await answer(request, lambda memory: _page(memory, query.limit, after))
+    return _page(memory, query.limit, _read_cursor(query.cursor))
 
 
-@router.get(
-    "/conversations/{conversation_id}",
-    summary="One conversation",
-    responses={200: {"model": ThreadShape}},
-)
-async def get(request: Request, conversation_id: Name) -> Response:
+@router.answers("GET /conversations/{conversation_id}", "One conversation", ThreadShape)
+def get(memory: Memory, conversation_id: Name) -> Any:
     """Every word of it."""
-    return await answer(request, lambda memory: _thread(memory, conversation_id))
+    return must_exist(memory.conversations.get(conversation_id), "conversation", conversation_id)
 
 
-@router.post(
-    "/conversations/{conversation_id}/turns",
-    status_code=201,
-    summary="Keep turns",
-    responses={201: {"model": Appended}},
-)
-async def append(request: Request, conversation_id: Name, body: AppendTurns) -> Response:
+@router.answers("POST /conversations/{conversation_id}/turns", "Keep turns", Appended, 201)
+def append(memory: Memory, conversation_id: Name, body: AppendTurns) -> Any:
     """All or none of them. When this returns, they are on the disk."""
-    turns = [
-        NewTurn(t.role, t.text, intent_id=t.intent_id, ts=t.ts, speaker=t.speaker)
-        for t in body.turns
-    ]
-
-    def kept(memory: Memory) -> dict[str, Any]:
-        places = memory.conversations.extend(conversation_id, turns)
-        return {"conversation_id": conversation_id, "indexes": list(places)}
-
-    return await answer(request, kept, 201)
+    turns = [NewTurn(**turn.given()) for turn in body.turns]
+    places = memory.conversations.extend(conversation_id, turns)
+    return {"conversation_id": conversation_id, "indexes": list(places)}
 
 
-@router.patch(
-    "/conversations/{conversation_id}",
-    summary="Give a conversation a title",
-    responses={200: {"model": Titled}},
-)
-async def set_title(request: Request, conversation_id: Name, body: SeedTitle) -> Response:
+@router.answers("PATCH /conversations/{conversation_id}", "Give a conversation a title", Titled)
+def set_title(memory: Memory, conversation_id: Name, body: SeedTitle) -> Any:
     """An empty title lets the first question stand for it again."""
-
-    def titled(memory: Memory) -> dict[str, Any]:
-        if not memory.conversations.set_title(conversation_id, body.title):
-            raise NotFound("conversation", conversation_id)
-        return {"conversation_id": conversation_id, "title": body.title}
-
-    return await answer(request, titled)
+    done = memory.conversations.set_title(conversation_id, body.title)
+    must_exist(done, "conversation", conversation_id)
+    return {"conversation_id": conversation_id, "title": body.title}
 
 
-@router.delete(
-    "/conversations/{conversation_id}",
-    summary="Delete a conversation",
-    responses={200: {"model": Deleted}},
-)
-async def delete(request: Request, conversation_id: Name) -> Response:
+@router.answers("DELETE /conversations/{conversation_id}", "Delete a conversation", Deleted)
+def delete(memory: Memory, conversation_id: Name) -> Any:
     """Gone for real: file, index and side notes."""
-
-    def gone(memory: Memory) -> dict[str, Any]:
-        if not memory.conversations.delete(conversation_id):
-            raise NotFound("conversation", conversation_id)
-        return {"deleted": conversation_id}
-
-    return await answer(request, gone)
+    must_exist(memory.conversations.delete(conversation_id), "conversation", conversation_id)
+    return {"deleted": conversation_id}
 
 
-@router.post(
-    "/conversations/{conversation_id}/turns/{index}/redact",
-    summary="Take the words of a turn out",
-    responses={200: {"model": Redacted}},
+@router.answers(
+    "POST /conversations/{conversation_id}/turns/{index}/redact",
+    "Take the words of a turn out",
+    Redacted,
 )
-async def redact(request: Request, conversation_id: Name, index: Index) -> Response:
+def redact(memory: Memory, conversation_id: Name, index: Index) -> Any:
     """The turn stays, its words are "[redacted]", in the file and in the index."""
-
-    def redacted(memory: Memory) -> dict[str, Any]:
-        if not memory.conversations.redact(conversation_id, index):
-            raise NotFound("turn", f"{conversation_id} #{index}")
-        return {"redacted": {"conversation_id": conversation_id, "index": index}}
-
-    return await answer(request, redacted)
+    done = memory.conversations.redact(conversation_id, index)
+    must_exist(done, "turn", f"{conversation_id} #{index}")
+    return {"redacted": {"conversation_id": conversation_id, "index": index}}
 
 
-@seed_router.get(
-    "/conversations", summary="All conversations", responses={200: {"model": SeedItems}}
-)
-async def seed_list(request: Request) -> Response:
+@seed_router.answers("GET /conversations", "All conversations", SeedItems)
+def seed_list(memory: Memory) -> Any:
     """Summaries, the newest first, as the daemon that shares the files lists them."""
-    return await answer(request, lambda memory: {"items": memory.conversations.list()})
+    return {"items": memory.conversations.list()}
 
 
 @seed_router.get(
@@ -165,21 +111,13 @@ async def seed_get(request: Request, conversation_id: Name) -> Response:
     def record() -> bytes:
         threads = service.view(namespace).conversations
         try:
-            if threads.get(conversation_id) is None:
-                raise NotFound("conversation", conversation_id)
+            must_exist(threads.get(conversation_id), "conversation", conversation_id)
         except InvalidInput:
             # What can name no conversation names none.
             raise NotFound("conversation", conversation_id) from None
         return threads.read_file(conversation_id)[0]
 
     return Response(await service.do(record), media_type="application/json")
-
-
-def _thread(memory: Memory, conversation_id: str) -> Any:
-    thread = memory.conversations.get(conversation_id)
-    if thread is None:
-        raise NotFound("conversation", conversation_id)
-    return thread
 
 
 def _page(memory: Memory, limit: int, after: tuple[datetime, str] | None) -> Page[ThreadSummary]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import Query, Request
+from fastapi import Request
 from starlette.responses import Response
 
 from anaphora.api.memory import Memory
 from anaphora.surfaces.rest import calls
-from anaphora.surfaces.rest.auth import lane_router
 from anaphora.surfaces.rest.calls import answer, caller_of, service_of
+from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import (
     DeepQuestion,
     DreamWish,
@@ -25,21 +25,14 @@ from anaphora.surfaces.rest.schemas import (
 from anaphora.surfaces.wire import refuse_unknown
 from anaphora.values.deep import DeepAnswer, DreamReport, Extracted
 
-router = lane_router("deep")
+router = LaneRouter("deep")
 
 
 def _asked(
     body: DeepQuestion, memory: Memory, on_step: Callable[[Any], None] | None = None
 ) -> DeepAnswer:
     refuse_unknown(memory, body.conversation_id)
-    return memory.deep_recall(
-        body.question,
-        scope=body.scope,
-        conversation_id=body.conversation_id,
-        include_memory=body.include_memory,
-        budget=None if body.budget is None else body.budget.budget(),
-        on_step=on_step,
-    )
+    return memory.deep_recall(**body.given(), on_step=on_step)
 
 
 @router.post(
@@ -65,34 +58,31 @@ async def deep(request: Request, body: DeepQuestion) -> Response:
     return calls.streamed(service, lambda on_step: _asked(body, memory, on_step))
 
 
-@router.get("/gaps", summary="Questions without an answer", responses={200: {"model": Gaps}})
-async def gaps(request: Request, query: Annotated[GapQuery, Query()]) -> Response:
+@router.answers("GET /gaps", "Questions without an answer", Gaps)
+def gaps(memory: Memory, query: GapQuery) -> Any:
     """What memory could not answer, the most asked first."""
-    status = None if query.status == "all" else query.status
-    return await answer(request, lambda memory: memory.gaps(status))
+    return memory.gaps(None if query.status == "all" else query.status)
 
 
-@router.post("/extract", summary="Take facts out", responses={200: {"model": Extracted}})
-async def extract(request: Request, body: ExtractWish) -> Response:
+@router.answers("POST /extract", "Take facts out", Extracted)
+def extract(memory: Memory, body: ExtractWish) -> Any:
     """At most 20 lasting facts of a conversation, each bound to its turns."""
-    budget = None if body.budget is None else body.budget.budget()
-    return await answer(request, lambda m: m.extract(body.conversation_id, budget=budget))
+    return memory.extract(**body.given())
 
 
-@router.post("/dream", summary="Run one dream", responses={200: {"model": DreamReport}})
-async def dream(request: Request, body: DreamWish) -> Response:
+@router.answers("POST /dream", "Run one dream", DreamReport)
+def dream(memory: Memory, body: DreamWish) -> Any:
     """Open gaps are explored over what is known now, restatements linked. It never deletes."""
-    budget = None if body.budget is None else body.budget.budget()
-    return await answer(request, lambda m: m.dream(model=body.model, budget=budget))
+    return memory.dream(**body.given())
 
 
-@router.get("/traces", summary="How answers were found", responses={200: {"model": Traces}})
-async def traces(request: Request, query: Annotated[TraceQuery, Query()]) -> Response:
+@router.answers("GET /traces", "How answers were found", Traces)
+def traces(memory: Memory, query: TraceQuery) -> Any:
     """The newest of those that were kept."""
-    return await answer(request, lambda memory: memory.traces(query.limit))
+    return memory.traces(query.limit)
 
 
-@router.get("/traces/{trace_id}", summary="One trace", responses={200: {"model": DeepAnswer}})
-async def trace(request: Request, trace_id: Name) -> Response:
+@router.answers("GET /traces/{trace_id}", "One trace", DeepAnswer)
+def trace(memory: Memory, trace_id: Name) -> Any:
     """An answer with all its steps, to be shown again."""
-    return await answer(request, lambda memory: memory.trace(trace_id))
+    return memory.trace(trace_id)

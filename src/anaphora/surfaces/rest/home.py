@@ -17,51 +17,41 @@ from starlette.responses import Response, StreamingResponse
 
 from anaphora.api.memory import Memory
 from anaphora.ops.backup.staging import spooled
-from anaphora.ops.doctor.health import Health
 from anaphora.store.tokens import EVERYTHING
-from anaphora.surfaces.rest.auth import lane_router
 from anaphora.surfaces.rest.calls import answer, caller_of, opens_all, service_of
+from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import HealthShape, ImportQuery, Live, Session
 from anaphora.values.conversations import ImportReport, Stats
 
-router = lane_router("care")
-root_router = lane_router("care", "", closed=False)
+router = LaneRouter("care")
+root_router = LaneRouter("care", "", closed=False)
 EXPORT_TYPE = "application/x-ndjson"
 _CHUNK = 1 << 18
 _SENT = "upload"
 
 
-@router.get("/session", summary="Who asks", responses={200: {"model": Session}})
-async def session(request: Request) -> Response:
+@router.answers("GET /session", "Who asks", Session)
+def session(memory: Memory, request: Request) -> Any:
     """What the caller may open: by a token its namespaces, else all that hold or held anything."""
-    token, required = caller_of(request).token, service_of(request).options.require_token
-
-    def told(memory: Memory) -> dict[str, Any]:
-        names = token.namespaces if token is not None else (EVERYTHING,)
-        return {
-            "namespaces": memory.namespaces() if EVERYTHING in names else names,
-            "read_only": token is not None and token.read_only,
-            "token": None if token is None else token.name,
-            "tokens": required,
-        }
-
-    return await answer(request, told)
+    token = caller_of(request).token
+    names = token.namespaces if token is not None else (EVERYTHING,)
+    return {
+        "namespaces": memory.namespaces() if EVERYTHING in names else names,
+        "read_only": token is not None and token.read_only,
+        "token": None if token is None else token.name,
+        "tokens": service_of(request).options.require_token,
+    }
 
 
-@router.get("/stats", summary="What there is", responses={200: {"model": Stats}})
-async def stats(request: Request) -> Response:
+@router.answers("GET /stats", "What there is", Stats)
+def stats(memory: Memory, request: Request) -> Any:
     """What this namespace holds, and its size on disk.
 
     A token that does not open every namespace is not told where the home lies, and how large it is.
     """
-    whole = opens_all(request)
-
-    def told(memory: Memory) -> Stats:
-        found = memory.stats()
-        own = {part: size for part, size in found.bytes.items() if part != "truth"}
-        return found if whole else replace(found, home="", bytes=own)
-
-    return await answer(request, told)
+    found = memory.stats()
+    own = {part: size for part, size in found.bytes.items() if part != "truth"}
+    return found if opens_all(request) else replace(found, home="", bytes=own)
 
 
 @router.post(
@@ -135,23 +125,19 @@ async def export(request: Request) -> Response:
     return StreamingResponse(parts(), media_type=EXPORT_TYPE, headers=headers)
 
 
-@root_router.get(
-    "/health",
-    summary="Whether all can be served",
-    responses={200: {"model": HealthShape}, 503: {"model": HealthShape}},
+@root_router.answers(
+    "GET /health",
+    "Whether all can be served",
+    HealthShape,
+    or_else=(503, lambda health: not health.ok),
 )
-async def health(request: Request) -> Response:
+def health(memory: Memory, request: Request) -> Any:
     """The write path, the index, the embedder and the disk, looked at now.
 
     Jobs are those of all namespaces; who does not open them all is told of the asked one's.
     """
-    whole = opens_all(request)
-
-    def seen(memory: Memory) -> Health:
-        found = memory.health()
-        return found if whole else replace(found, jobs=memory.stats().jobs)
-
-    return await answer(request, seen, lambda seen: 200 if seen.ok else 503)
+    found = memory.health()
+    return found if opens_all(request) else replace(found, jobs=memory.stats().jobs)
 
 
 @root_router.get(

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import Query, Request
-from starlette.responses import Response
-
+from anaphora.api.memory import Memory
 from anaphora.errors import FilterError
-from anaphora.surfaces.rest.auth import lane_router, reads_only
-from anaphora.surfaces.rest.calls import answer
+from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import (
     Ask,
     DeleteQuery,
@@ -22,96 +19,66 @@ from anaphora.surfaces.rest.schemas import (
     Name,
     NewMemoryBody,
     PathQuery,
-    changes_of,
 )
 from anaphora.values.memories import Forgotten, MemoryRecord, Remembered
 
-router = lane_router("memory")
+router = LaneRouter("memory")
 
 
-@router.post(
-    "/memories",
-    status_code=201,
-    summary="Remember one thing",
-    responses={200: {"model": Remembered}, 201: {"model": Remembered}},
+@router.answers(
+    "POST /memories",
+    "Remember one thing",
+    Remembered,
+    201,
+    or_else=(200, lambda done: done.action == "reinforced"),
 )
-async def remember(request: Request, body: NewMemoryBody) -> Response:
+def remember(memory: Memory, body: NewMemoryBody) -> Any:
     """201 when it is new, 200 when it was known and is reinforced. Secrets are taken out first."""
-    return await answer(
-        request,
-        lambda memory: memory.remember(**body.given()),
-        lambda done: 200 if done.action == "reinforced" else 201,
-    )
+    return memory.remember(**body.given())
 
 
-@router.get("/memories", summary="List memories", responses={200: {"model": MemoryPage}})
-async def list_memories(request: Request, query: Annotated[ListQuery, Query()]) -> Response:
+@router.answers("GET /memories", "List memories", MemoryPage)
+def list_memories(memory: Memory, query: ListQuery) -> Any:
     """The last changed first. `cursor` of a page gets the next one."""
-    filters = _filters(query.filters)
-    return await answer(request, lambda m: m.list(filters, query.limit, query.cursor))
+    return memory.list(_filters(query.filters), query.limit, query.cursor)
 
 
-@router.post("/memories/recall", include_in_schema=False)
-@router.post("/recall", summary="Recall memories", responses={200: {"model": Memories}})
-@reads_only
-async def recall(request: Request, body: Ask) -> Response:
+@router.answers("POST /memories/recall", "Recall memories", Memories, reads=True, shown=False)
+@router.answers("POST /recall", "Recall memories", Memories, reads=True)
+def recall(memory: Memory, body: Ask) -> Any:
     """Memories that matter for the query: score = similarity × decay × reinforcement."""
-    return await answer(
-        request,
-        lambda memory: memory.recall(
-            body.query,
-            top_k=body.top_k,
-            min_score=body.min_score,
-            filters=body.filters,
-            mode=body.mode,
-            as_of=body.as_of,
-            explain=body.explain,
-        ),
-    )
+    return memory.recall(**body.given())
 
 
-@router.post("/forget", summary="Forget memories", responses={200: {"model": Forgotten}})
-async def forget(request: Request, body: Forgetting) -> Response:
+@router.answers("POST /forget", "Forget memories", Forgotten)
+def forget(memory: Memory, body: Forgetting) -> Any:
     """One memory, or all that a filter finds, for real. Says what still holds the words."""
-    return await answer(request, lambda m: m.forget(body.id, filters=body.filters, soft=body.soft))
+    return memory.forget(**body.given())
 
 
-@router.get(
-    "/memories/history",
-    summary="The values of a path",
-    responses={200: {"model": list[MemoryRecord]}},
-)
-async def history(request: Request, query: Annotated[PathQuery, Query()]) -> Response:
+@router.answers("GET /memories/history", "The values of a path", list[MemoryRecord])
+def history(memory: Memory, query: PathQuery) -> Any:
     """Every value that a path had, the oldest first."""
-    return await answer(request, lambda memory: memory.history(query.path))
+    return memory.history(query.path)
 
 
-@router.get("/memories/{memory_id}", summary="One memory", responses={200: {"model": MemoryRecord}})
-async def get(request: Request, memory_id: Name) -> Response:
+@router.answers("GET /memories/{memory_id}", "One memory", MemoryRecord)
+def get(memory: Memory, memory_id: Name) -> Any:
     """All that is known of it."""
-    return await answer(request, lambda memory: memory.get(memory_id))
+    return memory.get(memory_id)
 
 
-@router.patch(
-    "/memories/{memory_id}",
-    summary="Change a memory",
-    responses={200: {"model": Remembered}},
-)
-async def update(request: Request, memory_id: Name, body: MemoryChanges) -> Response:
+@router.answers("PATCH /memories/{memory_id}", "Change a memory", Remembered)
+def update(memory: Memory, memory_id: Name, body: MemoryChanges) -> Any:
     """Another text, payload or path makes a new version; the old one stays in its history."""
-    return await answer(request, lambda m: m.update(memory_id, **changes_of(body)))
+    # What was not sent stays as it is.
+    return memory.update(memory_id, **{name: getattr(body, name) for name in body.model_fields_set})
 
 
-@router.delete(
-    "/memories/{memory_id}",
-    summary="Forget one memory",
-    responses={200: {"model": Forgotten}},
-)
-async def delete(
-    request: Request, memory_id: Name, query: Annotated[DeleteQuery, Query()]
-) -> Response:
+@router.answers("DELETE /memories/{memory_id}", "Forget one memory", Forgotten)
+def delete(memory: Memory, memory_id: Name, query: DeleteQuery) -> Any:
     """Gone for real: rows, history, vectors, index; `soft` only takes it out of recall."""
-    return await answer(request, lambda memory: memory.forget(memory_id, soft=query.soft))
+    return memory.forget(memory_id, soft=query.soft)
 
 
 def _filters(text: str | None) -> dict[str, Any] | None:

@@ -14,11 +14,11 @@ from prometheus_client.exposition import generate_latest
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from anaphora.surfaces.rest.auth import lane_router
 from anaphora.surfaces.rest.calls import Service, opens_all, service_of
 from anaphora.surfaces.rest.problems import Problem
+from anaphora.surfaces.rest.routing import LaneRouter
 
-router = lane_router("care", "", closed=False)
+router = LaneRouter("care", "", closed=False)
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT"})
 _BUCKETS: Final = (
     0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0,

@@ -6,12 +6,14 @@ token, and what each parameter means.
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from anaphora.surfaces.meanings import meaning
+from anaphora.store.filters import KINDS
+from anaphora.surfaces.meanings import FILTER_EXAMPLE, meaning
 from anaphora.surfaces.rest.problems import MEDIA_TYPE, TITLES
 from anaphora.surfaces.rest.schemas import ProblemShape
 
@@ -134,20 +136,21 @@ def _with_filters(part: Any) -> Any:
 
 def _filter() -> dict[str, Any]:
     """The language of docs/filters.md, in outline: written out, it is too deep for most tools."""
+    kinds = ("text", "tags", "time", "number")
+    names = [name for kind in kinds for name, its in KINDS.items() if its == kind]
     part = {"type": "object", "minProperties": 1}
     junction = {"type": "array", "items": part, "minItems": 1, "maxItems": 100}
     return {
         "title": "Filter",
         "description": (
             "Which memories count. A field has a value (equality) or operators (eq, ne, gt, gte, "
-            "lt, lte, in, contains, startswith, exists); several must all hold. Fields: id, "
-            "category, type, path, parent, source, tags, created_at, last_reinforced, expires_at, "
-            "reinforce_count, payload.<name>. What cannot be meant is refused, its place named."
+            "lt, lte, in, contains, startswith, exists); several must all hold. Fields: "
+            f"{', '.join(names)}, payload.<name>. What cannot be meant is refused, its place named."
         ),
         "type": "object",
         "properties": {"AND": junction, "OR": junction, "NOT": part},
         "examples": [
-            {"AND": [{"category": "development"}, {"tags": {"contains": "testing"}}]},
+            json.loads(FILTER_EXAMPLE),
             {"payload.framework": "vitest", "created_at": {"gte": "2026-01-01T00:00:00Z"}},
         ],
     }

@@ -9,15 +9,29 @@ around them; `surfaces.wire` makes their JSON.
 from __future__ import annotations
 
 import re
-from dataclasses import fields, replace
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, replace
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    create_model,
+)
 
 from anaphora.values.conversations import Check, Degraded, RecallMode, ThreadSummary, TurnHit
 from anaphora.values.deep import Budget, Gap, GapStatus, Scope, TraceSummary
-from anaphora.values.memories import MemoryHit, MemoryRecord, MemoryType
+from anaphora.values.memories import (
+    MEMORY_FIELDS,
+    MemoryHit,
+    MemoryRecord,
+    MemoryType,
+    NewMemory,
+)
 from anaphora.values.projects import LEAST_BUDGET, NoteKind, Project
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)\Z", re.ASCII)
@@ -55,7 +69,9 @@ class Body(BaseModel):
 
     def given(self) -> dict[str, Any]:
         """The fields by name, for a call of the facade."""
-        return {name: getattr(self, name) for name in type(self).model_fields}
+        found = {name: getattr(self, name) for name in type(self).model_fields}
+        budget = found.get("budget")
+        return found | {"budget": budget.budget()} if isinstance(budget, BudgetBody) else found
 
 
 class Parameters(BaseModel):
@@ -68,36 +84,43 @@ class NoQuery(Parameters):
     """No parameters."""
 
 
-class NewMemoryBody(Body):
+# What each kind of field of a memory is in a body; the text itself is the only one that must be.
+_KINDS: Final[Mapping[str, Any]] = {
+    "text": Name,
+    "id": Name,
+    "path": Name,
+    "type": MemoryType,
+    "tags": Tags,
+    "payload": dict[str, Any],
+    "time": Time,
+    "number": Annotated[int, Field(ge=0, le=2**31 - 1)],
+}
+
+
+def _of_memory(*, changes: bool) -> type[Body]:
+    """A body with the fields that a memory is given with; for `changes` those that can change."""
+    members: dict[str, Any] = {}
+    for one in fields(NewMemory):
+        known = MEMORY_FIELDS[one.name]
+        if known.kind == "flag" or (changes and known.changes is None):
+            continue
+        kind = Text if one.name == "text" else _KINDS[known.kind]
+        if changes or one.default is None:
+            members[one.name] = kind | None, None
+        else:
+            default = ... if one.default is MISSING else one.default
+            members[one.name] = kind, [] if default == () else default
+    return create_model("Body", __base__=Body, **members)
+
+
+class NewMemoryBody(_of_memory(changes=False)):  # type: ignore[misc]
     """One thing to remember."""
 
-    text: Text
-    type: MemoryType = "semantic"
-    path: Name | None = None
-    payload: dict[str, Any] | None = None
-    tags: Tags = []
-    category: Name | None = None
-    source: Name | None = None
-    conversation_id: Name | None = None
-    turn_index: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
-    parent: Name | None = None
-    supersedes: Name | None = None
-    expires_at: Time | None = None
-    created_at: Time | None = None
 
-
-class MemoryChanges(Body):
+class MemoryChanges(_of_memory(changes=True)):  # type: ignore[misc]
     """What to change; a field that is not here stays."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
-
-    text: Text | None = None
-    type: MemoryType | None = None
-    path: Name | None = None
-    payload: dict[str, Any] | None = None
-    tags: Tags | None = None
-    category: Name | None = None
-    expires_at: Time | None = None
 
 
 class Ask(Body):
@@ -288,11 +311,6 @@ class ImportQuery(Parameters):
 
     format: str | None = None
     again: bool = False
-
-
-def changes_of(body: MemoryChanges) -> dict[str, Any]:
-    """The changes that were really given."""
-    return {name: getattr(body, name) for name in body.model_fields_set}
 
 
 _DATE_TIME: Any = Field(json_schema_extra={"format": "date-time"})

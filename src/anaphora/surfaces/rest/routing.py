@@ -1,0 +1,121 @@
+"""Routes made of functions that ask a memory, and what each of them refuses before it works.
+
+GET reads by its nature; every other route that only reads has to be marked (`reads`), so that a new
+one cannot be forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, TypeVar, get_type_hints
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.routing import APIRoute
+from starlette.responses import Response
+
+from anaphora.surfaces.access import may
+from anaphora.surfaces.rest.calls import READS, answer, caller_of, reads
+from anaphora.surfaces.rest.problems import Problem
+from anaphora.surfaces.rest.schemas import NoQuery, Parameters
+
+CallT = TypeVar("CallT", bound=Callable[..., Any])
+
+
+class LaneRouter(APIRouter):
+    """The routes of one lane, which refuse what a read-only token may not do.
+
+    Unless `closed` is False, they refuse parameters in the URL that they do not know, too.
+    """
+
+    def __init__(self, lane: str, prefix: str = "/v1", *, closed: bool = True) -> None:
+        super().__init__(
+            prefix=prefix,
+            tags=[lane],
+            dependencies=[Depends(_permitted)],
+            route_class=_ClosedRoute if closed else APIRoute,
+        )
+
+    def answers(
+        self,
+        route: str,
+        summary: str,
+        model: Any,
+        status: int = 200,
+        *,
+        or_else: tuple[int, Callable[[Any], bool]] | None = None,
+        reads: bool = False,
+        shown: bool = True,
+    ) -> Callable[[CallT], CallT]:
+        """A route such as "GET /gaps": its answer is what a function gives for the memory asked.
+
+        The function's other parameters are those of the request, or the request itself. `model` is
+        the schema of the answer, which has `status`, `or_else` another one for answers of a kind.
+        `reads` marks one that changes nothing; `shown` tells the OpenAPI document of it.
+        """
+        method, path = route.split()
+        codes = sorted({status, or_else[0]} if or_else else {status})
+
+        def made(call: CallT) -> CallT:
+            endpoint = _endpoint(
+                call, lambda value: or_else[0] if or_else and or_else[1](value) else status
+            )
+            setattr(endpoint, READS, reads)
+            self.add_api_route(
+                path,
+                endpoint,
+                methods=[method],
+                status_code=status,
+                summary=summary,
+                responses={code: {"model": model} for code in codes},
+                include_in_schema=shown,
+            )
+            return call
+
+        return made
+
+
+def _endpoint(call: Callable[..., Any], status: Callable[[Any], int]) -> Callable[..., Any]:
+    """The function as the framework wants it: of a request, and with a response."""
+    hints = get_type_hints(call, include_extras=True)
+    own = [
+        one.replace(kind=Parameter.KEYWORD_ONLY, annotation=_seen(hints[one.name]))
+        for one in list(signature(call).parameters.values())[1:]
+        if one.name != "request"
+    ]
+    asks = "request" in hints
+
+    async def endpoint(request: Request, **given: Any) -> Response:
+        more = {"request": request} if asks else {}
+        return await answer(request, lambda memory: call(memory, **given, **more), status)
+
+    first = Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)
+    endpoint.__signature__ = Signature([first, *own], return_annotation=Response)  # type: ignore[attr-defined]
+    endpoint.__name__, endpoint.__doc__ = call.__name__, call.__doc__
+    return endpoint
+
+
+def _seen(hint: Any) -> Any:
+    """A model of parameters is one of those in the URL; every other one says itself what it is."""
+    is_query = isinstance(hint, type) and issubclass(hint, Parameters)
+    return Annotated[hint, Query()] if is_query else hint
+
+
+async def _permitted(request: Request) -> None:
+    """Refuse a read-only token what would change something."""
+    changes = not reads(request.scope["route"], request.method)
+    if changes and not may(caller_of(request).token, "change"):
+        raise Problem(403, "read_only", "this token only reads")
+
+
+async def _no_query(_: Annotated[NoQuery, Query()]) -> None:
+    """Refuse every parameter in the URL."""
+
+
+class _ClosedRoute(APIRoute):
+    """A route that refuses parameters in the URL, unless it has a model of them: `query`."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **given: Any) -> None:
+        if "query" not in signature(endpoint).parameters:
+            given["dependencies"] = [*(given.get("dependencies") or ()), Depends(_no_query)]
+        super().__init__(path, endpoint, **given)
