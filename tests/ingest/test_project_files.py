@@ -14,8 +14,6 @@ import pytest
 from anaphora.ingest.projects.files import FileText, FoundFile, language_of, read, role_of, walk
 from anaphora.values.projects import Skipped, SourceRole
 
-pytestmark = pytest.mark.internal
-
 
 def make(root: Path, files: Mapping[str, str | bytes]) -> Path:
     for path, content in files.items():
