@@ -6,12 +6,15 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from fnmatch import filter as filter_names
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "src" / "anaphora").rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
 ROOMS = {
     "adapters",
     "api",
@@ -213,3 +216,126 @@ def reachable(graph: dict[str, set[str]], module: str) -> set[str]:
         seen |= fresh
         waiting.extend(fresh)
     return seen
+
+
+# What rooms offer beside the public names: classes and pure functions, tested by themselves.
+OFFERED = (
+    "anaphora.core.analyser",
+    "anaphora.core.config",
+    "anaphora.core.display",
+    "anaphora.core.tracing",
+    "anaphora.deep.models.*",
+    "anaphora.deep.sandbox",
+    "anaphora.embed.*",
+    "anaphora.index.memories.index",
+    "anaphora.index.sections.index",
+    "anaphora.index.turns.index",
+    "anaphora.ingest.importers*",
+    "anaphora.ingest.projects.files",
+    "anaphora.ingest.projects.sections",
+    "anaphora.ingest.secrets.redacting",
+    "anaphora.ops",
+    "anaphora.rank.*",
+    "anaphora.recall.context.focus",
+    "anaphora.recall.context.package",
+    "anaphora.recall.context.warm_up",
+    "anaphora.recall.times.reading",
+    "anaphora.store.db.engine",
+    "anaphora.store.filters",
+    "anaphora.store.threads.*",
+)
+# How many test files reach further in. It may only fall.
+INTERNAL = 110
+
+
+# The seams by which a test gets from a `Memory` to its rooms.
+SEAMS = {"_services", "_container"}
+
+
+def test_tests_go_through_public_names() -> None:
+    """A test file that reaches further into a room than it offers says so, and few do."""
+    inside = {str(file): inside_of(file) for file in TESTS}
+    helpers = {str(file): helpers_of(file) for file in TESTS}
+    marked = {
+        str(file)
+        for file in TESTS
+        if any(
+            isinstance(node, ast.Attribute) and node.attr == "internal" for node in nodes_of(file)
+        )
+    }
+    unmarked: dict[str, set[str]] = {}
+    for test in helpers.keys() - marked:
+        found = {name for one in {test, *reachable(helpers, test)} for name in inside[one]}
+        if found and Path(test).name.startswith("test_"):
+            unmarked[test] = found
+    assert unmarked == {}
+    assert len(marked) <= INTERNAL
+
+
+def test_what_rooms_offer_is_there() -> None:
+    """No name in the list of what tests may import is out of date."""
+    modules = {module_of(file) for file in SOURCES}
+    assert [name for name in OFFERED if not filter_names(modules, name)] == []
+
+
+def inside_of(file: Path) -> set[str]:
+    """What a file of the tests itself uses of rooms beyond what they offer."""
+    inner = {
+        module_of(source)
+        for source in SOURCES
+        if source.relative_to(ROOT / "src" / "anaphora").parts[0]
+        in ROOMS - {"adapters", "api", "surfaces", "values"}
+    }
+    imported = imported_by(file)
+    # A package is only the way to its modules.
+    used = {
+        one
+        for one in inner & imported
+        if not any(m.startswith(f"{one}.") for m in imported & inner)
+    }
+    used -= {name for offered in OFFERED for name in filter_names(used, offered)}
+    return used | SEAMS & {node.attr for node in nodes_of(file) if isinstance(node, ast.Attribute)}
+
+
+def helpers_of(file: Path) -> set[str]:
+    """The files of the tests that one of them imports, or takes fixtures of."""
+    imported = imported_by(file)
+    taken = {node.arg for node in nodes_of(file) if isinstance(node, ast.arg)}
+    return {
+        str(other)
+        for other in TESTS
+        if ".".join(other.relative_to(ROOT).with_suffix("").parts) in imported
+        or (
+            other.name == "conftest.py"
+            and other.parent in file.parents
+            and taken & fixtures_of(other)
+        )
+    }
+
+
+@cache
+def nodes_of(file: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(file.read_text())))
+
+
+def imported_by(file: Path) -> set[str]:
+    """The modules that a file of the tests imports, and the names out of them."""
+    found: set[str] = set()
+    for node in nodes_of(file):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = file.relative_to(ROOT).parts[: -node.level] if node.level else ()
+            module = ".".join([*above, *([node.module] if node.module else [])])
+            found |= {module, *(f"{module}.{name.name}" for name in node.names)}
+    return found
+
+
+@cache
+def fixtures_of(file: Path) -> set[str]:
+    return {
+        node.name
+        for node in nodes_of(file)
+        if isinstance(node, ast.FunctionDef)
+        and any("fixture" in ast.unparse(one) for one in node.decorator_list)
+    }

@@ -22,6 +22,8 @@ from anaphora.errors import EmbeddingError, FilterError, InvalidInput, NotFound
 from anaphora.recall.memories import FLOOR
 from anaphora.values.memories import NewMemory, Remembered
 
+pytestmark = pytest.mark.internal
+
 OpenMemory = Callable[..., Memory]
 
 FACTS = (

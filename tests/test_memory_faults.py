@@ -19,6 +19,8 @@ from anaphora import Memory
 from anaphora.errors import DiskFull, ReadOnly
 from anaphora.values.memories import NewMemory
 
+pytestmark = pytest.mark.internal
+
 # bench/memory_faults.py does the same with hundreds of kills.
 ROUNDS = 3
 

@@ -8,6 +8,8 @@ from anaphora import Memory
 
 from .aggregation_tasks import KINDS, Said, Task, answer_from, by_code, by_hits, said, tasks_over
 
+pytestmark = pytest.mark.internal
+
 
 @pytest.fixture(scope="module")
 def turns(ferrywell: Memory) -> list[Said]:

@@ -17,6 +17,8 @@ from anaphora.deep.persisted.answers import MOST_ANSWERS, QuestionContext, answe
 from anaphora.deep.persisted.gaps import question_key
 from anaphora.values.conversations import NewTurn
 
+pytestmark = pytest.mark.internal
+
 Open = Callable[[], Memory]
 
 

@@ -19,6 +19,8 @@ from anaphora.values.deep import BUDGET_LIMITS, Budget
 
 from .deep_desk import Timer, block, loop_over
 
+pytestmark = pytest.mark.internal
+
 QUESTION = "Why did we move the queue away from Redis?"
 LOOK = block('hits = search("queue Redis", limit=3)\nprint(hits[0]["id"], hits[0]["text"])')
 # Dollars a million tokens that make small budgets matter.

@@ -18,6 +18,8 @@ from anaphora.errors import InvalidInput, NotFound
 from anaphora.store.deep_rows import DEEP_TABLES
 from anaphora.values.deep import Budget, DeepAnswer, DeepStep
 
+pytestmark = pytest.mark.internal
+
 
 @pytest.fixture
 def script() -> Script:

@@ -14,6 +14,8 @@ from anaphora.values.conversations import NewTurn
 from anaphora.values.deep import Budget
 from anaphora.values.memories import NewMemory
 
+pytestmark = pytest.mark.internal
+
 FILLED = 40
 WHERE = "Where does Zelda keep the heronry keys?"
 

@@ -21,6 +21,8 @@ from anaphora.values.deep import DeepSource
 from .conftest import ASKED
 from .deep_desk import evidence_of
 
+pytestmark = pytest.mark.internal
+
 
 @pytest.fixture(scope="module")
 def everything(ferrywell: Memory) -> ScopedEvidence:

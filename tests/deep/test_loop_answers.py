@@ -20,6 +20,8 @@ from anaphora.values.deep import Budget, DeepStep
 from .conftest import ASKED
 from .deep_desk import block, evidence_of, loop_over
 
+pytestmark = pytest.mark.internal
+
 QUESTION = "Why did we move the queue away from Redis?"
 GOOD = """hits = search("queue moves from Redis to PostgreSQL", limit=5)
 best = [h for h in hits if "SKIP LOCKED" in h["text"]][0]

@@ -20,7 +20,7 @@ SEARCH = """hits = search("queue moves from Redis to PostgreSQL", limit=5)
 best = [h for h in hits if "SKIP LOCKED" in h["text"]][0]
 print(best["id"], best["text"])"""
 
-pytestmark = pytest.mark.enable_socket
+pytestmark = [pytest.mark.enable_socket, pytest.mark.internal]
 
 
 @pytest.fixture

@@ -28,6 +28,8 @@ from anaphora.values.deep import Budget, DeepAnswer
 from .deep_desk import Timer, block
 from .openai_server import Answer, OpenAIServer
 
+pytestmark = pytest.mark.internal
+
 FAILING: dict[str, Sequence[Scripted] | Callable[..., Scripted]] = {
     "down": lambda _: ModelError("m", "Connection error."),
     "no key": lambda _: ModelError("m", "HTTP 401: bad key", 401),

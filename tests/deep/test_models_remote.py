@@ -27,7 +27,7 @@ ASKED = (
     Message("user", "Two?"),
 )
 
-pytestmark = pytest.mark.enable_socket
+pytestmark = [pytest.mark.enable_socket, pytest.mark.internal]
 
 
 @pytest.fixture

@@ -20,6 +20,8 @@ from anaphora.deep.sandbox.monty import MontyEngine
 from anaphora.deep.sandbox.walls import Outer
 from anaphora.errors import InvalidInput
 
+pytestmark = pytest.mark.internal
+
 CANARY = "canary-7f3a91-of-the-host"
 LIMITS = Limits(seconds=10.0, memory_bytes=48 * 1024 * 1024, output_chars=2_000, calls=300)
 HOST_GROWTH = 256 * 1024 * 1024

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from anaphora.deep.sandbox.base import HostRefusal
 from anaphora.deep.sandbox.crossing import MAX_DEPTH, Oversized, clean, plain, read_call, shorten
 
+pytestmark = pytest.mark.internal
+
 numbers = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
 texts = st.text(max_size=20)
 values = st.recursive(

@@ -12,6 +12,8 @@ from anaphora.deep.sandbox.base import Engine, HostRefusal, JsonValue, Limits, S
 from anaphora.deep.sandbox.monty import MontyEngine
 from anaphora.errors import InvalidInput, MissingExtra, NotFound, SandboxError, StoreError
 
+pytestmark = pytest.mark.internal
+
 
 class FakeTime:
     """A clock that moves only when it is told to."""

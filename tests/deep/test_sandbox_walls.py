@@ -31,7 +31,10 @@ PYTHON = Path(sys.executable).resolve()
 LIBRARY = Path(os.__file__).resolve().parent
 MEBIBYTE = 1024 * 1024
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="walls of Linux")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="walls of Linux"),
+    pytest.mark.internal,
+]
 
 
 def launcher(outer: Outer) -> Launcher:

@@ -30,6 +30,8 @@ from anaphora.rank.confidence import (
 )
 from anaphora.values.conversations import NewTurn
 
+pytestmark = pytest.mark.internal
+
 RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results" / "deep_shortcut.json"
 ASKED = "Which orchid fertilizer does Zelda put on the greenhouse orchids?"
 

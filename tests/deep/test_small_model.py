@@ -25,6 +25,7 @@ pytestmark = [
     pytest.mark.enable_socket,
     pytest.mark.timeout(600),
     pytest.mark.skipif(sys.platform != "linux", reason="the model runs from a Linux wheel"),
+    pytest.mark.internal,
 ]
 
 BUDGET = Budget(iterations=3, sub_calls=2, tokens=40_000, seconds=240.0, dollars=None)

@@ -24,6 +24,8 @@ from anaphora.recall.memories import FLOOR
 from anaphora.recall.query import MOST_BYTES
 from anaphora.values.memories import HalfLives
 
+pytestmark = pytest.mark.internal
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "ranking.md").read_text("utf-8")
 MEMORIES = PAGE[PAGE.index("## Lasting memories") : PAGE.index("## Projects")]

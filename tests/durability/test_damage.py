@@ -14,6 +14,8 @@ from tests.memory_child import flaws
 from anaphora.errors import AnaphoraError, CorruptThread, StoreError
 from anaphora.values.memories import NewMemory
 
+pytestmark = pytest.mark.internal
+
 
 def _cut(data: bytes) -> bytes:
     return data[: len(data) // 2]

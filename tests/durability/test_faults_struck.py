@@ -13,6 +13,8 @@ from tests.durability.campaign import FAULTS, Campaign, Tally, chosen
 from tests.durability.faults import Fault
 from tests.durability.work import WORKS, look, memory_of
 
+pytestmark = pytest.mark.internal
+
 # Two of the many, drawn anew for each work and fault; the last call that a fault can hit is one.
 POINTS = 2
 THREADS = ("append", "append first", "append with a speaker", "title", "redact", "delete", "import")

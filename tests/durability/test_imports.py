@@ -9,6 +9,8 @@ from tests.durability.work import memory_of
 
 from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
+pytestmark = pytest.mark.internal
+
 
 @pytest.mark.promise("durable.killed")
 def test_an_import_that_is_cut_off_keeps_its_title(campaign: Campaign) -> None:

@@ -12,6 +12,8 @@ from tests.durability.campaign import Campaign, Tally
 from tests.durability.faults import Call, Fault
 from tests.durability.work import WORKS
 
+pytestmark = pytest.mark.internal
+
 POINTS = 3
 LONG = ("encrypt", "decrypt", "rotate the key deeply")
 

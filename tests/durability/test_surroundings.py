@@ -23,6 +23,8 @@ from anaphora.store.db.health import check_truth
 from anaphora.store.db.revision import REVISION_TABLE
 from anaphora.store.records.rules import CLOCKS_APART
 
+pytestmark = pytest.mark.internal
+
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 
 

@@ -13,6 +13,8 @@ import pytest
 
 from .targets import TARGETS, fuzz, known, replay
 
+pytestmark = pytest.mark.internal
+
 SECONDS = 2.5
 
 

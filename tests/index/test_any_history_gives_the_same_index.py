@@ -18,6 +18,8 @@ from anaphora.values.conversations import NewTurn
 
 from .conftest import Bench, assert_same, facts
 
+pytestmark = pytest.mark.internal
+
 WORDS = ["apple", "river", "the", "stone", "running", "getUserName", "猫と犬", "zero", "Apples"]
 QUERIES = ("apples in the river", "username", "猫と犬 zero")
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map(" ".join)

@@ -20,6 +20,8 @@ from anaphora.values.conversations import NewTurn
 
 from .conftest import Bench, Ticking, facts
 
+pytestmark = pytest.mark.internal
+
 QUERIES = ("number 7", "words of thread")
 
 

@@ -24,6 +24,8 @@ from anaphora.index.vectors.ann import available
 from anaphora.store.filters import Filter, parse
 from anaphora.store.records.rows import as_mapping
 
+pytestmark = pytest.mark.internal
+
 WORDS = [
     "cat",
     "dog",

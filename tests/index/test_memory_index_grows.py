@@ -17,6 +17,8 @@ from anaphora.index.memories import index as memories
 from anaphora.index.words.manifest import SegmentFolder
 from anaphora.values.memories import NewMemory
 
+pytestmark = pytest.mark.internal
+
 WORDS = ("tea", "cat", "lock", "train", "invoice", "vienna", "budget", "violin")
 
 

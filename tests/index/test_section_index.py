@@ -22,6 +22,8 @@ from anaphora.index.sections.state import SectionCandidates, SectionQuery
 from anaphora.index.sections.words import section_segments
 from anaphora.store.codecs import to_micros
 
+pytestmark = pytest.mark.internal
+
 
 @pytest.fixture
 def desk(tmp_path: Path, clock: Clock) -> Iterator[ContextDesk]:

@@ -16,8 +16,6 @@ from anaphora.ingest.projects.files.roles import language_of, role_of
 from anaphora.ingest.projects.files.walking import FileText, FoundFile, walk
 from anaphora.values.projects import Skipped, SourceRole
 
-pytestmark = pytest.mark.internal
-
 
 def make(root: Path, files: Mapping[str, str | bytes]) -> Path:
     for path, content in files.items():

@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 from anaphora.errors import InvalidInput
 from anaphora.ingest.secrets.redacting import MAX_DEPTH, SecretKind, redact, redact_value
 
-pytestmark = pytest.mark.internal
-
 HEX = "0123456789abcdef"
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 MIXED = "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2Yz3Ab4Cd5Ef6Gh7Ij8Kl9Mn0Op1Qr2St3Uv4Wx5Yz6Ab7Cd8Ef9"

@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 
 from anaphora.ingest.secrets.redacting import redact, redact_value
 
-pytestmark = pytest.mark.internal
-
 _spec = importlib.util.spec_from_file_location(
     "ordinary_texts", Path(__file__).with_name("ordinary_texts.py")
 )

@@ -8,8 +8,6 @@ import pytest
 
 from anaphora.ingest.projects.sections import ParsedFile, parse
 
-pytestmark = pytest.mark.internal
-
 SAMPLES = Path(__file__).parent / "fixtures_sections"
 
 

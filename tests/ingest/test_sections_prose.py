@@ -9,8 +9,6 @@ from markdown_it import MarkdownIt
 
 from anaphora.ingest.projects.sections import parse
 
-pytestmark = pytest.mark.internal
-
 SAMPLES = Path(__file__).parent / "fixtures_sections"
 
 

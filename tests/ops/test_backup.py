@@ -32,6 +32,8 @@ from anaphora.store.home.sealing import Home
 
 from .conftest import HomeWriter, OpenParts, everything, notes, threads
 
+pytestmark = pytest.mark.internal
+
 FIXTURES = Path(__file__).resolve().parents[1] / "store" / "fixtures"
 Clock = Callable[[], datetime]
 Keeping = Callable[[Container], HomeWriter]

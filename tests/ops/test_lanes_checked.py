@@ -17,6 +17,8 @@ from anaphora.values.conversations import Check
 
 from .lanes_desk import live, opened, project_at, said
 
+pytestmark = pytest.mark.internal
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:

@@ -19,6 +19,8 @@ from anaphora.values.conversations import Check, Thread
 
 from .conftest import HomeWriter, OpenParts, memories, threads
 
+pytestmark = pytest.mark.internal
+
 Clock = Callable[[], datetime]
 Keeping = Callable[[Container], HomeWriter]
 MakeIndex = Callable[[Container], TurnIndex]

@@ -23,6 +23,8 @@ from anaphora.store.records.rows import RecordLink
 
 from .conftest import HomeWriter, OpenParts, everything, memories, notes, threads
 
+pytestmark = pytest.mark.internal
+
 Clock = Callable[[], datetime]
 Keeping = Callable[[Container], HomeWriter]
 

@@ -15,6 +15,8 @@ from anaphora.values.projects import Observation
 
 from .lanes_desk import NUTS, live, notes_of, opened, project_at, said
 
+pytestmark = pytest.mark.internal
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:

@@ -20,6 +20,8 @@ from anaphora.rank.budget import token_cost
 from anaphora.recall.context.package import render_package
 from anaphora.values.projects import LEAST_BUDGET, RecallPackage
 
+pytestmark = pytest.mark.internal
+
 FILES = {
     "src/shop/sessions.py": '''"""Sessions of customers."""
 

@@ -22,6 +22,8 @@ from anaphora.errors import EmbeddingError, FilterError, InvalidInput
 from anaphora.index.vectors.ann import available
 from anaphora.store.records.rows import RecordLink
 
+pytestmark = pytest.mark.internal
+
 HALF_LIFE = {"episodic": 14.0, "semantic": 90.0, "procedural": 180.0}
 WORDS = [
     "cat",

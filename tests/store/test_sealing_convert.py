@@ -27,6 +27,8 @@ from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.sidecar import ConversationNote, Sidecar, TurnNote
 from anaphora.values.conversations import NewTurn
 
+pytestmark = pytest.mark.internal
+
 pytest.importorskip("cryptography")
 
 SECRETS = ("heron", "Persephone", "chat-of-ada", "message-of-ada", "ada-and-bob", "nobody's file")

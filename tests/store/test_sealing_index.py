@@ -22,6 +22,8 @@ from anaphora.store.home.sealing import Home, Sealing
 from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.sidecar import Sidecar
 
+pytestmark = pytest.mark.internal
+
 pytest.importorskip("cryptography")
 
 WORDS = ("heron", "estuary", "lighthouse", "ferry", "harbour", "Persephone")

@@ -21,6 +21,8 @@ from anaphora.store.home.opening import open_home
 from anaphora.store.home.sealing import Home, Sealing
 from anaphora.store.threads.file_store import ConversationStore
 
+pytestmark = pytest.mark.internal
+
 pytest.importorskip("cryptography")
 keyring = pytest.importorskip("keyring")
 

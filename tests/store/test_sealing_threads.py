@@ -18,6 +18,8 @@ from anaphora.store.threads.forms import SealedThreads, ThreadForm
 from anaphora.store.threads.gojson import decode
 from anaphora.values.conversations import NewTurn
 
+pytestmark = pytest.mark.internal
+
 pytest.importorskip("cryptography")
 
 ID = "Ada and Bob 🌊"

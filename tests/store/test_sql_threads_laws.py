@@ -27,6 +27,8 @@ from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values.conversations import NewTurn
 
+pytestmark = pytest.mark.internal
+
 OpenTruth = Callable[[], Database]
 ids = st.sampled_from(["a", "b", "Ünï cödé"])
 texts = st.sampled_from(

@@ -17,6 +17,8 @@ from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
+pytestmark = pytest.mark.internal
+
 CHILD = Path(__file__).with_name("sql_thread_child.py")
 OpenTruth = Callable[[], Database]
 

@@ -17,6 +17,8 @@ from anaphora import Memory
 from anaphora.recall.memories import FLOOR
 from anaphora.surfaces.mcp_server.tools import DEFAULT_TOOLS, INSTRUCTIONS, TOOLS
 
+pytestmark = pytest.mark.internal
+
 DEFAULT = {
     "recall_memory",
     "store_memory",

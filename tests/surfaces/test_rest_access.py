@@ -16,6 +16,8 @@ from anaphora import Memory
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.rest import ServerOptions, create_app
 
+pytestmark = pytest.mark.internal
+
 SECRET = "cardamom"
 OPEN = ServerOptions(page=None)
 CLOSED = ServerOptions(page=None, require_token=True)

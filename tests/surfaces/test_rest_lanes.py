@@ -17,6 +17,8 @@ from anaphora import Memory
 from anaphora.surfaces.rest import ServerOptions
 from anaphora.surfaces.wire import plain
 
+pytestmark = pytest.mark.internal
+
 Pair = tuple[TestClient, Memory]
 
 
