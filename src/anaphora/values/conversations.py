@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -172,6 +173,10 @@ class ImportedConversation:
     turns: tuple[ImportedTurn, ...]
     title: str = ""
     left_out: Mapping[str, int] = field(default_factory=dict)
+
+
+Source = str | os.PathLike[str] | ImportedConversation
+"""What conversations are imported from: a file, a folder, or what was read already."""
 
 
 FINISH_VECTORS: Final = "`anaphora reindex` makes them now"
