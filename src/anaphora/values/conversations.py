@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Final, Generic, Literal, TypeVar, overload
 
@@ -220,10 +220,7 @@ class ImportReport:
         left_out: Counter[str] = Counter()
         for report in reports:
             left_out.update(report.left_out)
-        counts = (
-            "conversations", "added", "known", "forgotten", "branches", "memories_added",
-            "memories_known", "notes_added", "notes_known", "gaps_added",
-        )  # fmt: skip
+        counts = [one.name for one in fields(cls) if isinstance(one.default, int)]
         return cls(
             **{n: sum(getattr(r, n) for r in reports) for n in counts},
             left_out=dict(left_out),

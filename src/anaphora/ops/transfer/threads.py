@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 from anaphora.errors import CorruptThread, EncryptionError
@@ -140,12 +140,15 @@ class ThreadReader(LineReader):
 
     def __init__(self, target: Target) -> None:
         super().__init__(target)
-        store = target.services.conversations
-        self._write: Callable[[str, Thread], _ThreadOutcome | None] = (
-            _RowWriter(store).write_thread
-            if isinstance(store, SqlConversationStore)
-            else _FileWriter(target.services).write_thread
-        )
+        services = target.services
+        store = services.conversations
+        self._write: Callable[[str, Thread], _ThreadOutcome | None]
+        if isinstance(store, SqlConversationStore):
+            self._write = partial(_write_rows, store)
+        else:
+            form = services.container.sealing.threads(services.namespace)
+            folder = ThreadFolder(services.folder, form)
+            self._write = partial(_write_file, folder, ThreadLocks(services.folder))
         self._head: Line | None = None
         self._number = 0
         self._turns: list[Turn] = []
@@ -210,63 +213,51 @@ class ThreadReader(LineReader):
         return services.conversations.get(conversation_id) is None
 
 
-class _FileWriter:
-    """Writes threads into the folder of a namespace."""
+def _write_file(
+    folder: ThreadFolder, locks: ThreadLocks, conversation_id: str, thread: Thread
+) -> _ThreadOutcome | None:
+    """Keep a thread under this id in a folder; None where another one has it.
 
-    def __init__(self, services: NamespaceServices) -> None:
-        form = services.container.sealing.threads(services.namespace)
-        self._folder = ThreadFolder(services.folder, form)
-        self._locks = ThreadLocks(services.folder)
-
-    def write_thread(self, conversation_id: str, thread: Thread) -> _ThreadOutcome | None:
-        """Keep a thread under this id; None where another one has it.
-
-        `CorruptThread` where one that cannot be read is in its place, `StoreError` and its kinds.
-        """
-        path, form = self._folder.path(conversation_id), self._folder.form
-        try:
-            make_directory(self._folder.directory)
-            form.check()
-            with self._locks.hold(self._folder.key(conversation_id)):
-                try:
-                    document, _, _ = read_document(path, conversation_id, form)
-                except FileNotFoundError:
-                    rewrite(
-                        path, conversation_id, _document(conversation_id, thread), NO_FILE, form
-                    )
-                    return _ThreadOutcome(conversation_id, len(thread.turns), 0)
-                except NotAThread as error:
-                    raise CorruptThread(path, str(error)) from error
-                news = _news(document.turns, thread.turns)
-                if news:
-                    tail = read_tail(path, conversation_id, form)
-                    append_turns(path, conversation_id, tail, news, form)
-        except OSError as error:
-            raise translate(error, "write", self._folder.path(thread.conversation_id)) from error
-        return _outcome(conversation_id, thread, news)
+    `CorruptThread` where one that cannot be read is in its place, `StoreError` and its kinds.
+    """
+    path, form = folder.path(conversation_id), folder.form
+    try:
+        make_directory(folder.directory)
+        form.check()
+        with locks.hold(folder.key(conversation_id)):
+            try:
+                document, _, _ = read_document(path, conversation_id, form)
+            except FileNotFoundError:
+                rewrite(path, conversation_id, _document(conversation_id, thread), NO_FILE, form)
+                return _ThreadOutcome(conversation_id, len(thread.turns), 0)
+            except NotAThread as error:
+                raise CorruptThread(path, str(error)) from error
+            news = _news(document.turns, thread.turns)
+            if news:
+                tail = read_tail(path, conversation_id, form)
+                append_turns(path, conversation_id, tail, news, form)
+    except OSError as error:
+        raise translate(error, "write", folder.path(thread.conversation_id)) from error
+    return _outcome(conversation_id, thread, news)
 
 
-class _RowWriter:
-    """Writes threads into a store of rows."""
-
-    def __init__(self, store: SqlConversationStore) -> None:
-        self._store = store
-
-    def write_thread(self, conversation_id: str, thread: Thread) -> _ThreadOutcome | None:
-        """As `_FileWriter.write_thread`."""
-        while True:
-            found = self._store.get(conversation_id)
-            here = found.turns if found is not None else ()
-            news = _news(here, thread.turns)
-            # Where somebody else was faster, it is compared again.
-            if not news or self._store.add_exact(
-                conversation_id,
-                news,
-                len(here),
-                title=thread.title,
-                updated_text=thread.updated_text,
-            ):
-                return _outcome(conversation_id, thread, news)
+def _write_rows(
+    store: SqlConversationStore, conversation_id: str, thread: Thread
+) -> _ThreadOutcome | None:
+    """As `_write_file`, into a store of rows."""
+    while True:
+        found = store.get(conversation_id)
+        here = found.turns if found is not None else ()
+        news = _news(here, thread.turns)
+        # Where somebody else was faster, it is compared again.
+        if not news or store.add_exact(
+            conversation_id,
+            news,
+            len(here),
+            title=thread.title,
+            updated_text=thread.updated_text,
+        ):
+            return _outcome(conversation_id, thread, news)
 
 
 def _news(here: Sequence[Turn], there: Sequence[Turn]) -> Sequence[Turn] | None:
