@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,72 +34,53 @@ if TYPE_CHECKING:
 _NAMED = 20
 
 
-@dataclass(frozen=True, slots=True)
-class NamespaceCounts:
-    """Counts of one namespace. Notes are current ones; `past_notes` were replaced or hidden."""
-
-    projects: int
-    files: int
-    sections: int
-    sections_pending: int
-    observations: int
-    diary: int
-    past_notes: int
-    gaps: int
-    jobs: int
-    traces: int
-
-
-def count_rows(services: NamespaceServices, embedder: str) -> NamespaceCounts:
-    """Count without opening a text. `StoreError` and its kinds."""
-    projects = services.projects.list()
-    notes = note_counts(services.truth, services.namespace)
-    current = {kind: living for kind, (_, living) in notes.items()}
-    rows = services.deep_rows
-    return NamespaceCounts(
-        projects=len(projects),
-        files=sum(one.files for one in projects),
-        sections=sum(one.sections for one in projects),
-        sections_pending=services.projects.pending(embedder),
-        observations=current.get("observation", 0),
-        diary=current.get("diary", 0),
-        past_notes=sum(every - living for every, living in notes.values()),
-        gaps=len(rows.find("gap", {"status": "open"}, only=("gap_id",))),
-        jobs=len(rows.find("session_job", only=("job_id",))),
-        traces=len(rows.find("trace", only=("trace_id",))),
-    )
+def _counts(services: NamespaceServices) -> dict[str, int]:
+    """What `Stats` counts of projects and deep recall, without opening a text."""
+    projects, rows = services.projects.list(), services.deep_rows
+    return {
+        "projects": len(projects),
+        "files": sum(one.files for one in projects),
+        "sections": sum(one.sections for one in projects),
+        "sections_pending": services.projects.pending(services.embedder.name),
+        "gaps": len(rows.find("gap", {"status": "open"}, only=("gap_id",))),
+        "jobs": len(rows.find("session_job", only=("job_id",))),
+        "traces": len(rows.find("trace", only=("trace_id",))),
+    }
 
 
 def _lanes(services: NamespaceServices) -> tuple[Check, ...]:
-    """Look at projects, notes, the index of sections, and what deep recall keeps.
-
-    Nothing raises: a part that fails is a finding.
-    """
+    """Look at projects, notes, the index of sections, and what deep recall keeps."""
     rows = _rows(services)
     try:
-        counts = count_rows(services, services.container.embedder.name)
+        counts = _counts(services)
+        notes = note_counts(services.truth, services.namespace)
+        projects = tuple(_projects(services, counts))
     except AnaphoraError as error:
         return (*rows, Check("projects", ok=False, detail=str(error)))
-    notes = f"{counts.observations:,} observations, {counts.diary:,} diary entries"
-    if counts.past_notes:
-        notes += f", {counts.past_notes:,} of the past"
+    observations, diary = (notes.get(kind, (0, 0))[1] for kind in ("observation", "diary"))
+    kept = f"{observations:,} observations, {diary:,} diary entries"
+    if past := sum(every - current for every, current in notes.values()):
+        kept += f", {past:,} of the past"
     deep = (
-        f"{counts.gaps:,} open gaps, {counts.jobs:,} jobs of ended sessions waiting, "
-        f"{counts.traces:,} traces"
+        f"{counts['gaps']:,} open gaps, {counts['jobs']:,} jobs of ended sessions waiting, "
+        f"{counts['traces']:,} traces"
     )
     return (
         *rows,
-        *_projects(services, counts),
-        Check("project notes", ok=True, detail=notes),
+        *projects,
+        Check("project notes", ok=True, detail=kept),
         _sections(services),
         Check("deep recall", ok=True, detail=deep),
     )
 
 
-def _projects(services: NamespaceServices, counts: NamespaceCounts) -> Iterator[Check]:
-    detail = f"{counts.projects:,} projects, {counts.files:,} files, {counts.sections:,} sections"
-    if counts.sections_pending:
-        detail += f", {counts.sections_pending:,} vectors to come ({FINISH_VECTORS})"
+def _projects(services: NamespaceServices, counts: Mapping[str, int]) -> Iterator[Check]:
+    detail = (
+        f"{counts['projects']:,} projects, {counts['files']:,} files, "
+        f"{counts['sections']:,} sections"
+    )
+    if counts["sections_pending"]:
+        detail += f", {counts['sections_pending']:,} vectors to come ({FINISH_VECTORS})"
     yield Check("projects", ok=True, detail=detail)
     for row in services.projects.rows():
         # On a server the folder may well be another machine's: that is nobody's fault.
@@ -209,7 +189,8 @@ def stats(services: NamespaceServices) -> Stats:
     settings, embedder = services.container.settings, services.container.embedder
     services.turns.sync(embed="none")
     seen = services.turns.check()
-    counts = count_rows(services, embedder.name)
+    counts = _counts(services)
+    notes = note_counts(services.truth, services.namespace)
     return Stats(
         home=str(settings.home),
         namespace=services.namespace,
@@ -225,14 +206,8 @@ def stats(services: NamespaceServices) -> Stats:
             "truth": sum(_size(path) for path in settings.home.glob("anaphora.db*")),
             "index": seen.size,
         },
-        projects=counts.projects,
-        files=counts.files,
-        sections=counts.sections,
-        sections_pending=counts.sections_pending,
-        notes=counts.observations + counts.diary,
-        gaps=counts.gaps,
-        jobs=counts.jobs,
-        traces=counts.traces,
+        notes=sum(current for _, current in notes.values()),
+        **counts,
     )
 
 
