@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
@@ -126,15 +126,6 @@ def note_lines(services: NamespaceServices, hashes: Mapping[str, list[str]]) -> 
                 }
 
 
-@dataclass(frozen=True, slots=True)
-class _ThreadOutcome:
-    """What became of a thread: its id here, turns that were added, turns that were there."""
-
-    conversation_id: str
-    added: int
-    known: int
-
-
 class ThreadReader(LineReader):
     """Reads the threads of one namespace, each whole."""
 
@@ -142,7 +133,7 @@ class ThreadReader(LineReader):
         super().__init__(target)
         services = target.services
         store = services.conversations
-        self._write: Callable[[str, Thread], _ThreadOutcome | None]
+        self._write: Callable[[str, Thread], int | None]
         if isinstance(store, SqlConversationStore):
             self._write = partial(_write_rows, store)
         else:
@@ -180,19 +171,22 @@ class ThreadReader(LineReader):
             target.deleted_threads.add(thread.conversation_id)
             target.counts["forgotten"] += len(turns)
             return
+        here = thread.conversation_id
         try:
-            outcome = self._write(thread.conversation_id, thread)
-            outcome = outcome or self._write(_other_id(thread), thread)
+            added = self._write(here, thread)
+            if added is None:
+                here = _other_id(thread)
+                added = self._write(here, thread)
         except CorruptThread as error:
             target.problem(self._number, str(error))
             return
         # Two threads with one digest of their turns are the same thread.
-        assert outcome is not None
-        target.thread_ids[thread.conversation_id] = outcome.conversation_id
-        target.turn_hashes[outcome.conversation_id] = _hashes(thread)
-        target.counts.update(
-            {"threads": 1, "turns added": outcome.added, "turns known": outcome.known}
-        )
+        assert added is not None
+        target.thread_ids[thread.conversation_id] = here
+        target.turn_hashes[here] = _hashes(thread)
+        target.counts["threads"] += 1
+        target.counts["turns added"] += added
+        target.counts["turns known"] += len(turns) - added
 
     def _next_turn(self, line: Line) -> Turn:
         if self._head is None or self._head["id"] != string(line, "thread"):
@@ -215,8 +209,8 @@ class ThreadReader(LineReader):
 
 def _write_file(
     folder: ThreadFolder, locks: ThreadLocks, conversation_id: str, thread: Thread
-) -> _ThreadOutcome | None:
-    """Keep a thread under this id in a folder; None where another one has it.
+) -> int | None:
+    """Keep a thread under this id in a folder; how many turns it adds, None where another has it.
 
     `CorruptThread` where one that cannot be read is in its place, `StoreError` and its kinds.
     """
@@ -229,7 +223,7 @@ def _write_file(
                 document, _, _ = read_document(path, conversation_id, form)
             except FileNotFoundError:
                 rewrite(path, conversation_id, _document(conversation_id, thread), NO_FILE, form)
-                return _ThreadOutcome(conversation_id, len(thread.turns), 0)
+                return len(thread.turns)
             except NotAThread as error:
                 raise CorruptThread(path, str(error)) from error
             news = _news(document.turns, thread.turns)
@@ -238,12 +232,10 @@ def _write_file(
                 append_turns(path, conversation_id, tail, news, form)
     except OSError as error:
         raise translate(error, "write", folder.path(thread.conversation_id)) from error
-    return _outcome(conversation_id, thread, news)
+    return None if news is None else len(news)
 
 
-def _write_rows(
-    store: SqlConversationStore, conversation_id: str, thread: Thread
-) -> _ThreadOutcome | None:
+def _write_rows(store: SqlConversationStore, conversation_id: str, thread: Thread) -> int | None:
     """As `_write_file`, into a store of rows."""
     while True:
         found = store.get(conversation_id)
@@ -257,7 +249,7 @@ def _write_rows(
             title=thread.title,
             updated_text=thread.updated_text,
         ):
-            return _outcome(conversation_id, thread, news)
+            return None if news is None else len(news)
 
 
 def _news(here: Sequence[Turn], there: Sequence[Turn]) -> Sequence[Turn] | None:
@@ -271,14 +263,6 @@ def _is_same(here: Turn, there: Turn) -> bool:
     if here.role != there.role or here.ts != there.ts:
         return False
     return here.text == there.text or REDACTED in here.text
-
-
-def _outcome(
-    conversation_id: str, thread: Thread, news: Sequence[Turn] | None
-) -> _ThreadOutcome | None:
-    if news is None:
-        return None
-    return _ThreadOutcome(conversation_id, len(news), len(thread.turns) - len(news))
 
 
 def _document(conversation_id: str, thread: Thread) -> Document:
