@@ -40,6 +40,7 @@ from anaphora.ops.transfer.lines import (
 from anaphora.ops.transfer.reading import BatchReader, Target
 from anaphora.store.maintenance import kinds_of, records_with_key
 from anaphora.store.mending import unreadable_records
+from anaphora.store.namespace import STEP
 from anaphora.store.records.rows import (
     STANDS_ALONE,
     EventKind,
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
 Outcome = Literal["added", "changed", "known", "forgotten"]
 _SAID = ("added", "restated", "linked")
 _IN_PLACE = ("type", "tags", "category", "expires_at")
-_STEP = 512
 
 
 # Members in the order of the file; fields that come to a record stand behind them.
@@ -142,7 +142,7 @@ def memory_lines(
     key = sealer.lookup("same_key", namespace, STANDS_ALONE)
     alone = records_with_key(records.truth, namespace, key)
     after, ids = 0, []
-    while found := records.changed_since(after, _STEP):
+    while found := records.changed_since(after):
         for record in found:
             line = _MEMORY.line(record, records.events(record.id))
             line["stands_alone"] = record.id in alone or None
@@ -153,8 +153,8 @@ def memory_lines(
     for kind, damaged in unreadable_records(records.truth, namespace, sealer).items():
         reason = "it cannot be read; doctor --repair mends it"
         problems += [ImportProblem(kind, record_id, reason) for record_id in damaged]
-    for start in range(0, len(ids), _STEP):
-        some = ids[start : start + _STEP]
+    for start in range(0, len(ids), STEP):
+        some = ids[start : start + STEP]
         first = set(some)
         # Each link once: by the end that it is kept under.
         for link in (one for one in records.links(some) if one.record_id in first):

@@ -30,7 +30,6 @@ from anaphora.values.projects import NOTE_KINDS
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
 
-_STEP = 512
 _MOST_IMPORTANT = 5
 _PAYLOAD = ("importance", "subject", "project")
 # A note has no place for these.
@@ -46,7 +45,7 @@ def project_note_lines(services: NamespaceServices, tell: Callable[[int], None])
     notes = services.notes
     names = {row.id: row.name for row in services.projects.rows()}
     after = done = 0
-    while found := notes.notes_since(after, _STEP):
+    while found := notes.notes_since(after):
         for row in found:
             value = _FIELDS[row.kind].line(row.record, notes.events(row.record.id))
             payload = row.record.payload or {}
