@@ -42,7 +42,6 @@ def gap_lines(services: NamespaceServices, now: datetime) -> Iterator[Line]:
     for known in gaps_in(services.deep_rows, now):
         yield {
             "kind": "gap",
-            "namespace": services.namespace,
             **_GAP.write(known.gap),
             "scope": known.scope,
             "conversation_id": known.conversation_id,
@@ -57,7 +56,6 @@ def origin_lines(services: NamespaceServices) -> Iterator[Line]:
         source = row["conversation_id"]
         yield {
             "kind": "taken_from",
-            "namespace": services.namespace,
             "memory": row["record_id"],
             "thread": source if turn else None,
             "index": row["position"] if turn else None,

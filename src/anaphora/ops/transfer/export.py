@@ -111,10 +111,13 @@ def _write(
     counts: Counter[str] = Counter()
     problems: list[ImportProblem] = []
 
-    def write(lines: Iterable[Line]) -> None:
+    def write(line: Line) -> None:
+        file.write(to_line(line))
+        counts[line.get("kind", "head")] += 1
+
+    def write_all(namespace: str, lines: Iterable[Line]) -> None:
         for line in lines:
-            file.write(to_line(line))
-            counts[line.get("kind", "head")] += 1
+            write({"kind": line["kind"], "namespace": namespace, **line})
 
     def tell(label: str, done: int, total: int | None = None) -> None:
         if progress is not None:
@@ -128,19 +131,22 @@ def _write(
         "created": clock(),
         "namespaces": list(namespaces),
     }
-    write([head])
+    write(head)
     for namespace in namespaces:
         hashes: dict[str, list[str]] = {}
         live = container.namespace(namespace)
-        write(thread_lines(live, problems, hashes, partial(tell, "threads")))
+        write_all(namespace, thread_lines(live, problems, hashes, partial(tell, "threads")))
         with snapshot(container.truth) as truth:
             then = NamespaceServices(container, namespace, truth)
-            write(note_lines(then, hashes))
-            write(memory_lines(then, problems, partial(tell, "memories")))
-            write(origin_lines(then))
-            write(project_note_lines(then, partial(tell, "notes")))
-            write(gap_lines(then, clock()))
-    write([{"kind": "end", "lines": counts.total()}])
+            for lines in (
+                note_lines(then, hashes),
+                memory_lines(then, problems, partial(tell, "memories")),
+                origin_lines(then),
+                project_note_lines(then, partial(tell, "notes")),
+                gap_lines(then, clock()),
+            ):
+                write_all(namespace, lines)
+    write({"kind": "end", "lines": counts.total()})
     return Exported(
         target,
         namespaces,

@@ -146,7 +146,7 @@ def memory_lines(
         for record in found:
             line = _MEMORY.line(record, records.events(record.id))
             line["stands_alone"] = record.id in alone or None
-            yield {"kind": "memory", "namespace": namespace, **line}
+            yield {"kind": "memory", **line}
         ids += [record.id for record in found]
         after = found[-1].seq
         tell(len(ids))
@@ -160,7 +160,6 @@ def memory_lines(
         for link in (one for one in records.links(some) if one.record_id in first):
             yield {
                 "kind": "link",
-                "namespace": namespace,
                 "between": [link.record_id, link.other_id],
                 "relation": link.kind,
                 "strength": link.strength,

@@ -51,7 +51,7 @@ def project_note_lines(services: NamespaceServices, tell: Callable[[int], None])
             payload = row.record.payload or {}
             value |= {name: payload.get(name) for name in _PAYLOAD}
             value["project_name"] = names.get(row.project or "")
-            yield {"kind": row.kind, "namespace": services.namespace, **value}
+            yield {"kind": row.kind, **value}
         after = found[-1].record.seq
         done += len(found)
         tell(done)

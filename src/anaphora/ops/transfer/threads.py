@@ -64,7 +64,7 @@ def thread_lines(
     tell: Callable[[int, int], None],
 ) -> Iterator[Line]:
     """Every thread with its turns. `hashes` gets its turns', `problems` what cannot be read."""
-    store, namespace = services.conversations, services.namespace
+    store = services.conversations
     files = sorted(store.files())
     for done, (conversation_id, path) in enumerate(files):
         try:
@@ -78,7 +78,6 @@ def thread_lines(
         hashes[conversation_id] = _hashes(thread)
         yield {
             "kind": "thread",
-            "namespace": namespace,
             "id": conversation_id,
             "title": thread.title or None,
             "updated": thread.updated_text,
@@ -87,7 +86,6 @@ def thread_lines(
         for index, turn in enumerate(thread.turns):
             yield {
                 "kind": "turn",
-                "namespace": namespace,
                 "thread": conversation_id,
                 "index": index,
                 "role": turn.role,
@@ -104,11 +102,10 @@ def _hashes(thread: Thread) -> list[str]:
 
 def note_lines(services: NamespaceServices, hashes: Mapping[str, list[str]]) -> Iterator[Line]:
     """What is noted of conversations, then of turns that left with these hashes."""
-    sidecar, namespace = services.sidecar, services.namespace
+    sidecar = services.sidecar
     for conversation_id, origin in sorted(sidecar.conversation_notes().items()):
         yield {
             "kind": "conversation_note",
-            "namespace": namespace,
             "thread": conversation_id,
             **_CONVERSATION_NOTE.write(origin),
         }
@@ -119,7 +116,6 @@ def note_lines(services: NamespaceServices, hashes: Mapping[str, list[str]]) -> 
             if note.forgotten or (index < len(known) and known[index] == note.turn_hash):
                 yield {
                     "kind": "forgotten_turn" if note.forgotten else "turn_note",
-                    "namespace": namespace,
                     "thread": note.conversation_id,
                     "index": note.index,
                     **_TURN_NOTE.write(note),
