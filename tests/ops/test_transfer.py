@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from anaphora import ops
 from anaphora.container.home import Container
 from anaphora.errors import InvalidInput, NotEmpty, NotFound, StoreError, UnknownFormat
-from anaphora.ops.transfer.lines import from_line, to_line
+from anaphora.ops.transfer.lines import LineFields, from_line, to_line
 from anaphora.store.records.forgetting import forget_for_good, forget_softly
 from anaphora.store.records.rows import RecordLink
 
@@ -57,6 +58,42 @@ def test_every_character_survives_a_line(value: dict[str, Any]) -> None:
     assert len(text.splitlines()) == 1
     kept = {name: item for name, item in value.items() if item is not None}
     assert from_line(line) == {"kind": "x", **kept}
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A value with a field of every type."""
+
+    id: str
+    at: datetime
+    title: str | None = None
+    tags: tuple[str, ...] = ()
+    count: int = 0
+    place: int | None = None
+    weight: float = 0.5
+    until: datetime | None = None
+    payload: Mapping[str, Any] | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    hidden: bool = False
+
+
+WHOLE = [
+    Whole("a", datetime(2026, 1, 2, tzinfo=UTC)),
+    Whole("b", datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC), "", ("x", "y"), 3, 0, 0.0,
+          datetime(1, 1, 1, tzinfo=UTC), {}, {"n": [None, {}]}, hidden=True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", WHOLE)
+def test_fields_that_come_to_a_value_travel_by_themselves(value: Whole) -> None:
+    """Whatever its type: behind those that have a place in the file, and left out when unset."""
+    members = LineFields(Whole, ("tags", "id"), left_out=("place",))
+    assert list(members.write(value))[:3] == ["tags", "id", "at"]
+    line = from_line(to_line(members.write(value)))
+    assert Whole(**members.read(line)) == replace(value, place=None)
+    assert members.read({"id": "c", "at": "2026-01-02T00:00:00Z"}).keys() == {"id", "at"}
+    with pytest.raises(ValueError, match='"count" is no whole number'):
+        members.read({**line, "count": "many"})
 
 
 @pytest.mark.promise("care.export")
