@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 
-MODELS = Path(__file__).parent / "models"
+MINILM = Path(__file__).parent / "models" / "minilm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,6 @@ def verified(manifest: Manifest, file: str) -> bytes:
         raise ModelIntegrityError(path, expected, found)
     return content
 
-
-MINILM = MODELS / "minilm"
 
 # A run takes at most so many parts and so many word pieces, padding included. More word pieces at
 # once leave the processor's cache: 32 parts of full length run at less than half the speed of one.

