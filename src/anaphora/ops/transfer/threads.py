@@ -136,7 +136,9 @@ class ThreadReader(LineReader):
             form = services.container.sealing.threads(services.namespace)
             folder = ThreadFolder(services.folder, form)
             self._write = partial(_write_file, folder, ThreadLocks(services.folder))
-        self._head: Line | None = None
+        # The thread whose turns follow, how many they are said to be, and the number of its line.
+        self._head: Thread | None = None
+        self._said: object = None
         self._number = 0
         self._turns: list[Turn] = []
 
@@ -146,9 +148,10 @@ class ThreadReader(LineReader):
             self._turns.append(self._next_turn(line))
             return
         self.flush()
-        check_id(string(line, "id"))
-        read_time(string(line, "updated"))
-        self._head, self._number = line, number
+        conversation_id, updated = check_id(string(line, "id")), string(line, "updated")
+        title = string(line, "title") if "title" in line else ""
+        self._head = Thread(conversation_id, (), read_time(updated), updated, title)
+        self._said, self._number = line.get("turns"), number
 
     def flush(self) -> None:
         """Write the thread whose lines were read."""
@@ -156,13 +159,10 @@ class ThreadReader(LineReader):
         self._head, self._turns = None, []
         if head is None:
             return
-        target = self.target
-        if head.get("turns") != len(turns):
-            reason = f"only the first {len(turns)} of {head.get('turns')} turns can be read"
+        target, thread = self.target, replace(head, turns=turns)
+        if self._said != len(turns):
+            reason = f"only the first {len(turns)} of {self._said} turns can be read"
             target.problem(self._number, reason)
-        updated = string(head, "updated")
-        title = string(head, "title") if "title" in head else ""
-        thread = Thread(head["id"], turns, read_time(updated), updated, title)
         if not target.again and self._was_deleted(thread.conversation_id):
             target.deleted_threads.add(thread.conversation_id)
             target.counts["forgotten"] += len(turns)
@@ -185,7 +185,7 @@ class ThreadReader(LineReader):
         target.counts["turns known"] += len(turns) - added
 
     def _next_turn(self, line: Line) -> Turn:
-        if self._head is None or self._head["id"] != string(line, "thread"):
+        if self._head is None or self._head.conversation_id != string(line, "thread"):
             raise ValueError("a turn without its thread before it")
         if line.get("index") != len(self._turns):
             raise ValueError(f"turn {line.get('index')!r} stands where {len(self._turns)} belongs")
