@@ -15,7 +15,7 @@ from anaphora.deep.evidence.sources import MEMORY
 from anaphora.deep.persisted.forgetting import OF_MEMORY, text_digest
 from anaphora.deep.persisted.gaps import GapRecord, gaps_in, put_gap, question_key
 from anaphora.ops.transfer.lines import Line, LineFields, number_in, string, text_in
-from anaphora.ops.transfer.reading import BatchReader
+from anaphora.ops.transfer.reading import BatchReader, Outcome
 from anaphora.store.threads.gojson import REDACTED
 from anaphora.store.threads.ids import check_id
 from anaphora.values.deep import Gap, GapStatus, Scope
@@ -91,7 +91,7 @@ class GapReader(BatchReader[GapRecord]):
         moved = [self._moved(one) for _, one in batch]
         # Looked up before the transaction begins: it must stay short.
         lost = [not self.target.again and self._is_forgotten(one) for one in moved]
-        outcomes: list[str] = []
+        outcomes: list[Outcome] = []
         with self.target.services.deep_rows.change() as work:
             here = {one.gap.id: one for one in gaps_in(work)}
             asked = {question_key(k.gap.question): k for k in here.values() if _is_open(k)}

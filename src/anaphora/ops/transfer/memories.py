@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from anaphora.core.json_codec import members_of
 from anaphora.ingest.checking import without_secrets
@@ -37,7 +37,7 @@ from anaphora.ops.transfer.lines import (
     string,
     texts_in,
 )
-from anaphora.ops.transfer.reading import BatchReader, Target
+from anaphora.ops.transfer.reading import BatchReader, Outcome, Target
 from anaphora.store.maintenance import kinds_of, records_with_key
 from anaphora.store.mending import unreadable_records
 from anaphora.store.namespace import STEP
@@ -55,7 +55,6 @@ from anaphora.values.memories import MemoryRecord, MemoryType, NewMemory
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
 
-Outcome = Literal["added", "changed", "known", "forgotten"]
 _SAID = ("added", "restated", "linked")
 _IN_PLACE = ("type", "tags", "category", "expires_at")
 

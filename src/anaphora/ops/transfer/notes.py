@@ -20,7 +20,7 @@ from anaphora.ops.transfer.memories import (
     RecordMerger,
     without_other_kinds,
 )
-from anaphora.ops.transfer.reading import BatchReader
+from anaphora.ops.transfer.reading import BatchReader, Outcome
 from anaphora.store.projects.notes import RECORD_KINDS, NoteRecordKind, payload_of
 from anaphora.store.records.rows import same_key_of
 from anaphora.store.records.transaction import RecordTransaction
@@ -93,7 +93,7 @@ class ProjectNoteReader(BatchReader[_IncomingNote]):
 
     def _bring_in(
         self, kind: NoteRecordKind, batch: Sequence[tuple[int, _IncomingNote]]
-    ) -> list[str]:
+    ) -> list[Outcome]:
         names = {note.item.record.id: note.project_name for _, note in batch}
         items = without_other_kinds(
             self.target,
@@ -104,7 +104,7 @@ class ProjectNoteReader(BatchReader[_IncomingNote]):
         with self.target.services.notes.change(kind) as work:
             work.load(ids=[item.record.id for item in items])
             moved = [self._placed(work, item, names[item.record.id]) for item in items]
-            outcomes: list[str] = list(self._merger.merge(work, [item for item, _ in moved]))
+            outcomes = self._merger.merge(work, [item for item, _ in moved])
         for at, (item, changed) in enumerate(moved):
             if changed and outcomes[at] == "known":
                 outcomes[at] = "changed"

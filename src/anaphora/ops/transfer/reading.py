@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
 
 from anaphora.ops.transfer.lines import Line
 
@@ -17,6 +17,9 @@ BATCH = 256
 """Lines that are written in one transaction."""
 
 ItemT = TypeVar("ItemT")
+
+Outcome = Literal["added", "changed", "known", "forgotten"]
+"""What became of a line: it was not here, something of it, all of it, or it was deleted here."""
 
 
 @dataclass(slots=True)
@@ -41,8 +44,8 @@ class Target:
     deleted_threads: set[str] = field(default_factory=set)
     touched_notes: list[str] = field(default_factory=list)
 
-    def count(self, outcomes: Iterable[str], prefix: str = "") -> None:
-        """Count what became of lines: "added", "changed", "known", or "forgotten" for all kinds."""
+    def count(self, outcomes: Iterable[Outcome], prefix: str = "") -> None:
+        """Count what became of lines of a kind; what is forgotten counts for all kinds together."""
         self.counts.update(one if one == "forgotten" else prefix + one for one in outcomes)
 
 
