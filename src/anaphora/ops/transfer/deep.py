@@ -70,12 +70,13 @@ class GapReader(BatchReader[GapRecord]):
 
     def parse(self, line: Line) -> GapRecord:
         """As `BatchReader.parse`."""
-        given: dict[str, Any] = {"priority": 0.0, "status": "open"} | _GAP.read(line)
+        given: dict[str, Any] = {"priority": 0.0} | _GAP.read(line)
+        status: Any = line.get("status", "open")
         scope: Any = line.get("scope")
         if "created_at" not in given or "expires_at" not in given:
             raise ValueError("a gap has no times")
-        if given["status"] not in get_args(GapStatus) or scope not in get_args(Scope):
-            raise ValueError(f'"status" is {given["status"]!r}, "scope" is {scope!r}')
+        if status not in get_args(GapStatus) or scope not in get_args(Scope):
+            raise ValueError(f'"status" is {status!r}, "scope" is {scope!r}')
         if not given["question"].strip() or not 0.0 <= given["priority"] <= 1.0:
             raise ValueError("its question is empty, or its priority is not from 0 to 1")
         return GapRecord(
