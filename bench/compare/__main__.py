@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from anaphora.embed.minilm import MODELS
+from anaphora.embed.minilm import MINILM
 from bench.compare.asked import Chat, chats, prepared
 from bench.compare.behaviours import behaviours
 from bench.compare.contestants import CONTESTANTS, PRODUCTS, installed, prepare, versions
@@ -47,7 +47,7 @@ def main() -> None:
     if None in (chosen.data, chosen.environments, chosen.cache):
         parser.error("--data, --environments and --cache are needed")
     chosen.cache.mkdir(parents=True, exist_ok=True)
-    place = Place(chosen.environments, MODELS / "minilm", chosen.cache, chosen.chroma_model)
+    place = Place(chosen.environments, MINILM, chosen.cache, chosen.chroma_model)
     run(place, chosen.data, chosen.only, chosen.who or (), chosen.texts)
 
 

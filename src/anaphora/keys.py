@@ -11,6 +11,7 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 from anaphora.core.config import load_settings
+from anaphora.errors import InvalidInput
 from anaphora.store.home.conversion import Converted
 
 if TYPE_CHECKING:
@@ -110,7 +111,6 @@ def _home(home: Place, conversations_dir: Place = None) -> Home:
 
 def _sealed(home: Place, conversations_dir: Place = None) -> Home:
     """A home that is sealed: a mistaken path must not be made one by looking after its key."""
-    from anaphora.errors import InvalidInput
     from anaphora.store.crypto import marker
 
     found = _home(home, conversations_dir)
@@ -120,8 +120,6 @@ def _sealed(home: Place, conversations_dir: Place = None) -> Home:
 
 
 def _checked(kept: Kept | None) -> Kept | None:
-    from anaphora.errors import InvalidInput
-
     if kept not in (None, "keychain", "file"):
         raise InvalidInput("kept", kept, "expected 'keychain' or 'file'")
     return kept

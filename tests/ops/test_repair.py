@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from datetime import datetime
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from anaphora import ops
 from anaphora.container.home import Container
-from anaphora.embed.hashing import WordHashingEmbedder
-from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.index.turns.index import TurnIndex
+from anaphora.ingest.memories import Filled
 from anaphora.store.threads.gojson import decode, encode
 from anaphora.values.conversations import Check, Thread
 
@@ -21,36 +18,17 @@ from .conftest import HomeWriter, OpenParts, memories, threads
 
 pytestmark = pytest.mark.internal
 
-Clock = Callable[[], datetime]
 Keeping = Callable[[Container], HomeWriter]
-MakeIndex = Callable[[Container], TurnIndex]
 
 
-@pytest.fixture
-def make_index(clock: Clock) -> Iterator[MakeIndex]:
-    service = EmbedderService(spec_for(WordHashingEmbedder()), cache_size=0)
-    made: list[TurnIndex] = []
-
-    def make(parts: Container) -> TurnIndex:
-        lane = parts.namespace("default")
-        place = parts.home.root / "index" / "default"
-        made.append(TurnIndex(place, lane.conversations, lane.sidecar, service))
-        return made[-1]
-
-    yield make
-    for index in made:
-        index.close()
-    service.close()
+def mended(parts: Container) -> dict[str, Check]:
+    return {check.name: check for check in ops.repair(parts.namespace("default"))}
 
 
-def mended(parts: Container, index: TurnIndex) -> dict[str, Check]:
-    return {check.name: check for check in ops.repair(parts, "default", index)}
-
-
-def test_a_well_home_stays_as_it_is(filled: Container, make_index: MakeIndex) -> None:
+def test_a_well_home_stays_as_it_is(filled: Container) -> None:
     """Where nothing is wrong everything is reported as well, and no word changes."""
     before = memories(filled), threads(filled)
-    found = mended(filled, make_index(filled))
+    found = mended(filled)
     assert all(check.ok for check in found.values()), found
     assert (memories(filled), threads(filled)) == before
     assert "0 removed" in found["temporary files"].detail
@@ -58,9 +36,7 @@ def test_a_well_home_stays_as_it_is(filled: Container, make_index: MakeIndex) ->
 
 
 @pytest.mark.promise("care.repair")
-def test_what_interrupted_writes_left_is_removed(
-    filled: Container, make_index: MakeIndex, tmp_path: Path
-) -> None:
+def test_what_interrupted_writes_left_is_removed(filled: Container, tmp_path: Path) -> None:
     """Temporary files and unfinished restores beside the home go; all else stays."""
     folder = filled.home.conversations
     (folder / f".{'a' * 24}.1.ab.tmp").write_bytes(b"unfinished")
@@ -69,7 +45,7 @@ def test_what_interrupted_writes_left_is_removed(
     (stage / "sealing.lock").touch()
     (stage / "anaphora.db").write_bytes(b"half")
     (tmp_path / ".home.unfinished-else").mkdir()
-    found = mended(filled, make_index(filled))
+    found = mended(filled)
     assert "2 removed" in found["temporary files"].detail
     assert not stage.exists()
     assert (tmp_path / ".home.unfinished-else").exists()
@@ -77,24 +53,21 @@ def test_what_interrupted_writes_left_is_removed(
 
 
 @pytest.mark.promise("care.repair")
-def test_a_damaged_index_is_made_again(filled: Container, make_index: MakeIndex) -> None:
+def test_a_damaged_index_is_made_again(filled: Container, open_parts: OpenParts) -> None:
     """After a repair the index holds every turn, with its vector."""
-    index = make_index(filled)
-    index.sync(embed="all")
-    index.close()
+    filled.namespace("default").turns.sync(embed="all")
+    filled.close()
     for place in (filled.home.root / "index" / "default").rglob("*"):
         if place.is_file() and place.suffix != ".lock":
             place.write_bytes(os.urandom(200))
-    index = make_index(filled)
-    found = mended(filled, index)
+    again = open_parts()
+    found = mended(again)
     assert found["index"].ok, found
-    seen = index.check()
+    seen = again.namespace("default").turns.check()
     assert (seen.turns, seen.pending, seen.problems) == (3, 0, ())
 
 
-def test_notes_go_back_to_their_turns(
-    filled: Container, make_index: MakeIndex, keeping: Keeping
-) -> None:
+def test_notes_go_back_to_their_turns(filled: Container, keeping: Keeping) -> None:
     """When another program has put a turn before others, their speakers follow them."""
     store = filled.namespace("default").conversations
     path = store.path("trip")
@@ -108,34 +81,32 @@ def test_notes_go_back_to_their_turns(
     )
     path.write_bytes(encode(moved))
     assert [turn.speaker for turn in store.recent("trip")] == [None, None, None]
-    found = mended(filled, make_index(filled))
+    found = mended(filled)
     assert "2 notes given back" in found["notes"].detail
     again = filled.namespace("default").conversations.recent("trip")
     assert [turn.speaker for turn in again] == [None, "Ann", "Ann"]
     assert [turn.text for turn in again] == [turn.text for turn in moved.turns]
-    assert "0 notes given back" in mended(filled, make_index(filled))["notes"].detail
+    assert "0 notes given back" in mended(filled)["notes"].detail
 
 
-def test_damaged_truth_is_told_and_left_alone(
-    filled: Container, make_index: MakeIndex, open_parts: OpenParts
-) -> None:
+def test_damaged_truth_is_told_and_left_alone(filled: Container, open_parts: OpenParts) -> None:
     """A torn database is a finding that does not keep the rest from being mended."""
-    index = make_index(filled)
     assert filled.truth.path is not None
     filled.truth.close()
     data = bytearray(filled.truth.path.read_bytes())
     data[4096 * 10 : 4096 * 12] = os.urandom(4096 * 2)
     filled.truth.path.write_bytes(data)
-    found = mended(open_parts(), index)
+    found = mended(open_parts())
     assert not found["truth"].ok
     assert filled.truth.path.read_bytes() == bytes(data)
 
 
-def test_vectors_that_are_missing_are_asked_for(filled: Container, make_index: MakeIndex) -> None:
+def test_vectors_that_are_missing_are_asked_for(
+    filled: Container, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Memories without vectors are embedded by who knows how, and what fails is told."""
 
-    class Filled:
-        embedded, failed = 3, 1
-
-    found = ops.repair(filled, "default", make_index(filled), fill_vectors=Filled)
+    services = filled.namespace("default")
+    monkeypatch.setattr(services.remember, "fill_vectors", lambda: Filled(3, 1))
+    found = ops.repair(services)
     assert Check("vectors", ok=False, detail="3 memories embedded, 1 cannot be") in found

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from anaphora.api.memory import Memory, Source, Target
+from anaphora.api.memory import Memory, Target
 from anaphora.api.workers import Workers
 from anaphora.container.home import Handler
 from anaphora.core.calls import CLOSING_PATIENCE
@@ -25,6 +25,7 @@ from anaphora.values.conversations import (
     NewTurn,
     Recall,
     RecallMode,
+    Source,
     Stats,
     Thread,
     ThreadProblem,

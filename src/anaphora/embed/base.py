@@ -59,12 +59,9 @@ def mean_vector(parts: Vectors) -> Vector:
 
     Opposite parts could cancel out to zero; then the first part stands for the text.
     """
-    if len(parts) == 1:
-        return _first(parts)
-    mean = parts.mean(axis=0, keepdims=True)
-    return _first(unit_rows(mean) if mean.any() else parts)
-
-
-def _first(rows: Vectors) -> Vector:
+    rows = parts
+    if len(parts) > 1:
+        mean = parts.mean(axis=0, keepdims=True)
+        rows = unit_rows(mean) if mean.any() else parts
     first: Vector = rows[0]
     return first

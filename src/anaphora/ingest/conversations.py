@@ -7,13 +7,11 @@ loses nothing. Two imports of one chat wait for each other. A turn that is there
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TypeAlias
 
 from anaphora.core.progress import Progress
 from anaphora.errors import CorruptThread, InvalidInput
@@ -25,11 +23,16 @@ from anaphora.store.threads.conversations import Conversations
 from anaphora.store.threads.files import ThreadLocks, lock_key
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
-from anaphora.values.conversations import ImportedConversation, ImportProblem, ImportReport, NewTurn
+from anaphora.values.conversations import (
+    ImportedConversation,
+    ImportProblem,
+    ImportReport,
+    NewTurn,
+    Source,
+)
 
 # Of all files together: a folder may have any number of them.
 _MOST_PROBLEMS = 10_000
-Source: TypeAlias = str | os.PathLike[str] | ImportedConversation
 
 
 def import_conversations(

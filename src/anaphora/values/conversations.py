@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Final, Generic, Literal, TypeVar, overload
 
@@ -174,6 +175,10 @@ class ImportedConversation:
     left_out: Mapping[str, int] = field(default_factory=dict)
 
 
+Source = str | os.PathLike[str] | ImportedConversation
+"""What conversations are imported from: a file, a folder, or what was read already."""
+
+
 FINISH_VECTORS: Final = "`anaphora reindex` makes them now"
 """What is said wherever vectors are still to come."""
 
@@ -215,10 +220,7 @@ class ImportReport:
         left_out: Counter[str] = Counter()
         for report in reports:
             left_out.update(report.left_out)
-        counts = (
-            "conversations", "added", "known", "forgotten", "branches", "memories_added",
-            "memories_known", "notes_added", "notes_known", "gaps_added",
-        )  # fmt: skip
+        counts = [one.name for one in fields(cls) if isinstance(one.default, int)]
         return cls(
             **{n: sum(getattr(r, n) for r in reports) for n in counts},
             left_out=dict(left_out),

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anaphora.core.config import Settings
 from anaphora.errors import AnaphoraError, MissingExtra, NoKeyringError
-from anaphora.ops.doctor.repair import repair_sections
+from anaphora.ops.doctor.health import try_writing
+from anaphora.ops.doctor.repair import repair
 from anaphora.store.maintenance import note_counts
 from anaphora.values.conversations import FINISH_VECTORS, Check, Stats
 
@@ -35,74 +34,55 @@ if TYPE_CHECKING:
 _NAMED = 20
 
 
-@dataclass(frozen=True, slots=True)
-class LaneCounts:
-    """Counts of one namespace. Notes are current ones; `past_notes` were replaced or hidden."""
-
-    projects: int
-    files: int
-    sections: int
-    sections_pending: int
-    observations: int
-    diary: int
-    past_notes: int
-    gaps: int
-    jobs: int
-    traces: int
+def _counts(services: NamespaceServices) -> dict[str, int]:
+    """What `Stats` counts of projects and deep recall, without opening a text."""
+    projects, rows = services.projects.list(), services.deep_rows
+    return {
+        "projects": len(projects),
+        "files": sum(one.files for one in projects),
+        "sections": sum(one.sections for one in projects),
+        "sections_pending": services.projects.pending(services.embedder.name),
+        "gaps": len(rows.find("gap", {"status": "open"}, only=("gap_id",))),
+        "jobs": len(rows.find("session_job", only=("job_id",))),
+        "traces": len(rows.find("trace", only=("trace_id",))),
+    }
 
 
-def counted(lane: NamespaceServices, embedder: str) -> LaneCounts:
-    """Count without opening a text. `StoreError` and its kinds."""
-    projects = lane.projects.list()
-    notes = note_counts(lane.truth, lane.namespace)
-    current = {kind: living for kind, (_, living) in notes.items()}
-    rows = lane.deep_rows
-    return LaneCounts(
-        projects=len(projects),
-        files=sum(one.files for one in projects),
-        sections=sum(one.sections for one in projects),
-        sections_pending=lane.projects.pending(embedder),
-        observations=current.get("observation", 0),
-        diary=current.get("diary", 0),
-        past_notes=sum(every - living for every, living in notes.values()),
-        gaps=len(rows.find("gap", {"status": "open"}, only=("gap_id",))),
-        jobs=len(rows.find("session_job", only=("job_id",))),
-        traces=len(rows.find("trace", only=("trace_id",))),
-    )
-
-
-def lane_checks(lane: NamespaceServices) -> tuple[Check, ...]:
-    """Look at projects, notes, the index of sections, and what deep recall keeps.
-
-    Nothing raises: a part that fails is a finding.
-    """
-    rows = _rows(lane)
+def _lanes(services: NamespaceServices) -> tuple[Check, ...]:
+    """Look at projects, notes, the index of sections, and what deep recall keeps."""
+    rows = _rows(services)
     try:
-        counts = counted(lane, lane.container.embedder.name)
+        counts = _counts(services)
+        notes = note_counts(services.truth, services.namespace)
+        projects = tuple(_projects(services, counts))
     except AnaphoraError as error:
         return (*rows, Check("projects", ok=False, detail=str(error)))
-    notes = f"{counts.observations:,} observations, {counts.diary:,} diary entries"
-    if counts.past_notes:
-        notes += f", {counts.past_notes:,} of the past"
+    observations, diary = (notes.get(kind, (0, 0))[1] for kind in ("observation", "diary"))
+    kept = f"{observations:,} observations, {diary:,} diary entries"
+    if past := sum(every - current for every, current in notes.values()):
+        kept += f", {past:,} of the past"
     deep = (
-        f"{counts.gaps:,} open gaps, {counts.jobs:,} jobs of ended sessions waiting, "
-        f"{counts.traces:,} traces"
+        f"{counts['gaps']:,} open gaps, {counts['jobs']:,} jobs of ended sessions waiting, "
+        f"{counts['traces']:,} traces"
     )
     return (
         *rows,
-        *_projects(lane, counts),
-        Check("project notes", ok=True, detail=notes),
-        _sections(lane),
+        *projects,
+        Check("project notes", ok=True, detail=kept),
+        _sections(services),
         Check("deep recall", ok=True, detail=deep),
     )
 
 
-def _projects(lane: NamespaceServices, counts: LaneCounts) -> Iterator[Check]:
-    detail = f"{counts.projects:,} projects, {counts.files:,} files, {counts.sections:,} sections"
-    if counts.sections_pending:
-        detail += f", {counts.sections_pending:,} vectors to come ({FINISH_VECTORS})"
+def _projects(services: NamespaceServices, counts: Mapping[str, int]) -> Iterator[Check]:
+    detail = (
+        f"{counts['projects']:,} projects, {counts['files']:,} files, "
+        f"{counts['sections']:,} sections"
+    )
+    if counts["sections_pending"]:
+        detail += f", {counts['sections_pending']:,} vectors to come ({FINISH_VECTORS})"
     yield Check("projects", ok=True, detail=detail)
-    for row in lane.projects.rows():
+    for row in services.projects.rows():
         # On a server the folder may well be another machine's: that is nobody's fault.
         if not Path(row.root).is_dir():
             yield Check(
@@ -115,13 +95,13 @@ def _projects(lane: NamespaceServices, counts: LaneCounts) -> Iterator[Check]:
             yield Check("projects", ok=True, detail=f"{row.name}: not finished; index it again")
 
 
-def _rows(lane: NamespaceServices) -> tuple[Check, ...]:
+def _rows(services: NamespaceServices) -> tuple[Check, ...]:
     """Rows that make no sense, the first of them by name."""
     from anaphora.store.mending import misdated, unreadable_records
 
-    truth = lane.notes.truth
+    truth = services.notes.truth
     try:
-        records = unreadable_records(truth, lane.namespace, lane.notes.sealer)
+        records = unreadable_records(truth, services.namespace, services.notes.sealer)
         found = [f"{kind} {one} cannot be read" for kind, ids in records.items() for one in ids]
         found += [f"impossible times in {one}" for one in misdated(truth)]
     except AnaphoraError as error:
@@ -133,9 +113,9 @@ def _rows(lane: NamespaceServices) -> tuple[Check, ...]:
     return (Check("rows", ok=False, detail=detail),)
 
 
-def _sections(lane: NamespaceServices) -> Check:
+def _sections(services: NamespaceServices) -> Check:
     try:
-        seen = lane.with_projects().sections.check()
+        seen = services.with_projects().sections.check()
     except AnaphoraError as error:
         return Check("section index", ok=False, detail=str(error))
     detail = (
@@ -150,28 +130,10 @@ def _sections(lane: NamespaceServices) -> Check:
 
 
 MOUNTS = Path("/proc/self/mounts")
-REMOTE = frozenset(
-    (
-        "9p",
-        "afs",
-        "beegfs",
-        "ceph",
-        "cifs",
-        "drvfs",
-        "fuse.glusterfs",
-        "fuse.rclone",
-        "fuse.s3fs",
-        "fuse.sshfs",
-        "glusterfs",
-        "lustre",
-        "ncpfs",
-        "nfs",
-        "nfs4",
-        "smb3",
-        "smbfs",
-        "vboxsf",
-    )
-)
+REMOTE = frozenset((
+    "9p", "afs", "beegfs", "ceph", "cifs", "drvfs", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs",
+    "fuse.sshfs", "glusterfs", "lustre", "ncpfs", "nfs", "nfs4", "smb3", "smbfs", "vboxsf",
+))  # fmt: skip
 """Kinds that lie on another machine, or on the host of this one (9p and drvfs are WSL's drives).
 
 Their locks, their renames and SQLite's shared memory do not work between machines as they do on one
@@ -222,15 +184,13 @@ def file_systems(places: Iterable[Path], mounts: Path = MOUNTS) -> Check:
     return Check("file system", ok=True, detail=", ".join(kinds))
 
 
-_PROBE = 64 * 1024
-
-
 def stats(services: NamespaceServices) -> Stats:
     """Count what a namespace holds; the index catches up with the files first."""
     settings, embedder = services.container.settings, services.container.embedder
     services.turns.sync(embed="none")
     seen = services.turns.check()
-    counts = counted(services, embedder.name)
+    counts = _counts(services)
+    notes = note_counts(services.truth, services.namespace)
     return Stats(
         home=str(settings.home),
         namespace=services.namespace,
@@ -246,14 +206,8 @@ def stats(services: NamespaceServices) -> Stats:
             "truth": sum(_size(path) for path in settings.home.glob("anaphora.db*")),
             "index": seen.size,
         },
-        projects=counts.projects,
-        files=counts.files,
-        sections=counts.sections,
-        sections_pending=counts.sections_pending,
-        notes=counts.observations + counts.diary,
-        gaps=counts.gaps,
-        jobs=counts.jobs,
-        traces=counts.traces,
+        notes=sum(current for _, current in notes.values()),
+        **counts,
     )
 
 
@@ -263,21 +217,11 @@ def doctor(services: NamespaceServices, *, mend: bool = False) -> tuple[Check, .
     Nothing raises: a part that fails is a finding.
     """
     from anaphora.deep.checks import deep_checks
-    from anaphora.ops.doctor.repair import repair
 
     container = services.container
     settings, embedder = container.settings, container.embedder
-    mended: tuple[Check, ...] = ()
-    if mend:
-        mended = repair(
-            container,
-            services.namespace,
-            services.turns,
-            fill_vectors=services.remember.fill_vectors,
-            mend_sections=lambda: repair_sections(services),
-        )
     return (
-        *mended,
+        *(repair(services) if mend else ()),
         _home(settings),
         file_systems((settings.home, settings.conversations)),
         *_sealing(settings),
@@ -286,26 +230,19 @@ def doctor(services: NamespaceServices, *, mend: bool = False) -> tuple[Check, .
         *_index(services.turns),
         _memories(services.vectors, embedder),
         _embedder(embedder),
-        *lane_checks(services),
+        *_lanes(services),
         *deep_checks(container.tools),
     )
 
 
 def _home(settings: Settings) -> Check:
-    place = settings.home
-    while not place.exists():
-        place = place.parent
     try:
-        with tempfile.TemporaryFile(dir=place) as probe:
-            # A full disk takes a name but no bytes.
-            probe.write(bytes(_PROBE))
-            probe.flush()
-            os.fsync(probe.fileno())
-            return Check("home", ok=True, detail=f"{settings.home} can be written")
+        # A full disk takes a name but no bytes.
+        try_writing(settings.home, 64 * 1024)
     except OSError as error:
-        return Check(
-            "home", ok=False, detail=f"{settings.home} cannot be written: {error.strerror}"
-        )
+        detail = f"{settings.home} cannot be written: {error.strerror}"
+        return Check("home", ok=False, detail=detail)
+    return Check("home", ok=True, detail=f"{settings.home} can be written")
 
 
 def _sealing(settings: Settings) -> Iterator[Check]:

@@ -55,6 +55,23 @@ def health(services: NamespaceServices) -> Health:
     return Health(all(check.ok for check in checks), checks, pending, jobs)
 
 
+def try_writing(folder: Path, size: int) -> None:
+    """Write so many bytes to the disk of a folder that is or will be, and leave none of them.
+
+    Raises OSError.
+    """
+    with tempfile.TemporaryFile(dir=_existing(folder)) as file:
+        file.write(bytes(size))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _existing(folder: Path) -> Path:
+    while not folder.exists():
+        folder = folder.parent
+    return folder
+
+
 def _write(truth: Database, token: str) -> Check:
     try:
         probe(truth, token)
@@ -66,14 +83,8 @@ def _write(truth: Database, token: str) -> Check:
 def _threads(folder: Path | None) -> Check:
     if folder is None:
         return Check("threads", ok=True, detail="conversations are in the database")
-    place = folder
-    while not place.exists():
-        place = place.parent
     try:
-        with tempfile.TemporaryFile(dir=place) as probe:
-            probe.write(b"\0" * 4096)
-            probe.flush()
-            os.fsync(probe.fileno())
+        try_writing(folder, 4096)
     except OSError as error:
         return Check("threads", ok=False, detail=f"no file can be written: {error.strerror}")
     return Check("threads", ok=True, detail="a file was written to the disk and removed")
@@ -104,11 +115,8 @@ def _embedder(embedder: EmbedderService) -> Check:
 
 
 def _disk(home: Path) -> Check:
-    place = home
-    while not place.exists():
-        place = place.parent
     try:
-        free = shutil.disk_usage(place).free
+        free = shutil.disk_usage(_existing(home)).free
     except OSError as error:
         return Check("disk", ok=False, detail=f"cannot be looked at: {error.strerror}")
     return Check("disk", ok=free >= LEAST_FREE, detail=f"{free / 1e9:,.1f} GB free")

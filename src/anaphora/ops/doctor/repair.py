@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anaphora.core.progress import Progress
 from anaphora.errors import AnaphoraError
 from anaphora.ops.backup import staging
 from anaphora.store.disk import temporary_key
@@ -26,58 +25,45 @@ from anaphora.values.conversations import Check
 
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
-
-if TYPE_CHECKING:
-    from anaphora.container.home import Container
-    from anaphora.container.namespace import NamespaceServices
-    from anaphora.index.turns.index import TurnIndex
     from anaphora.store.threads.sidecar import TurnNote
 
 
-def repair(
-    parts: Container,
-    namespace: str,
-    index: TurnIndex,
-    *,
-    fill_vectors: Callable[[], object] | None = None,
-    mend_sections: Callable[[], Check] | None = None,
-    progress: Progress | None = None,
-) -> tuple[Check, ...]:
+def repair(services: NamespaceServices) -> tuple[Check, ...]:
     """Mend what can be mended in a namespace, and in what all namespaces share.
 
-    `fill_vectors` embeds the memories that have no vector, `mend_sections` does the same and more
-    for projects. Nothing raises: a part that cannot be mended is a finding.
+    Nothing raises: a part that cannot be mended is a finding.
     """
-    lane = parts.namespace(namespace)
-    steps: list[tuple[str, Callable[[], Check]]] = [
-        ("temporary files", lambda: _sweep(parts, lane)),
-        ("notes", lambda: _reseat(lane)),
-        ("truth", lambda: _truth(parts)),
-        ("rows", lambda: mend_rows(lane)),
-        ("index", lambda: _index(index, progress)),
-        ("vectors", lambda: _vectors(fill_vectors)),
-    ]
-    if mend_sections is not None:
-        steps.append(("section index", mend_sections))
-    return tuple(_tried(name, step) for name, step in steps)
+    steps: dict[str, Callable[[NamespaceServices], Check]] = {
+        "temporary files": _sweep,
+        "notes": _reseat_notes,
+        "truth": _merge_log,
+        "rows": _mend_rows,
+        "index": _mend_turns,
+        "vectors": _fill_vectors,
+        "section index": _mend_sections,
+    }
+    return tuple(_tried(name, step, services) for name, step in steps.items())
 
 
-def _tried(name: str, step: Callable[[], Check]) -> Check:
+def _tried(
+    name: str, step: Callable[[NamespaceServices], Check], services: NamespaceServices
+) -> Check:
     try:
-        return step()
+        return step(services)
     except (AnaphoraError, OSError) as error:
         return Check(name, ok=False, detail=str(error))
 
 
-def _sweep(parts: Container, lane: NamespaceServices) -> Check:
+def _sweep(services: NamespaceServices) -> Check:
     """Remove the temporary files of writes that were interrupted."""
-    folder = ThreadFolder(lane.folder, parts.sealing.threads(lane.namespace))
+    home = services.container.home.root
+    folder = ThreadFolder(services.folder, services.sealing.threads(services.namespace))
     before = len(list(_temporaries(folder)))
     if before:
-        folder.sweep(ThreadLocks(lane.folder))
+        folder.sweep(ThreadLocks(services.folder))
     after = len(list(_temporaries(folder)))
     # Beside the home lies what a restore left that was killed.
-    stages = staging.make_room(parts.home.root) + staging.sweep(parts.home.root)
+    stages = staging.make_room(home) + staging.sweep(home)
     removed = before - after + stages
     kept = f"; {after} belong to writes under way" if after else ""
     return Check("temporary files", ok=True, detail=f"{removed} removed{kept}")
@@ -89,32 +75,32 @@ def _temporaries(folder: ThreadFolder) -> Iterator[Path]:
             yield from (found for found in place.iterdir() if temporary_key(found.name))
 
 
-def _reseat(lane: NamespaceServices) -> Check:
+def _reseat_notes(services: NamespaceServices) -> Check:
     """Give a note whose turn stands at another place now to that turn.
 
     A note that no turn, or more than one, answers to is left as it is: it is void, and harmless.
     """
     seated, void = 0, 0
-    for conversation_id in sorted(lane.sidecar.changed_since(0)):
+    for conversation_id in sorted(services.sidecar.changed_since(0)):
         notes = {
             at: note
-            for at, note in lane.sidecar.turn_notes(conversation_id).items()
+            for at, note in services.sidecar.turn_notes(conversation_id).items()
             if not note.forgotten
         }
-        places = _places(lane, conversation_id) if notes else {}
+        places = _places(services, conversation_id) if notes else {}
         moved = list(_moved(notes, places))
         lost = sum(at not in places.get(note.turn_hash, ()) for at, note in notes.items())
-        lane.sidecar.note_turns(moved)
+        services.sidecar.note_turns(moved)
         seated += len(moved)
         void += lost - len(moved)
     detail = f"{seated} notes given back to their turns, {void} speak of turns that are not here"
     return Check("notes", ok=True, detail=detail)
 
 
-def _places(lane: NamespaceServices, conversation_id: str) -> dict[str, list[int]]:
+def _places(services: NamespaceServices, conversation_id: str) -> dict[str, list[int]]:
     """Where turns stand, by their hash; nothing for a thread that cannot be read."""
     try:
-        thread = decode(lane.conversations.read_file(conversation_id)[0])
+        thread = decode(services.conversations.read_file(conversation_id)[0])
     except (FileNotFoundError, NotAThread):
         return {}
     places: dict[str, list[int]] = {}
@@ -133,33 +119,28 @@ def _moved(notes: Mapping[int, TurnNote], places: Mapping[str, list[int]]) -> It
             yield replace(note, index=found[0])
 
 
-def _truth(parts: Container) -> Check:
+def _merge_log(services: NamespaceServices) -> Check:
     """Merge the write-ahead log, and look whether the database is whole."""
     from anaphora.store.db.health import check_truth
     from anaphora.store.db.scrub import scrub
 
-    problems = check_truth(parts.truth).problems
+    problems = check_truth(services.truth).problems
     if problems:
         detail = f"damaged, and left as it is: {'; '.join(problems)}; restore a backup"
         return Check("truth", ok=False, detail=detail)
-    if scrub(parts.truth):
+    if scrub(services.truth):
         return Check("truth", ok=True, detail="the write-ahead log is merged")
     return Check("truth", ok=True, detail="whole; the write-ahead log is in use by another process")
 
 
-def _index(index: TurnIndex, progress: Progress | None) -> Check:
+def _mend_turns(services: NamespaceServices) -> Check:
     """Make the index again where anything is wrong with it, and embed what has no vector."""
+    index = services.turns
     index.sync(embed="none")
-    seen = index.check()
-    rebuilt = bool(seen.problems)
+    rebuilt = bool(index.check().problems)
     if rebuilt:
         index.rebuild()
-
-    def told(done: int, total: int) -> None:
-        if progress is not None:
-            progress("embedding", done, total)
-
-    followed = index.sync(embed="all", progress=told)
+    followed = index.sync(embed="all")
     seen = index.check()
     what = "made again" if rebuilt else "well"
     detail = f"{what}: {seen.turns:,} turns, {followed.embedded:,} embedded, {seen.pending:,} left"
@@ -169,38 +150,35 @@ def _index(index: TurnIndex, progress: Progress | None) -> Check:
     return Check("index", ok=not seen.problems and not seen.pending, detail=detail)
 
 
-def _vectors(fill_vectors: Callable[[], object] | None) -> Check:
+def _fill_vectors(services: NamespaceServices) -> Check:
     """Embed the memories that have no vector."""
-    if fill_vectors is None:
-        return Check("vectors", ok=True, detail="no memories to embed")
-    filled = fill_vectors()
-    embedded, failed = getattr(filled, "embedded", 0), getattr(filled, "failed", 0)
-    detail = f"{embedded:,} memories embedded"
-    if failed:
-        detail += f", {failed:,} cannot be"
-    return Check("vectors", ok=not failed, detail=detail)
+    filled = services.remember.fill_vectors()
+    detail = f"{filled.embedded:,} memories embedded"
+    if filled.failed:
+        detail += f", {filled.failed:,} cannot be"
+    return Check("vectors", ok=not filled.failed, detail=detail)
 
 
-def mend_rows(lane: NamespaceServices) -> Check:
+def _mend_rows(services: NamespaceServices) -> Check:
     """Mend rows that make no sense, and times that nothing can keep; every word stays."""
     from anaphora.store.mending import mend_records, mend_times, misdated
 
-    truth, sealer = lane.notes.truth, lane.notes.sealer
-    records = mend_records(truth, lane.namespace, sealer)
+    truth, sealer = services.notes.truth, services.notes.sealer
+    records = mend_records(truth, services.namespace, sealer)
     times = mend_times(truth, sealer, misdated(truth))
     turns = 0
-    if not isinstance(lane.conversations, ConversationStore):
-        turns = lane.conversations.mend_times()
+    if not isinstance(services.conversations, ConversationStore):
+        turns = services.conversations.mend_times()
     detail = f"{records:,} records, {times:,} rows with impossible times, {turns:,} turns mended"
     return Check("rows", ok=True, detail=detail)
 
 
-def repair_sections(lane: NamespaceServices) -> Check:
+def _mend_sections(services: NamespaceServices) -> Check:
     """Make the index of sections again where it is broken, and embed what has no vector."""
-    sections = lane.with_projects().sections
+    sections = services.with_projects().sections
     broken = sections.check().problem
     made = sections.rebuild() if broken else sections.settle()
-    lane.upkeep.fill_vectors()
+    services.upkeep.fill_vectors()
     seen = sections.check()
     what = "made again" if broken and made else "well"
     if not made:

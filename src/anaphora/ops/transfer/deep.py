@@ -7,26 +7,15 @@ closed wins, then the later end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from anaphora.deep.evidence.sources import MEMORY
 from anaphora.deep.persisted.forgetting import OF_MEMORY, text_digest
 from anaphora.deep.persisted.gaps import GapRecord, gaps_in, put_gap, question_key
-from anaphora.ops.transfer.incoming import LineReader, Target
-from anaphora.ops.transfer.lines import (
-    Line,
-    Reader,
-    id_in,
-    members,
-    number_in,
-    real_in,
-    string,
-    text_in,
-    texts_in,
-    time_in,
-)
+from anaphora.ops.transfer.lines import Line, LineFields, number_in, string, text_in
+from anaphora.ops.transfer.reading import BatchReader, Outcome
 from anaphora.store.threads.gojson import REDACTED
 from anaphora.store.threads.ids import check_id
 from anaphora.values.deep import Gap, GapStatus, Scope
@@ -37,29 +26,15 @@ if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
     from anaphora.values.conversations import Thread
 
-_MOST_PRIORITY = 1.0
-
-
-def _status_in(found: Line, name: str) -> Any:
-    return found.get(name, "open")
-
-
-def _priority_in(found: Line, name: str) -> float:
-    return real_in({"priority": 0.0, **found}, name)
-
-
-# The members of a gap's line that are fields of `Gap`, in the order of the file.
-GAP_FIELDS: Final[dict[str, Reader]] = {
-    "id": id_in,
-    "question": string,
-    "status": _status_in,
-    "priority": _priority_in,
-    "asked": number_in,
-    "created_at": time_in,
-    "expires_at": time_in,
-    "closed_at": time_in,
-    "closed_by": texts_in,
-}
+_GAP: Final = LineFields(
+    Gap,
+    (
+        "id", "question", "status", "priority", "asked", "created_at", "expires_at", "closed_at",
+        "closed_by",
+    ),
+    left_out=("kind",),
+    readers={"status": lambda line, name: line[name]},
+)  # fmt: skip
 
 
 def gap_lines(services: NamespaceServices, now: datetime) -> Iterator[Line]:
@@ -67,8 +42,7 @@ def gap_lines(services: NamespaceServices, now: datetime) -> Iterator[Line]:
     for known in gaps_in(services.deep_rows, now):
         yield {
             "kind": "gap",
-            "namespace": services.namespace,
-            **{name: getattr(known.gap, name) for name in GAP_FIELDS},
+            **_GAP.write(known.gap),
             "scope": known.scope,
             "conversation_id": known.conversation_id,
             "without_memory": None if known.include_memory else True,
@@ -82,7 +56,6 @@ def origin_lines(services: NamespaceServices) -> Iterator[Line]:
         source = row["conversation_id"]
         yield {
             "kind": "taken_from",
-            "namespace": services.namespace,
             "memory": row["record_id"],
             "thread": source if turn else None,
             "index": row["position"] if turn else None,
@@ -90,26 +63,36 @@ def origin_lines(services: NamespaceServices) -> Iterator[Line]:
         }
 
 
-@dataclass
-class GapReader(LineReader):
-    """Takes the gaps of one namespace, at most a few hundred, when all else is in."""
+class GapReader(BatchReader[GapRecord]):
+    """Reads the gaps of one namespace, at most a few hundred, when all else is in."""
 
-    target: Target
-    _waiting: list[GapRecord] = field(default_factory=list)
+    last = True
 
-    def take(self, number: int, found: Line) -> None:
-        """As `LineReader.take`."""
-        del number
-        self._waiting.append(_gap_in(found))
+    def parse(self, line: Line) -> GapRecord:
+        """As `BatchReader.parse`."""
+        given: dict[str, Any] = {"priority": 0.0} | _GAP.read(line)
+        status: Any = line.get("status", "open")
+        scope: Any = line.get("scope")
+        if "created_at" not in given or "expires_at" not in given:
+            raise ValueError("a gap has no times")
+        if status not in get_args(GapStatus) or scope not in get_args(Scope):
+            raise ValueError(f'"status" is {status!r}, "scope" is {scope!r}')
+        if not given["question"].strip() or not 0.0 <= given["priority"] <= 1.0:
+            raise ValueError("its question is empty, or its priority is not from 0 to 1")
+        return GapRecord(
+            Gap(**given | {"asked": given.get("asked") or 1}),
+            scope=scope,
+            conversation_id=text_in(line, "conversation_id"),
+            include_memory=line.get("without_memory") is not True,
+            then=None,
+        )
 
-    def finish(self) -> None:
-        """Bring in what waits."""
-        if not self._waiting:
-            return
-        moved = [self._moved(one) for one in self._waiting]
+    def write(self, batch: Sequence[tuple[int, GapRecord]]) -> None:
+        """As `BatchReader.write`."""
+        moved = [self._moved(one) for _, one in batch]
         # Looked up before the transaction begins: it must stay short.
         lost = [not self.target.again and self._is_forgotten(one) for one in moved]
-        outcomes: list[str] = []
+        outcomes: list[Outcome] = []
         with self.target.services.deep_rows.change() as work:
             here = {one.gap.id: one for one in gaps_in(work)}
             asked = {question_key(k.gap.question): k for k in here.values() if _is_open(k)}
@@ -178,46 +161,40 @@ class GapReader(LineReader):
         return bool(self.target.services.sidecar.turn_notes(conversation_id))
 
 
-@dataclass
-class OriginReader(LineReader):
-    """Takes what facts were taken from, in one namespace, when memories and threads are in."""
+class OriginReader(BatchReader[tuple[str, str, int]]):
+    """Reads what facts were taken from, in one namespace, when memories and threads are in."""
 
-    target: Target
-    _waiting: list[tuple[str, str, int]] = field(default_factory=list)
+    last = True
 
-    def take(self, number: int, found: Line) -> None:
-        """As `LineReader.take`."""
-        del number
+    def parse(self, line: Line) -> tuple[str, str, int]:
+        """As `BatchReader.parse`: the fact, its source, and the place of it there."""
         memories, threads = self.target.memory_ids, self.target.thread_ids
-        memory = string(found, "memory")
-        if "from_memory" in found:
-            source = string(found, "from_memory")
-            whole = MEMORY + memories.get(source, source), OF_MEMORY
-        else:
-            thread, index = check_id(string(found, "thread")), number_in(found, "index")
-            if index is None:
-                raise ValueError('"index" is missing')
-            whole = threads.get(thread, thread), index
-        self._waiting.append((memories.get(memory, memory), *whole))
+        memory = string(line, "memory")
+        fact = memories.get(memory, memory)
+        if "from_memory" in line:
+            source = string(line, "from_memory")
+            return fact, MEMORY + memories.get(source, source), OF_MEMORY
+        thread, index = check_id(string(line, "thread")), number_in(line, "index")
+        if index is None:
+            raise ValueError('"index" is missing')
+        return fact, threads.get(thread, thread), index
 
-    def finish(self) -> None:
-        """Write what waits and is not known, of facts and sources that are here."""
-        if not self._waiting:
-            return
+    def write(self, batch: Sequence[tuple[int, tuple[str, str, int]]]) -> None:
+        """Write what is not known, of facts and sources that are here."""
         services = self.target.services
-        facts = services.records.many(one for one, _, _ in self._waiting)
-        texts = {source: self._texts(source, at) for _, source, at in self._waiting}
+        origins = [origin for _, origin in batch]
+        facts = services.records.many(fact for fact, _, _ in origins)
+        texts = {source: self._texts(source, at) for _, source, at in origins}
         with services.deep_rows.change() as work:
-            for fact, source, at in self._waiting:
+            for fact, source, at in origins:
                 where: dict[str, str | int] = {
                     "record_id": fact,
                     "conversation_id": source,
                     "position": at,
                 }
                 said = texts[source].get(at)
-                if fact not in facts or said is None or work.find("fact_turn", where):
-                    continue
-                work.put("fact_turn", [{**where, "turn_hash": text_digest(said)}])
+                if fact in facts and said is not None and not work.find("fact_turn", where):
+                    work.put("fact_turn", [{**where, "turn_hash": text_digest(said)}])
 
     def _texts(self, source: str, at: int) -> dict[int, str]:
         services = self.target.services
@@ -227,24 +204,6 @@ class OriginReader(LineReader):
             return {OF_MEMORY: found[memory].text} if memory in found else {}
         thread = services.conversations.get(source)
         return {} if thread is None else {n: turn.text for n, turn in enumerate(thread.turns)}
-
-
-def _gap_in(found: Line) -> GapRecord:
-    given = members(found, GAP_FIELDS)
-    scope: Any = found.get("scope")
-    if given["created_at"] is None or given["expires_at"] is None:
-        raise ValueError("a gap has no times")
-    if given["status"] not in get_args(GapStatus) or scope not in get_args(Scope):
-        raise ValueError(f'"status" is {given["status"]!r}, "scope" is {scope!r}')
-    if not given["question"].strip() or not 0.0 <= given["priority"] <= _MOST_PRIORITY:
-        raise ValueError("its question is empty, or its priority is not from 0 to 1")
-    return GapRecord(
-        Gap(**given | {"asked": max(1, given["asked"] or 1)}),
-        scope=scope,
-        conversation_id=text_in(found, "conversation_id"),
-        include_memory=found.get("without_memory") is not True,
-        then=None,
-    )
 
 
 def _merged(here: GapRecord, there: GapRecord) -> GapRecord:

@@ -62,12 +62,12 @@ def export(
     """
     if not isinstance(path, (str, os.PathLike)):
         chosen = _chosen(container, namespaces)
-        return _Export(container, path, clock, progress).run("", chosen)
+        return _write(container, chosen, path, "", clock, progress)
     target = staging.free_path(path)
     chosen = _chosen(container, namespaces)
     with staging.staged(target) as stage:
         with staging.open_new(stage / "export.jsonl") as file:
-            exported = _Export(container, file, clock, progress).run(str(target), chosen)
+            exported = _write(container, chosen, file, str(target), clock, progress)
         staging.put_file(stage / "export.jsonl", target)
     return exported
 
@@ -97,63 +97,63 @@ def _chosen(container: Container, namespaces: Iterable[str] | None) -> tuple[str
     return chosen
 
 
-@dataclass(slots=True)
-class _Export:
-    """An export under way."""
+def _write(
+    container: Container,
+    namespaces: tuple[str, ...],
+    file: BinaryIO,
+    target: str,
+    clock: Callable[[], datetime],
+    progress: Progress | None,
+) -> Exported:
+    from importlib.metadata import version
 
-    container: Container
-    file: BinaryIO
-    clock: Callable[[], datetime]
-    progress: Progress | None
+    counts: Counter[str] = Counter()
+    problems: list[ImportProblem] = []
 
-    def run(self, target: str, namespaces: tuple[str, ...]) -> Exported:
-        """Write all lines; what they were."""
-        from importlib.metadata import version
+    def write(line: Line) -> None:
+        file.write(to_line(line))
+        counts[line.get("kind", "head")] += 1
 
-        counts: Counter[str] = Counter()
-        problems: list[ImportProblem] = []
+    def write_all(namespace: str, lines: Iterable[Line]) -> None:
+        for line in lines:
+            write({"kind": line["kind"], "namespace": namespace, **line})
 
-        def write(lines: Iterable[Line]) -> None:
-            for line in lines:
-                self.file.write(to_line(line))
-                counts[line.get("kind", "head")] += 1
+    def tell(label: str, done: int, total: int | None = None) -> None:
+        if progress is not None:
+            # What is not counted before: all that is done is all that is known of.
+            progress(label, done, done if total is None else total)
 
-        head = {
-            "anaphora": "export",
-            "version": FORMAT,
-            "program": version("anaphora"),
-            "created": self.clock(),
-            "namespaces": list(namespaces),
-        }
-        write([head])
-        for namespace in namespaces:
-            hashes: dict[str, list[str]] = {}
-            live, tell = self.container.namespace(namespace), partial(self._tell, "threads")
-            write(thread_lines(live, problems, hashes, tell))
-            with self.container.truth.snapshot() as truth:
-                then = NamespaceServices(self.container, namespace, truth)
-                write(note_lines(then, hashes))
-                write(memory_lines(then, problems, self._teller("memories")))
-                write(origin_lines(then))
-                write(project_note_lines(then, self._teller("notes")))
-                write(gap_lines(then, self.clock()))
-        write([{"kind": "end", "lines": counts.total()}])
-        return Exported(
-            target,
-            namespaces,
-            counts["thread"],
-            counts["turn"],
-            counts["memory"],
-            counts["link"],
-            tuple(problems),
-            counts["observation"] + counts["diary"],
-            counts["gap"],
-        )
-
-    def _tell(self, label: str, done: int, total: int) -> None:
-        if self.progress is not None:
-            self.progress(label, done, total)
-
-    def _teller(self, label: str) -> Callable[[int], None]:
-        """For what is not counted before: all that is done is all that is known of."""
-        return lambda done: self._tell(label, done, done)
+    head = {
+        "anaphora": "export",
+        "version": FORMAT,
+        "program": version("anaphora"),
+        "created": clock(),
+        "namespaces": list(namespaces),
+    }
+    write(head)
+    for namespace in namespaces:
+        hashes: dict[str, list[str]] = {}
+        live = container.namespace(namespace)
+        write_all(namespace, thread_lines(live, problems, hashes, partial(tell, "threads")))
+        with container.truth.snapshot() as truth:
+            then = NamespaceServices(container, namespace, truth)
+            for lines in (
+                note_lines(then, hashes),
+                memory_lines(then, problems, partial(tell, "memories")),
+                origin_lines(then),
+                project_note_lines(then, partial(tell, "notes")),
+                gap_lines(then, clock()),
+            ):
+                write_all(namespace, lines)
+    write({"kind": "end", "lines": counts.total()})
+    return Exported(
+        target,
+        namespaces,
+        threads=counts["thread"],
+        turns=counts["turn"],
+        memories=counts["memory"],
+        links=counts["link"],
+        problems=tuple(problems),
+        notes=counts["observation"] + counts["diary"],
+        gaps=counts["gap"],
+    )

@@ -1,4 +1,4 @@
-"""Lines of an export: JSON objects as text, and the readers of their members.
+"""Lines of an export: JSON objects as text, and their members as the fields of values.
 
 A line is valid UTF-8 and keeps every character as it was: lone surrogates and NUL are JSON escapes.
 Two surrogates side by side that were two characters would be read back as one: a line that has them
@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import MISSING, fields
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final, get_origin, get_type_hints
 
 from anaphora.core.arguments import has_utc
 from anaphora.core.json_codec import plain
@@ -37,13 +38,17 @@ _MOST = 2**31
 
 def to_line(value: Line) -> bytes:
     """One line for `value`, which leaves out what is None or empty; its end included."""
-    kept = {name: item for name, item in value.items() if item is not None and item != ()}
     written = json.dumps(
-        plain(kept, _scalar), ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        plain(present(value), _scalar), ensure_ascii=False, allow_nan=False, separators=(",", ":")
     )
     if _SPLIT_CHARACTER.search(written):
         return to_line({"kind": "escaped", "line": escape(written)})
     return _TO_ESCAPE.sub(lambda m: f"\\u{ord(m[0]):04x}", written).encode() + b"\n"
+
+
+def present(members: Line) -> dict[str, Any]:
+    """The members without those that are None or empty."""
+    return {name: item for name, item in members.items() if item is not None and item != ()}
 
 
 def _scalar(value: object) -> object:
@@ -91,30 +96,82 @@ def _finite(text: str) -> float:
     return number
 
 
-def members(found: Line, fields: Mapping[str, Reader]) -> dict[str, Any]:
-    """The members of a line by the readers of its kind. ValueError names the wrong one."""
-    return {name: read(found, name) for name, read in fields.items()}
+class LineFields:
+    """The members of a line that are fields of a value: one description for both directions.
+
+    `order` is the order of the file; other fields of the value follow, but for those `left_out`.
+    What a member must be follows from the type of its field, unless `readers` has it by name.
+    """
+
+    def __init__(
+        self,
+        value: type,
+        order: tuple[str, ...],
+        *,
+        left_out: Collection[str] = (),
+        readers: Mapping[str, Reader] | None = None,
+    ) -> None:
+        types = get_type_hints(value)
+        special = {"id": id_in, **(readers or {})}
+        self._readers = {
+            name: special.get(name) or _READERS[types[name]]
+            for name in dict.fromkeys((*order, *types))
+            if name not in left_out
+        }
+        # False, and an object without members where there always is one, say nothing.
+        self._silent = {n for n, of in types.items() if of is bool or get_origin(of) is Mapping}
+        self._optional = {
+            one.name
+            for one in fields(value)
+            if one.default is not MISSING or one.default_factory is not MISSING
+        }
+
+    def write(self, value: Any) -> dict[str, Any]:
+        """The members for a value, None for those that say nothing."""
+        given = {name: getattr(value, name) for name in self._readers}
+        return {name: one or None if name in self._silent else one for name, one in given.items()}
+
+    def read(self, line: Line) -> dict[str, Any]:
+        """The fields that a line has a value for. ValueError names the member that is wrong."""
+        given = {
+            name: read(line, name)
+            for name, read in self._readers.items()
+            if name in line or name not in self._optional
+        }
+        return {name: one for name, one in given.items() if one is not None}
 
 
-def string(found: Line, name: str) -> str:
+def one_of(values: Collection[str], otherwise: str) -> Reader:
+    """Reads a member that is one of these words; `otherwise` where it is missing."""
+
+    def read(line: Line, name: str) -> str:
+        value: str = line.get(name, otherwise)
+        if value not in values:
+            raise ValueError(f'"{name}" is {value!r}')
+        return value
+
+    return read
+
+
+def string(line: Line, name: str) -> str:
     """A member that must be a string. ValueError."""
-    value = found.get(name)
+    value = line.get(name)
     if not isinstance(value, str):
         raise ValueError(f'"{name}" is no string')
     return value
 
 
-def id_in(found: Line, name: str = "id") -> str:
+def id_in(line: Line, name: str = "id") -> str:
     """A name that no text around it can be confused with. ValueError."""
-    value = string(found, name)
+    value = string(line, name)
     if _ID.fullmatch(value) is None:
         raise ValueError(f'"{name}" is no id: 1 to 128 ASCII letters, digits, "_", "-", ".", ":"')
     return value
 
 
-def time_in(found: Line, name: str) -> datetime | None:
+def time_in(line: Line, name: str) -> datetime | None:
     """A time with an offset, or None. ValueError."""
-    written = text_in(found, name)
+    written = text_in(line, name)
     if written is None:
         return None
     moment = datetime.fromisoformat(written)
@@ -125,22 +182,22 @@ def time_in(found: Line, name: str) -> datetime | None:
     return moment.astimezone(UTC)
 
 
-def text_in(found: Line, name: str) -> str | None:
+def text_in(line: Line, name: str) -> str | None:
     """A member that is a string, or None where it is missing. ValueError."""
-    return None if found.get(name) is None else string(found, name)
+    return None if line.get(name) is None else string(line, name)
 
 
-def texts_in(found: Line, name: str) -> tuple[str, ...]:
+def texts_in(line: Line, name: str) -> tuple[str, ...]:
     """A member that is a list of strings, each once; () where it is missing. ValueError."""
-    value = found.get(name, [])
+    value = line.get(name, [])
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ValueError(f'"{name}" is no list of strings')
     return tuple(dict.fromkeys(value))
 
 
-def number_in(found: Line, name: str) -> int | None:
+def number_in(line: Line, name: str) -> int | None:
     """A member that is a whole number from 0 on, or None. ValueError."""
-    value = found.get(name)
+    value = line.get(name)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MOST:
@@ -148,9 +205,9 @@ def number_in(found: Line, name: str) -> int | None:
     return value
 
 
-def real_in(found: Line, name: str) -> float:
+def real_in(line: Line, name: str) -> float:
     """A member that must be a number. ValueError."""
-    value = found.get(name)
+    value = line.get(name)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError(f'"{name}" is no number')
     try:
@@ -159,22 +216,39 @@ def real_in(found: Line, name: str) -> float:
         raise ValueError(f'"{name}" is beyond every number that is kept') from None
 
 
-def object_in(found: Line, name: str) -> dict[str, Any] | None:
+def object_in(line: Line, name: str) -> dict[str, Any] | None:
     """A member that is an object, or None where it is missing. ValueError."""
-    value = found.get(name)
+    value = line.get(name)
     if value is not None and not isinstance(value, dict):
         raise ValueError(f'"{name}" is no object')
     return value
 
 
-def list_in(found: Line, name: str) -> list[Any]:
+def list_in(line: Line, name: str) -> list[Any]:
     """A member that is a list, empty where it is missing. ValueError."""
-    value = found.get(name, [])
+    value = line.get(name, [])
     if not isinstance(value, list):
         raise ValueError(f'"{name}" is no list')
     return value
 
 
-def flag_in(found: Line, name: str) -> bool:
+def flag_in(line: Line, name: str) -> bool:
     """Whether a member is true."""
-    return found.get(name) is True
+    return line.get(name) is True
+
+
+# By the type of a field. A time that a value must have may be missing in a line: its reader says
+# what holds instead.
+_READERS: Final[Mapping[Any, Reader]] = {
+    str: string,
+    str | None: text_in,
+    int: number_in,
+    int | None: number_in,
+    float: real_in,
+    bool: flag_in,
+    datetime: time_in,
+    datetime | None: time_in,
+    tuple[str, ...]: texts_in,
+    Mapping[str, Any]: object_in,
+    Mapping[str, Any] | None: object_in,
+}

@@ -9,24 +9,27 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from anaphora.container.home import Container
-from anaphora.core.progress import Progress
+from anaphora.container.namespace import NamespaceServices
+from anaphora.core.progress import Progress, labelled
 from anaphora.errors import CorruptThread, StoreError, UnknownFormat
+from anaphora.ingest.conversations import import_conversations
 from anaphora.ingest.importers.base import Problems, shortened
 from anaphora.ops.transfer.deep import GapReader, OriginReader
-from anaphora.ops.transfer.incoming import BATCH, LineReader, Target
-from anaphora.ops.transfer.lines import FORMAT, from_line, string
+from anaphora.ops.transfer.export import is_export
+from anaphora.ops.transfer.lines import FORMAT, Line, from_line, string
 from anaphora.ops.transfer.memories import LinkReader, MemoryReader
 from anaphora.ops.transfer.notes import ProjectNoteReader
+from anaphora.ops.transfer.reading import BATCH, LineReader, Target
 from anaphora.ops.transfer.threads import NoteReader, ThreadReader
 from anaphora.store.disk import open_regular, translate
 from anaphora.store.threads.ids import check_id
-from anaphora.values.conversations import ImportProblem
+from anaphora.values.conversations import ImportedConversation, ImportProblem, ImportReport, Source
 
 # Wrong in the file or in what it says; anything else is trouble with this home.
 _WRONG = (ValueError, TypeError, CorruptThread)
@@ -38,28 +41,72 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Transferred:
-    """What an import of an export did. Turns and memories were `added`, or `known` before.
+    """What an import of an export did: memories and notes that changed count as added.
 
-    `changed` memories were here and got something new; `forgotten` ones and turns were deleted
-    here and stay out. `renamed` are threads that were here under the same id with other turns, and
-    came in beside them: id in the file to id here. `notes` are the ids, by namespace, of notes of
-    projects that came or changed: they are to be linked to what they name.
+    `renamed` are threads that were here under the same id with other turns, and came in beside
+    them: id in the file to id here. `notes` are the ids, by namespace, of notes of projects that
+    came or changed: they are to be linked to what they name.
     """
 
-    threads: int = 0
-    turns_added: int = 0
-    turns_known: int = 0
-    memories_added: int = 0
-    memories_changed: int = 0
-    memories_known: int = 0
-    forgotten: int = 0
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    problems: tuple[ImportProblem, ...] = ()
-    notes_added: int = 0
-    notes_changed: int = 0
-    notes_known: int = 0
-    gaps_added: int = 0
-    notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    report: ImportReport
+    renamed: Mapping[str, str]
+    notes: Mapping[str, tuple[str, ...]]
+
+
+def import_sources(
+    services: NamespaceServices,
+    source: str | os.PathLike[str] | Iterable[Source],
+    *,
+    form: str | None,
+    again: bool,
+    embed: bool,
+    progress: Progress | None,
+) -> ImportReport:
+    """Take in conversations of other programs and exports of other memories; see `Memory.import_`.
+
+    Then they are indexed, and with `embed` embedded.
+    """
+    given: Iterable[Source] = [source] if isinstance(source, (str, os.PathLike)) else source
+    exports: list[str | os.PathLike[str]] = []
+    others: list[Source] = []
+    for one in given:
+        path = None if isinstance(one, ImportedConversation) else one
+        if path is not None and (form == "anaphora" or (form is None and is_export(path))):
+            exports.append(path)
+        else:
+            others.append(one)
+    reports = [_import_into(services, path, again, progress) for path in exports]
+    if others or not exports:
+        reports.append(
+            import_conversations(
+                others,
+                services.conversations,
+                services.sidecar,
+                format=form,
+                again=again,
+                progress=progress,
+            )
+        )
+    if embed:
+        services.turns.sync(embed="all", progress=labelled(progress, "indexing"))
+    if embed and exports:
+        services.remember.fill_vectors()
+        services.note_taking.fill_vectors()
+    return ImportReport.joined(reports)
+
+
+def _import_into(
+    services: NamespaceServices,
+    path: str | os.PathLike[str],
+    again: bool,
+    progress: Progress | None,
+) -> ImportReport:
+    done = import_export(
+        services.container, path, namespace=services.namespace, again=again, progress=progress
+    )
+    for ids in done.notes.values():
+        services.with_projects().note_taking.link_imported(ids)
+    return done.report
 
 
 def import_export(
@@ -84,7 +131,7 @@ def import_export(
             size = path.stat().st_size
             run.begin(file.readline(_MOST_LINE))
             for line in _lines(file):
-                run.take(line)
+                run.read(line)
                 if progress is not None and run.number % BATCH == 0:
                     progress(path.name, file.tell(), size)
     except OSError as error:
@@ -104,43 +151,19 @@ def _lines(file: BinaryIO) -> Iterator[bytes | None]:
             rest = file.readline(_CHUNK)
 
 
-class _Readers:
-    """What reads the lines of one namespace."""
-
-    def __init__(self, target: Target) -> None:
-        self.target = target
-        self.threads = ThreadReader(target)
-        self.notes = NoteReader(target, self.threads)
-        self.memories = MemoryReader(target)
-        self.links = LinkReader(target)
-        self.project_notes = ProjectNoteReader(target)
-        self.origins = OriginReader(target)
-        self.gaps = GapReader(target)
-
-    def of_kind(self, kind: str) -> LineReader:
-        """What reads the lines of a kind."""
-        reader: LineReader = getattr(self, _KINDS[kind])
-        return reader
-
-    def finish(self) -> None:
-        """Write what is left; what refers to something comes after it."""
-        for name in dict.fromkeys(_KINDS.values()):
-            getattr(self, name).finish()
-
-
-# The kinds of lines, in the order of the file, and which of `_Readers` reads each.
-_KINDS: Mapping[str, str] = {
-    "thread": "threads",
-    "turn": "threads",
-    "conversation_note": "notes",
-    "turn_note": "notes",
-    "forgotten_turn": "notes",
-    "memory": "memories",
-    "link": "links",
-    "observation": "project_notes",
-    "diary": "project_notes",
-    "taken_from": "origins",
-    "gap": "gaps",
+# The kinds of lines, in the order of the file: what refers to something comes after it.
+_READERS: Mapping[str, type[LineReader]] = {
+    "thread": ThreadReader,
+    "turn": ThreadReader,
+    "conversation_note": NoteReader,
+    "turn_note": NoteReader,
+    "forgotten_turn": NoteReader,
+    "memory": MemoryReader,
+    "link": LinkReader,
+    "observation": ProjectNoteReader,
+    "diary": ProjectNoteReader,
+    "taken_from": OriginReader,
+    "gap": GapReader,
 }
 
 
@@ -154,7 +177,8 @@ class _Import:
         self._again = again
         self._counts: Counter[str] = Counter()
         self._problems = Problems(_MOST_PROBLEMS)
-        self._namespaces: dict[str, _Readers] = {}
+        self._targets: dict[str, Target] = {}
+        self._readers: dict[tuple[str, type[LineReader]], LineReader] = {}
         self._reader: LineReader | None = None
         self._ended = False
         self.number = 1
@@ -171,14 +195,14 @@ class _Import:
             reason = f"its format {head.get('version')} is newer than this program"
             raise StoreError("read", self._path, reason)
 
-    def take(self, line: bytes | None) -> None:
+    def read(self, line: bytes | None) -> None:
         """Read another line, and do what can be done by now; None for one that is too long."""
         self.number += 1
         if line is None:
             self._problem(self.number, f"longer than {_MOST_LINE:,} bytes; it was left out")
             return
         try:
-            self._take(line)
+            self._read(from_line(line))
         except RecursionError:
             self._problem(self.number, "it is nested too deeply")
         except MemoryError:
@@ -186,64 +210,65 @@ class _Import:
         except _WRONG as error:
             self._problem(self.number, str(error))
 
-    def _take(self, line: bytes) -> None:
-        found = from_line(line)
-        kind = string(found, "kind")
+    def _read(self, line: Line) -> None:
+        kind = string(line, "kind")
         if kind == "end":
             self._ended = True
             return
-        if kind not in _KINDS:
+        if kind not in _READERS:
             raise ValueError(f"a line of the unknown kind {kind!r}")
-        namespace = self._into or check_id(string(found, "namespace"))
-        reader = self._readers(namespace).of_kind(kind)
+        namespace = self._into or check_id(string(line, "namespace"))
+        reader = self._reader_of(namespace, kind)
         if reader is not self._reader:
             before, self._reader = self._reader, reader
-            if before is not None:
+            if before is not None and not before.last:
                 before.flush()
-        reader.take(self.number, found)
+        reader.read(self.number, line)
 
     def end(self) -> Transferred:
         """Write what is left, and say what was done."""
-        if self._reader is not None:
-            self._reader.flush()
-        for readers in self._namespaces.values():
-            readers.finish()
+        for namespace in self._targets:
+            for made in dict.fromkeys(_READERS.values()):
+                if (namespace, made) in self._readers:
+                    self._readers[namespace, made].flush()
         if not self._ended:
             self._problem(self.number, "the file ends here, before its own end")
-        counts = self._counts
+        counts, targets = self._counts, self._targets
+        moved = [item for target in targets.values() for item in target.thread_ids.items()]
         return Transferred(
-            threads=counts["threads"],
-            turns_added=counts["turns added"],
-            turns_known=counts["turns known"],
-            memories_added=counts["added"],
-            memories_changed=counts["changed"],
-            memories_known=counts["known"],
-            forgotten=counts["forgotten"],
-            renamed={
-                there: here
-                for readers in self._namespaces.values()
-                for there, here in readers.target.thread_ids.items()
-                if there != here
-            },
-            problems=self._problems.all(),
-            notes_added=counts["notes added"],
-            notes_changed=counts["notes changed"],
-            notes_known=counts["notes known"],
-            gaps_added=counts["gaps added"],
-            notes={
-                name: tuple(dict.fromkeys(readers.project_notes.touched))
-                for name, readers in self._namespaces.items()
-                if readers.project_notes.touched
+            ImportReport(
+                conversations=counts["threads"],
+                added=counts["turns added"],
+                known=counts["turns known"],
+                forgotten=counts["forgotten"],
+                memories_added=counts["added"] + counts["changed"],
+                memories_known=counts["known"],
+                notes_added=counts["notes added"] + counts["notes changed"],
+                notes_known=counts["notes known"],
+                gaps_added=counts["gaps added"],
+                problems=self._problems.all(),
+            ),
+            {there: here for there, here in moved if there != here},
+            {
+                name: tuple(dict.fromkeys(target.touched_notes))
+                for name, target in targets.items()
+                if target.touched_notes
             },
         )
 
-    def _readers(self, namespace: str) -> _Readers:
-        if namespace not in self._namespaces:
+    def _reader_of(self, namespace: str, kind: str) -> LineReader:
+        made = _READERS[kind]
+        if (namespace, made) not in self._readers:
+            self._readers[namespace, made] = made(self._target(namespace))
+        return self._readers[namespace, made]
+
+    def _target(self, namespace: str) -> Target:
+        if namespace not in self._targets:
             services = self._container.namespace(namespace)
             gone = frozenset(one for _, one in services.records.tombstones_since(0))
             target = Target(services, self._again, gone, self._problem, self._counts)
-            self._namespaces[namespace] = _Readers(target)
-        return self._namespaces[namespace]
+            self._targets[namespace] = target
+        return self._targets[namespace]
 
     def _problem(self, number: int, reason: str) -> None:
         self._problems.add(ImportProblem(str(self._path), f"line {number}", shortened(reason)))

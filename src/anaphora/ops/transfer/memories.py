@@ -17,32 +17,30 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
+from anaphora.core.json_codec import members_of
 from anaphora.ingest.checking import without_secrets
 from anaphora.ingest.secrets.redacting import redact, redact_value
-from anaphora.ops.transfer.incoming import BATCH, LineReader, Target
 from anaphora.ops.transfer.lines import (
     Line,
-    Reader,
+    LineFields,
     flag_in,
-    id_in,
     list_in,
-    members,
-    number_in,
-    object_in,
+    one_of,
+    present,
     real_in,
     string,
-    text_in,
     texts_in,
-    time_in,
 )
+from anaphora.ops.transfer.reading import BatchReader, Outcome, Target
 from anaphora.store.maintenance import kinds_of, records_with_key
 from anaphora.store.mending import unreadable_records
+from anaphora.store.namespace import STEP
 from anaphora.store.records.rows import (
     STANDS_ALONE,
     EventKind,
@@ -57,243 +55,22 @@ from anaphora.values.memories import MemoryRecord, MemoryType, NewMemory
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
 
-Outcome = Literal["added", "changed", "known", "forgotten"]
 _SAID = ("added", "restated", "linked")
-_STEP = 512
+_IN_PLACE = ("type", "tags", "category", "expires_at")
 
 
-def _type_in(found: Line, name: str) -> Any:
-    return found.get(name, "semantic")
-
-
-# The members of a record's line, in the order of the file, and what reads each.
-RECORD_FIELDS: Final[dict[str, Reader]] = {
-    "id": id_in,
-    "text": string,
-    "type": _type_in,
-    "path": text_in,
-    "payload": object_in,
-    "category": text_in,
-    "conversation_id": text_in,
-    "turn_index": number_in,
-    "parent": text_in,
-    "supersedes": text_in,
-    "superseded_by": text_in,
-    "reinforce_count": number_in,
-    "created_at": time_in,
-    "last_reinforced": time_in,
-    "valid_from": time_in,
-    "valid_to": time_in,
-    "expires_at": time_in,
-    "tags": texts_in,
-    "sources": texts_in,
-    "forgotten": flag_in,
-}
-EVENT_FIELDS: Final[dict[str, Reader]] = {
-    "kind": text_in,
-    "at": time_in,
-    "tags": texts_in,
-    "source": text_in,
-    "conversation_id": text_in,
-    "turn_index": number_in,
-    "text": text_in,
-    "details": object_in,
-}
-
-
-def memory_lines(
-    services: NamespaceServices,
-    problems: list[ImportProblem],
-    tell: Callable[[int], None],
-) -> Iterator[Line]:
-    """All memories, then their links. `problems` gets the records that cannot be read."""
-    namespace, records = services.namespace, services.records
-    sealer = services.notes.sealer
-    key = sealer.lookup("same_key", namespace, STANDS_ALONE)
-    alone = records_with_key(records.truth, namespace, key)
-    after, ids = 0, []
-    while found := records.changed_since(after, _STEP):
-        for record in found:
-            line = record_members(record, records.events(record.id))
-            line["stands_alone"] = record.id in alone or None
-            yield {"kind": "memory", "namespace": namespace, **line}
-        ids += [record.id for record in found]
-        after = found[-1].seq
-        tell(len(ids))
-    for kind, damaged in unreadable_records(records.truth, namespace, sealer).items():
-        reason = "it cannot be read; doctor --repair mends it"
-        problems += [ImportProblem(kind, record_id, reason) for record_id in damaged]
-    for start in range(0, len(ids), _STEP):
-        some = ids[start : start + _STEP]
-        first = set(some)
-        # Each link once: by the end that it is kept under.
-        for link in (one for one in records.links(some) if one.record_id in first):
-            yield {
-                "kind": "link",
-                "namespace": namespace,
-                "between": [link.record_id, link.other_id],
-                "relation": link.kind,
-                "strength": link.strength,
-            }
-
-
-def record_members(record: MemoryRecord, events: Iterable[RecordEvent]) -> dict[str, Any]:
-    """The members of a record's line, whatever kind of record it is: all but its vectors."""
-    value = {name: getattr(record, name) for name in RECORD_FIELDS}
-    value["forgotten"] = record.forgotten or None
-    value["events"] = [_event_members(event) for event in events]
-    return value
-
-
-def _event_members(event: RecordEvent) -> dict[str, Any]:
-    value = {name: getattr(event, name) for name in EVENT_FIELDS}
-    value |= {"tags": event.tags or None, "details": event.details or None}
-    return {name: item for name, item in value.items() if item is not None}
-
-
-def record_in(found: Line, types: Sequence[str] = get_args(MemoryType)) -> MemoryRecord:
-    """The record of a line, whose type is one of `types`. ValueError names the wrong member."""
-    given = members(found, RECORD_FIELDS)
-    created = given["created_at"]
-    if given["type"] not in types:
-        raise ValueError(f'"type" is {given["type"]!r}')
-    if created is None:
-        raise ValueError('"created_at" is missing')
-    given |= {name: given[name] or created for name in ("last_reinforced", "valid_from")}
-    return MemoryRecord(**given | {"seq": 0, "reinforce_count": given["reinforce_count"] or 0})
-
-
-def incoming_in(found: Line, record: MemoryRecord) -> IncomingRecord:
-    """A record with the events of its line, without secrets. ValueError.
-
-    What stands alone is an item of a store that gives back what was put into it, word for word:
-    it stays as it is.
-    """
-    events = tuple(_event_in(record.id, one) for one in list_in(found, "events"))
-    if flag_in(found, "stands_alone"):
-        return IncomingRecord(record, events, stands_alone=True)
-    return IncomingRecord(_clean_record(record), tuple(map(_clean_event, events)))
-
-
-def _event_in(record_id: str, found: Any) -> RecordEvent:
-    if not isinstance(found, dict) or found.get("kind") not in get_args(EventKind):
-        raise ValueError("an event is of no known kind")
-    given = members(found, EVENT_FIELDS)
-    if given["at"] is None:
-        raise ValueError("an event has no time")
-    return RecordEvent(record_id, **given | {"details": given["details"] or {}})
-
-
-def _clean_record(record: MemoryRecord) -> MemoryRecord:
-    """The record without secrets. InvalidInput for a payload that is nested too deeply."""
-    names = ("text", "path", "payload", "tags", "category", "conversation_id")
-    new, _ = without_secrets(NewMemory(**{name: getattr(record, name) for name in names}))
-    sources = tuple(redact(source).text for source in record.sources)
-    return replace(record, sources=sources, **{name: getattr(new, name) for name in names})
-
-
-def _clean_event(event: RecordEvent) -> RecordEvent:
-    return replace(
-        event,
-        text=_clean_text(event.text),
-        source=_clean_text(event.source),
-        conversation_id=_clean_text(event.conversation_id),
-        tags=tuple(redact(tag).text for tag in event.tags),
-        details=redact_value(dict(event.details)).value,
-    )
-
-
-def _clean_text(text: str | None) -> str | None:
-    return None if text is None else redact(text).text
-
-
-@dataclass
-class MemoryReader(LineReader):
-    """Takes the memories of one namespace."""
-
-    target: Target
-    _waiting: list[tuple[int, IncomingRecord]] = field(default_factory=list)
-
-    def take(self, number: int, found: Line) -> None:
-        """As `LineReader.take`."""
-        self._waiting.append((number, incoming_in(found, record_in(found))))
-        if len(self._waiting) >= BATCH:
-            self.flush()
-
-    def flush(self) -> None:
-        """Bring in what waits."""
-        waiting, self._waiting = self._waiting, []
-        if not waiting:
-            return
-        target = self.target
-        good = without_other_kinds(target, waiting, "memory", "its id is that of a note here: {}")
-        merger = RecordMerger(target.gone, target.again, target.memory_ids)
-        with target.services.records.change() as work:
-            outcomes = merger.merge(work, good)
-        target.count(outcomes)
-
-
-def without_other_kinds(
-    target: Target, waiting: Sequence[tuple[int, IncomingRecord]], kind: str, reason: str
-) -> list[IncomingRecord]:
-    """What waits, but for what has the id of a record of another kind here: a problem of its line.
-
-    `reason` has a place for that kind.
-    """
-    services = target.services
-    here = kinds_of(services.truth, services.namespace, [item.record.id for _, item in waiting])
-    good: list[IncomingRecord] = []
-    for number, item in waiting:
-        other = here.get(item.record.id, kind)
-        if other == kind:
-            good.append(item)
-        else:
-            target.problem(number, reason.format(other))
-    return good
-
-
-@dataclass
-class LinkReader(LineReader):
-    """Takes the links of one namespace, after its memories."""
-
-    target: Target
-    _waiting: list[tuple[int, RecordLink]] = field(default_factory=list)
-
-    def take(self, number: int, found: Line) -> None:
-        """As `LineReader.take`."""
-        ends = texts_in(found, "between")
-        strength = real_in(found, "strength")
-        if len(ends) != 2:
-            raise ValueError('"between" does not name two memories')
-        link = RecordLink(min(ends), max(ends), string(found, "relation"), strength)
-        self._waiting.append((number, link))
-        if len(self._waiting) >= BATCH:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write the links that wait and are not known, between memories that are here."""
-        waiting, self._waiting = self._waiting, []
-        if not waiting:
-            return
-        here = self.target.memory_ids
-        with self.target.services.records.change() as work:
-            moved = [
-                (number, tuple(sorted(here.get(end, end) for end in (k.record_id, k.other_id))), k)
-                for number, k in waiting
-            ]
-            ids = list({end for _, ends, _ in moved for end in ends})
-            work.load(ids=ids)
-            known = {(one.record_id, one.other_id, one.kind) for one in work.linked(ids)}
-            fresh: dict[tuple[str, str, str], RecordLink] = {}
-            for number, (one, other), given in moved:
-                if one == other or self.target.gone & {one, other}:
-                    continue
-                if work.find(one) is None or work.find(other) is None:
-                    self.target.problem(number, "a link to a memory that is not here")
-                elif (one, other, given.kind) not in known:
-                    link = RecordLink(one, other, given.kind, given.strength)
-                    fresh[one, other, given.kind] = link
-            work.join(fresh.values())
+# Members in the order of the file; fields that come to a record stand behind them.
+_ORDER = (
+    "id", "text", "type", "path", "payload", "category", "conversation_id", "turn_index",
+    "parent", "supersedes", "superseded_by", "reinforce_count", "created_at", "last_reinforced",
+    "valid_from", "valid_to", "expires_at", "tags", "sources", "forgotten",
+)  # fmt: skip
+_EVENT: Final = LineFields(
+    RecordEvent,
+    ("kind", "at", "tags", "source", "conversation_id", "turn_index", "text", "details"),
+    left_out=("record_id", "seq"),
+    readers={"kind": string},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +90,182 @@ class IncomingRecord:
     def last(self) -> datetime:
         """When it was last touched."""
         return max((event.at for event in self.events), default=self.record.last_reinforced)
+
+
+class RecordFields(LineFields):
+    """The members of a record's line, whatever kind of record it is: all but its vectors.
+
+    `types` are those that it may be of, the type `otherwise` where a line has none.
+    """
+
+    def __init__(
+        self, types: Sequence[str], otherwise: str, left_out: Collection[str] = ()
+    ) -> None:
+        readers = {"type": one_of(types, otherwise)}
+        super().__init__(MemoryRecord, _ORDER, left_out=("seq", *left_out), readers=readers)
+
+    def line(self, record: MemoryRecord, events: Iterable[RecordEvent]) -> dict[str, Any]:
+        """The members for a record and what is known of when it was said."""
+        told = [present(_EVENT.write(event)) for event in events]
+        return self.write(record) | {"events": told}
+
+    def incoming(self, line: Line, *, stands_alone: bool = False, **more: Any) -> IncomingRecord:
+        """The record of a line, with `more` fields, and its events, without secrets. ValueError.
+
+        What `stands_alone` is an item of a store that gives back what was put into it, word for
+        word: it stays as it is.
+        """
+        given = self.read(line)
+        created = given.get("created_at")
+        if created is None:
+            raise ValueError('"created_at" is missing')
+        times = {"last_reinforced": created, "valid_from": created}
+        record = MemoryRecord(**{"seq": 0} | times | given | more)
+        events = tuple(_event_in(record.id, one) for one in list_in(line, "events"))
+        if stands_alone:
+            return IncomingRecord(record, events, stands_alone=True)
+        return IncomingRecord(_clean_record(record), tuple(map(_clean_event, events)))
+
+
+_MEMORY: Final = RecordFields(get_args(MemoryType), "semantic")
+
+
+def memory_lines(
+    services: NamespaceServices,
+    problems: list[ImportProblem],
+    tell: Callable[[int], None],
+) -> Iterator[Line]:
+    """All memories, then their links. `problems` gets the records that cannot be read."""
+    namespace, records = services.namespace, services.records
+    sealer = services.notes.sealer
+    key = sealer.lookup("same_key", namespace, STANDS_ALONE)
+    alone = records_with_key(records.truth, namespace, key)
+    after, ids = 0, []
+    while found := records.changed_since(after):
+        for record in found:
+            line = _MEMORY.line(record, records.events(record.id))
+            line["stands_alone"] = record.id in alone or None
+            yield {"kind": "memory", **line}
+        ids += [record.id for record in found]
+        after = found[-1].seq
+        tell(len(ids))
+    for kind, damaged in unreadable_records(records.truth, namespace, sealer).items():
+        reason = "it cannot be read; doctor --repair mends it"
+        problems += [ImportProblem(kind, record_id, reason) for record_id in damaged]
+    for start in range(0, len(ids), STEP):
+        some = ids[start : start + STEP]
+        first = set(some)
+        # Each link once: by the end that it is kept under.
+        for link in (one for one in records.links(some) if one.record_id in first):
+            yield {
+                "kind": "link",
+                "between": [link.record_id, link.other_id],
+                "relation": link.kind,
+                "strength": link.strength,
+            }
+
+
+def _event_in(record_id: str, line: Any) -> RecordEvent:
+    if not isinstance(line, dict) or line.get("kind") not in get_args(EventKind):
+        raise ValueError("an event is of no known kind")
+    given = _EVENT.read(line)
+    if "at" not in given:
+        raise ValueError("an event has no time")
+    return RecordEvent(record_id, **given)
+
+
+def _clean_record(record: MemoryRecord) -> MemoryRecord:
+    """The record without secrets. InvalidInput for a payload that is nested too deeply."""
+    said = members_of(record)
+    names = [one.name for one in fields(NewMemory) if one.name in said]
+    new, _ = without_secrets(NewMemory(**{name: said[name] for name in names}))
+    sources = tuple(redact(source).text for source in record.sources)
+    return replace(record, sources=sources, **{name: getattr(new, name) for name in names})
+
+
+def _clean_event(event: RecordEvent) -> RecordEvent:
+    return replace(
+        event,
+        text=_clean_text(event.text),
+        source=_clean_text(event.source),
+        conversation_id=_clean_text(event.conversation_id),
+        tags=tuple(redact(tag).text for tag in event.tags),
+        details=redact_value(dict(event.details)).value,
+    )
+
+
+def _clean_text(text: str | None) -> str | None:
+    return None if text is None else redact(text).text
+
+
+class MemoryReader(BatchReader[IncomingRecord]):
+    """Reads the memories of one namespace."""
+
+    def parse(self, line: Line) -> IncomingRecord:
+        """As `BatchReader.parse`."""
+        return _MEMORY.incoming(line, stands_alone=flag_in(line, "stands_alone"))
+
+    def write(self, batch: Sequence[tuple[int, IncomingRecord]]) -> None:
+        """As `BatchReader.write`."""
+        target = self.target
+        good = without_other_kinds(target, batch, "memory", "its id is that of a note here: {}")
+        merger = RecordMerger(target.gone, target.again, target.memory_ids)
+        with target.services.records.change() as work:
+            outcomes = merger.merge(work, good)
+        target.count(outcomes)
+
+
+def without_other_kinds(
+    target: Target, batch: Sequence[tuple[int, IncomingRecord]], kind: str, reason: str
+) -> list[IncomingRecord]:
+    """A batch, but for what has the id of a record of another kind here: a problem of its line.
+
+    `reason` has a place for that kind.
+    """
+    services = target.services
+    here = kinds_of(services.truth, services.namespace, [item.record.id for _, item in batch])
+    good: list[IncomingRecord] = []
+    for number, item in batch:
+        other = here.get(item.record.id, kind)
+        if other == kind:
+            good.append(item)
+        else:
+            target.problem(number, reason.format(other))
+    return good
+
+
+class LinkReader(BatchReader[RecordLink]):
+    """Reads the links of one namespace, after its memories."""
+
+    def parse(self, line: Line) -> RecordLink:
+        """As `BatchReader.parse`, under the ids that its memories have here."""
+        ends = texts_in(line, "between")
+        strength = real_in(line, "strength")
+        if len(ends) != 2:
+            raise ValueError('"between" does not name two memories')
+        one, other = sorted(self.target.memory_ids.get(end, end) for end in ends)
+        return RecordLink(one, other, string(line, "relation"), strength)
+
+    def write(self, batch: Sequence[tuple[int, RecordLink]]) -> None:
+        """Write the links that are not known, between memories that are here."""
+        ids = list({end for _, link in batch for end in (link.record_id, link.other_id)})
+        with self.target.services.records.change() as work:
+            work.load(ids=ids)
+            known = {_link_key(link) for link in work.linked(ids)}
+            fresh: dict[tuple[str, str, str], RecordLink] = {}
+            for number, link in batch:
+                one, other, _ = key = _link_key(link)
+                if one == other or self.target.gone & {one, other}:
+                    continue
+                if work.find(one) is None or work.find(other) is None:
+                    self.target.problem(number, "a link to a memory that is not here")
+                elif key not in known:
+                    fresh[key] = link
+            work.join(fresh.values())
+
+
+def _link_key(link: RecordLink) -> tuple[str, str, str]:
+    return link.record_id, link.other_id, link.kind
 
 
 @dataclass(slots=True)
@@ -433,15 +386,16 @@ def _gained(
     """What events that are new here bring: occurrences join; a later change in place wins."""
     last = max((event.at for event in own), default=here.last_reinforced)
     if here.id == there.id and any(e.kind == "updated" and e.at > last for e in fresh):
-        gained = {name: getattr(there, name) for name in ("type", "tags", "category", "expires_at")}
+        gained = {name: getattr(there, name) for name in _IN_PLACE}
     else:
         said = [event for event in fresh if event.kind in _SAID]
-        gained = {"tags": _joined(here.tags, *(event.tags for event in said))}
-        if said and here.category is None:
-            gained["category"] = there.category
-        if said and here.expires_at is not None:
-            longer = there.expires_at is None or there.expires_at > here.expires_at
-            gained["expires_at"] = there.expires_at if longer else here.expires_at
+        missing = [name for name in _IN_PLACE if said and getattr(here, name) is None]
+        gained = {name: getattr(there, name) for name in missing}
+        gained["tags"] = _joined(here.tags, *(event.tags for event in said))
+        if said:
+            # None is no missing time: such a memory never expires.
+            ends = here.expires_at, there.expires_at
+            gained["expires_at"] = ends[0] and ends[1] and max(ends[0], ends[1])
     sources = [event.source for event in fresh if event.source is not None]
     count = here.reinforce_count + sum(event.kind in _SAID for event in fresh)
     return gained | {"sources": _joined(here.sources, sources), "reinforce_count": count}

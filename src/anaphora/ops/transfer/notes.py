@@ -9,20 +9,18 @@ links a note to files: who imports does that afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.ops.transfer.incoming import BATCH, LineReader, Target
 from anaphora.ops.transfer.lines import Line, number_in, text_in
 from anaphora.ops.transfer.memories import (
     IncomingRecord,
+    RecordFields,
     RecordMerger,
-    incoming_in,
-    record_in,
-    record_members,
     without_other_kinds,
 )
+from anaphora.ops.transfer.reading import BatchReader, Outcome
 from anaphora.store.projects.notes import RECORD_KINDS, NoteRecordKind, payload_of
 from anaphora.store.records.rows import same_key_of
 from anaphora.store.records.transaction import RecordTransaction
@@ -32,11 +30,14 @@ from anaphora.values.projects import NOTE_KINDS
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
 
-_STEP = 512
 _MOST_IMPORTANT = 5
+_PAYLOAD = ("importance", "subject", "project")
 # A note has no place for these.
 _UNUSED = ("path", "payload", "category", "conversation_id", "turn_index", "parent")
-_PAYLOAD = ("importance", "subject", "project")
+_FIELDS: Final[Mapping[NoteRecordKind, RecordFields]] = {
+    "observation": RecordFields(NOTE_KINDS, "note", _UNUSED),
+    "diary": RecordFields((), "note", (*_UNUSED, "type")),
+}
 
 
 def project_note_lines(services: NamespaceServices, tell: Callable[[int], None]) -> Iterator[Line]:
@@ -44,15 +45,13 @@ def project_note_lines(services: NamespaceServices, tell: Callable[[int], None])
     notes = services.notes
     names = {row.id: row.name for row in services.projects.rows()}
     after = done = 0
-    while found := notes.notes_since(after, _STEP):
+    while found := notes.notes_since(after):
         for row in found:
-            value = record_members(row.record, notes.events(row.record.id))
-            for name in (*_UNUSED, *(("type",) if row.kind == "diary" else ())):
-                del value[name]
+            value = _FIELDS[row.kind].line(row.record, notes.events(row.record.id))
             payload = row.record.payload or {}
             value |= {name: payload.get(name) for name in _PAYLOAD}
             value["project_name"] = names.get(row.project or "")
-            yield {"kind": row.kind, "namespace": services.namespace, **value}
+            yield {"kind": row.kind, **value}
         after = found[-1].record.seq
         done += len(found)
         tell(done)
@@ -60,56 +59,57 @@ def project_note_lines(services: NamespaceServices, tell: Callable[[int], None])
 
 @dataclass(frozen=True, slots=True)
 class _IncomingNote:
-    """A note of an export: its line's number, what it is, and how its project is called there."""
+    """A note of an export, and how its project is called there."""
 
-    number: int
     kind: NoteRecordKind
     item: IncomingRecord
     project_name: str | None
 
 
-@dataclass
-class ProjectNoteReader(LineReader):
-    """Takes the notes of projects of one namespace.
+class ProjectNoteReader(BatchReader[_IncomingNote]):
+    """Reads the notes of projects of one namespace."""
 
-    `touched` are the ids here of notes that came or changed, in the order of the file.
-    """
+    def parse(self, line: Line) -> _IncomingNote:
+        """As `BatchReader.parse`."""
+        kind: NoteRecordKind = "diary" if line["kind"] == "diary" else "observation"
+        importance = number_in(line, "importance")
+        if importance is not None and not 1 <= importance <= _MOST_IMPORTANT:
+            raise ValueError('"importance" is no number from 1 to 5')
+        payload = payload_of(
+            importance=importance,
+            project=text_in(line, "project"),
+            subject=text_in(line, "subject"),
+        )
+        more: dict[str, Any] = {"type": "note"} if kind == "diary" else {}
+        item = _FIELDS[kind].incoming(line, payload=payload, **more)
+        return _IncomingNote(kind, item, text_in(line, "project_name"))
 
-    target: Target
-    touched: list[str] = field(default_factory=list)
-    _waiting: list[_IncomingNote] = field(default_factory=list)
-
-    def take(self, number: int, found: Line) -> None:
-        """As `LineReader.take`."""
-        self._waiting.append(_note_in(number, found))
-        if len(self._waiting) >= BATCH:
-            self.finish()
-
-    def finish(self) -> None:
-        """Bring in what waits."""
-        waiting, self._waiting = self._waiting, []
+    def write(self, batch: Sequence[tuple[int, _IncomingNote]]) -> None:
+        """As `BatchReader.write`."""
         for kind in RECORD_KINDS:
-            some = [one for one in waiting if one.kind == kind]
+            some = [(number, note) for number, note in batch if note.kind == kind]
             if some:
                 self.target.count(self._bring_in(kind, some), "notes ")
 
-    def _bring_in(self, kind: NoteRecordKind, notes: Sequence[_IncomingNote]) -> list[str]:
-        names = {one.item.record.id: one.project_name for one in notes}
+    def _bring_in(
+        self, kind: NoteRecordKind, batch: Sequence[tuple[int, _IncomingNote]]
+    ) -> list[Outcome]:
+        names = {note.item.record.id: note.project_name for _, note in batch}
         items = without_other_kinds(
             self.target,
-            [(one.number, one.item) for one in notes],
+            [(number, note.item) for number, note in batch],
             kind,
             "its id is that of a record of kind {!r} here",
         )
         with self.target.services.notes.change(kind) as work:
             work.load(ids=[item.record.id for item in items])
             moved = [self._placed(work, item, names[item.record.id]) for item in items]
-            outcomes: list[str] = list(self._merger.merge(work, [item for item, _ in moved]))
+            outcomes = self._merger.merge(work, [item for item, _ in moved])
         for at, (item, changed) in enumerate(moved):
             if changed and outcomes[at] == "known":
                 outcomes[at] = "changed"
             if outcomes[at] in {"added", "changed"}:
-                self.touched.append(str(self._merger.id_of(item.record.id)))
+                self.target.touched_notes.append(str(self._merger.id_of(item.record.id)))
         return outcomes
 
     def _placed(
@@ -143,25 +143,6 @@ class ProjectNoteReader(LineReader):
     def _merger(self) -> RecordMerger:
         gone = frozenset(one for _, one in self.target.services.notes.tombstones_since(0))
         return RecordMerger(gone, self.target.again)
-
-
-def _note_in(number: int, found: Line) -> _IncomingNote:
-    kind: NoteRecordKind = "diary" if found["kind"] == "diary" else "observation"
-    importance = number_in(found, "importance")
-    if importance is not None and not 1 <= importance <= _MOST_IMPORTANT:
-        raise ValueError('"importance" is no number from 1 to 5')
-    payload = payload_of(
-        importance=importance, project=text_in(found, "project"), subject=text_in(found, "subject")
-    )
-    given: dict[str, Any] = {"type": "note"}
-    given |= {name: value for name, value in found.items() if name not in _UNUSED}
-    given["payload"] = payload
-    # A note is nobody's item: its secrets go, whatever the line says.
-    given.pop("stands_alone", None)
-    if kind == "diary":
-        given["type"] = "note"
-    item = incoming_in(given, record_in(given, NOTE_KINDS))
-    return _IncomingNote(number, kind, item, text_in(found, "project_name"))
 
 
 def _under(item: IncomingRecord, project: str | None) -> IncomingRecord:

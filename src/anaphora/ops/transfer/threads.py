@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Final
 
 from anaphora.errors import CorruptThread, EncryptionError
-from anaphora.ops.transfer.incoming import BATCH, LineReader, Target
-from anaphora.ops.transfer.lines import Line, string, text_in
+from anaphora.ops.transfer.lines import Line, LineFields, string
+from anaphora.ops.transfer.reading import BATCH, BatchReader, LineReader, Target
 from anaphora.store.disk import NO_FILE, make_directory, translate
 from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.files import (
@@ -44,7 +45,16 @@ from anaphora.values.conversations import ImportProblem, Thread, Turn
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
 
-_NOTE_FIELDS = ("speaker", "source", "source_key", "message_key")
+_TURN_NOTE: Final = LineFields(
+    TurnNote,
+    ("speaker", "source", "source_key", "message_key"),
+    left_out=("conversation_id", "index", "turn_hash", "forgotten"),
+)
+_CONVERSATION_NOTE: Final = LineFields(
+    ConversationNote,
+    ("source", "source_key", "branch_of", "branch_at"),
+    left_out=("conversation_id",),
+)
 
 
 def thread_lines(
@@ -54,7 +64,7 @@ def thread_lines(
     tell: Callable[[int, int], None],
 ) -> Iterator[Line]:
     """Every thread with its turns. `hashes` gets its turns', `problems` what cannot be read."""
-    store, namespace = services.conversations, services.namespace
+    store = services.conversations
     files = sorted(store.files())
     for done, (conversation_id, path) in enumerate(files):
         try:
@@ -65,10 +75,9 @@ def thread_lines(
             # One file that cannot be read must not keep the others from leaving.
             problems.append(ImportProblem(str(path), conversation_id, str(error)))
             continue
-        hashes[conversation_id] = [stored_turn_hash(turn.role, turn.text) for turn in thread.turns]
+        hashes[conversation_id] = _hashes(thread)
         yield {
             "kind": "thread",
-            "namespace": namespace,
             "id": conversation_id,
             "title": thread.title or None,
             "updated": thread.updated_text,
@@ -77,7 +86,6 @@ def thread_lines(
         for index, turn in enumerate(thread.turns):
             yield {
                 "kind": "turn",
-                "namespace": namespace,
                 "thread": conversation_id,
                 "index": index,
                 "role": turn.role,
@@ -88,18 +96,18 @@ def thread_lines(
         tell(done + 1, len(files))
 
 
+def _hashes(thread: Thread) -> list[str]:
+    return [stored_turn_hash(turn.role, turn.text) for turn in thread.turns]
+
+
 def note_lines(services: NamespaceServices, hashes: Mapping[str, list[str]]) -> Iterator[Line]:
     """What is noted of conversations, then of turns that left with these hashes."""
-    sidecar, namespace = services.sidecar, services.namespace
+    sidecar = services.sidecar
     for conversation_id, origin in sorted(sidecar.conversation_notes().items()):
         yield {
             "kind": "conversation_note",
-            "namespace": namespace,
             "thread": conversation_id,
-            "source": origin.source,
-            "source_key": origin.source_key,
-            "branch_of": origin.branch_of,
-            "branch_at": origin.branch_at,
+            **_CONVERSATION_NOTE.write(origin),
         }
     # Notes of deleted conversations keep their messages from being imported again.
     for conversation_id in sorted(hashes.keys() | sidecar.changed_since(0)):
@@ -108,52 +116,42 @@ def note_lines(services: NamespaceServices, hashes: Mapping[str, list[str]]) -> 
             if note.forgotten or (index < len(known) and known[index] == note.turn_hash):
                 yield {
                     "kind": "forgotten_turn" if note.forgotten else "turn_note",
-                    "namespace": namespace,
                     "thread": note.conversation_id,
                     "index": note.index,
-                    **{name: getattr(note, name) for name in _NOTE_FIELDS},
+                    **_TURN_NOTE.write(note),
                 }
 
 
-@dataclass(frozen=True, slots=True)
-class _ThreadOutcome:
-    """What became of a thread: its id here, turns that were added, turns that were there."""
-
-    conversation_id: str
-    added: int
-    known: int
-
-
 class ThreadReader(LineReader):
-    """Takes the threads of one namespace, each whole.
-
-    `hashes` are those of the turns of threads that came in, by their id here; `deleted` the ids of
-    threads that stay away, since they were deleted here.
-    """
+    """Reads the threads of one namespace, each whole."""
 
     def __init__(self, target: Target) -> None:
-        store = target.services.conversations
-        self.hashes: dict[str, list[str]] = {}
-        self.deleted: set[str] = set()
-        self._target = target
-        self._write: Callable[[str, Thread], _ThreadOutcome | None] = (
-            _RowWriter(store).write_thread
-            if isinstance(store, SqlConversationStore)
-            else _FileWriter(target.services).write_thread
-        )
-        self._head: Line | None = None
+        super().__init__(target)
+        services = target.services
+        store = services.conversations
+        self._write: Callable[[str, Thread], int | None]
+        if isinstance(store, SqlConversationStore):
+            self._write = partial(_write_rows, store)
+        else:
+            form = services.container.sealing.threads(services.namespace)
+            folder = ThreadFolder(services.folder, form)
+            self._write = partial(_write_file, folder, ThreadLocks(services.folder))
+        # The thread whose turns follow, how many they are said to be, and the number of its line.
+        self._head: Thread | None = None
+        self._said: object = None
         self._number = 0
         self._turns: list[Turn] = []
 
-    def take(self, number: int, found: Line) -> None:
-        """Take a thread's line, or that of its next turn. ValueError."""
-        if found["kind"] == "turn":
-            self._take_turn(found)
+    def read(self, number: int, line: Line) -> None:
+        """Read a thread's line, or that of its next turn. ValueError."""
+        if line["kind"] == "turn":
+            self._turns.append(self._next_turn(line))
             return
         self.flush()
-        check_id(string(found, "id"))
-        read_time(string(found, "updated"))
-        self._head, self._number = found, number
+        conversation_id, updated = check_id(string(line, "id")), string(line, "updated")
+        title = string(line, "title") if "title" in line else ""
+        self._head = Thread(conversation_id, (), read_time(updated), updated, title)
+        self._said, self._number = line.get("turns"), number
 
     def flush(self) -> None:
         """Write the thread whose lines were read."""
@@ -161,107 +159,93 @@ class ThreadReader(LineReader):
         self._head, self._turns = None, []
         if head is None:
             return
-        target = self._target
-        if head.get("turns") != len(turns):
-            reason = f"only the first {len(turns)} of {head.get('turns')} turns can be read"
+        target, thread = self.target, replace(head, turns=turns)
+        if self._said != len(turns):
+            reason = f"only the first {len(turns)} of {self._said} turns can be read"
             target.problem(self._number, reason)
-        updated = string(head, "updated")
-        title = string(head, "title") if "title" in head else ""
-        thread = Thread(head["id"], turns, read_time(updated), updated, title)
         if not target.again and self._was_deleted(thread.conversation_id):
-            self.deleted.add(thread.conversation_id)
+            target.deleted_threads.add(thread.conversation_id)
             target.counts["forgotten"] += len(turns)
             return
+        here = thread.conversation_id
         try:
-            outcome = self._write(thread.conversation_id, thread)
-            outcome = outcome or self._write(_other_id(thread), thread)
+            added = self._write(here, thread)
+            if added is None:
+                here = _other_id(thread)
+                added = self._write(here, thread)
         except CorruptThread as error:
             target.problem(self._number, str(error))
             return
         # Two threads with one digest of their turns are the same thread.
-        assert outcome is not None
-        target.thread_ids[thread.conversation_id] = outcome.conversation_id
-        self.hashes[outcome.conversation_id] = [stored_turn_hash(t.role, t.text) for t in turns]
-        target.counts.update(
-            {"threads": 1, "turns added": outcome.added, "turns known": outcome.known}
-        )
+        assert added is not None
+        target.thread_ids[thread.conversation_id] = here
+        target.turn_hashes[here] = _hashes(thread)
+        target.counts["threads"] += 1
+        target.counts["turns added"] += added
+        target.counts["turns known"] += len(turns) - added
 
-    def _take_turn(self, found: Line) -> None:
-        if self._head is None or self._head["id"] != string(found, "thread"):
+    def _next_turn(self, line: Line) -> Turn:
+        if self._head is None or self._head.conversation_id != string(line, "thread"):
             raise ValueError("a turn without its thread before it")
-        if found.get("index") != len(self._turns):
-            raise ValueError(f"turn {found.get('index')!r} stands where {len(self._turns)} belongs")
-        ts_text = string(found, "ts")
-        intent = string(found, "intent_id") if "intent_id" in found else ""
-        role, text = string(found, "role"), string(found, "text")
-        self._turns.append(Turn(role, text, read_time(ts_text), ts_text, intent))
+        if line.get("index") != len(self._turns):
+            raise ValueError(f"turn {line.get('index')!r} stands where {len(self._turns)} belongs")
+        ts_text = string(line, "ts")
+        intent = string(line, "intent_id") if "intent_id" in line else ""
+        role, text = string(line, "role"), string(line, "text")
+        return Turn(role, text, read_time(ts_text), ts_text, intent)
 
     def _was_deleted(self, conversation_id: str) -> bool:
         """Whether this thread was here and was deleted: all that is known of it is forgotten."""
-        services = self._target.services
+        services = self.target.services
         notes = services.sidecar.turn_notes(conversation_id).values()
         if not notes or not all(note.forgotten for note in notes):
             return False
         return services.conversations.get(conversation_id) is None
 
 
-class _FileWriter:
-    """Writes threads into the folder of a namespace."""
+def _write_file(
+    folder: ThreadFolder, locks: ThreadLocks, conversation_id: str, thread: Thread
+) -> int | None:
+    """Keep a thread under this id in a folder; how many turns it adds, None where another has it.
 
-    def __init__(self, services: NamespaceServices) -> None:
-        form = services.container.sealing.threads(services.namespace)
-        self._folder = ThreadFolder(services.folder, form)
-        self._locks = ThreadLocks(services.folder)
-
-    def write_thread(self, conversation_id: str, thread: Thread) -> _ThreadOutcome | None:
-        """Keep a thread under this id; None where another one has it.
-
-        `CorruptThread` where one that cannot be read is in its place, `StoreError` and its kinds.
-        """
-        path, form = self._folder.path(conversation_id), self._folder.form
-        try:
-            make_directory(self._folder.directory)
-            form.check()
-            with self._locks.hold(self._folder.key(conversation_id)):
-                try:
-                    document, _, _ = read_document(path, conversation_id, form)
-                except FileNotFoundError:
-                    rewrite(
-                        path, conversation_id, _document(conversation_id, thread), NO_FILE, form
-                    )
-                    return _ThreadOutcome(conversation_id, len(thread.turns), 0)
-                except NotAThread as error:
-                    raise CorruptThread(path, str(error)) from error
-                news = _news(document.turns, thread.turns)
-                if news:
-                    tail = read_tail(path, conversation_id, form)
-                    append_turns(path, conversation_id, tail, news, form)
-        except OSError as error:
-            raise translate(error, "write", self._folder.path(thread.conversation_id)) from error
-        return _outcome(conversation_id, thread, news)
+    `CorruptThread` where one that cannot be read is in its place, `StoreError` and its kinds.
+    """
+    path, form = folder.path(conversation_id), folder.form
+    try:
+        make_directory(folder.directory)
+        form.check()
+        with locks.hold(folder.key(conversation_id)):
+            try:
+                document, _, _ = read_document(path, conversation_id, form)
+            except FileNotFoundError:
+                rewrite(path, conversation_id, _document(conversation_id, thread), NO_FILE, form)
+                return len(thread.turns)
+            except NotAThread as error:
+                raise CorruptThread(path, str(error)) from error
+            news = _news(document.turns, thread.turns)
+            if news:
+                tail = read_tail(path, conversation_id, form)
+                append_turns(path, conversation_id, tail, news, form)
+    except OSError as error:
+        raise translate(error, "write", folder.path(thread.conversation_id)) from error
+    return None if news is None else len(news)
 
 
-class _RowWriter:
-    """Writes threads into a store of rows."""
-
-    def __init__(self, store: SqlConversationStore) -> None:
-        self._store = store
-
-    def write_thread(self, conversation_id: str, thread: Thread) -> _ThreadOutcome | None:
-        """As `_FileWriter.write_thread`."""
-        while True:
-            found = self._store.get(conversation_id)
-            here = found.turns if found is not None else ()
-            news = _news(here, thread.turns)
-            # Where somebody else was faster, it is compared again.
-            if not news or self._store.add_exact(
-                conversation_id,
-                news,
-                len(here),
-                title=thread.title,
-                updated_text=thread.updated_text,
-            ):
-                return _outcome(conversation_id, thread, news)
+def _write_rows(store: SqlConversationStore, conversation_id: str, thread: Thread) -> int | None:
+    """As `_write_file`, into a store of rows."""
+    while True:
+        found = store.get(conversation_id)
+        here = found.turns if found is not None else ()
+        news = _news(here, thread.turns)
+        # Where somebody else was faster, it is compared again.
+        if not news or store.add_exact(
+            conversation_id,
+            news,
+            len(here),
+            title=thread.title,
+            updated_text=thread.updated_text,
+        ):
+            return None if news is None else len(news)
 
 
 def _news(here: Sequence[Turn], there: Sequence[Turn]) -> Sequence[Turn] | None:
@@ -275,14 +259,6 @@ def _is_same(here: Turn, there: Turn) -> bool:
     if here.role != there.role or here.ts != there.ts:
         return False
     return here.text == there.text or REDACTED in here.text
-
-
-def _outcome(
-    conversation_id: str, thread: Thread, news: Sequence[Turn] | None
-) -> _ThreadOutcome | None:
-    if news is None:
-        return None
-    return _ThreadOutcome(conversation_id, len(news), len(thread.turns) - len(news))
 
 
 def _document(conversation_id: str, thread: Thread) -> Document:
@@ -303,57 +279,48 @@ def _other_id(thread: Thread) -> str:
     return thread.conversation_id[: MAX_ID_CHARACTERS - len(mark)] + mark
 
 
-@dataclass
-class NoteReader(LineReader):
-    """Takes what is noted of the conversations and turns of one namespace, after its threads."""
+class NoteReader(BatchReader[TurnNote]):
+    """Reads what is noted of the conversations and turns of one namespace, after its threads."""
 
-    target: Target
-    threads: ThreadReader
-    _waiting: list[TurnNote] = field(default_factory=list)
-    _here: dict[str, Mapping[int, TurnNote]] = field(default_factory=dict)
-    _conversations: dict[str, ConversationNote] | None = None
+    def __init__(self, target: Target) -> None:
+        super().__init__(target)
+        self._here: dict[str, Mapping[int, TurnNote]] = {}
 
-    def take(self, number: int, found: Line) -> None:
-        """As `LineReader.take`."""
-        del number
-        named = check_id(string(found, "thread"))
-        if named in self.threads.deleted:
-            return
+    def parse(self, line: Line) -> TurnNote | None:
+        """A note of a turn that came in; all others are written at once. ValueError."""
+        named = check_id(string(line, "thread"))
+        if named in self.target.deleted_threads:
+            return None
         conversation_id = self.target.thread_ids.get(named, named)
-        if found["kind"] == "conversation_note":
-            self._take_conversation(conversation_id, found)
-            return
-        index = found.get("index")
+        if line["kind"] == "conversation_note":
+            self._write_conversation(conversation_id, line)
+            return None
+        index = line.get("index")
         if isinstance(index, bool) or not isinstance(index, int) or index < 0:
             raise ValueError('"index" is no number from 0 on')
-        given: dict[str, Any] = {name: text_in(found, name) for name in _NOTE_FIELDS}
-        note = TurnNote(conversation_id, index, "", **given)
-        if found["kind"] == "forgotten_turn":
-            self._take_forgotten(replace(note, forgotten=True))
-        else:
-            self._take_turn(note)
+        note = TurnNote(conversation_id, index, "", **_TURN_NOTE.read(line))
+        if line["kind"] == "forgotten_turn":
+            self._write_forgotten(note)
+            return None
+        return self._of_turn(note)
 
-    def finish(self) -> None:
-        """Write what waits."""
-        waiting, self._waiting = self._waiting, []
-        self.target.services.sidecar.note_turns(waiting)
+    def write(self, batch: Sequence[tuple[int, TurnNote]]) -> None:
+        """As `BatchReader.write`."""
+        self.target.services.sidecar.note_turns([note for _, note in batch])
         self._here = {}
 
-    def _take_turn(self, note: TurnNote) -> None:
-        hashes = self.threads.hashes.get(note.conversation_id, [])
+    def _of_turn(self, note: TurnNote) -> TurnNote | None:
+        hashes = self.target.turn_hashes.get(note.conversation_id, [])
         if note.index >= len(hashes):
             raise ValueError("a note about a turn that did not come")
-        whole = replace(note, turn_hash=hashes[note.index])
         here = self._notes_here(note.conversation_id).get(note.index)
-        if here is not None and here.turn_hash == whole.turn_hash:
-            return
+        if here is not None and here.turn_hash == hashes[note.index]:
+            return None
         if here is not None and here.forgotten and not self.target.again:
-            return
-        self._waiting.append(whole)
-        if len(self._waiting) >= BATCH:
-            self.finish()
+            return None
+        return replace(note, turn_hash=hashes[note.index])
 
-    def _take_forgotten(self, note: TurnNote) -> None:
+    def _write_forgotten(self, note: TurnNote) -> None:
         """Let a message that was forgotten there stay away here, unless it lives here."""
         sidecar = self.target.services.sidecar
         if note.source is None or note.source_key is None or note.message_key is None:
@@ -363,26 +330,24 @@ class NoteReader(LineReader):
         if self._notes_here(note.conversation_id).get(note.index) is not None:
             # Its place has a note of its own here, which must not go.
             return
-        self.finish()
+        self.flush()
         sidecar.note_turns([note])
         sidecar.forget(note.conversation_id, note.index)
+        self._here = {}
 
-    def _take_conversation(self, conversation_id: str, found: Line) -> None:
-        sidecar = self.target.services.sidecar
-        branch_of = text_in(found, "branch_of")
-        if self._conversations is None:
-            self._conversations = sidecar.conversation_notes()
+    def _write_conversation(self, conversation_id: str, line: Line) -> None:
+        note = ConversationNote(conversation_id, **_CONVERSATION_NOTE.read(line))
         if conversation_id in self._conversations:
             return
-        note = ConversationNote(
-            conversation_id,
-            text_in(found, "source"),
-            text_in(found, "source_key"),
-            None if branch_of is None else self.target.thread_ids.get(branch_of, branch_of),
-            found.get("branch_at"),
-        )
+        if note.branch_of is not None:
+            branch_of = self.target.thread_ids.get(note.branch_of, note.branch_of)
+            note = replace(note, branch_of=branch_of)
         self._conversations[conversation_id] = note
-        sidecar.note_conversation(note)
+        self.target.services.sidecar.note_conversation(note)
+
+    @cached_property
+    def _conversations(self) -> dict[str, ConversationNote]:
+        return self.target.services.sidecar.conversation_notes()
 
     def _notes_here(self, conversation_id: str) -> Mapping[int, TurnNote]:
         if conversation_id not in self._here:
