@@ -10,7 +10,7 @@ import pytest
 
 from anaphora import ops
 from anaphora.container.home import Container
-from anaphora.ingest.memories import Filled
+from anaphora.ingest.memories import FillResult
 from anaphora.store.threads.gojson import decode, encode
 from anaphora.values.conversations import Check, Thread
 
@@ -107,6 +107,6 @@ def test_vectors_that_are_missing_are_asked_for(
     """Memories without vectors are embedded by who knows how, and what fails is told."""
 
     services = filled.namespace("default")
-    monkeypatch.setattr(services.remember, "fill_vectors", lambda: Filled(3, 1))
+    monkeypatch.setattr(services.remember, "fill_vectors", lambda: FillResult(3, 1))
     found = ops.repair(services)
     assert Check("vectors", ok=False, detail="3 memories embedded, 1 cannot be") in found

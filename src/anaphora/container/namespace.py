@@ -279,15 +279,7 @@ class NamespaceServices:
         from anaphora.ingest.notes import NoteLinker, NoteWriter
 
         linker = NoteLinker(self.graph, self.notes, clock=self.clock, ids=self.ids)
-        return NoteWriter(
-            self.notes,
-            self.graph,
-            self.projects,
-            linker,
-            self.embedder,
-            clock=self.clock,
-            ids=self.ids,
-        )
+        return NoteWriter(self.projects, linker, self.embedder)
 
     @service
     def upkeep(self) -> ProjectUpkeep:

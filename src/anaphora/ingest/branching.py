@@ -65,50 +65,41 @@ class _ThreadState:
     redacted: frozenset[int]
 
 
+@dataclass(slots=True)
 class _Planner:
-    def __init__(
-        self,
-        conversation: ImportedConversation,
-        known: Mapping[str, TurnNote],
-        get: Callable[[str], Thread | None],
-        notes_of: Callable[[str], Mapping[int, TurnNote]],
-        again: bool,
-    ) -> None:
-        self.plan = ThreadPlan()
-        self._conversation = conversation
-        self._known = known
-        self._get = get
-        self._notes_of = notes_of
-        self._again = again
-        self._states: dict[str, _ThreadState] = {}
-        self._places: dict[str, Place | None] = {}
-        self._taken: set[Place] = set()
-        self._branches = 0
+    conversation: ImportedConversation
+    known: Mapping[str, TurnNote]
+    get: Callable[[str], Thread | None]
+    notes_of: Callable[[str], Mapping[int, TurnNote]]
+    again: bool
+    plan: ThreadPlan = field(default_factory=ThreadPlan)
+    states: dict[str, _ThreadState] = field(default_factory=dict)
+    places: dict[str, Place | None] = field(default_factory=dict)
+    taken: set[Place] = field(default_factory=set)
+    branches: int = 0
 
     def place(self, turn: ImportedTurn) -> None:
         """Give one message its place; its parent was taken before."""
         content = stored_turn_hash(turn.role, turn.text)
-        note = self._known.get(turn.key)
-        if note is not None and self._is_other_text(note, content):
+        note = self.known.get(turn.key)
+        if note is not None and self._lives(note) and note.turn_hash != content:
             # The source changed the words under the same id: both versions are kept.
-            self._place_turn(replace(turn, key=f"{turn.key}~{content[:12]}"), content)
-            self._places[turn.key] = self._places[f"{turn.key}~{content[:12]}"]
+            key = f"{turn.key}~{content[:12]}"
+            self._place_turn(replace(turn, key=key), content)
+            self.places[turn.key] = self.places[key]
         else:
             self._place_turn(turn, content)
 
     def _place_turn(self, turn: ImportedTurn, content: str) -> None:
-        note = self._known.get(turn.key)
-        if note is not None and note.forgotten and not self._again:
+        note = self.known.get(turn.key)
+        if note is not None and note.forgotten and not self.again:
             self.plan.forgotten += 1
-            self._places[turn.key] = self._place_of_forgotten(note, turn.parent)
+            self.places[turn.key] = self._place_of_forgotten(note, turn.parent)
         elif note is not None and self._lives(note):
             self.plan.known += 1
             self._settle(turn.key, (note.conversation_id, note.index))
         else:
             self._add(turn, content)
-
-    def _is_other_text(self, note: TurnNote, content: str) -> bool:
-        return self._lives(note) and note.turn_hash != content
 
     def _lives(self, note: TurnNote) -> bool:
         if note.forgotten:
@@ -125,37 +116,33 @@ class _Planner:
     def _place(self, key: str | None) -> Place | None:
         if key is None:
             return None
-        if key in self._places:
-            return self._places[key]
+        if key in self.places:
+            return self.places[key]
         # A parent that came in before and is not in what was given now.
-        note = self._known.get(key)
+        note = self.known.get(key)
         return (note.conversation_id, note.index) if note and self._lives(note) else None
 
     def _add(self, turn: ImportedTurn, content: str) -> None:
         before = self._place(turn.parent)
-        thread_id, index = before or (self._conversation.conversation_id, -1)
+        thread_id, index = before or (self.conversation.conversation_id, -1)
         state = self._state(thread_id)
         following = index + 1
-        if following < len(state.hashes) and self._adopt(turn, content, (thread_id, following)):
-            return
         if following < len(state.hashes):
-            adopted = self._branch(turn, content, before)
-            if adopted:
+            if self._adopt(turn, content, (thread_id, following)):
+                return
+            if self._branch(turn, content, before):
                 return
             thread_id = next(reversed(self.plan.started))
+            state = self._state(thread_id)
         elif not state.hashes:
             self._start(thread_id, None)
-        self._append(thread_id, turn, content)
-
-    def _append(self, thread_id: str, turn: ImportedTurn, content: str) -> None:
-        state = self._state(thread_id)
         state.hashes.append(content)
         self.plan.appends.setdefault(thread_id, []).append(turn)
         self._settle(turn.key, (thread_id, len(state.hashes) - 1))
 
     def _settle(self, key: str, place: Place) -> None:
-        self._places[key] = place
-        self._taken.add(place)
+        self.places[key] = place
+        self.taken.add(place)
         self.plan.threads[place[0]] = None
 
     def _adopt(self, turn: ImportedTurn, content: str, place: Place) -> bool:
@@ -164,12 +151,12 @@ class _Planner:
         So it is when Neo's threads are imported where they lie, or the sidecar was lost.
         """
         thread_id, index = place
-        if self._state(thread_id).hashes[index] != content or place in self._taken:
+        if self._state(thread_id).hashes[index] != content or place in self.taken:
             return False
-        note = self._notes_of(thread_id).get(index)
+        note = self.notes_of(thread_id).get(index)
         if note is not None and (note.forgotten or (note.source and note.turn_hash == content)):
             return False
-        source, key = self._conversation.source, self._conversation.key
+        source, key = self.conversation.source, self.conversation.key
         self.plan.adopted.append(
             TurnNote(thread_id, index, content, turn.speaker, source, key, turn.key)
         )
@@ -179,12 +166,12 @@ class _Planner:
 
     def _branch(self, turn: ImportedTurn, content: str, at: Place | None) -> bool:
         """Start a branch under the next free id; or adopt one that begins with this turn."""
-        base = self._conversation.conversation_id
+        base = self.conversation.conversation_id
         if len(base) + 12 > MAX_ID_CHARACTERS:
             base = f"{base[:900]}-{hashlib.sha256(base.encode()).hexdigest()[:12]}"
         while True:
-            self._branches += 1
-            thread_id = f"{base}~{self._branches}"
+            self.branches += 1
+            thread_id = f"{base}~{self.branches}"
             if not self._state(thread_id).hashes:
                 self._start(thread_id, at)
                 return False
@@ -192,24 +179,24 @@ class _Planner:
                 return True
 
     def _start(self, thread_id: str, at: Place | None) -> None:
-        main = self._conversation.conversation_id
+        main = self.conversation.conversation_id
         branch_of = (at[0] if at else main) if thread_id != main else None
         self.plan.started[thread_id] = ConversationNote(
             thread_id,
-            self._conversation.source,
-            self._conversation.key,
+            self.conversation.source,
+            self.conversation.key,
             branch_of,
             at[1] if at else None,
         )
 
     def _state(self, thread_id: str) -> _ThreadState:
-        state = self._states.get(thread_id)
+        state = self.states.get(thread_id)
         if state is None:
-            thread = self._get(thread_id)
+            thread = self.get(thread_id)
             turns = thread.turns if thread else ()
             state = _ThreadState(
                 [stored_turn_hash(turn.role, turn.text) for turn in turns],
                 frozenset(i for i, turn in enumerate(turns) if turn.text == REDACTED),
             )
-            self._states[thread_id] = state
+            self.states[thread_id] = state
         return state

@@ -17,7 +17,7 @@ from anaphora.core.progress import Progress
 from anaphora.errors import CorruptThread, InvalidInput
 from anaphora.ingest.branching import ThreadPlan, plan_threads
 from anaphora.ingest.importers import FileImport, file_imports
-from anaphora.ingest.importers.base import BOUNDS, Bounds, ImportItem, Problems, shortened
+from anaphora.ingest.importers.base import ImportItem, Problems, shortened
 from anaphora.store.disk import translate
 from anaphora.store.threads.conversations import Conversations
 from anaphora.store.threads.files import ThreadLocks, lock_key
@@ -43,11 +43,10 @@ def import_conversations(
     format: str | None = None,  # noqa: A002 - the word that users know
     again: bool = False,
     progress: Progress | None = None,
-    bounds: Bounds = BOUNDS,
 ) -> ImportReport:
     """Import files, directories, zip files, or conversations that were read already.
 
-    `store` must have been opened with `sidecar`. What is malformed or beyond `bounds` is in
+    `store` must have been opened with `sidecar`. What is malformed or beyond `Bounds` is in
     `problems`, the rest goes in. Turns that were redacted or deleted here stay out, unless
     `again`. `progress` is called with a file's name, the bytes of it that were read, and its size.
 
@@ -56,7 +55,7 @@ def import_conversations(
     written until then stays, and importing again goes on from there.
     """
     run = _Import(store, sidecar, again)
-    for file in chain.from_iterable(_imports(sources, format, bounds)):
+    for file in chain.from_iterable(_imports(sources, format)):
         for item in file.items:
             run.add(item)
             if progress is not None and isinstance(item, ImportedConversation):
@@ -70,7 +69,6 @@ def import_conversations(
 def _imports(
     sources: Iterable[Source],
     format: str | None,  # noqa: A002 - as above
-    bounds: Bounds,
 ) -> list[Iterator[FileImport]]:
     """Every named path is looked at before the first is imported."""
     result: list[Iterator[FileImport]] = []
@@ -79,7 +77,7 @@ def _imports(
         if isinstance(source, ImportedConversation):
             given.append(source)
         else:
-            result.append(file_imports(Path(source), format, bounds))
+            result.append(file_imports(Path(source), format))
     if given:
         result.append(iter([_given(given)]))
     return result
@@ -106,7 +104,7 @@ class _Import:
         self._locks_at = store.directory or Path()
         self._locks = ThreadLocks(store.directory) if store.directory is not None else None
         self._server = store if isinstance(store, SqlConversationStore) else None
-        self._counts: Counter[str] = Counter()
+        self._counts = Counter(added=0, known=0, forgotten=0, branches=0)
         self._left_out: Counter[str] = Counter()
         self._problems = Problems(_MOST_PROBLEMS)
         self._chats: set[tuple[str, str]] = set()
@@ -126,19 +124,15 @@ class _Import:
                 self._keep(item)
         except (CorruptThread, InvalidInput) as error:
             # This conversation's own trouble; what the disk refuses would meet the next one too.
-            self._problems.add(
-                ImportProblem(
-                    shortened(f"{item.source} {item.key}"), item.conversation_id, str(error)
-                )
-            )
+            self._problem(item, item.conversation_id, str(error))
+
+    def _problem(self, item: ImportedConversation, place: str, reason: str) -> None:
+        self._problems.add(ImportProblem(shortened(f"{item.source} {item.key}"), place, reason))
 
     def report(self) -> ImportReport:
         return ImportReport(
             conversations=len(self._chats),
-            added=self._counts["added"],
-            known=self._counts["known"],
-            forgotten=self._counts["forgotten"],
-            branches=self._counts["branches"],
+            **self._counts,
             left_out=dict(self._left_out),
             problems=self._problems.all(),
             conversation_ids=tuple(self._threads),
@@ -153,8 +147,7 @@ class _Import:
                 held.enter_context(self._server.importing(name))
             if self._locks is not None:
                 try:
-                    key = lock_key(name)
-                    held.enter_context(self._locks.hold(key))
+                    held.enter_context(self._locks.hold(lock_key(name)))
                 except OSError as error:
                     raise translate(error, "lock", self._locks_at) from error
             yield
@@ -201,10 +194,4 @@ class _Import:
             self._counts["added"] += len(written)
             if len(written) < len(turns):
                 lost = len(turns) - len(written)
-                self._problems.add(
-                    ImportProblem(
-                        shortened(f"{item.source} {item.key}"),
-                        thread_id,
-                        f"the store did not keep {lost} turns",
-                    )
-                )
+                self._problem(item, thread_id, f"the store did not keep {lost} turns")

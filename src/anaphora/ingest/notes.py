@@ -8,10 +8,11 @@ of its text 0.7 (the strengths of the seed's own graph). A name that many things
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -52,29 +53,14 @@ _GROUP = 128
 
 
 class NoteWriter:
-    """Takes notes in one namespace. Safe to share between threads.
+    """Takes notes in one namespace, that of `linker`. Safe to share between threads."""
 
-    `clock` gives the present, aware; `ids` new record ids that rise.
-    """
-
-    def __init__(
-        self,
-        notes: Notes,
-        graph: Graph,
-        projects: Projects,
-        linker: NoteLinker,
-        embedder: EmbedderService,
-        *,
-        clock: Callable[[], datetime],
-        ids: Callable[[], str],
-    ) -> None:
-        self._notes = notes
-        self._graph = graph
+    def __init__(self, projects: Projects, linker: NoteLinker, embedder: EmbedderService) -> None:
         self._projects = projects
         self._linker = linker
+        self._notes, self._graph = linker.notes, linker.graph
+        self._clock, self._ids = linker.clock, linker.ids
         self._embedder = embedder
-        self._clock = clock
-        self._ids = ids
         self._backlog: Backlog[TextToEmbed] = Backlog(
             embedder, lambda one: one.record_id, lambda one: one.text, self._put_vectors
         )
@@ -130,22 +116,21 @@ class NoteWriter:
             forget_softly,
         )
 
-        kind = next((row.kind for row in self._notes.many([note_id]).values()), None)
-        if kind is None:
+        row = self._notes.many([note_id]).get(note_id)
+        if row is None:
             return ForgottenRecords()
-        with self._notes.change(kind) as work:
-            gone = (
-                forget_softly(work, [note_id], self._clock())
-                if soft
-                else forget_for_good(work, [note_id])
-            )
-        if soft:
-            with self._graph.change() as graph:
-                graph.invalidate(gone.ids, self._clock())
-        else:
+        with self._notes.change(row.kind) as work:
+            if not soft:
+                gone = forget_for_good(work, [note_id])
+            else:
+                gone = forget_softly(work, [note_id], self._clock())
+        if not soft:
             from anaphora.store.db.scrub import scrub
 
             scrub(self._notes.truth)
+        else:
+            with self._graph.change() as graph:
+                graph.invalidate(gone.ids, self._clock())
         return gone
 
     def link_imported(self, note_ids: Iterable[str]) -> None:
@@ -166,11 +151,12 @@ class NoteWriter:
         """Embed notes that have no vector yet; how many got theirs. Waits for the model."""
         name = self._embedder.name
 
-        def owners_without(after: str, limit: int) -> Sequence[TextToEmbed]:
-            return self._notes.vectors.owners_without(name, after=after, limit=limit)
-
         with suppress(EmbeddingError):
-            return self._backlog.fill(owners_without)[0]
+            return self._backlog.fill(
+                lambda after, limit: self._notes.vectors.owners_without(
+                    name, after=after, limit=limit
+                )
+            )[0]
         return 0
 
     def _project(self, project: str | None) -> str | None:
@@ -213,7 +199,7 @@ class NoteWriter:
         return self._notes.vectors.put(self._embedder.name, rows)
 
 
-SOURCE, NAMED, WRITTEN = 1.0, 0.8, 0.7
+_SOURCE, _NAMED, _WRITTEN = 1.0, 0.8, 0.7
 ATTACHED: Final[tuple[EntityType, ...]] = (
     "module", "file", "symbol", "package", "command", "config", "doc",
 )  # fmt: skip
@@ -234,28 +220,19 @@ def mentioned(
     text: str, *, source: str | None = None, tags: Iterable[str] = (), subject: str | None = None
 ) -> dict[str, float]:
     """The names in a note and how much each counts, the strongest first."""
+    about = (subject, *_written(subject)) if subject else ()
     found: dict[str, float] = {}
-    for name, strength in _names(text, source, tags, subject):
-        clean = _LINE.sub("", name.strip()).removesuffix("()").removeprefix("./")
-        if len(clean) > 1 and found.get(clean, 0.0) < strength:
-            found[clean] = strength
-    ordered = sorted(found.items(), key=lambda item: -item[1])
-    return dict(ordered[:_MOST_NAMES])
-
-
-def _names(
-    text: str, source: str | None, tags: Iterable[str], subject: str | None
-) -> Iterator[tuple[str, float]]:
-    if source:
-        yield source, SOURCE
-    for tag in tags:
-        yield tag, NAMED
-    if subject:
-        yield subject, NAMED
-        for name in _written(subject):
-            yield name, NAMED
-    for name in _written(text):
-        yield name, WRITTEN
+    for strength, names in (
+        (_SOURCE, (source,) if source else ()),
+        (_NAMED, (*tags, *about)),
+        (_WRITTEN, _written(text)),
+    ):
+        for name in names:
+            clean = _LINE.sub("", name.strip()).removesuffix("()").removeprefix("./")
+            if len(clean) > 1:
+                # What counts most comes first.
+                found.setdefault(clean, strength)
+    return dict(itertools.islice(found.items(), _MOST_NAMES))
 
 
 def _written(text: str) -> Iterator[str]:
@@ -267,21 +244,17 @@ def _written(text: str) -> Iterator[str]:
             yield word
 
 
+@dataclass(frozen=True, slots=True)
 class NoteLinker:
-    """Links the notes of one namespace to the entities that they name."""
+    """Links the notes of one namespace to the entities that they name.
 
-    def __init__(
-        self,
-        graph: Graph,
-        notes: Notes,
-        *,
-        clock: Callable[[], datetime],
-        ids: Callable[[], str],
-    ) -> None:
-        self._graph = graph
-        self._notes = notes
-        self._clock = clock
-        self._ids = ids
+    `clock` gives the present, aware; `ids` new record ids that rise.
+    """
+
+    graph: Graph
+    notes: Notes
+    clock: Callable[[], datetime]
+    ids: Callable[[], str]
 
     def link(self, *notes: NoteRow) -> int:
         """Link notes in one change; what they named and name no longer is closed.
@@ -289,22 +262,22 @@ class NoteLinker:
         Returns how many links.
         """
         linked = [(note, self._links(note)) for note in notes]
-        known = self._graph.entities_of_notes(note.record.id for note in notes)
+        known = self.graph.entities_of_notes(note.record.id for note in notes)
         # A note that names nothing and never did has no place in the graph.
         wanted = [(note, links) for note, links in linked if links or note.record.id in known]
         if not wanted:
             return 0
-        with self._graph.change() as work:
+        with self.graph.change() as work:
             for note, links in wanted:
                 kind: EntityType = "diary" if note.kind == "diary" else "memory"
                 own = (note.record.id, kind, _title(note.record.text))
-                work.link_note(own, links, now=self._clock(), ids=self._ids)
+                work.link_note(own, links, now=self.clock(), ids=self.ids)
         return sum(len(links) for _, links in wanted)
 
     def link_all(self, project: str | None = None) -> int:
         """Link every current note about this project, or about all of them, anew."""
         before, total = 0, 0
-        while notes := self._notes.notes_since(before):
+        while notes := self.notes.notes_since(before):
             before = notes[-1].record.seq
             current = [
                 note
@@ -324,7 +297,7 @@ class NoteLinker:
             tags=record.tags,
             subject=note.subject,
         )
-        found = self._graph.entities_named(
+        found = self.graph.entities_named(
             names, project=note.project, kinds=ATTACHED, limit=_AMBIGUOUS + 1
         )
         predicate: Predicate = "applies_to" if note.type == "constraint" else "concerns"

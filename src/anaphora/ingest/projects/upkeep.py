@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,49 +24,43 @@ if TYPE_CHECKING:
 _GROUP = 256
 
 
+@dataclass(frozen=True, slots=True)
 class ProjectUpkeep:
     """Changes projects and notes of one namespace with all that is derived from them."""
 
-    def __init__(
-        self,
-        projects: Projects,
-        indexing: ProjectIndexer,
-        note_taking: NoteWriter,
-        sections: SectionIndex,
-    ) -> None:
-        self._projects = projects
-        self._indexing = indexing
-        self._note_taking = note_taking
-        self._sections = sections
-        self._worker = Background("anaphora-sections")
+    projects: Projects
+    indexing: ProjectIndexer
+    notes: NoteWriter
+    sections: SectionIndex
+    worker: Background = field(default_factory=partial(Background, "anaphora-sections"))
 
     def clean(self) -> None:
         """Take secrets that an older version has kept of projects out of every file."""
-        if self._indexing.clean():
+        if self.indexing.clean():
             self._purge()
 
     def index(
         self, root: str | Path, name: str | None, progress: Progress | None, *, embed: bool
     ) -> IndexReport:
         """Index a project and let the index know it; see `Memory.index_project`."""
-        report = self._indexing.index(root, name=name, progress=progress, embed=embed)
+        report = self.indexing.index(root, name=name, progress=progress, embed=embed)
         if embed:
-            self._note_taking.fill_vectors()
-        self._sections.sync()
-        self._sections.settle()
+            self.notes.fill_vectors()
+        self.sections.sync()
+        self.sections.settle()
         return report
 
     def refresh(self, project: str) -> tuple[Degraded, ...]:
         """Take in what changed since the last question; what could not be, in words."""
         try:
-            done = self._indexing.refresh(project)
+            done = self.indexing.refresh(project)
         except NotFound:
             return (Degraded("project", "it was removed meanwhile"),)
         except StoreError as error:
             return (Degraded("project", f"changed files were not taken in: {error}"),)
         if done.added or done.changed:
             # Words answer at once; vectors of what changed come behind.
-            self._worker.begin(self._fill_quietly)
+            self.worker.begin(self._fill_quietly)
         found: list[Degraded] = []
         if done.missing:
             found.append(Degraded("project", "its folder is not there; what was indexed answers"))
@@ -75,7 +71,7 @@ class ProjectUpkeep:
 
     def remove(self, project: str) -> int:
         """Forget a project; see `Memory.remove_project`."""
-        gone = self._projects.remove(self._projects.find(project).id)
+        gone = self.projects.remove(self.projects.find(project).id)
         self._purge()
         return gone
 
@@ -88,25 +84,25 @@ class ProjectUpkeep:
         """
         from anaphora.ingest.memories import named
 
-        gone = self._note_taking.forget(note_id, soft=soft)
+        gone = self.notes.forget(note_id, soft=soft)
         if not gone.ids or soft:
             return named(gone, ())
-        self._sections.sync()
-        self._sections.settle()
+        self.sections.sync()
+        self.sections.settle()
         return named(gone, survivors(gone.texts) if survivors is not None else ())
 
     def fill_vectors(self) -> None:
         """Embed what has no vector yet, of sections and notes. Waits for the model."""
-        while not self._worker.stopping.is_set():
-            if not self._indexing.fill_vectors(limit=_GROUP):
+        while not self.worker.stopping.is_set():
+            if not self.indexing.fill_vectors(limit=_GROUP):
                 break
-        self._note_taking.fill_vectors()
-        self._sections.sync()
-        self._sections.mend()
+        self.notes.fill_vectors()
+        self.sections.sync()
+        self.sections.mend()
 
     def close(self) -> None:
         """Wait for the vectors that are being made in the background."""
-        self._worker.stop()
+        self.worker.stop()
 
     def _fill_quietly(self) -> None:
         try:
@@ -119,5 +115,5 @@ class ProjectUpkeep:
         """Take the words of what is gone from truth out of every file of the home, too."""
         from anaphora.store.db.scrub import scrub
 
-        scrub(self._projects.truth)
-        self._sections.purge()
+        scrub(self.projects.truth)
+        self.sections.purge()
