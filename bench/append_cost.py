@@ -41,7 +41,7 @@ def run(data: Path | None = None) -> list[Figure]:
     figures.append(Figure(f"processor time of an append {last}, times that {first}", ratio, "x"))
     share = by_name[f"append {last}"] / by_name[f"json append {last}"]
     figures.append(at_most(f"append {last}, share of a json append", share, MOST_OF_PARSING, ""))
-    keep("append_cost", "What an append costs as its thread grows", figures)
+    keep("append_cost", "The cost of an append as its thread grows", figures)
     return figures
 
 

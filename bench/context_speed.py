@@ -257,7 +257,7 @@ def main() -> None:
     parser.add_argument("--home", type=Path, help="keep what is made here, and use it again")
     given = parser.parse_args()
     figures = run(given.data, given.size, given.home)
-    keep("context_speed", "Context: recall from 20,000 sections", figures)
+    keep("context_speed", "Project packages from 20,000 sections", figures)
 
 
 if __name__ == "__main__":

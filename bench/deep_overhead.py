@@ -58,7 +58,7 @@ def run(data: Path) -> list[Figure]:
         for scope in scopes:
             figures += _asked(lane, questions, scope)
         figures += _parts(lane, questions)
-    keep("deep_overhead", f"Deep recall beside its model, over {TURNS:,} turns", figures)
+    keep("deep_overhead", f"Deep recall without the model's time, {TURNS:,} turns", figures)
     return figures
 
 

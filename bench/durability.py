@@ -58,7 +58,7 @@ def run(data: Path | None = None, *, rounds: int = ROUNDS, seed: int = SEED) -> 
     """Both experiments; `data` is not needed. Prints and keeps the figures."""
     del data
     figures = _killed(rounds, random.Random(seed)) + _together()
-    keep("durability", "What survives kill -9 and eight writers", figures)
+    keep("durability", "Durability: kill -9 and eight writers", figures)
     return figures
 
 

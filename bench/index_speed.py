@@ -188,7 +188,7 @@ def main() -> None:
     elif given.data is None:
         parser.error("--data is needed")
     else:
-        keep("index_speed", "Context: taking projects in", run(given.data, given.texts))
+        keep("index_speed", "Indexing projects", run(given.data, given.texts))
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ def run(
     if "clear" in places:
         with _folder() as folder:
             figures += _together(together([folder] * PROCESSES, seconds, chance))
-    keep("memory_faults", "What memories survive", figures)
+    keep("memory_faults", "Durability: memories", figures)
     return figures
 
 

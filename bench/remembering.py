@@ -62,7 +62,7 @@ def run(data: Path | None = None) -> list[Figure]:
             *_many(Path(folder) / "many", texts[SINGLE : SINGLE + MANY], service),
             *_following(Path(folder) / "vectors"),
         ]
-    keep("remembering", "What remembering costs", figures)
+    keep("remembering", "The cost of remembering", figures)
     return figures
 
 

@@ -41,7 +41,7 @@ def run(data: Path) -> list[Figure]:
     """Measure both kinds of home; print and keep the figures."""
     source = data / "conversations" / "realtalk"
     figures = [*_quality(source), *_speed(source)]
-    keep("sealed", "Encryption at rest: what it costs", figures)
+    keep("sealed", "The cost of encryption at rest", figures)
     return figures
 
 

@@ -93,7 +93,7 @@ def run(data: Path, *, memories: int = MEMORIES, seconds: float = SECONDS) -> tu
                 figures += _felt(name, server, asked, seconds)
             size = log.stat().st_size
             figures.append(below(f"{name}: log", size, _LOG_BYTES, "bytes"))
-    keep("server_attacks", "An ordinary recall over HTTP, while others attack", figures)
+    keep("server_attacks", "An ordinary recall over HTTP during an attack", figures)
     return tuple(figures)
 
 

@@ -33,7 +33,7 @@ def run(data: Path | None = None, *, hashed: int = HASHED, minilm: int = MINILM)
     """Both embedders, one after the other. Prints and keeps the figures."""
     texts = _texts(data, max(hashed, minilm))
     figures = [*_adds("hashing", texts[:hashed]), *_adds("minilm", texts[:minilm])]
-    keep("single_adds", "What single adds cost", figures)
+    keep("single_adds", "The cost of single adds", figures)
     return figures
 
 

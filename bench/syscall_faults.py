@@ -66,7 +66,7 @@ def run(
     for name, tally in cuts.items():
         figures.append(Figure(f"images after a power cut: {name}", tally.images))
         figures.append(exactly(f"images with something lost or in part: {name}", _bad(tally), 0))
-    keep("syscall_faults", "What survives a fault at any system call", figures)
+    keep("syscall_faults", "Durability: a fault at any system call", figures)
     return figures
 
 

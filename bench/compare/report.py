@@ -187,37 +187,37 @@ def _paragraphs(text: str) -> str:
     )
 
 
-_HEAD = """# Anaphora beside what a user would pick instead
+_HEAD = """# Anaphora compared with the alternatives
 
 Same texts, same questions, same model (all-MiniLM-L6-v2 in 8 bits, which Anaphora bundles), same
-machine; each contestant in a process and an interpreter of its own. Written and run by the makers
-of Anaphora. Nothing of Anaphora was set for this. Its weights for turns and memories were fitted on
-chats 1 to 5 of both sets of conversations; asked are chats 6 to 10. The projects are those that its
-ranking of files was made with: its figures there promise less than the others'
-(`project_ablation.md` says how much less).
+machine; each product in a process and an interpreter of its own. Written and run by the makers of
+Anaphora. Nothing in Anaphora was tuned for this. Its weights for turns and memories were fitted on
+chats 1 to 5 of both sets of conversations; the questions are from chats 6 to 10. Its ranking of
+files, however, was designed with these projects in view, so its figures there promise less than the
+others' (`project_ablation.md` shows how much less).
 
     python -m bench.compare --prepare DIR                    # environments, once
     python -m bench.compare --data DATA --environments DIR --cache DIR [--chroma-model DIR]
 
-What everyone is given. "plain" texts are turns as they are, of which the shared model reads the
-first 256 word pieces, as it does in the usual tools. "prepared" texts are what a careful user would
-make of them: turns over 1,000 characters cut into pieces, the speaker's name before each. Tables
-show the form that did better for each contestant; `compare.json` has both. mem0 and InMemoryStore,
-which take hundreds of milliseconds a question, were asked about plain conversations only; they rank
-by cosine, so that the figures of cosine say what they would find in the rest. Anaphora always gets
-turns as they are with their speakers and times, and cuts by itself.
+**Input.** "plain" texts are turns as they are, of which the shared model reads the first 256 word
+pieces, as it does in the usual tools. "prepared" texts are what a careful user would make of them:
+turns over 1,000 characters split into pieces, each with the speaker's name in front. Tables show
+the form that did better for each product; `compare.json` has both. mem0 and InMemoryStore, which
+take hundreds of milliseconds per question, were only run on plain conversations; they rank by
+cosine, so the figures of cosine show what they would find in the rest. Anaphora always gets turns
+as they are, with speakers and times, and splits them itself.
 
-How each was used. **BM25** is `bm25s` with English stop words and stems; **cosine** compares all
-vectors; **RRF** joins the first 100 of both with k = 60: libraries, nothing lasts unless the user
-writes it. **Chroma** is a `PersistentClient`, a collection a chat, cosine distance; its
+**Setup.** **BM25** is `bm25s` with English stop words and stems; **cosine** compares all vectors;
+**RRF** fuses the first 100 of both with k = 60. These are libraries: nothing is stored unless the
+user writes it. **Chroma** is a `PersistentClient`, one collection per chat, cosine distance; its
 default model is the shared one in 32 bits, which is run under "speed" and "network".
-**LangGraph**'s stores are asked by `search` with a query, a namespace a chat. All of these three
-rank by meaning alone. **LanceDB** is its own hybrid search: full-text index and vectors joined by
-its `RRFReranker`. **mem0** runs with `infer=False`, which keeps what it is given; its main mode
-asks a language model which facts to keep, and is not measured, nor are its optional extras for
-words. Offline it needs `MEM0_TELEMETRY=False`, an embedder of the user's own and a language model
-configured that is never called. **Anaphora** is `recall_conversation`, `recall` and
-`recall_context` with their defaults.
+**LangGraph**'s stores are queried by `search` with a query, one namespace per chat. These three
+rank by meaning alone. **LanceDB** is its own hybrid search: full-text index and vectors fused by
+its `RRFReranker`. **mem0** runs with `infer=False`, which stores texts as given; its main mode, in
+which a language model chooses the facts to keep, is not measured, nor are its optional extras for
+words. Offline it needs `MEM0_TELEMETRY=False`, an embedder of your own and a configured language
+model, which is never called. **Anaphora** is `recall_conversation`, `recall` and `recall_context`
+with their defaults.
 """
 
 _CONVERSATIONS = """## 1. Old turns of a conversation
@@ -227,31 +227,31 @@ mean reciprocal rank, nDCG@10."""
 
 _MEMORIES = """## 2. Lasting memories
 
-All 7,035 turns of the ten chats in one heap, with the times at which they were said; the clock
-stands at the last of them. A hit counts by its words. Of Anaphora every form is shown that was run:
-its memories have no speaker, so that the name in prepared texts is as new to it as to the others.
-It lets memories fade with age, which can only cost here: ages say nothing of what is asked; "all of
-one day" is the same without times."""
+All 7,035 turns of the ten chats together, with the times at which they were said; the clock is set
+to the last of them. A hit is identified by its text. For Anaphora every form that was run is shown:
+its memories have no speaker, so the name in prepared texts is as new to it as to the others. Its
+memories fade with age, which can only lower its scores here, because ages are unrelated to the
+questions; "all of one day" is the same without times."""
 
 _PROJECTS = """## 3. Files of a project
 
-Commit subjects of four repositories, each with at most 200 (what was touched), and 13 bug reports
-(what was edited; one more or less is 0.08), with the wanted files' own names taken out. BM25 ranks
-whole files; the others pieces of 1,000 characters with their paths, and a file stands where its
-best piece does; Anaphora indexes files as they are. The other stores, which rank by meaning as
-Chroma does, were not asked."""
+Commit subjects of four repositories, at most 200 each (which files were touched), and 13 bug
+reports (which files were edited; one more or less is 0.08), with the wanted files' own names
+removed. BM25 ranks whole files; the others rank pieces of 1,000 characters with their paths, and a
+file gets the rank of its best piece; Anaphora indexes files as they are. The other stores, which
+rank by meaning as Chroma does, were not run."""
 
 _SPEED = """## 4. Speed and size
 
-The heap of turns, ten results a question. "add" is the store's own work over a bulk, vectors known
-(mem0 takes one text a call: timed over 500). Then a new process opens what was left, loads the
-model, answers and adds: whole calls with embedding, and less the time inside the embedder. Anaphora
-embeds a long text in several parts, the others its beginning. InMemoryStore leaves nothing to open,
-and was asked with known vectors. `--only speed`"""
+All turns together, ten results per question. "add" is the store's own work for a bulk of texts with
+known vectors (mem0 takes one text per call: timed over 500). Then a new process opens the store,
+loads the model, answers and adds: whole calls with embedding, and the same without the time in the
+embedder. Anaphora embeds a long text in several parts, the others only its beginning. InMemoryStore
+leaves nothing to open, and was queried with known vectors. `--only speed`"""
 
-_BEHAVIOURS = """## 5. What was seen
+_BEHAVIOURS = """## 5. Behaviour
 
-Each check is carried out on a store of its own; libraries without a store are left out. Network:
-under strace, with the product's own defaults (telemetry as it comes), a text is kept and found,
-then 30 seconds pass. The model that this comparison brings runs with onnxruntime's telemetry off;
-Chroma's default model runs as Chroma runs it. `--only behaviours`"""
+Each check runs on a store of its own; libraries without a store are left out. Network: under
+strace, with the product's own defaults (including telemetry), a text is stored and found, then 30
+seconds pass. The model that this comparison brings runs with onnxruntime's telemetry off; Chroma's
+default model runs as Chroma runs it. `--only behaviours`"""

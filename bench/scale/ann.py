@@ -59,7 +59,7 @@ def main() -> None:
         Figure("comparing all in 32 bits, p50", percentile(by_scan, 0.5), "ms"),
         Figure("vectors and graph on disk", size, "MB"),
     ]
-    keep("scale_ann", "LanceDB's graph against comparing all", figures)
+    keep("scale_ann", "LanceDB's graph compared with the exact scan", figures)
 
 
 if __name__ == "__main__":
