@@ -15,7 +15,7 @@ from tests.recall.context_desk import ContextDesk, context_desk
 
 from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
-from anaphora.errors import EmbeddingError, InvalidInput, NotFound
+from anaphora.errors import EmbeddingError, NotFound
 from anaphora.rank.budget import token_cost
 from anaphora.recall.context.package import render_package
 from anaphora.values.projects import LEAST_BUDGET, RecallPackage
@@ -368,13 +368,6 @@ def test_projects_are_apart_or_together(desk: ContextDesk, tmp_path: Path) -> No
     assert sorted(both.projects) == ["other", "shop"]
     with pytest.raises(NotFound, match="project"):
         desk.recall("session", project="nowhere")
-
-
-@pytest.mark.parametrize("focus", [None, 3, ["a", 1], b"bytes"])
-def test_a_focus_of_another_kind_is_refused(desk: ContextDesk, focus: Any) -> None:
-    """What is no text raises InvalidInput."""
-    with pytest.raises(InvalidInput, match="focus"):
-        desk.recall(focus)
 
 
 def test_a_namespace_without_projects_says_so(tmp_path: Path, clock: Clock) -> None:

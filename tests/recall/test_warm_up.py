@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.conftest import Clock
 from tests.recall.context_desk import ContextDesk, context_desk
 
-from anaphora.errors import InvalidInput, NotFound
+from anaphora.errors import NotFound
 from anaphora.rank.budget import token_cost
 from anaphora.recall.context.package import HEADER
 from anaphora.recall.context.warm_up import render_warm_up
@@ -100,12 +100,6 @@ def test_notes_of_another_project_stay_away(desk: ContextDesk, tmp_path: Path) -
     assert len(desk.warm_up(project="other").constraints) == 2
     with pytest.raises(NotFound):
         desk.warm_up(project="nowhere")
-
-
-def test_a_topic_of_another_kind_is_refused(desk: ContextDesk) -> None:
-    """What is no text raises InvalidInput."""
-    with pytest.raises(InvalidInput, match="topic"):
-        desk.warm_up(3)  # type: ignore[arg-type]
 
 
 @pytest.mark.promise("context.budget")

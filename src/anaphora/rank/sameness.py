@@ -165,13 +165,14 @@ class Word:
 
     `article` is the one before it ("a", "the" or none); `case` is "upper" or "lower" for the words
     that mean something else with a capital, where it is not the sentence that capitalises them;
-    `name` says that it is written like a name.
+    `name` says that it is written like a name; `kind` is the group of `_PIECE` that it came from.
     """
 
     text: str
     article: str = ""
     case: str = ""
     name: bool = False
+    kind: str = "word"
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,15 +228,6 @@ _FRONTED = WEEKDAYS | words(
 )
 
 
-@dataclass(slots=True)
-class _Token:
-    text: str
-    article: str = ""
-    case: str = ""
-    name: bool = False
-    kind: str = "word"
-
-
 @lru_cache(maxsize=1024)
 def read_text(text: str) -> TextReading:
     """Read one text. A new memory is read against each of its neighbours: once is enough."""
@@ -289,27 +281,27 @@ def _colon(text: str) -> str:
     return f"{before} is {after}" if single and before.strip() and after.strip() else text
 
 
-def _tokens(text: str) -> list[_Token]:
-    tokens: list[_Token] = []
+def _tokens(text: str) -> list[Word]:
+    tokens: list[Word] = []
     for match in _PIECE.finditer(text):
         kind = match.lastgroup or "word"
         piece = match.group().strip()
         if kind == "hyphen":
             if match.string[match.end()].isdigit() and tokens and tokens[-1].kind == "number":
-                tokens.append(_Token("-", kind="mark"))
+                tokens.append(Word("-", kind="mark"))
             continue
         if kind == "word":
             tokens.extend(_word(piece, tokens))
         elif kind == "mark" and piece in "\u2013\u2014\u2010\u2011":
-            tokens.append(_Token("-", kind="mark"))
+            tokens.append(Word("-", kind="mark"))
         else:
-            tokens.append(_Token(piece, kind=kind))
+            tokens.append(Word(piece, kind=kind))
     while tokens and tokens[-1].kind in ("stop", "comma") and "?" not in tokens[-1].text:
         tokens.pop()
     return tokens
 
 
-def _word(piece: str, before: list[_Token]) -> list[_Token]:
+def _word(piece: str, before: list[Word]) -> list[Word]:
     """A word with its contraction opened; its case kept only where it can mean something."""
     first = not before or before[-1].kind == "stop"
     low = piece.lower()
@@ -317,39 +309,39 @@ def _word(piece: str, before: list[_Token]) -> list[_Token]:
     case = "" if first or low not in AMBIGUOUS_CASE else "upper" if piece[0].isupper() else "lower"
     if before and before[-1].kind == "number" and piece != low:
         # MB and Mb, 5 M and 5 m are not the same unit.
-        return [_Token(piece)]
+        return [Word(piece)]
     if low in CONTRACTIONS:
-        return [_Token(part) for part in CONTRACTIONS[low].split("_")]
+        return [Word(part) for part in CONTRACTIONS[low].split("_")]
     if low.endswith("n't") and len(low) > 4:
-        return [_Token(low[:-3]), _Token("not")]
+        return [Word(low[:-3]), Word("not")]
     stem, quote, ending = low.rpartition("'")
     if not quote:
         # A letter that names something is no article: plan A, vitamin A.
         letter = low == "a" and piece == "A" and not first
-        return [_Token("A" if letter else low, "", case, name)]
+        return [Word("A" if letter else low, "", case, name)]
     short = _SHORT.get("'" + ending)
     if short:
-        return [_Token(stem), _Token(short)]
+        return [Word(stem), Word(short)]
     if ending == "s" and stem in _PRONOUNS:
-        return [_Token(stem), _Token("is")]
-    return [_Token(stem, "", case, name), _Token("'" + ending)] if stem else [_Token(low)]
+        return [Word(stem), Word("is")]
+    return [Word(stem, "", case, name), Word("'" + ending)] if stem else [Word(low)]
 
 
-def _rewritten(tokens: list[_Token]) -> list[_Token]:
+def _rewritten(tokens: list[Word]) -> list[Word]:
     tokens = _phrases(tokens)
     tokens = _numbers(tokens)
     tokens = _exchanged(tokens)
     return _gerunds(_articles(tokens))
 
 
-def _phrases(tokens: list[_Token]) -> list[_Token]:
-    out: list[_Token] = []
+def _phrases(tokens: list[Word]) -> list[Word]:
+    out: list[Word] = []
     at = 0
     while at < len(tokens):
         for size in (4, 3, 2):
             words = tuple(token.text for token in tokens[at : at + size])
             if len(words) == size and words in PHRASES:
-                out.extend(_Token(word) for word in PHRASES[words])
+                out.extend(Word(word) for word in PHRASES[words])
                 at += size
                 break
         else:
@@ -358,15 +350,15 @@ def _phrases(tokens: list[_Token]) -> list[_Token]:
     return out
 
 
-def _numbers(tokens: list[_Token]) -> list[_Token]:
+def _numbers(tokens: list[Word]) -> list[Word]:
     """Number words as digits: "twenty three" is 23, "three hundred" is 300."""
-    out: list[_Token] = []
+    out: list[Word] = []
     at = 0
     while at < len(tokens):
         word = tokens[at].text
         value = NUMBERS.get(word) if tokens[at].kind == "word" else None
         if value is None:
-            out.append(_Token(ORDINALS[word]) if word in ORDINALS else tokens[at])
+            out.append(Word(ORDINALS[word]) if word in ORDINALS else tokens[at])
             at += 1
             continue
         at += 1
@@ -376,22 +368,21 @@ def _numbers(tokens: list[_Token]) -> list[_Token]:
         while at < len(tokens) and tokens[at].text in SCALES and value < _LARGE:
             value *= SCALES[tokens[at].text]
             at += 1
-        out.append(_Token(str(value), kind="number"))
+        out.append(Word(str(value), kind="number"))
     return out
 
 
-def _exchanged(tokens: list[_Token]) -> list[_Token]:
+def _exchanged(tokens: list[Word]) -> list[Word]:
     """Units after numbers, spelling variants and synonyms; fillers go."""
-    out: list[_Token] = []
+    out: list[Word] = []
     for at, token in enumerate(tokens):
         last = out[-1] if out else None
         if last is not None and last.kind == "number" and token.text in (*UNITS, "%"):
-            out.append(_Token(UNITS.get(token.text, "%")))
+            out.append(Word(UNITS.get(token.text, "%")))
         elif token.kind == "word" and token.text in SAME:
-            new = (
-                SAME[token.text].split("_") if "every_" in SAME[token.text] else [SAME[token.text]]
-            )
-            out.extend(_Token(word, token.article, token.case, token.name) for word in new)
+            new = SAME[token.text]
+            some = new.split("_") if "every_" in new else [new]
+            out.extend(replace(token, text=word) for word in some)
         elif token.kind == "word" and _is_filler(token, tokens, at):
             continue
         else:
@@ -399,7 +390,7 @@ def _exchanged(tokens: list[_Token]) -> list[_Token]:
     return out
 
 
-def _is_filler(token: _Token, tokens: list[_Token], at: int) -> bool:
+def _is_filler(token: Word, tokens: list[Word], at: int) -> bool:
     if token.text in FILLERS:
         return True
     after = tokens[at + 1] if at + 1 < len(tokens) else None
@@ -409,10 +400,10 @@ def _is_filler(token: _Token, tokens: list[_Token], at: int) -> bool:
     return token.text == "that" and at > 0 and tokens[at - 1].text in _SAYING and after is not None
 
 
-def _articles(tokens: list[_Token]) -> list[_Token]:
+def _articles(tokens: list[Word]) -> list[Word]:
     """Articles become a mark on the word after them; a last one is a word of its own."""
     letters = any(len(t.text) == 1 and t.name and t.text not in "ai" for t in tokens)
-    out: list[_Token] = []
+    out: list[Word] = []
     article = ""
     for at, token in enumerate(tokens):
         follows = at + 1 < len(tokens) and tokens[at + 1].kind not in ("stop", "comma", "mark")
@@ -420,13 +411,13 @@ def _articles(tokens: list[_Token]) -> list[_Token]:
         if token.text in ("a", "an", "the") and follows and not is_name:
             article = "the" if token.text == "the" else "a"
             continue
-        out.append(_Token(token.text, article or token.article, token.case, token.name, token.kind))
+        out.append(replace(token, article=article or token.article))
         article = ""
     return out
 
 
-def _gerunds(tokens: list[_Token]) -> list[_Token]:
-    out: list[_Token] = []
+def _gerunds(tokens: list[Word]) -> list[Word]:
+    out: list[Word] = []
     at = 0
     while at < len(tokens):
         out.append(tokens[at])
@@ -437,10 +428,10 @@ def _gerunds(tokens: list[_Token]) -> list[_Token]:
             continue
         here = tokens[at]
         if here.text == "to" and at + 1 < len(tokens) and tokens[at + 1].kind == "word":
-            out.append(_Token("-ing " + _stem(tokens[at + 1].text)))
+            out.append(Word("-ing " + _stem(tokens[at + 1].text)))
             at += 2
         elif here.kind == "word" and not here.article and _is_gerund(here.text):
-            out.append(_Token("-ing " + _stem(here.text)))
+            out.append(Word("-ing " + _stem(here.text)))
             at += 1
     return out
 
@@ -453,7 +444,7 @@ def _stem(word: str) -> str:
     return (analyse(word) or [word])[-1]
 
 
-def _moved(tokens: list[_Token]) -> list[_Token] | None:
+def _moved(tokens: list[Word]) -> list[Word] | None:
     """ "On Fridays, she cooks" as "she cooks on Fridays"; None where nothing can be moved."""
     breaks = [at for at, token in enumerate(tokens) if token.kind in ("comma", "stop")]
     if len(breaks) != 1 or tokens[breaks[0]].text != ",":
@@ -464,7 +455,7 @@ def _moved(tokens: list[_Token]) -> list[_Token] | None:
     return tokens[at + 1 :] + tokens[:at]
 
 
-def _reading(tokens: list[_Token], question: bool) -> TextReading:
+def _reading(tokens: list[Word], question: bool) -> TextReading:
     words: list[Word] = []
     commas: list[int] = []
     for token in tokens:
@@ -472,7 +463,7 @@ def _reading(tokens: list[_Token], question: bool) -> TextReading:
             commas.append(len(words))
         else:
             text = "." if token.kind == "stop" and "?" not in token.text else token.text
-            words.append(Word(text, token.article, token.case, token.name))
+            words.append(replace(token, text=text))
     return TextReading(tuple(words), question, tuple(commas))
 
 

@@ -41,7 +41,6 @@ from anaphora.rank.turns import (
 from anaphora.recall.query import (
     BLANK,
     check_count,
-    check_question,
     query_vector,
     truncated_question,
 )
@@ -159,7 +158,7 @@ class ConversationRecall:
         """The best turns for `query`; see `Memory.recall_conversation` for the arguments."""
         if conversation_id is not None:
             check_id(conversation_id)
-        check_question(query, top_k, mode)
+        check_count("top_k", top_k, 1)
         check_count("budget", budget, 0)
         if not query.strip():
             return Recall((), (BLANK,))

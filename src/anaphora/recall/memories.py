@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from anaphora.core.analyser import query_terms
 from anaphora.core.arguments import checked_moment
-from anaphora.errors import EmbeddingError, InvalidInput
+from anaphora.errors import EmbeddingError
 from anaphora.rank.memories import MemoryScores, rank_memories
-from anaphora.recall.query import BLANK, check_question, query_vector, truncated_question
+from anaphora.recall.query import BLANK, check_count, query_vector, truncated_question
 from anaphora.store.codecs import to_micros
 from anaphora.store.filters import parse
 from anaphora.values.conversations import FINISH_VECTORS, Degraded, Recall, RecallMode
@@ -80,8 +80,7 @@ class MemoryRecall:
         """
         from anaphora.index.memories.state import MemoryQuery
 
-        check_question(query, top_k, mode)
-        _check_min_score(min_score)
+        check_count("top_k", top_k, 1)
         if as_of is not None:
             checked_moment("as_of", as_of)
         keep = parse(filters)
@@ -255,9 +254,3 @@ def _hit(
         same_as=same_as,
         factors=scores.explain(place),
     )
-
-
-def _check_min_score(value: object) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if value is not None and (not number or math.isnan(value)):  # type: ignore[arg-type]
-        raise InvalidInput("min_score", value, "expected a number")

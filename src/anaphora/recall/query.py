@@ -7,16 +7,14 @@ only this of it, and the work does not grow with what is left out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Final
 
 from anaphora.errors import EmbeddingError, InvalidInput
-from anaphora.values.conversations import Degraded, RecallMode
+from anaphora.values.conversations import Degraded
 
 if TYPE_CHECKING:
     from anaphora.embed.base import Vector
     from anaphora.embed.service import EmbedderService
-
-MODES: tuple[str, ...] = get_args(RecallMode)
 
 BLANK: Final = Degraded("query", "it is blank: there is nothing to look for")
 
@@ -36,18 +34,9 @@ sets has 3,951 bytes."""
 _BREAK = "\n"
 
 
-def check_question(query: object, top_k: object, mode: object) -> None:
-    """Raise `InvalidInput` for what is no question, number of hits or mode."""
-    if not isinstance(query, str):
-        raise InvalidInput("query", query, "expected a string")
-    check_count("top_k", top_k, 1)
-    if mode not in MODES:
-        raise InvalidInput("mode", mode, f"expected one of {', '.join(MODES)}")
-
-
-def check_count(name: str, value: object, least: int) -> None:
-    """Raise `InvalidInput` for what is no whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+def check_count(name: str, value: int, least: int) -> None:
+    """Raise `InvalidInput` for what is less than `least`."""
+    if value < least:
         raise InvalidInput(name, value, f"expected a whole number, {least} or more")
 
 

@@ -81,9 +81,7 @@ class MemoryIndex:
             MemoryRows(),
             MemoryFilters(),
             self._no_words(),
-            MemoryVectors(
-                self._directory / "ann", records, vectors, embedder, cap, background=background
-            ),
+            MemoryVectors(self._directory / "ann", vectors, embedder, cap, background=background),
         )
         self._seq = -1
         self._worker = Background("anaphora-memory-index", self._lock)

@@ -6,9 +6,9 @@ joins both. Without LanceDB the scan goes on past the cap.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -27,40 +27,7 @@ from anaphora.index.vectors.matrix import (
     from_float16,
 )
 from anaphora.index.vectors.scan import Scan
-from anaphora.store.records.store import Records
-from anaphora.store.records.vectors import RecordVectors, VectorBatch
-
-
-def starts_of(owners: Sequence[str]) -> list[int]:
-    """Where each owner's entries begin, in a list in which they stand together."""
-    return [at for at, one in enumerate(owners) if not at or owners[at - 1] != one]
-
-
-def whole_records(batches: Iterable[VectorBatch]) -> Iterator[VectorBatch]:
-    """The same vectors, in batches that no record's parts are split between."""
-    held: VectorBatch | None = None
-    for fetched in batches:
-        batch = fetched
-        if held is not None:
-            batch = VectorBatch(
-                held.record_ids + fetched.record_ids,
-                held.parts + fetched.parts,
-                held.data + fetched.data,
-                fetched.seq,
-            )
-        cut = starts_of(batch.record_ids)[-1]
-        size = len(batch.data) // len(batch.parts)
-        if cut:
-            # Its number is not known; that of the whole batch only says that this was taken.
-            yield VectorBatch(
-                batch.record_ids[:cut], batch.parts[:cut], batch.data[: cut * size], batch.seq
-            )
-        held = VectorBatch(
-            batch.record_ids[cut:], batch.parts[cut:], batch.data[cut * size :], batch.seq
-        )
-    if held is not None:
-        yield held
-
+from anaphora.store.records.vectors import RecordVectors
 
 STEP: Final = 8192
 """Newer parts that gather in memory before they go to the ANN index in one batch."""
@@ -99,14 +66,12 @@ class MemoryVectors:
     def __init__(
         self,
         folder: Path,
-        records: Records,
         vectors: RecordVectors,
         embedder: tuple[str, int],
         cap: int | None = EXACT_CAP,
         *,
         background: bool = True,
     ) -> None:
-        self._records = records
         self._background = background
         self._vectors = vectors
         self._embedder, self._dimensions = embedder
@@ -204,18 +169,25 @@ class MemoryVectors:
         self._fit(len(rows))
         # Vectors in the ANN index are read back by the ids of their rows.
         self._ids = rows.ids
-        for batch in whole_records(self._vectors.get_all(self._embedder, self.upto)):
-            self._put(batch, rows)
-            self.upto = batch.seq
+        found: list[tuple[str, bytes]] = []
+        for batch in self._vectors.get_all(self._embedder, self.upto):
+            at = 0
+            for owner, parts in groupby(batch.record_ids):
+                end = at + 2 * self._dimensions * len(list(parts))
+                data, at = batch.data[at:end], end
+                if found and found[-1][0] == owner:
+                    data = found.pop()[1] + data
+                found.append((owner, data))
+            # The last record's parts may go on in the next batch.
+            self._put(found[:-1], batch.seq, rows)
+            found, self.upto = found[-1:], batch.seq
+        if found:
+            self._put(found, self.upto, rows)
 
-    def _put(self, batch: VectorBatch, rows: MemoryRows) -> None:
-        starts = starts_of(batch.record_ids)
-        owners = [batch.record_ids[start] for start in starts]
-        size = 2 * self._dimensions
-        edges = pairwise([*starts, len(batch.record_ids)])
-        blobs = [batch.data[a * size : b * size] for a, b in edges]
+    def _put(self, found: Sequence[tuple[str, bytes]], seq: int, rows: MemoryRows) -> None:
+        owners, blobs = [one for one, _ in found], [data for _, data in found]
         # A vector that came in the place of another has a name of its own in the matrix.
-        keys = [f"{batch.seq}:{owner}".encode("utf-8", "surrogatepass") for owner in owners]
+        keys = [f"{seq}:{owner}".encode("utf-8", "surrogatepass") for owner in owners]
         self._matrix.add(keys, blobs)
         at = rows.rows(owners)
         known = at >= 0

@@ -30,9 +30,9 @@ from anaphora.index.words.postings import idf
 from anaphora.index.words.segment import WORD_INDEX_ERRORS
 from anaphora.rank.context.scores import FieldScores
 
-FIELDS: Final = ("path", "title", "body")
 FIRST: Final = {"path": 2.0, "title": 2.0, "body": 1.0}
 """How fields weigh when candidates are looked for: a name says more than a mention."""
+FIELDS: Final = tuple(FIRST)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -105,24 +105,24 @@ class SectionWords:
             found[term] = weight * idf(max(statistics.documents, holding), holding)
         return found
 
-    def best(
-        self, weights: Mapping[str, float], limit: int, fields: Mapping[str, float] = FIRST
-    ) -> Ints:
+    def best(self, weights: Mapping[str, float], limit: int) -> Ints:
         """Rows that match a term in any field, best first by the fields' weighted BM25.
 
         At most `limit` of the segment and `limit` of those in memory.
         """
-        rows, scores = self._best_in_memory(weights, limit, fields)
+        parts = [{t: f * w for t, w in weights.items() if f * w > 0.0} for f in FIRST.values()]
+        rows, scores = self.index.in_memory(parts)
+        order = np.lexsort((rows, -scores))[:limit]
         statistics, count = self.index.statistics, self.index.manifest.meta.count
         boosts = {
-            name: statistics.boosts(weights, at, fields.get(name, 0.0))
-            for at, name in enumerate(FIELDS)
+            name: statistics.boosts(weights, at, factor)
+            for at, (name, factor) in enumerate(FIRST.items())
         }
         # What counts no more still takes places among the best.
         stored, found = self.index.search(boosts, min(limit + self.index.gone, count))
         alive = stored >= 0
-        rows = np.concatenate((stored[alive][:limit], rows))
-        scores = np.concatenate((found[alive][:limit], scores))
+        rows = np.concatenate((stored[alive][:limit], rows[order]))
+        scores = np.concatenate((found[alive][:limit], scores[order]))
         return rows[np.lexsort((rows, -np.round(scores, 4)))]
 
     def scores(self, weights: Mapping[str, float], rows: Ints) -> FieldScores:
@@ -153,12 +153,3 @@ class SectionWords:
         tokens = np.array([statistics.tokens(at) for at in range(len(FIELDS))], np.float64)
         averages: Floats = np.maximum(tokens / max(1, statistics.documents), 1.0)
         return averages
-
-    def _best_in_memory(
-        self, weights: Mapping[str, float], limit: int, fields: Mapping[str, float]
-    ) -> tuple[Ints, Floats]:
-        factors = [fields.get(name, 0.0) for name in FIELDS]
-        boosted = [{t: f * w for t, w in weights.items() if f * w > 0.0} for f in factors]
-        rows, sums = self.index.in_memory(boosted)
-        order = np.lexsort((rows, -sums))[:limit]
-        return rows[order], sums[order]

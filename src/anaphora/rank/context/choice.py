@@ -58,25 +58,22 @@ def spread(
     kinds: Mapping[int, Hashable],
     owners: Mapping[int, Hashable],
     limit: int,
-    *,
-    per_kind: int = PER_KIND,
-    per_owner: int = PER_OWNER,
 ) -> list[int]:
     """At most `limit` of `order`, in its order: a few of each kind first, then what is left.
 
-    No more than `per_owner` are of one owner (a file); a place that `owners` does not have, or has
+    No more than `PER_OWNER` are of one owner (a file); a place that `owners` does not have, or has
     as None, is its own. Only where a kind has nothing more do others take its room.
     """
     ranked = list(order)
     taken: set[int] = set()
     of_kind: Counter[Hashable] = Counter()
     of_owner: Counter[Hashable] = Counter()
-    for most in (per_kind, len(ranked)):
+    for most in (PER_KIND, len(ranked)):
         for place in ranked:
             if len(taken) >= limit:
                 break
             owner = owners.get(place)
-            full = owner is not None and of_owner[owner] >= per_owner
+            full = owner is not None and of_owner[owner] >= PER_OWNER
             if place in taken or full or of_kind[kinds.get(place)] >= most:
                 continue
             taken.add(place)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from anaphora.errors import InvalidInput
 from anaphora.index.sections.state import SectionQuery
 from anaphora.rank.context.scores import quality_of
 from anaphora.recall.context.candidates import (
@@ -75,9 +74,8 @@ class ContextRecall:
         of relations and history. Raises `InvalidInput` for bad arguments, `NotFound` for a project.
         """
         check_budget(budget)
-        statements = _statements(focus)
         names, degraded = self._scope(project)
-        reading = read_focus(statements)
+        reading = read_focus(focus)
         degraded.extend(reading.degraded)
         reader = ProjectReader(self.index, self.notes, self.graph, self.projects)
         question = QuestionContext(reading, names, reader, include_sources)
@@ -171,11 +169,3 @@ def _empty(
         degraded=tuple(degraded),
     )
     return assemble(package, budget)
-
-
-def _statements(focus: object) -> tuple[str, ...]:
-    if isinstance(focus, str):
-        return (focus,)
-    if isinstance(focus, Sequence) and all(isinstance(one, str) for one in focus):
-        return tuple(focus)
-    raise InvalidInput("focus", focus, "expected a string or a list of strings")

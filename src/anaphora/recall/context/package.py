@@ -60,10 +60,9 @@ _NO_LIMIT: Final = 2**62
 ItemT = TypeVar("ItemT")
 
 
-def check_budget(budget: object) -> None:
-    """Raise `InvalidInput` for a budget that is no whole number, or too small for an answer."""
-    whole = isinstance(budget, int) and not isinstance(budget, bool)
-    if not whole or budget < LEAST_BUDGET:  # type: ignore[operator]
+def check_budget(budget: int) -> None:
+    """Raise `InvalidInput` for a budget that is too small for an answer."""
+    if budget < LEAST_BUDGET:
         raise InvalidInput("budget", budget, f"expected a whole number of at least {LEAST_BUDGET}")
 
 

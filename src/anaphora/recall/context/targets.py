@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -64,10 +65,8 @@ def targets(
     Of files or notes that say nearly the same the best one speaks for the others, and says how
     many they are. Diary entries are none unless the focus asks to go on, or for history.
     """
-    found = [
-        _file(ranked, one, entities) if one.note is None else _note(ranked, one)
-        for one in _chosen(ranked)
-    ]
+    chosen = _chosen(ranked)
+    found = [_file(o, entities) if o.note is None else _note(o, o.note) for o in chosen]
     # Modules are in the order of their own scores; nothing else changes places.
     return sorted((*(one.target for one in modules), *found), key=lambda one: -one.score)
 
@@ -79,37 +78,59 @@ def target_section_keys(ranked: RankedCandidates, start: int = 0) -> list[str]:
     return [ranked.key(int(best[at])) for at in range(start, end) if files[at] >= 0]
 
 
-@dataclass(slots=True)
+@dataclass
 class TargetCandidate:
     """A place among the ranked targets: a note, or a file by its best section (None: it is gone).
 
     `alike` counts worse ranked ones that say nearly the same.
     """
 
+    ranked: RankedCandidates
     place: int
     note: NoteRow | None
     section: SectionText | None
     alike: int = 0
 
-    @property
-    def text(self) -> str:
-        """Its words."""
+    @cached_property
+    def sketch(self) -> frozenset[int]:
+        """The shingles of its first words."""
+        text = "" if self.section is None else self.section.text
         if self.note is not None:
-            return self.note.record.text
-        return "" if self.section is None else self.section.text
+            text = self.note.record.text
+        return shingles(text[:_SKETCHED].split())
+
+    @cached_property
+    def whole(self) -> frozenset[int]:
+        """The shingles of a whole file."""
+        table = self.ranked.table
+        rows = np.flatnonzero(table.file == self.ranked.targets.files[self.place])
+        rows = rows[np.argsort(table.start_line[rows], kind="stable")][:_SECTIONS]
+        texts = self.ranked.question.reader.sections(table.ids[row] for row in rows.tolist())
+        return shingles([word for section in texts.values() for word in section.text.split()])
+
+    def same_as(self, other: TargetCandidate) -> bool:
+        """Whether both say nearly the same, so that one of them speaks for the other.
+
+        Files are the same where their best sections are and their whole texts too: two that share a
+        licence or a heading are not.
+        """
+        if (self.note is None) != (other.note is None) or not alike(self.sketch, other.sketch):
+            return False
+        return self.note is not None or alike(self.whole, other.whole)
 
 
 def _chosen(ranked: RankedCandidates) -> list[TargetCandidate]:
     """Places among the ranked targets, best first, none nearly the same as a better one."""
-    duplicates = DuplicateFinder(ranked)
     most = NOTE_PLACES if (ranked.targets.files >= 0).any() else TARGETS
     kept: list[TargetCandidate] = []
     of_notes = 0
     for one in _possible(ranked):
-        if duplicates.found(one, kept) or (one.note is not None and of_notes == most):
-            continue
-        of_notes += one.note is not None
-        kept.append(one)
+        twin = next((other for other in kept if one.same_as(other)), None)
+        if twin is not None:
+            twin.alike += 1
+        elif one.note is None or of_notes < most:
+            of_notes += one.note is not None
+            kept.append(one)
         if len(kept) == MORE:
             break
     return kept
@@ -124,58 +145,16 @@ def _possible(ranked: RankedCandidates) -> Iterator[TargetCandidate]:
         for at in range(start, min(most, start + MORE)):
             key = ranked.key(int(scores.best[at]))
             if scores.files[at] >= 0:
-                yield TargetCandidate(at, None, sections.get(key))
+                yield TargetCandidate(ranked, at, None, sections.get(key))
                 continue
             note = question.reader.notes([key]).get(key)
             if note is not None and (note.kind != "diary" or question.asks_for("history")):
-                yield TargetCandidate(at, note, None)
+                yield TargetCandidate(ranked, at, note, None)
 
 
-class DuplicateFinder:
-    """Tells places that are nearly the same, so that one of them speaks for all.
-
-    Files are the same where their best sections are and their whole texts too: two that share a
-    licence or a heading are not.
-    """
-
-    def __init__(self, ranked: RankedCandidates) -> None:
-        self._ranked = ranked
-        self._sketches: dict[int, frozenset[int]] = {}
-        self._files: dict[int, frozenset[int]] = {}
-
-    def found(self, one: TargetCandidate, kept: Sequence[TargetCandidate]) -> bool:
-        """Whether one that was kept says nearly the same: it then counts this one."""
-        mine = self._sketch(one)
-        for other in kept:
-            if (one.note is None) != (other.note is None) or not alike(mine, self._sketch(other)):
-                continue
-            if one.note is not None or alike(self._file(one), self._file(other)):
-                other.alike += 1
-                return True
-        return False
-
-    def _sketch(self, one: TargetCandidate) -> frozenset[int]:
-        if one.place not in self._sketches:
-            self._sketches[one.place] = shingles(one.text[:_SKETCHED].split())
-        return self._sketches[one.place]
-
-    def _file(self, one: TargetCandidate) -> frozenset[int]:
-        if one.place not in self._files:
-            table = self._ranked.table
-            rows = np.flatnonzero(table.file == self._ranked.targets.files[one.place])
-            rows = rows[np.argsort(table.start_line[rows], kind="stable")][:_SECTIONS]
-            texts = self._ranked.question.reader.sections(table.ids[row] for row in rows.tolist())
-            words = [word for section in texts.values() for word in section.text.split()]
-            self._files[one.place] = shingles(words)
-        return self._files[one.place]
-
-
-def _file(
-    ranked: RankedCandidates,
-    one: TargetCandidate,
-    entities: Mapping[str, Mapping[str, EntityRow]],
-) -> Target:
-    table, scores, at = ranked.table, ranked.targets, one.place
+def _file(one: TargetCandidate, entities: Mapping[str, Mapping[str, EntityRow]]) -> Target:
+    ranked, at = one.ranked, one.place
+    table, scores = ranked.table, ranked.targets
     code, place = int(scores.files[at]), int(scores.best[at])
     path = table.files.paths[code]
     project = table.projects[int(table.files.project[code])]
@@ -188,7 +167,7 @@ def _file(
         kind=entity.kind if entity is not None else "file",
         title=title or path,
         score=round(float(scores.score[at]), 6),
-        reason="; ".join([*_reason(ranked, at, path, section), *_more_like(one, "file")]),
+        reason="; ".join([*_reason(one, path), *_more_like(one, "file")]),
         role=ROLES[int(table.files.role[code])],
         id=table.ids[row],
         start_line=int(table.start_line[row]),
@@ -198,10 +177,9 @@ def _file(
     )
 
 
-def _reason(
-    ranked: RankedCandidates, at: int, path: str, section: SectionText | None
-) -> Iterator[str]:
+def _reason(one: TargetCandidate, path: str) -> Iterator[str]:
     """Why a file is a target: what is named, what it defines, what of it matches."""
+    ranked, at, section = one.ranked, one.place, one.section
     if int(ranked.targets.files[at]) in ranked.by_name:
         yield "the focus names this file"
     said: set[str] = set()
@@ -228,9 +206,8 @@ def _reason(
         yield "close in meaning"
 
 
-def _note(ranked: RankedCandidates, one: TargetCandidate) -> Target:
-    note = one.note
-    assert note is not None
+def _note(one: TargetCandidate, note: NoteRow) -> Target:
+    ranked = one.ranked
     matched = ranked.words.within(note.record.text)
     speaks = [f"speaks of {listed(matched)}"] if matched else []
     title = " ".join(note.record.text.split())

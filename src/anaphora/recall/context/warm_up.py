@@ -13,7 +13,6 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from anaphora.core.display import headed
-from anaphora.errors import InvalidInput
 from anaphora.rank.budget import token_cost
 from anaphora.recall.context.evidence import note_memory
 from anaphora.recall.context.excerpts import Excerpts
@@ -73,8 +72,6 @@ class WarmUpRecall:
         tokens. Raises `InvalidInput` for bad arguments, `NotFound` for a project.
         """
         check_budget(budget)
-        if topic is not None and not isinstance(topic, str):
-            raise InvalidInput("topic", topic, "expected a string")
         rows = self._projects(project)
         focused = self._topic(topic, project, budget)
         left = TokenBudget(budget)
