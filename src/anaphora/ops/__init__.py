@@ -12,13 +12,12 @@ from anaphora.ops.doctor.checks import doctor, stats
 from anaphora.ops.doctor.health import Health, health
 from anaphora.ops.doctor.repair import repair
 from anaphora.ops.transfer.export import Exported, export, is_export
-from anaphora.ops.transfer.load import Transferred, import_export, import_sources
+from anaphora.ops.transfer.load import import_export, import_sources
 
 __all__ = [
     "Backup",
     "Exported",
     "Health",
-    "Transferred",
     "backup",
     "doctor",
     "export",

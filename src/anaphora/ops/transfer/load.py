@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -39,20 +38,6 @@ _MOST_PROBLEMS = 10_000
 _CHUNK = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class Transferred:
-    """What an import of an export did: memories and notes that changed count as added.
-
-    `renamed` are threads that were here under the same id with other turns, and came in beside
-    them: id in the file to id here. `notes` are the ids, by namespace, of notes of projects that
-    came or changed: they are to be linked to what they name.
-    """
-
-    report: ImportReport
-    renamed: Mapping[str, str]
-    notes: Mapping[str, tuple[str, ...]]
-
-
 def import_sources(
     services: NamespaceServices,
     source: str | os.PathLike[str] | Iterable[Source],
@@ -75,7 +60,11 @@ def import_sources(
             exports.append(path)
         else:
             others.append(one)
-    reports = [_import_into(services, path, again, progress) for path in exports]
+    home, into = services.container, services.namespace
+    reports = [
+        import_export(home, path, namespace=into, again=again, progress=progress)
+        for path in exports
+    ]
     if others or not exports:
         reports.append(
             import_conversations(
@@ -95,20 +84,6 @@ def import_sources(
     return ImportReport.joined(reports)
 
 
-def _import_into(
-    services: NamespaceServices,
-    path: str | os.PathLike[str],
-    again: bool,
-    progress: Progress | None,
-) -> ImportReport:
-    done = import_export(
-        services.container, path, namespace=services.namespace, again=again, progress=progress
-    )
-    for ids in done.notes.values():
-        services.with_projects().note_taking.link_imported(ids)
-    return done.report
-
-
 def import_export(
     container: Container,
     source: str | os.PathLike[str],
@@ -116,10 +91,11 @@ def import_export(
     namespace: str | None = None,
     again: bool = False,
     progress: Progress | None = None,
-) -> Transferred:
+) -> ImportReport:
     """Bring the export at `source` in, each namespace into its own, or all into `namespace`.
 
-    `again` also brings back what was deleted here. `progress` is called with the file's name,
+    Memories and notes that change count as added. `again` also brings back what was deleted here.
+    `progress` is called with the file's name,
     bytes read and bytes in all. `UnknownFormat` for a file that is no export, `StoreError` for one
     of a newer format, `StoreError` and its kinds when this home refuses: what was written until
     then stays, and importing again goes on from there.
@@ -225,35 +201,29 @@ class _Import:
                 before.flush()
         reader.read(self.number, line)
 
-    def end(self) -> Transferred:
-        """Write what is left, and say what was done."""
-        for namespace in self._targets:
+    def end(self) -> ImportReport:
+        """Write what is left, link the notes that came to what they name, and say what was done."""
+        for namespace, target in self._targets.items():
             for made in dict.fromkeys(_READERS.values()):
                 if (namespace, made) in self._readers:
                     self._readers[namespace, made].flush()
+            if target.touched_notes:
+                notes = target.services.with_projects().note_taking
+                notes.link_imported(tuple(dict.fromkeys(target.touched_notes)))
         if not self._ended:
             self._problem(self.number, "the file ends here, before its own end")
-        counts, targets = self._counts, self._targets
-        moved = [item for target in targets.values() for item in target.thread_ids.items()]
-        return Transferred(
-            ImportReport(
-                conversations=counts["threads"],
-                added=counts["turns added"],
-                known=counts["turns known"],
-                forgotten=counts["forgotten"],
-                memories_added=counts["added"] + counts["changed"],
-                memories_known=counts["known"],
-                notes_added=counts["notes added"] + counts["notes changed"],
-                notes_known=counts["notes known"],
-                gaps_added=counts["gaps added"],
-                problems=self._problems.all(),
-            ),
-            {there: here for there, here in moved if there != here},
-            {
-                name: tuple(dict.fromkeys(target.touched_notes))
-                for name, target in targets.items()
-                if target.touched_notes
-            },
+        counts = self._counts
+        return ImportReport(
+            conversations=counts["threads"],
+            added=counts["turns added"],
+            known=counts["turns known"],
+            forgotten=counts["forgotten"],
+            memories_added=counts["added"] + counts["changed"],
+            memories_known=counts["known"],
+            notes_added=counts["notes added"] + counts["notes changed"],
+            notes_known=counts["notes known"],
+            gaps_added=counts["gaps added"],
+            problems=self._problems.all(),
         )
 
     def _reader_of(self, namespace: str, kind: str) -> LineReader:

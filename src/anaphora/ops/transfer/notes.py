@@ -2,8 +2,8 @@
 
 A note says which project it is about by id and name; projects are not exported. A note whose
 project is not known here keeps the id, and comes under the project when it is imported again after
-the project was indexed. They meet the notes that are here by the rules of `memories`. Nothing here
-links a note to files: who imports does that afterwards.
+the project was indexed. They meet the notes that are here by the rules of `memories`. `load` links
+them to what they name when all lines were read.
 """
 
 from __future__ import annotations
