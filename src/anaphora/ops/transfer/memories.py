@@ -50,13 +50,13 @@ from anaphora.store.records.rows import (
 )
 from anaphora.store.records.transaction import RecordTransaction
 from anaphora.values.conversations import ImportProblem
-from anaphora.values.memories import MemoryRecord, MemoryType, NewMemory
+from anaphora.values.memories import MEMORY_FIELDS, MemoryRecord, MemoryType, NewMemory
 
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
 
 _SAID = ("added", "restated", "linked")
-_IN_PLACE = ("type", "tags", "category", "expires_at")
+_IN_PLACE = [name for name, one in MEMORY_FIELDS.items() if one.changes == "in_place"]
 
 
 # Members in the order of the file; fields that come to a record stand behind them.
