@@ -96,18 +96,15 @@ def test_relations_of_a_project(desk: ProjectDesk, root: Path) -> None:
 
 @pytest.mark.promise("project.graph")
 def test_the_neighbourhood_is_bounded(desk: ProjectDesk, root: Path) -> None:
-    """A walk goes as far as it is told and follows few relations of each entity, none twice."""
+    """A walk follows few relations of each entity, of every kind, none twice."""
     many = "".join(f"def f{number}():\n    pass\n\n\n" for number in range(50))
     write(root, {"src/heron/big.py": f"from . import nest\n\n\n{many}"})
     project = desk.indexer.index(root).project
     big = desk.graph.entities_at(project, ["src/heron/big.py"])["src/heron/big.py"]
-    near = desk.graph.neighbours([big.id], hops=1, limit=8)
+    near = desk.graph.neighbours([big.id], limit=8)
     assert len(near) == 8
     assert {one.relation.predicate for one in near} == {"contains", "defines", "imports"}
-    far = desk.graph.neighbours([big.id], hops=2, limit=8)
-    assert far[:8] == near
-    assert {one.depth for one in far} == {1, 2}
-    assert len({one.relation.id for one in far}) == len(far) <= 8 + 8 * 8
+    assert len({one.relation.id for one in near}) == len(near)
     assert desk.graph.neighbours([]) == ()
 
 
@@ -163,7 +160,7 @@ def test_git_history_becomes_evidence(desk: ProjectDesk, root: Path) -> None:
 
 
 def record_of(desk: ProjectDesk, note: str) -> MemoryRecord:
-    return desk.notes.note(note).record
+    return desk.notes.get(note).record
 
 
 @pytest.mark.promise("project.notes")
@@ -180,7 +177,7 @@ def test_a_note_concerns_what_it_names(desk: ProjectDesk, root: Path) -> None:
     diary = keep(desk, "Done.", kind="diary", project=project, subject="Nest.add_egg")
     linker = desk.linker
     for note in (decision, limit, diary):
-        linker.link(desk.notes.note(note))
+        linker.link(desk.notes.get(note))
     ends = desk.graph.entities_of_notes([decision, limit, diary])
     assert {row.kind for row in ends.values()} == {"memory", "diary"}
     found = {
@@ -205,7 +202,7 @@ def test_a_note_waits_for_what_it_names(desk: ProjectDesk, root: Path) -> None:
     """A note that names a file that comes later is linked by the pass that brings the file."""
     project = desk.indexer.index(root).project
     note = keep(desk, "Move eggs into `src/heron/egg.py`", project=project)
-    desk.linker.link(desk.notes.note(note))
+    desk.linker.link(desk.notes.get(note))
     assert desk.graph.of_source(note) == ()
     write(root, {"src/heron/egg.py": "def hatch():\n    return 2\n"})
     desk.indexer.refresh(project)
@@ -218,9 +215,9 @@ def test_a_superseded_note_is_closed(desk: ProjectDesk, root: Path) -> None:
     """Relations of a replaced note end then, and the new one's name those whose place they took."""
     project = desk.indexer.index(root).project
     old = keep(desk, "Twigs go in `nest.py`", note="decision", project=project)
-    desk.linker.link(desk.notes.note(old))
+    desk.linker.link(desk.notes.get(old))
     new = keep(desk, "Reeds go in `nest.py`", note="decision", project=project, supersedes=old)
-    desk.linker.link(desk.notes.note(new))
+    desk.linker.link(desk.notes.get(new))
     at = desk.clock()
     with desk.graph.change() as work:
         assert work.supersede_note(old, new, at) == 1

@@ -1,9 +1,7 @@
 """The rows of deep recall in truth: answers, gaps, traces, jobs, what was extracted.
 
-In: rows as mappings from column to value, and what to find them by. Out: the same. What they mean
-is said in `anaphora.deep`; here they are sealed and opened on their way, and every row that is
-written takes the next number of its namespace. Reads are plain SQL that both databases know: on
-SQLite they import no SQLAlchemy. It never reads a clock.
+What they mean is said in `anaphora.deep`; here they are sealed and opened on their way. It never
+reads a clock.
 """
 
 from __future__ import annotations
@@ -19,8 +17,6 @@ from anaphora.store.namespace import NamespaceReader, NamespaceTransaction, Row
 
 if TYPE_CHECKING:
     from anaphora.store.db.engine import Write
-
-__all__ = ["DEEP_TABLES", "DeepRows", "DeepTransaction", "Row"]
 
 Where = Mapping[str, str | int]
 
@@ -64,12 +60,8 @@ class DeepRows(NamespaceReader):
         cut = "" if limit is None else f" LIMIT {limit:d}"
         given = {f"w_{name}": value for name, value in stored.items()}
         rows = self._rows(made.select(columns) + tests + order + cut, **given)
-        found = []
-        for row in rows:
-            whole = dict(zip(columns, row, strict=True), namespace=self.namespace)
-            opened = self.sealer.open_row(table, whole)
-            found.append({name: opened[name] for name in columns})
-        return found
+        opened = self._opened(made, rows, columns)
+        return [dict(zip(columns, row, strict=True)) for row in opened]
 
     @contextmanager
     def change(self) -> Iterator[DeepTransaction]:

@@ -69,6 +69,12 @@ class NamespaceReader:
         are sealed in another way.
         """
         self._refuse_another_form()
+        with self._write() as write:
+            yield write
+
+    @contextmanager
+    def _write(self) -> Iterator[Write]:
+        """The same, where what is written shows no other form: rows are not looked at first."""
         with self.truth.write(self.namespace) as write:
             # Within the transaction: from here on no conversion can begin to change rows.
             self.sealer.check()
@@ -161,6 +167,18 @@ class NamespaceTransaction:
             statement = statements.setting(table.name, tuple(changed), where)
             count += self.write.connection.execute(statement, new | given).rowcount
         return count
+
+    def _renumber(self, table: Table, **values: Any) -> int:
+        """Give the rows whose columns have these values the next numbers; how many."""
+        found = self._rows(table, table.own_key, **values)
+        numbers, names = self.write.take(len(found)), ("namespace", *table.own_key, "seq")
+        rows = [
+            dict(zip(names, (self.write.namespace, *key, seq), strict=True))
+            for key, seq in zip(found, numbers, strict=True)
+        ]
+        if rows:
+            self._execute_update(table, rows, ("seq",))
+        return len(rows)
 
     def _bury(self, kind: str, owner_ids: Iterable[str]) -> None:
         """Leave the tombstones of what was deleted."""

@@ -23,7 +23,8 @@ from anaphora.values.memories import SurvivingSource
 
 if TYPE_CHECKING:
     from anaphora.recall.identifiers import Identifier
-    from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row, Where
+    from anaphora.store.deep_rows import DeepRows, DeepTransaction, Where
+    from anaphora.store.namespace import Row
     from anaphora.store.records.forgetting import ForgottenRecords
     from anaphora.store.records.store import Records
     from anaphora.store.records.transaction import RecordTransaction

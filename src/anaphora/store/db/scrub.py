@@ -1,8 +1,8 @@
 """Leaves nothing of what was deleted in the files of a database.
 
-In: a truth after a deletion was committed. Out: whether the write-ahead log is empty. Deleted
-cells are overwritten as they are deleted (`secure_delete`); older copies of their pages are in the
-log until it is merged and cut. It never waits long for other readers, and says when they held on.
+Deleted cells are overwritten as they are deleted (`secure_delete`); older copies of their pages are
+in the write-ahead log until it is merged and cut. It never waits long for other readers, and says
+when they held on.
 """
 
 from __future__ import annotations

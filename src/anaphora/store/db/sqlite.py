@@ -1,8 +1,7 @@
 """SQLite as truth needs it: how a file is made, how a connection is set up, plain reads.
 
-In: the path of the database. Out: connections of `pysqlite3` with durable settings, and rows of
-plain statements. It never imports SQLAlchemy (0.5 s), so that a command which has nothing to
-write starts without it, and it never creates a file when asked to read.
+It never imports SQLAlchemy (0.5 s), so that a command which has nothing to write starts without
+it, and it never creates a file when asked to read.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from pysqlite3 import dbapi2
 
 from anaphora.errors import StoreError
 from anaphora.store.db.faults import BUSY_SECONDS, explain
-from anaphora.store.disk import sync_directory
+from anaphora.store.disk import make_directory, sync_directory
 
 Error = dbapi2.Error
 Files = tuple[tuple[int, int] | None, tuple[int, int] | None]
@@ -53,7 +52,7 @@ def prepare_file(path: Path) -> None:
     from filelock import FileLock
 
     try:
-        _make_folder(path.parent)
+        make_directory(path.parent)
         with FileLock(f"{path}.lock", timeout=BUSY_SECONDS, mode=0o600):
             # 0600 from the first moment on: SQLite gives the journals the mode of the file.
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
@@ -202,12 +201,3 @@ def _is_frozen(path: Path, error: BaseException) -> bool:
         return False
     log = path.with_name(path.name + "-wal")
     return not log.exists() or log.stat().st_size == 0
-
-
-def _make_folder(folder: Path) -> None:
-    """Make `folder` and what is missing above it, for its owner alone, each name synced."""
-    if folder.is_dir():
-        return
-    _make_folder(folder.parent)
-    folder.mkdir(mode=0o700, exist_ok=True)
-    sync_directory(folder.parent)

@@ -21,7 +21,7 @@ from anaphora.store.crypto import marker as markers
 from anaphora.store.crypto.key_stores import KEY_FILE
 from anaphora.store.crypto.marker import MARKER, Marker
 from anaphora.store.home.convert_rows import convert_rows, renew_rows
-from anaphora.store.home.convert_threads import convert_folder
+from anaphora.store.home.convert_threads import FolderConversion
 from anaphora.store.home.master_key import (
     load_keys,
     load_next_keys,
@@ -146,7 +146,8 @@ def _run(home: Home, marker: Marker, progress: Progress | None) -> Converted:
         raise
     threads, problems = 0, list[ThreadProblem]()
     for name, folder in home.folders():
-        done = convert_folder(folder, source.threads_in(name), target.threads_in(name), tell)
+        done = FolderConversion(folder, source.threads_in(name), target.threads_in(name))
+        done.run(tell)
         threads += done.threads
         problems += done.problems
     home.forget_index()

@@ -1,10 +1,7 @@
-"""Vectors of memories in truth: float16 rows, by record, embedder and part.
+"""Vectors of memories in truth: float16 rows, little-endian, by record, embedder and part.
 
-In: bytes of little-endian float16 numbers. Out: the same. Vectors belong to truth, so nothing is
-embedded twice, but they may come later than the record: `owners_without` names what is missing.
-Vectors of different embedders are never given together. In a sealed home they are sealed in truth,
-and clear in what comes out. It never computes a vector, and its reads import no SQLAlchemy on
-SQLite.
+Vectors belong to truth, so nothing is embedded twice, but they may come later than the record:
+`owners_without` names what is missing. Vectors of different embedders are never given together.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Seam:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class DecodedThread:
     """A thread file's JSON. A sealed one can be extended where byte `body` of the JSON is alone."""
 
     data: bytes
@@ -85,9 +85,9 @@ class Plain(Guarded):
         except (OSError, ValueError, InvalidId):
             return None
 
-    def decode(self, conversation_id: str, data: bytes) -> Opened:
+    def decode(self, conversation_id: str, data: bytes) -> DecodedThread:
         """The bytes themselves."""
-        return Opened(data)
+        return DecodedThread(data)
 
     def whole(self, conversation_id: str, head: bytes, end: bytes) -> tuple[bytes, Seam]:
         """The bytes of a new file, and where its next turns go: both pieces, in a row."""
@@ -149,14 +149,14 @@ class SealedThreads(Guarded):
             conversation_id, original, _offset = self._label(file.read(_HEAD_BYTES))
         return conversation_id, original
 
-    def decode(self, conversation_id: str, data: bytes) -> Opened:
+    def decode(self, conversation_id: str, data: bytes) -> DecodedThread:
         """The JSON. `Tampered` for another conversation's file, and for any change at all."""
         found, _original, opened = self.decode_any(data)
         if found != conversation_id:
             raise Tampered("thread", "it is the file of another conversation")
         return opened
 
-    def decode_any(self, data: bytes) -> tuple[str, str, Opened]:
+    def decode_any(self, data: bytes) -> tuple[str, str, DecodedThread]:
         """Id, original name and JSON in a file's bytes."""
         conversation_id, original, offset = self._label(data)
         writing = data[_START - 16 : _START]
@@ -173,7 +173,7 @@ class SealedThreads(Guarded):
             raise Tampered("thread", "it was cut short")
         body = sum(map(len, pieces[:-1]))
         seam = Seam(last_offset, number - 1, writing)
-        return conversation_id, original, Opened(b"".join(pieces), seam, body)
+        return conversation_id, original, DecodedThread(b"".join(pieces), seam, body)
 
     def whole(
         self, conversation_id: str, head: bytes, end: bytes, original: str = ""
