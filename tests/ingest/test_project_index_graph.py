@@ -182,16 +182,16 @@ def test_a_note_concerns_what_it_names(desk: ProjectDesk, root: Path) -> None:
     assert {row.kind for row in ends.values()} == {"memory", "diary"}
     found = {
         (row.predicate, desk.graph.entities([row.object])[row.object].name, row.strength)
-        for row in desk.graph.of_source(decision)
+        for row in desk.of_source(decision)
     }
     assert found == {
         ("concerns", "src/heron/cli.py", 1.0), ("concerns", "click", 0.8),
         ("concerns", "find_nest", 0.7), ("concerns", "src/heron/nest.py", 0.7),
         ("concerns", "docs/nesting.md", 0.7),
     }  # fmt: skip
-    (applies,) = desk.graph.of_source(limit)
+    (applies,) = desk.of_source(limit)
     assert (applies.predicate, applies.subject) == ("applies_to", ends[limit].id)
-    (about,) = desk.graph.of_source(diary)
+    (about,) = desk.of_source(diary)
     assert (about.strength, desk.graph.entities([about.object])[about.object].name) == (
         0.8, "Nest.add_egg",
     )  # fmt: skip
@@ -203,10 +203,10 @@ def test_a_note_waits_for_what_it_names(desk: ProjectDesk, root: Path) -> None:
     project = desk.indexer.index(root).project
     note = keep(desk, "Move eggs into `src/heron/egg.py`", project=project)
     desk.linker.link(desk.notes.get(note))
-    assert desk.graph.of_source(note) == ()
+    assert desk.of_source(note) == []
     write(root, {"src/heron/egg.py": "def hatch():\n    return 2\n"})
     desk.indexer.refresh(project)
-    (link,) = desk.graph.of_source(note)
+    (link,) = desk.of_source(note)
     assert desk.graph.entities([link.object])[link.object].name == "src/heron/egg.py"
 
 
@@ -221,7 +221,7 @@ def test_a_superseded_note_is_closed(desk: ProjectDesk, root: Path) -> None:
     at = desk.clock()
     with desk.graph.change() as work:
         assert work.supersede_note(old, new, at) == 1
-    (before,), (after,) = desk.graph.of_source(old), desk.graph.of_source(new)
+    (before,), (after,) = desk.of_source(old), desk.of_source(new)
     assert (before.status, before.valid_to) == ("superseded", at)
     assert (after.status, after.supersedes) == ("active", before.id)
     assert [row.record.text for row in desk.notes.history(new)] == [
@@ -230,7 +230,7 @@ def test_a_superseded_note_is_closed(desk: ProjectDesk, root: Path) -> None:
     assert [row.record.id for row in desk.notes.list(project=project)] == [new]
     with desk.graph.change() as work:
         assert work.invalidate([new], desk.clock()) == 1
-    assert desk.graph.of_source(new, ("active",)) == ()
+    assert {row.status for row in desk.of_source(new)} == {"invalidated"}
 
 
 def test_names_are_compared_as_the_seed_does() -> None:

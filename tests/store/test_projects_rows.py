@@ -14,7 +14,7 @@ from tests.ingest.project_desk import sections_since
 
 from anaphora.errors import NotFound
 from anaphora.store.crypto.cipher import Keys
-from anaphora.store.crypto.columns import Clear, Sealed, Sealer
+from anaphora.store.crypto.columns import ClearRows, SealedRows, Sealer
 from anaphora.store.db.engine import Database
 from anaphora.store.projects.graph import Graph
 from anaphora.store.projects.graph_rows import EntityDraft, RelationDraft, entity_key
@@ -38,10 +38,10 @@ ODD = "a \x00 b \ud800 c \x10 \U0001f600"
 @pytest.fixture(params=["clear", "sealed"])
 def sealer(request: pytest.FixtureRequest) -> Sealer:
     if request.param == "clear":
-        return Clear()
+        return ClearRows()
     pytest.importorskip("cryptography")
     numbers = count(1)
-    return Sealed(Keys(bytes(range(32)), lambda size: next(numbers).to_bytes(size, "big")))
+    return SealedRows(Keys(bytes(range(32)), lambda size: next(numbers).to_bytes(size, "big")))
 
 
 @pytest.fixture

@@ -126,9 +126,7 @@ class NoteWriter:
             else:
                 gone = forget_softly(work, [note_id], self._clock())
         if not soft:
-            from anaphora.store.db.scrub import scrub
-
-            scrub(self._notes.truth)
+            self._notes.truth.scrub()
         else:
             with self._graph.change() as graph:
                 graph.invalidate(gone.ids, self._clock())

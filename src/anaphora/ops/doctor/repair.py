@@ -113,13 +113,12 @@ def _moved(notes: Mapping[int, TurnNote], places: Mapping[str, list[int]]) -> It
 def _merge_log(services: NamespaceServices) -> Check:
     """Merge the write-ahead log, and look whether the database is whole."""
     from anaphora.store.db.health import check_truth
-    from anaphora.store.db.scrub import scrub
 
     problems = check_truth(services.truth).problems
     if problems:
         detail = f"damaged, and left as it is: {'; '.join(problems)}; restore a backup"
         return Check("truth", ok=False, detail=detail)
-    if scrub(services.truth):
+    if services.truth.scrub():
         return Check("truth", ok=True, detail="the write-ahead log is merged")
     return Check("truth", ok=True, detail="whole; the write-ahead log is in use by another process")
 

@@ -151,8 +151,8 @@ class Guard:
         self._place = place
 
 
-class Guarded:
-    """What is opened as a home is, clear or sealed; `guard` watches whether that has changed."""
+class HomeForm:
+    """How something of a home is kept, clear or sealed; `guard` watches whether it still is."""
 
     def __init__(self, guard: Guard | None = None) -> None:
         self._guard = guard

@@ -18,6 +18,9 @@ from anaphora.errors import StoreError
 from anaphora.store.db.faults import BUSY_SECONDS, explain
 from anaphora.store.disk import make_directory, sync_directory
 
+# A reader in another process is done in milliseconds; one that is not must not stop forgetting.
+_CUT_MILLISECONDS = 2_000
+
 Error = dbapi2.Error
 Files = tuple[tuple[int, int] | None, tuple[int, int] | None]
 """Which file a database is, and which its log, by device and inode; None for one that is not."""
@@ -100,6 +103,19 @@ def connect(path: Path) -> Any:
             return _connect(path, "mode=ro&immutable=1")
     except Error as error:
         raise explain(error, "open", path) from error
+
+
+def cut_log(path: Path) -> bool:
+    """Merge the write-ahead log and cut it to nothing; whether no reader held on to it."""
+    connection = connect(path)
+    try:
+        connection.execute(f"PRAGMA busy_timeout = {_CUT_MILLISECONDS}")
+        held, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except Error as error:
+        raise explain(error, "scrub", path) from error
+    finally:
+        connection.close()
+    return not held
 
 
 class Reader:

@@ -161,14 +161,6 @@ class Graph(NamespaceReader):
         rows = self._rows(_LINKS, project=project, predicate=predicate)
         return tuple((str(row[0]), str(row[1])) for row in rows)
 
-    def of_source(
-        self, source: str, statuses: tuple[RelationStatus, ...] | None = None
-    ) -> tuple[RelationRow, ...]:
-        """The relations that one file or note states, those of the past too."""
-        statement = RELATION.select() + "AND source_id = :source"
-        found = self._relation_rows(self._rows(statement, source=source))
-        return tuple(one for one in found if statuses is None or one.status in statuses)
-
     def alias_key(self, alias: str) -> str:
         """What `alias_key` columns hold for a normalised name."""
         return self._lookup("alias_key", digest("alias", alias))

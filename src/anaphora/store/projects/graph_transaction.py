@@ -17,11 +17,9 @@ from anaphora.store.namespace import NamespaceTransaction, Row
 from anaphora.store.projects.graph_rows import (
     DRAFT_MAPPING,
     HISTORY_SOURCE,
-    RELATION_MAPPING,
     EntityDraft,
     NoteLink,
     RelationDraft,
-    RelationRow,
     alias_of,
     note_key,
 )
@@ -118,11 +116,6 @@ class GraphTransaction(NamespaceTransaction):
         ]
         self._delete(ENTITY, entity_id=doomed)
         return len(doomed)
-
-    def of_source(self, sources: Iterable[str]) -> tuple[RelationRow, ...]:
-        """The relations that these state, as they stand in this transaction."""
-        found = self._found(RELATION, source_id=list(sources))
-        return tuple(map(RELATION_MAPPING.value, found))
 
     def _entities(self, project: str) -> dict[str, Row]:
         rows = self._found_rows(ENTITY, project_id=project)

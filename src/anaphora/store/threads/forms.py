@@ -17,7 +17,7 @@ from pathlib import Path
 
 from anaphora.errors import EncryptionError, InvalidId, Tampered, WrongKey
 from anaphora.store.crypto.cipher import Keys, binding
-from anaphora.store.crypto.marker import Guard, Guarded
+from anaphora.store.crypto.marker import Guard, HomeForm
 from anaphora.store.threads.ids import SUFFIX, check_id, file_name, id_of, is_hashed, plain_name
 
 SEALED_SUFFIX = ".json.sealed"
@@ -57,7 +57,7 @@ class DecodedThread:
         return self.seam if offset == self.body else None
 
 
-class Plain(Guarded):
+class PlainThreads(HomeForm):
     """Go's JSON under names that tell the id."""
 
     suffix = SUFFIX
@@ -100,10 +100,10 @@ class Plain(Guarded):
         return added + end, Seam(seam.offset + len(added))
 
 
-PLAIN = Plain()
+PLAIN = PlainThreads()
 
 
-class SealedThreads(Guarded):
+class SealedThreads(HomeForm):
     """Sealed files of one namespace, under names that are HMACs of their ids."""
 
     suffix = SEALED_SUFFIX
@@ -219,7 +219,7 @@ class SealedThreads(Guarded):
         return hmac.digest(self._names, data, "sha256").hex()[:32] + SEALED_SUFFIX
 
 
-ThreadForm = Plain | SealedThreads
+ThreadForm = PlainThreads | SealedThreads
 """How thread files of one namespace are named, written and read."""
 
 

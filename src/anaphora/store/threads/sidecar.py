@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -134,20 +135,25 @@ class NoteTransaction(NamespaceTransaction):
 class Sidecar(NamespaceReader):
     """The notes of one namespace. All reads see every write acknowledged by any process."""
 
-    def note_turns(self, notes: Iterable[TurnNote]) -> None:
-        """Write notes in one transaction, all or none.
+    @contextmanager
+    def _change(self, write: Write | None = None) -> Iterator[NoteTransaction]:
+        """A write to this namespace that is under way, or one of its own."""
+        if write is not None:
+            yield NoteTransaction(write, self.sealer)
+            return
+        with self._write() as own:
+            yield NoteTransaction(own, self.sealer)
+
+    def note_turns(self, notes: Iterable[TurnNote], write: Write | None = None) -> None:
+        """Write notes, all or none, in `write` where that is under way.
 
         A note replaces the one at its place; a message that was forgotten and is noted again is
         no longer forgotten. `StoreError` and its kinds when truth cannot be written.
         """
         written = list(notes)
         if written:
-            with self._write() as write:
-                self.note_turns_within(write, written)
-
-    def note_turns_within(self, write: Write, notes: Iterable[TurnNote]) -> None:
-        """As `note_turns`, as a part of a write to this namespace that is under way."""
-        NoteTransaction(write, self.sealer).put(notes)
+            with self._change(write) as work:
+                work.put(written)
 
     def turn_notes(self, conversation_id: str, start: int = 0) -> dict[int, TurnNote]:
         """The notes of a conversation from turn `start` on, by index, forgotten ones among them."""
@@ -166,23 +172,21 @@ class Sidecar(NamespaceReader):
         found = self._notes(_NOTES_OF_CHAT, chat_key=chat_key)
         return {note.message_key: note for note in found if note.message_key is not None}
 
-    def forget(self, conversation_id: str, index: int | None = None) -> int:
+    def forget(
+        self, conversation_id: str, index: int | None = None, write: Write | None = None
+    ) -> int:
         """Drop what is known of a turn, or of all turns when `index` is None; return how many.
 
         Speaker and hash go for good. The identity stays as forgotten, so that importing the same
         source again does not bring the turn back. The note about the conversation stays.
         """
-        with self._write() as write:
-            return self.forget_within(write, conversation_id, index)
-
-    def forget_within(self, write: Write, conversation_id: str, index: int | None = None) -> int:
-        """As `forget`, as a part of a write to this namespace that is under way."""
-        return NoteTransaction(write, self.sealer).forget(conversation_id, index)
+        with self._change(write) as work:
+            return work.forget(conversation_id, index)
 
     def note_conversation(self, note: ConversationNote) -> None:
         """Write where a conversation came from, in place of what was noted before."""
-        with self._write() as write:
-            NoteTransaction(write, self.sealer).put_conversation(note)
+        with self._change() as work:
+            work.put_conversation(note)
 
     def conversation_notes(self) -> dict[str, ConversationNote]:
         """Where every noted conversation came from, by conversation id, deleted ones too."""

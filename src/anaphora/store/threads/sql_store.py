@@ -262,7 +262,7 @@ class SqlConversationStore(NamespaceReader, Conversations):
             self._add(work, conversation_id, head, turns)
             if self._sidecar is not None:
                 notes = notes_of(conversation_id, start, news, turns)
-                self._sidecar.note_turns_within(work.write, notes)
+                self._sidecar.note_turns(notes, work.write)
         return range(start, start + len(turns))
 
     def add_exact(
@@ -524,16 +524,13 @@ class SqlConversationStore(NamespaceReader, Conversations):
 
     def _forget(self, write: Write, conversation_id: str, index: int | None) -> None:
         if self._sidecar is not None:
-            self._sidecar.forget_within(write, conversation_id, index)
+            self._sidecar.forget(conversation_id, index, write)
 
     def _scrubbed(self, removed: bool) -> bool:
         """`removed` itself, once the words are out of the database's log."""
-        if removed:
-            from anaphora.store.db.scrub import scrub
-
-            if not scrub(self.truth):
-                where = self.truth.location
-                _log.warning("%s: deleted words are in its log until readers let go of it", where)
+        if removed and not self.truth.scrub():
+            where = self.truth.location
+            _log.warning("%s: deleted words are in its log until readers let go of it", where)
         return removed
 
     def _stamp(self) -> int:
