@@ -54,26 +54,30 @@ class Conversations(ABC):
         self._clock = clock or _now
         self._sidecar = sidecar
         self._on_removed = on_removed
+        self._directory: Path | None = None
+        self._enabled = True
+        self._failures = 0
+        self._suffix = SUFFIX
 
     @property
     def directory(self) -> Path | None:
         """The folder of the thread files; None where there are none."""
-        return None
+        return self._directory
 
     @property
     def enabled(self) -> bool:
-        """Whether it keeps anything."""
-        return True
+        """Whether it keeps anything: without a directory a store of files does not."""
+        return self._enabled
 
     @property
     def failures(self) -> int:
         """How often the disk refused something that a bare store only logged."""
-        return 0
+        return self._failures
 
     @property
     def suffix(self) -> str:
         """What the names of thread files end in: ".json", or ".json.sealed"."""
-        return SUFFIX
+        return self._suffix
 
     def append(
         self,

@@ -89,34 +89,14 @@ class ConversationStore(Conversations):
         super().__init__(clock, sidecar, on_removed)
         blank = directory is None or not str(directory).strip()
         self._directory = None if blank else Path(str(directory))
+        self._enabled, self._suffix = not blank, form.suffix
         self._folder = ThreadFolder(self._directory or Path(), form)
         self._strict = strict
-        self._failures = 0
         self._mutex = Lock()
         self._swept = False
         self._tails: OrderedDict[str, Tail] = OrderedDict()
         self._summaries: dict[str, tuple[Identity, int, ThreadSummary]] = {}
         self._stuck: dict[Path, ThreadProblem] = {}
-
-    @property
-    def directory(self) -> Path | None:
-        """The folder of the thread files; None where there are none."""
-        return self._directory
-
-    @property
-    def enabled(self) -> bool:
-        """Whether there is a directory to keep conversations in."""
-        return self._directory is not None
-
-    @property
-    def failures(self) -> int:
-        """How often the disk refused something that a bare store only logged."""
-        return self._failures
-
-    @property
-    def suffix(self) -> str:
-        """What the names of thread files end in: ".json", or ".json.sealed"."""
-        return self._folder.form.suffix
 
     def list(self) -> tuple[ThreadSummary, ...]:
         """Every conversation that can be read, newest first; `problems` has the others."""
