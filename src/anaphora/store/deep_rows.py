@@ -86,7 +86,7 @@ class DeepTransaction(NamespaceTransaction):
         limit: int | None = None,
     ) -> list[Row]:
         """As `DeepRows.find`, as the rows stand in this transaction."""
-        stored = _stored(self.sealer, self.write.namespace, table, where or {})
+        stored = _stored(self.sealer, self.namespace, table, where or {})
         found = self._found_rows(TABLES[table], **stored)
         found.sort(key=lambda row: int(row["seq"]), reverse=newest)
         return found[:limit]
@@ -100,7 +100,7 @@ class DeepTransaction(NamespaceTransaction):
 
     def drop(self, table: str, where: Where | None = None) -> int:
         """Delete the rows whose columns have these values; how many there were."""
-        stored = _stored(self.sealer, self.write.namespace, table, where or {})
+        stored = _stored(self.sealer, self.namespace, table, where or {})
         return self._delete(TABLES[table], **stored)
 
 

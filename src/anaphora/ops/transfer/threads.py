@@ -24,9 +24,9 @@ from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.files import ThreadFolder
 from anaphora.store.threads.gojson import (
     REDACTED,
-    Document,
     NotAThread,
     decode,
+    document_of,
     encode_turn,
     read_time,
 )
@@ -209,7 +209,8 @@ def _write_file(folder: ThreadFolder, conversation_id: str, thread: Thread) -> i
             try:
                 document, _ = file.document()
             except FileNotFoundError:
-                file.rewrite(_document(conversation_id, thread), NO_FILE)
+                own = replace(document_of(thread), conversation_id=conversation_id)
+                file.rewrite(own, NO_FILE)
                 return len(thread.turns)
             except NotAThread as error:
                 raise CorruptThread(file.path, str(error)) from error
@@ -249,16 +250,6 @@ def _is_same(here: Turn, there: Turn) -> bool:
     if here.role != there.role or here.ts != there.ts:
         return False
     return here.text == there.text or REDACTED in here.text
-
-
-def _document(conversation_id: str, thread: Thread) -> Document:
-    return Document(
-        conversation_id=conversation_id,
-        title=thread.title,
-        turns=list(thread.turns),
-        raw_turns=[encode_turn(turn) for turn in thread.turns],
-        updated=thread.updated_text,
-    )
 
 
 def _other_id(thread: Thread) -> str:

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from anaphora.store.crypto.cipher import (
     Keys,
@@ -21,12 +20,11 @@ from anaphora.store.crypto.cipher import (
 from anaphora.store.crypto.columns import ClearRows, SealedRows, Sealer
 from anaphora.store.crypto.index import ClearIndex, IndexSealer, SealedIndex
 from anaphora.store.crypto.key_stores import KEY_FILE, Keychain, KeyFile, KeyStore
-from anaphora.store.crypto.marker import Guard
+from anaphora.store.crypto.marker import Guard, Kept
 from anaphora.store.disk import make_directory, translate
 from anaphora.store.threads.forms import PlainThreads, SealedThreads, ThreadForm
 from anaphora.store.threads.ids import file_name
 
-Kept = Literal["keychain", "file"]
 DEFAULT_NAMESPACE = "default"
 
 

@@ -162,9 +162,7 @@ class ProjectTransaction(NamespaceTransaction):
             section.c.namespace == section_vector.c.namespace,
             section.c.text_hash == section_vector.c.text_hash,
         )
-        gone = delete(section_vector).where(
-            section_vector.c.namespace == self.write.namespace, ~used
-        )
+        gone = delete(section_vector).where(section_vector.c.namespace == self.namespace, ~used)
         return self.write.connection.execute(gone).rowcount
 
     def add_history(self, rows: Sequence[HistoryRow]) -> int:

@@ -153,7 +153,7 @@ class RecordTransaction(NamespaceTransaction):
         """The records that name this one as what they supersede, or as what superseded them."""
         self.flush()
         here = or_(_RECORD.supersedes == record_id, _RECORD.superseded_by == record_id)
-        own = _RECORD.namespace == self.write.namespace, _RECORD.kind == self._kind
+        own = _RECORD.namespace == self.namespace, _RECORD.kind == self._kind
         chosen = select(*(_RECORD[name] for name in RECORD.names)).where(*own, here)
         self._take(self.write.connection.execute(chosen))
         return [

@@ -36,7 +36,6 @@ from anaphora.store.threads.gojson import (
     Document,
     NotAThread,
     nanoseconds,
-    read_time,
     redact_turn,
 )
 from anaphora.store.threads.ids import check_id
@@ -171,13 +170,8 @@ class ConversationStore(Conversations):
         if document is None:
             return None
         start = 0 if last is None else max(0, len(document.turns) - last)
-        return Thread(
-            conversation_id=conversation_id,
-            turns=self._with_notes(conversation_id, start, document.turns[start:]),
-            updated=read_time(document.updated),
-            updated_text=document.updated,
-            title=document.title,
-        )
+        turns = self._with_notes(conversation_id, start, document.turns[start:])
+        return document.thread(conversation_id, turns)
 
     def _list(self) -> tuple[ThreadSummary, ...]:
         fresh: dict[str, tuple[Identity, int, ThreadSummary]] = {}
@@ -243,11 +237,11 @@ class ConversationStore(Conversations):
 
     def _with_notes(
         self, conversation_id: str, start: int, turns: Sequence[Turn]
-    ) -> tuple[Turn, ...]:
+    ) -> Sequence[Turn]:
         if self._sidecar is None:
-            return tuple(turns)
+            return turns
         notes = self._sidecar.turn_notes(conversation_id, start)
-        return tuple(_with_note(turn, notes.get(place)) for place, turn in enumerate(turns, start))
+        return [_with_note(turn, notes.get(place)) for place, turn in enumerate(turns, start)]
 
     def _set_aside(self, file: ThreadFile, reason: str) -> CorruptThread:
         """Move an unreadable file out of the way; the error that says so.
