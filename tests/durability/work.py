@@ -213,7 +213,7 @@ def _seen(memory: Memory) -> Shown:
     parts = memory._container.namespace("default")
     for one in parts.records.changed_since(-1, 2**30):
         shown[f"memory {one.text}"] = [one.valid_to is None, one.forgotten, one.reinforce_count]
-    for note in parts.notes.notes_since(-1, 2**30):
+    for note in parts.notes.changed_since(-1, 2**30):
         shown.setdefault(f"note {note.record.text}", 0)
         shown[f"note {note.record.text}"] += 1
     for project in memory.projects():

@@ -21,6 +21,15 @@ from anaphora.store.records.vectors import RecordVectors
 from anaphora.values.memories import MemoryRecord, NewMemory, Remembered, SurvivingSource
 
 
+def drop_vectors(vectors: RecordVectors, embedder: str) -> int:
+    """Delete every vector of an embedder; how many rows that were."""
+    with vectors.truth.write(vectors.namespace) as write:
+        from sqlalchemy import text
+
+        gone = text("DELETE FROM vector WHERE embedder = :embedder")
+        return write.connection.execute(gone, {"embedder": embedder}).rowcount
+
+
 @dataclass
 class Desk:
     """Remembering and forgetting in one namespace; `threads` holds (conversation, index): text."""

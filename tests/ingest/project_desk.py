@@ -22,6 +22,7 @@ from anaphora.ingest.projects.indexing import ProjectIndexer
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.projects.graph import Graph
+from anaphora.store.projects.graph_rows import RelationRow
 from anaphora.store.projects.notes import Notes
 from anaphora.store.projects.rows import SECTION_KIND, SectionRow
 from anaphora.store.projects.source import SectionSource
@@ -119,6 +120,12 @@ class ProjectDesk:
             if row.project == project:
                 found.setdefault(row.path, []).append((row.position, row.title, row.text))
         return {path: [row[1:] for row in sorted(rows)] for path, rows in sorted(found.items())}
+
+    def of_source(self, source: str) -> list[RelationRow]:
+        """The relations that a file or a note states, those of the past too."""
+        ids = [row[0] for row in self.truth.rows("SELECT entity_id FROM entity", {})]
+        rows = self.graph.relations(ids, ("active", "superseded", "invalidated"))
+        return [row for row in rows if row.source == source]
 
     def links(self, project: str, status: str = "active") -> set[tuple[str, str, str]]:
         """Every relation of a project in this status, by the names of its ends."""

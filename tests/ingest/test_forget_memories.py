@@ -11,7 +11,6 @@ import pytest
 
 from anaphora.errors import FilterError, InvalidInput, NotFound
 from anaphora.store.db.engine import Database, open_database
-from anaphora.store.db.scrub import scrub
 from anaphora.values.memories import NewMemory, SurvivingSource
 
 from .memory_desk import Desk
@@ -215,9 +214,9 @@ def test_a_log_that_another_keeps_is_named(
     tmp_path: Path, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When a reader keeps the log from being cut the result says so, and a later scrub does it."""
-    from anaphora.store.db import scrub as scrubbing
+    from anaphora.store.db import sqlite
 
-    monkeypatch.setattr(scrubbing, "_WAIT_MILLISECONDS", 10)
+    monkeypatch.setattr(sqlite, "_CUT_MILLISECONDS", 10)
     truth = open_database(tmp_path / "truth.db")
     desk = Desk(truth, clock)
     done = desk.say("Quetzalcoatlus")
@@ -227,6 +226,6 @@ def test_a_log_that_another_keeps_is_named(
         gone = desk.forget(done.id)
         assert gone.surviving == (SurvivingSource("log", str(tmp_path / "truth.db-wal")),)
     reader.close()
-    assert scrub(truth)
+    assert truth.scrub()
     assert found(tmp_path, ["Quetzalcoatlus"]) == set()
     truth.close()

@@ -96,18 +96,15 @@ def test_relations_of_a_project(desk: ProjectDesk, root: Path) -> None:
 
 @pytest.mark.promise("project.graph")
 def test_the_neighbourhood_is_bounded(desk: ProjectDesk, root: Path) -> None:
-    """A walk goes as far as it is told and follows few relations of each entity, none twice."""
+    """A walk follows few relations of each entity, of every kind, none twice."""
     many = "".join(f"def f{number}():\n    pass\n\n\n" for number in range(50))
     write(root, {"src/heron/big.py": f"from . import nest\n\n\n{many}"})
     project = desk.indexer.index(root).project
     big = desk.graph.entities_at(project, ["src/heron/big.py"])["src/heron/big.py"]
-    near = desk.graph.neighbours([big.id], hops=1, limit=8)
+    near = desk.graph.neighbours([big.id], limit=8)
     assert len(near) == 8
     assert {one.relation.predicate for one in near} == {"contains", "defines", "imports"}
-    far = desk.graph.neighbours([big.id], hops=2, limit=8)
-    assert far[:8] == near
-    assert {one.depth for one in far} == {1, 2}
-    assert len({one.relation.id for one in far}) == len(far) <= 8 + 8 * 8
+    assert len({one.relation.id for one in near}) == len(near)
     assert desk.graph.neighbours([]) == ()
 
 
@@ -163,7 +160,7 @@ def test_git_history_becomes_evidence(desk: ProjectDesk, root: Path) -> None:
 
 
 def record_of(desk: ProjectDesk, note: str) -> MemoryRecord:
-    return desk.notes.note(note).record
+    return desk.notes.get(note).record
 
 
 @pytest.mark.promise("project.notes")
@@ -180,21 +177,21 @@ def test_a_note_concerns_what_it_names(desk: ProjectDesk, root: Path) -> None:
     diary = keep(desk, "Done.", kind="diary", project=project, subject="Nest.add_egg")
     linker = desk.linker
     for note in (decision, limit, diary):
-        linker.link(desk.notes.note(note))
+        linker.link(desk.notes.get(note))
     ends = desk.graph.entities_of_notes([decision, limit, diary])
     assert {row.kind for row in ends.values()} == {"memory", "diary"}
     found = {
         (row.predicate, desk.graph.entities([row.object])[row.object].name, row.strength)
-        for row in desk.graph.of_source(decision)
+        for row in desk.of_source(decision)
     }
     assert found == {
         ("concerns", "src/heron/cli.py", 1.0), ("concerns", "click", 0.8),
         ("concerns", "find_nest", 0.7), ("concerns", "src/heron/nest.py", 0.7),
         ("concerns", "docs/nesting.md", 0.7),
     }  # fmt: skip
-    (applies,) = desk.graph.of_source(limit)
+    (applies,) = desk.of_source(limit)
     assert (applies.predicate, applies.subject) == ("applies_to", ends[limit].id)
-    (about,) = desk.graph.of_source(diary)
+    (about,) = desk.of_source(diary)
     assert (about.strength, desk.graph.entities([about.object])[about.object].name) == (
         0.8, "Nest.add_egg",
     )  # fmt: skip
@@ -205,11 +202,11 @@ def test_a_note_waits_for_what_it_names(desk: ProjectDesk, root: Path) -> None:
     """A note that names a file that comes later is linked by the pass that brings the file."""
     project = desk.indexer.index(root).project
     note = keep(desk, "Move eggs into `src/heron/egg.py`", project=project)
-    desk.linker.link(desk.notes.note(note))
-    assert desk.graph.of_source(note) == ()
+    desk.linker.link(desk.notes.get(note))
+    assert desk.of_source(note) == []
     write(root, {"src/heron/egg.py": "def hatch():\n    return 2\n"})
     desk.indexer.refresh(project)
-    (link,) = desk.graph.of_source(note)
+    (link,) = desk.of_source(note)
     assert desk.graph.entities([link.object])[link.object].name == "src/heron/egg.py"
 
 
@@ -218,13 +215,13 @@ def test_a_superseded_note_is_closed(desk: ProjectDesk, root: Path) -> None:
     """Relations of a replaced note end then, and the new one's name those whose place they took."""
     project = desk.indexer.index(root).project
     old = keep(desk, "Twigs go in `nest.py`", note="decision", project=project)
-    desk.linker.link(desk.notes.note(old))
+    desk.linker.link(desk.notes.get(old))
     new = keep(desk, "Reeds go in `nest.py`", note="decision", project=project, supersedes=old)
-    desk.linker.link(desk.notes.note(new))
+    desk.linker.link(desk.notes.get(new))
     at = desk.clock()
     with desk.graph.change() as work:
         assert work.supersede_note(old, new, at) == 1
-    (before,), (after,) = desk.graph.of_source(old), desk.graph.of_source(new)
+    (before,), (after,) = desk.of_source(old), desk.of_source(new)
     assert (before.status, before.valid_to) == ("superseded", at)
     assert (after.status, after.supersedes) == ("active", before.id)
     assert [row.record.text for row in desk.notes.history(new)] == [
@@ -233,7 +230,7 @@ def test_a_superseded_note_is_closed(desk: ProjectDesk, root: Path) -> None:
     assert [row.record.id for row in desk.notes.list(project=project)] == [new]
     with desk.graph.change() as work:
         assert work.invalidate([new], desk.clock()) == 1
-    assert desk.graph.of_source(new, ("active",)) == ()
+    assert {row.status for row in desk.of_source(new)} == {"invalidated"}
 
 
 def test_names_are_compared_as_the_seed_does() -> None:

@@ -16,7 +16,7 @@ from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.errors import EmbeddingError
 from anaphora.ingest.projects.indexing import ProjectIndexer
 from anaphora.store.crypto.cipher import Keys
-from anaphora.store.crypto.columns import Sealed
+from anaphora.store.crypto.columns import SealedRows
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.db.health import check_truth
 from anaphora.store.home.conversion import decrypt, encrypt, rekey
@@ -144,14 +144,14 @@ def test_without_vectors_sections_are_there(truth: Database, root: Path) -> None
 
 
 @pytest.fixture
-def sealed() -> Sealed:
+def sealed() -> SealedRows:
     pytest.importorskip("cryptography")
     count = iter(range(1, 10**9))
-    return Sealed(Keys(bytes(range(32)), lambda size: next(count).to_bytes(size, "big")))
+    return SealedRows(Keys(bytes(range(32)), lambda size: next(count).to_bytes(size, "big")))
 
 
 @pytest.mark.promise("project.sealed")
-def test_a_sealed_project_answers_the_same(tmp_path: Path, root: Path, sealed: Sealed) -> None:
+def test_a_sealed_project_answers_the_same(tmp_path: Path, root: Path, sealed: SealedRows) -> None:
     """Sealed and clear truth give the same sections, names, relations, history and vectors."""
     write(root, {"nul.md": b"# Nul\n\n\xed\xa0\x80 and \x0c\n"})
     answers = []
@@ -181,7 +181,7 @@ def test_a_sealed_project_answers_the_same(tmp_path: Path, root: Path, sealed: S
 
 @pytest.mark.promise("project.sealed")
 def test_a_sealed_database_holds_nothing_of_a_project(
-    tmp_path: Path, root: Path, sealed: Sealed
+    tmp_path: Path, root: Path, sealed: SealedRows
 ) -> None:
     """No text, title, path, symbol, name, package or commit of a project is in the files."""
     git(root, "init", "-q")

@@ -39,7 +39,7 @@ def test_a_bounded_read_chooses_as_a_whole_one(truth: Database, tmp_path: Path) 
     every = desk.graph.relations(start)
     assert len(every) > 130
     for limit in (1, 3, 8, 20):
-        found = desk.graph.neighbours(start, hops=1, limit=limit)
+        found = desk.graph.neighbours(start, limit=limit)
         assert [one.relation for one in found] == followed(every, start, limit)
 
 

@@ -18,7 +18,7 @@ from anaphora.store.db.engine import Database, open_database
 from anaphora.values.memories import NewMemory
 
 from ..rank.sameness_pairs import ONE_FACT, TWO_FACTS  # noqa: TID252 - the same pairs decide here
-from .memory_desk import Desk
+from .memory_desk import Desk, drop_vectors
 
 pytestmark = pytest.mark.internal
 
@@ -47,7 +47,7 @@ def test_what_says_the_same_is_linked_and_reinforces_once(desk: Desk, clock: Any
     assert (desk.get(older.id).reinforce_count, desk.get(younger.id).reinforce_count) == (1, 0)
     assert desk.get(older.id).last_reinforced == NOW + DAY
     assert [event.kind for event in desk.records.events(older.id)] == ["added", "linked"]
-    desk.vectors.drop(desk.service.name)
+    drop_vectors(desk.vectors, desk.service.name)
     assert desk.remembering.fill_vectors().embedded == 2
     assert desk.get(older.id).reinforce_count == 1
     assert len(desk.links(older.id)) == 1
@@ -138,7 +138,7 @@ def test_a_text_that_cannot_be_embedded_hides_no_other(truth: Database, clock: A
     assert desk.vectors.counts() == {desk.service.name: (3, 3)}
     assert desk.get(bad.id).text == "poison alone"
     other = Desk(truth, clock, Fragile()).warm()
-    other.vectors.drop(other.service.name)
+    drop_vectors(other.vectors, other.service.name)
     filled = other.remembering.fill_vectors(limit=2)
     assert (filled.embedded, other.remembering.fill_vectors().embedded) == (2, 1)
 
@@ -165,7 +165,7 @@ def test_vectors_of_another_embedder_are_left_alone(truth: Database, clock: Any)
     other = Desk(truth, clock, WordHashingEmbedder(64)).warm()
     assert other.remembering.fill_vectors().embedded == 1
     assert set(other.vectors.counts().values()) == {(1, 1)}
-    assert one.vectors.drop(one.service.name) == 1
+    assert drop_vectors(one.vectors, one.service.name) == 1
     assert list(other.vectors.counts()) == [other.service.name]
 
 

@@ -107,5 +107,5 @@ def notes_of(memory: Memory) -> dict[str, Any]:
             replace(row.record, seq=0),
             [replace(event, seq=0) for event in notes.events(row.record.id)],
         )
-        for row in notes.notes_since(0, 10_000)
+        for row in notes.changed_since(0, 10_000)
     }

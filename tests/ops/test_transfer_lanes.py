@@ -62,11 +62,11 @@ def test_notes_and_gaps_travel(
         assert said(again) == before
         assert before["past"]
         assert before["quality"] != "weak"
-        came = again._services().notes.note(ids["new"])
+        came = again._services().notes.get(ids["new"])
         assert (came.project, came.importance, came.type) == (elsewhere, 5, "decision")
         assert came.record.sources == ("src/kestrel/quillbook.py",)
         assert came.record.superseded_by is None
-        old = again._services().notes.note(ids["old"])
+        old = again._services().notes.get(ids["old"])
         assert old.record.superseded_by == ids["new"]
         assert again.traces() == ()
 
@@ -100,12 +100,12 @@ def test_a_note_finds_its_project_later(
     with opened(tmp_path / "again", clock) as again:
         again.import_(file)
         notes = again._services().notes
-        assert notes.note(ids["new"]).project == ids["project"]
+        assert notes.get(ids["new"]).project == ids["project"]
         elsewhere = again.index_project(root, name="kestrel").project
         assert elsewhere != ids["project"]
         done = again.import_(file)
         assert (done.notes_added, done.notes_known) == (3, 1)
-        assert notes.note(ids["new"]).project == elsewhere
+        assert notes.get(ids["new"]).project == elsewhere
         assert len(notes_of(again)) == 4
         package = again.recall_context("ink in drops", project="kestrel")
         assert any("as drops" in one.text for one in package.memories)

@@ -124,7 +124,7 @@ class ContextDesk:
             work.add(record, same_key_of(record))
             if supersedes:
                 work.change(supersedes, valid_to=now, superseded_by=record.id)
-        self.linker.link(self.notes.note(record.id))
+        self.linker.link(self.notes.get(record.id))
         return record.id
 
     def recall(self, focus: Any, **given: Any) -> RecallPackage:

@@ -444,7 +444,7 @@ def test_everything_in_a_package_stands_in_truth(
             shown = "\n".join(lines_of[memory.start_line - 1 : memory.end_line])
             assert memory.text == shown
         else:
-            assert memory.text in desk.notes.note(memory.id).record.text
+            assert memory.text in desk.notes.get(memory.id).record.text
 
 
 class Failing(WordHashingEmbedder):

@@ -14,7 +14,7 @@ from tests.ingest.project_desk import sections_since
 
 from anaphora.errors import NotFound
 from anaphora.store.crypto.cipher import Keys
-from anaphora.store.crypto.columns import Clear, Sealed, Sealer
+from anaphora.store.crypto.columns import ClearRows, SealedRows, Sealer
 from anaphora.store.db.engine import Database
 from anaphora.store.projects.graph import Graph
 from anaphora.store.projects.graph_rows import EntityDraft, RelationDraft, entity_key
@@ -38,10 +38,10 @@ ODD = "a \x00 b \ud800 c \x10 \U0001f600"
 @pytest.fixture(params=["clear", "sealed"])
 def sealer(request: pytest.FixtureRequest) -> Sealer:
     if request.param == "clear":
-        return Clear()
+        return ClearRows()
     pytest.importorskip("cryptography")
     numbers = count(1)
-    return Sealed(Keys(bytes(range(32)), lambda size: next(numbers).to_bytes(size, "big")))
+    return SealedRows(Keys(bytes(range(32)), lambda size: next(numbers).to_bytes(size, "big")))
 
 
 @pytest.fixture
@@ -180,15 +180,15 @@ def test_notes_are_no_memories(truth: Database, sealer: Sealer, ids: Callable[[]
     diary = keep(notes, ids, "diary", "done", payload=payload)
     with records.change() as work:
         memory = put(work, draft_memory(NewMemory(ODD), NOW, ids()), ids).id
-    saved = observation_of(notes.note(note))
+    saved = observation_of(notes.get(note))
     assert (saved.text, saved.kind, saved.importance) == (ODD, "decision", 5)
     assert (saved.tags, saved.source, saved.project) == ((ODD,), "s", "p1")
-    assert diary_of(notes.note(diary)).subject == ODD
+    assert diary_of(notes.get(diary)).subject == ODD
     assert [row.record.id for row in notes.list()] == [diary, note]
     assert [row.record.id for row in notes.list(kind="diary", project="p1")] == [diary]
     assert notes.list(project="p2") == ()
     assert [row.record.id for row in notes.list(types=["decision"], project="p1")] == [note]
-    assert {row.record.id for row in notes.notes_since(0)} == {note, diary}
+    assert {row.record.id for row in notes.changed_since(0)} == {note, diary}
     assert [record.id for record in records.list()] == [memory]
     assert [record.id for record in records.changed_since(0)] == [memory]
     for one in (note, diary):
@@ -197,7 +197,7 @@ def test_notes_are_no_memories(truth: Database, sealer: Sealer, ids: Callable[[]
         with records.change() as work:
             assert forget_for_good(work, [one]).ids == ()
     with pytest.raises(NotFound):
-        notes.note(memory)
+        notes.get(memory)
     vectors = RecordVectors(truth, "default", sealer)
     rows = [VectorRow(one, 0, "h", b"ab") for one in (memory, note, diary)]
     assert vectors.put("e", rows) == 3

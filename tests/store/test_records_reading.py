@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.ingest.memory_desk import drop_vectors
 
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.store.db.engine import Database, open_database
@@ -184,7 +185,7 @@ def test_vectors_belong_to_their_records(truth: Database) -> None:
     (changed,) = vectors.get_all("e", since=last)
     assert (changed.record_ids, changed.data) == ((ids[0],), b"new")
     assert vectors.counts()["e"] == (4, 7)
-    assert vectors.drop("e") == 7
+    assert drop_vectors(vectors, "e") == 7
     assert vectors.counts() == {"f": (1, 1)}
     assert RecordVectors(truth, "other").counts() == {}
 

@@ -276,9 +276,9 @@ def test_a_failing_disk_leaves_the_conversion_to_be_finished(
     def failing(*_args: object, **_kwargs: object) -> None:
         raise OSError(28, "No space left on device")
 
-    from anaphora.store.home import convert_threads
+    from anaphora.store.home.convert_threads import FolderConversion
 
-    real_put = convert_threads._put
+    real_put = FolderConversion._put
 
     def put(*args: Any) -> None:
         calls.append(args)
@@ -287,7 +287,7 @@ def test_a_failing_disk_leaves_the_conversion_to_be_finished(
         real_put(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(convert_threads, "_put", put)
+        patch.setattr(FolderConversion, "_put", put)
         with pytest.raises(StoreError):
             conversion.encrypt(home, "file")
     assert real is os.rename

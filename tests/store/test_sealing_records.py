@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from tests.ingest.memory_desk import drop_vectors
 
 from anaphora.errors import MissingKey, Tampered
 from anaphora.store.crypto.cipher import Keys
-from anaphora.store.crypto.columns import CLEAR, Sealed, Sealer
+from anaphora.store.crypto.columns import CLEAR, SealedRows, Sealer
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.filters import parse
 from anaphora.store.hashing import embedded_text_hash
@@ -41,13 +42,13 @@ PATHS = (None, "/drink", "/drink/\u00e9")
 EMBEDDER = "hashing"
 
 
-def sealed_with(byte: int) -> Sealed:
+def sealed_with(byte: int) -> SealedRows:
     count = itertools.count(1)
-    return Sealed(Keys(bytes([byte]) * 32, lambda size: next(count).to_bytes(size, "big")))
+    return SealedRows(Keys(bytes([byte]) * 32, lambda size: next(count).to_bytes(size, "big")))
 
 
 @pytest.fixture
-def sealer() -> Sealed:
+def sealer() -> SealedRows:
     return sealed_with(7)
 
 
@@ -197,7 +198,7 @@ def _link(desk: Desk, one: str, other: str) -> Sequence[RecordLink]:
         return sorted(work.linked([one, other]), key=repr)
 
 
-def test_no_cell_says_a_word(truth: Database, sealer: Sealed) -> None:
+def test_no_cell_says_a_word(truth: Database, sealer: SealedRows) -> None:
     """In both databases nothing of a memory, its history or its vectors can be read from rows."""
     desk = Desk(truth, sealer)
     record_id = said(desk)
@@ -218,7 +219,7 @@ def test_no_cell_says_a_word(truth: Database, sealer: Sealed) -> None:
     assert desk.vectors.owners_without("another")[0].text == "Ada takes cardamom"
 
 
-def test_events_that_move_to_a_new_version_still_open(truth: Database, sealer: Sealed) -> None:
+def test_events_that_move_to_a_new_version_still_open(truth: Database, sealer: SealedRows) -> None:
     """A version that a late value splits takes its later events along, tags and words too."""
     desk = Desk(truth, sealer)
     for text, day in (("tea", 9), ("tea", 3), ("juice", 6)):
@@ -244,14 +245,16 @@ CHANGES: dict[str, str] = {
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_a_changed_or_moved_record_is_refused(truth: Database, sealer: Sealed, what: str) -> None:
+def test_a_changed_or_moved_record_is_refused(
+    truth: Database, sealer: SealedRows, what: str
+) -> None:
     """What was changed, moved or put in clear raises `Tampered`, in every read that meets it."""
     desk = Desk(truth, sealer)
     one = said(desk)
     (other,) = desk.put(NewMemory("something else"))
     statement = CHANGES[what].format(one=one, other=other)
     if "'zzz'" in statement:
-        desk.vectors.drop(EMBEDDER)
+        drop_vectors(desk.vectors, EMBEDDER)
     with truth.write("default") as write:
         from sqlalchemy import text
 
@@ -272,7 +275,7 @@ def test_a_changed_or_moved_record_is_refused(truth: Database, sealer: Sealed, w
     assert desk.records.get(other).text == "something else"
 
 
-def test_a_changed_vector_or_event_is_refused(truth: Database, sealer: Sealed) -> None:
+def test_a_changed_vector_or_event_is_refused(truth: Database, sealer: SealedRows) -> None:
     """Vectors and histories that were put elsewhere, or changed, raise `Tampered`."""
     from sqlalchemy import text
 
@@ -298,7 +301,7 @@ def test_a_changed_vector_or_event_is_refused(truth: Database, sealer: Sealed) -
         desk.records.events(other)
 
 
-def test_another_key_opens_nothing(truth: Database, sealer: Sealed) -> None:
+def test_another_key_opens_nothing(truth: Database, sealer: SealedRows) -> None:
     """Rows of one home are nothing to the key of another, nor to a home that thinks it is clear."""
     one = said(Desk(truth, sealer))
     wrong, clear = Desk(truth, sealed_with(8)), Desk(truth, CLEAR)
@@ -311,7 +314,7 @@ def test_another_key_opens_nothing(truth: Database, sealer: Sealed) -> None:
         clear.records.get(one)
 
 
-def test_namespaces_share_nothing(truth: Database, sealer: Sealed) -> None:
+def test_namespaces_share_nothing(truth: Database, sealer: SealedRows) -> None:
     """Equal memories in two namespaces have no equal cell that was sealed."""
     sealed = []
     for namespace in ("default", "work"):

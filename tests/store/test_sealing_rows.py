@@ -14,7 +14,7 @@ from pysqlite3 import dbapi2
 
 from anaphora.errors import MissingKey, Tampered
 from anaphora.store.crypto.cipher import Cipher, Finder, Keys, binding
-from anaphora.store.crypto.columns import Clear, Sealed, open_rows
+from anaphora.store.crypto.columns import ClearRows, SealedRows, open_rows
 from anaphora.store.crypto.index import ClearIndex, SealedIndex
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.db.tables import TABLES
@@ -56,8 +56,8 @@ def keys() -> Keys:
 
 
 @pytest.fixture
-def sealed(keys: Keys) -> Sealed:
-    return Sealed(keys)
+def sealed(keys: Keys) -> SealedRows:
+    return SealedRows(keys)
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_only_names_of_things_stay_clear() -> None:
     assert {name.split(".")[1] for name in texts} <= ids | kinds
 
 
-def test_rows_come_back_as_they_were(sealed: Sealed) -> None:
+def test_rows_come_back_as_they_were(sealed: SealedRows) -> None:
     """Sealing hides what is sealed, leaves None and clear columns, and opening gives all back."""
     stored = sealed.seal_row("record", ROW)
     for column in ("text", "path", "tags", "payload", "same_key"):
@@ -130,7 +130,7 @@ def test_rows_come_back_as_they_were(sealed: Sealed) -> None:
 
 
 @pytest.mark.parametrize("column", ["text", "same_key"])
-def test_any_changed_byte_is_seen(sealed: Sealed, column: str) -> None:
+def test_any_changed_byte_is_seen(sealed: SealedRows, column: str) -> None:
     """Whichever byte of a sealed value is flipped, opening raises Tampered and gives nothing."""
     stored = sealed.seal_row("record", ROW)
     prefix, data = stored[column].split(":")
@@ -155,7 +155,7 @@ def test_any_changed_byte_is_seen(sealed: Sealed, column: str) -> None:
             sealed.open_row("record", {**stored, column: bad})
 
 
-def test_swapped_rows_and_columns_do_not_open(sealed: Sealed) -> None:
+def test_swapped_rows_and_columns_do_not_open(sealed: SealedRows) -> None:
     """A value opens in its own table, column, namespace and row alone."""
     one = sealed.seal_row("record", ROW)
     other = sealed.seal_row("record", {**ROW, "record_id": "r2"})
@@ -175,14 +175,14 @@ def test_swapped_rows_and_columns_do_not_open(sealed: Sealed) -> None:
         sealed.open_row("record", {**one, "tags": event["tags"]})
 
 
-def test_another_key_opens_nothing(sealed: Sealed) -> None:
+def test_another_key_opens_nothing(sealed: SealedRows) -> None:
     """Rows that were sealed with one key give Tampered with another."""
     stored = sealed.seal_row("record", ROW)
     with pytest.raises(Tampered):
-        Sealed(Keys(bytes(32), Counter())).open_row("record", stored)
+        SealedRows(Keys(bytes(32), Counter())).open_row("record", stored)
 
 
-def test_an_opener_opens_what_rows_hold(sealed: Sealed) -> None:
+def test_an_opener_opens_what_rows_hold(sealed: SealedRows) -> None:
     """Vectors, opened one column at a time, are the bytes that were sealed in their rows."""
     row = {"namespace": "n", "record_id": "r", "embedder": "e", "part": 3, "data": b"\0\x01" * 384}
     stored = sealed.seal_row("vector", row)
@@ -190,28 +190,30 @@ def test_an_opener_opens_what_rows_hold(sealed: Sealed) -> None:
     assert opener(("r", "e", 3), stored["data"]) == row["data"]
     with pytest.raises(Tampered):
         opener(("r", "e", 4), stored["data"])
-    passing: Callable[[tuple[str | int, ...], bytes], bytes] = Clear().opener("vector", "data", "n")
+    passing: Callable[[tuple[str | int, ...], bytes], bytes] = ClearRows().opener(
+        "vector", "data", "n"
+    )
     assert passing(("r", "e", 4), b"as it is") == b"as it is"
 
 
-def test_many_rows_are_opened_as_one_is(sealed: Sealed) -> None:
+def test_many_rows_are_opened_as_one_is(sealed: SealedRows) -> None:
     """Rows as tuples of chosen columns come back opened, and pass through in a clear home."""
     columns = TABLES["record"].sealing[1:]
     given = [{**dict.fromkeys(columns), **ROW, "record_id": f"r{number}"} for number in range(3)]
     clear = [tuple(row[name] for name in columns) for row in given]
     stored = [tuple(sealed.seal_row("record", row)[name] for name in columns) for row in given]
     assert open_rows(sealed, "record", columns, "default", stored) == clear
-    assert open_rows(Clear(), "record", columns, "default", clear) == clear
+    assert open_rows(ClearRows(), "record", columns, "default", clear) == clear
     with pytest.raises(MissingKey):
-        open_rows(Clear(), "record", columns, "default", stored)
+        open_rows(ClearRows(), "record", columns, "default", stored)
 
 
-def test_a_clear_home_refuses_sealed_rows(sealed: Sealed) -> None:
+def test_a_clear_home_refuses_sealed_rows(sealed: SealedRows) -> None:
     """Rows of a home that lost sealed.json are refused, never shown as if they were texts."""
     with pytest.raises(MissingKey):
-        Clear().open_row("record", sealed.seal_row("record", ROW))
+        ClearRows().open_row("record", sealed.seal_row("record", ROW))
     words = {**ROW, "text": "an1: is how this text begins"}
-    assert Clear().open_row("record", words) == words
+    assert ClearRows().open_row("record", words) == words
 
 
 @given(st.text(), st.text(), st.binary(), st.text())
@@ -271,7 +273,7 @@ def test_blobs_of_the_index_are_bound(keys: Keys) -> None:
 def test_notes_are_the_same_sealed_and_clear(tmp_path: Path, keys: Keys) -> None:
     """A sealed sidecar answers every question as a clear one does."""
     answers = []
-    for name, sealer in (("clear", Clear()), ("sealed", Sealed(keys))):
+    for name, sealer in (("clear", ClearRows()), ("sealed", SealedRows(keys))):
         truth = open_database(tmp_path / f"{name}.db")
         sidecar = Sidecar(truth, "default", sealer)
         answers.append(list(everything(sidecar)))
@@ -303,7 +305,9 @@ def everything(sidecar: Sidecar) -> Iterator[Any]:
     yield sidecar.version()
 
 
-def test_a_sealed_database_holds_no_words(tmp_path: Path, truth: Database, sealed: Sealed) -> None:
+def test_a_sealed_database_holds_no_words(
+    tmp_path: Path, truth: Database, sealed: SealedRows
+) -> None:
     """Nothing of what was noted stands in the database's files, in UTF-8 or in UTF-16."""
     list(everything(Sidecar(truth, "default", sealed)))
     files = list(tmp_path.glob("truth.db*"))
@@ -314,7 +318,7 @@ def test_a_sealed_database_holds_no_words(tmp_path: Path, truth: Database, seale
             assert secret.encode(form) not in data, (secret, form)
 
 
-def test_a_tampered_note_is_not_shown(tmp_path: Path, truth: Database, sealed: Sealed) -> None:
+def test_a_tampered_note_is_not_shown(tmp_path: Path, truth: Database, sealed: SealedRows) -> None:
     """Notes that another program swapped inside the database raise Tampered when they are read."""
     sidecar = Sidecar(truth, "default", sealed)
     sidecar.note_turns(notes())
@@ -337,7 +341,7 @@ CELLS = st.one_of(st.none(), st.text(max_size=3), st.integers(0, 3), st.floats(0
 @given(st.sampled_from([t for t, plan in TABLES.items() if plan.anchor]), st.data())
 def test_no_cell_of_another_row_is_taken_for_ones_own(table: str, data: st.DataObject) -> None:
     """Whatever cell of a sealed row is put in another row, or emptied, that row does not open."""
-    sealed, plan = Sealed(Keys(bytes(32), Counter())), TABLES[table]
+    sealed, plan = SealedRows(Keys(bytes(32), Counter())), TABLES[table]
     clear_cells = st.fixed_dictionaries(dict.fromkeys(plan.bound, CELLS))
     texts = (*plan.sealed, *plan.lookup)
     cells = st.fixed_dictionaries({name: st.none() | st.text(max_size=3) for name in texts})
@@ -359,7 +363,7 @@ def test_no_cell_of_another_row_is_taken_for_ones_own(table: str, data: st.DataO
 
 
 @pytest.mark.promise("sealed.rows_whole")
-def test_a_table_without_an_anchor_has_no_empty_cell(sealed: Sealed) -> None:
+def test_a_table_without_an_anchor_has_no_empty_cell(sealed: SealedRows) -> None:
     """A sealed value that must be there and is not is noticed where no anchor tells of it."""
     row = {"namespace": "n", "conversation_id": "c", "position": 0, "turn_hash": "h", "text": "x"}
     stored = sealed.seal_row("turn", row)

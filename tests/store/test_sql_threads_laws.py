@@ -19,7 +19,7 @@ from pysqlite3 import dbapi2
 
 from anaphora.errors import StoreError, Tampered
 from anaphora.store.crypto.cipher import Keys
-from anaphora.store.crypto.columns import Sealed
+from anaphora.store.crypto.columns import SealedRows
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.gojson import decode
@@ -178,7 +178,7 @@ def test_sealed_threads(tmp_path: Path) -> None:
     """In a sealed home no word, id, title, role or time of a thread is in the database."""
     path = tmp_path / "truth.db"
     truth = open_database(path)
-    sealer = Sealed(Keys(bytes(32), os.urandom))
+    sealer = SealedRows(Keys(bytes(32), os.urandom))
     sidecar = Sidecar(truth, "default", sealer)
     store = SqlConversationStore(truth, "default", sidecar=sidecar, sealer=sealer)
     when = datetime(2026, 4, 30, 12, tzinfo=UTC)

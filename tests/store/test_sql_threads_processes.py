@@ -102,7 +102,7 @@ def test_two_imports_of_one_chat_bring_it_once(open_again: OpenTruth) -> None:
     with ThreadPoolExecutor(4) as pool:
         reports = list(
             pool.map(
-                lambda store: import_conversations(chats, store, Sidecar(store._truth, "default")),
+                lambda store: import_conversations(chats, store, Sidecar(store.truth, "default")),
                 stores,
             )
         )

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from anaphora.store.threads.file_store import ConversationStore
-from anaphora.store.threads.files import ThreadLocks, key_of
+from anaphora.store.threads.files import ThreadFolder, ThreadLocks
 from anaphora.store.threads.gojson import Document, parse
 
 CHILD = Path(__file__).with_name("thread_child.py")
@@ -95,6 +95,7 @@ def test_what_an_interrupted_write_left_is_removed(tmp_path: Path) -> None:
     store = ConversationStore(tmp_path, strict=True)
     store.append("a", "user", "one")
     store.append("b", "user", "one")
+    key_of = ThreadFolder(tmp_path).key
     stale = tmp_path / f".{key_of('a')}.999999.0.tmp"
     busy = tmp_path / f".{key_of('b')}.999999.0.tmp"
     stale.write_text("half a thr")

@@ -13,7 +13,7 @@ from tests.conftest import Clock
 
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.store.crypto.cipher import Keys
-from anaphora.store.crypto.columns import CLEAR, Sealed, Sealer
+from anaphora.store.crypto.columns import CLEAR, SealedRows, Sealer
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.tokens import PREFIX, Tokens
 
@@ -141,7 +141,7 @@ def test_a_scope_is_a_list_of_namespaces(
 def test_no_secret_is_kept(tmp_path: Path, clock: Clock, sealed: bool) -> None:
     """The database holds no secret, and in a sealed home neither name, scope nor the hash."""
     pytest.importorskip("cryptography")
-    sealer: Sealer = Sealed(Keys(bytes([7]) * 32, bytes)) if sealed else CLEAR
+    sealer: Sealer = SealedRows(Keys(bytes([7]) * 32, bytes)) if sealed else CLEAR
     truth = open_database(tmp_path / "truth.db")
     made = opened(truth, clock, sealer).create("night-agent", namespaces=("night-space",))
     found = opened(truth, clock, sealer).check(made.secret)

@@ -76,18 +76,6 @@ class AsyncConversations:
     async def files(self) -> Iterator[tuple[str, Path]]:
         """As `ConversationStore.files`."""
 
-    @property
-    def enabled(self) -> bool:
-        """As `ConversationStore.enabled`."""
-
-    @property
-    def failures(self) -> int:
-        """As `ConversationStore.failures`."""
-
-    @property
-    def suffix(self) -> str:
-        """As `ConversationStore.suffix`."""
-
     async def list(self) -> tuple[ThreadSummary, ...]:
         """As `ConversationStore.list`."""
 
@@ -99,6 +87,18 @@ class AsyncConversations:
 
     async def read_file(self, conversation_id: str) -> tuple[bytes, Identity]:
         """As `ConversationStore.read_file`."""
+
+    @property
+    def enabled(self) -> bool:
+        """As `ConversationStore.enabled`."""
+
+    @property
+    def failures(self) -> int:
+        """As `ConversationStore.failures`."""
+
+    @property
+    def suffix(self) -> str:
+        """As `ConversationStore.suffix`."""
 
     async def append(
         self,

@@ -460,10 +460,8 @@ class MemoryEraser:
     def _surviving(self, gone: ForgottenRecords) -> Iterator[SurvivingSource]:
         if not gone.ids:
             return
-        from anaphora.store.db.scrub import log_of, scrub
-
-        if not scrub(self._records.truth):
-            yield SurvivingSource("log", str(log_of(self._records.truth)))
+        if not self._records.truth.scrub():
+            yield SurvivingSource("log", str(self._records.truth.log))
         for text in gone.texts:
             for record_id in self._records.with_text(text):
                 yield SurvivingSource("memory", record_id)

@@ -40,7 +40,8 @@ from anaphora.values.projects import (
 if TYPE_CHECKING:
     from anaphora.embed.base import Vectors
     from anaphora.embed.service import EmbedderService
-    from anaphora.store.projects.graph import EntityRow, Graph
+    from anaphora.store.projects.graph import Graph
+    from anaphora.store.projects.graph_rows import EntityRow
     from anaphora.store.projects.notes import Notes
     from anaphora.store.projects.store import Projects
     from anaphora.store.records.forgetting import ForgottenRecords
@@ -125,9 +126,7 @@ class NoteWriter:
             else:
                 gone = forget_softly(work, [note_id], self._clock())
         if not soft:
-            from anaphora.store.db.scrub import scrub
-
-            scrub(self._notes.truth)
+            self._notes.truth.scrub()
         else:
             with self._graph.change() as graph:
                 graph.invalidate(gone.ids, self._clock())
@@ -174,7 +173,7 @@ class NoteWriter:
         self._refuse_unknown(kind, new.supersedes)
         with self._notes.change(kind) as work:
             done = put(work, draft, self._ids)
-        row = self._notes.note(done.id)
+        row = self._notes.get(done.id)
         if new.supersedes is not None and new.supersedes != done.id:
             with self._graph.change() as graph:
                 graph.supersede_note(new.supersedes, done.id, row.record.valid_from)
@@ -188,7 +187,7 @@ class NoteWriter:
     def _refuse_unknown(self, kind: NoteRecordKind, note_id: str | None) -> None:
         if note_id is None:
             return
-        found = self._notes.note(note_id)
+        found = self._notes.get(note_id)
         if found.kind != kind or found.record.forgotten:
             raise NotFound(kind, note_id)
 
@@ -277,7 +276,7 @@ class NoteLinker:
     def link_all(self, project: str | None = None) -> int:
         """Link every current note about this project, or about all of them, anew."""
         before, total = 0, 0
-        while notes := self.notes.notes_since(before):
+        while notes := self.notes.changed_since(before):
             before = notes[-1].record.seq
             current = [
                 note

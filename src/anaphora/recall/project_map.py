@@ -15,7 +15,8 @@ from anaphora.values.conversations import Degraded
 from anaphora.values.projects import EntityType, MapLink, MapNode, Project, ProjectMap
 
 if TYPE_CHECKING:
-    from anaphora.store.projects.graph import EntityRow, Graph
+    from anaphora.store.projects.graph import Graph
+    from anaphora.store.projects.graph_rows import EntityRow
 
 SHOWN: Final = 150
 """Nodes that a map shows at most: more cannot be told apart in a picture."""

@@ -1,9 +1,7 @@
 """The rows of deep recall in truth: answers, gaps, traces, jobs, what was extracted.
 
-In: rows as mappings from column to value, and what to find them by. Out: the same. What they mean
-is said in `anaphora.deep`; here they are sealed and opened on their way, and every row that is
-written takes the next number of its namespace. Reads are plain SQL that both databases know: on
-SQLite they import no SQLAlchemy. It never reads a clock.
+What they mean is said in `anaphora.deep`; here they are sealed and opened on their way. It never
+reads a clock.
 """
 
 from __future__ import annotations
@@ -19,8 +17,6 @@ from anaphora.store.namespace import NamespaceReader, NamespaceTransaction, Row
 
 if TYPE_CHECKING:
     from anaphora.store.db.engine import Write
-
-__all__ = ["DEEP_TABLES", "DeepRows", "DeepTransaction", "Row"]
 
 Where = Mapping[str, str | int]
 
@@ -64,12 +60,8 @@ class DeepRows(NamespaceReader):
         cut = "" if limit is None else f" LIMIT {limit:d}"
         given = {f"w_{name}": value for name, value in stored.items()}
         rows = self._rows(made.select(columns) + tests + order + cut, **given)
-        found = []
-        for row in rows:
-            whole = dict(zip(columns, row, strict=True), namespace=self.namespace)
-            opened = self.sealer.open_row(table, whole)
-            found.append({name: opened[name] for name in columns})
-        return found
+        opened = self._opened(made, rows, columns)
+        return [dict(zip(columns, row, strict=True)) for row in opened]
 
     @contextmanager
     def change(self) -> Iterator[DeepTransaction]:
@@ -94,7 +86,7 @@ class DeepTransaction(NamespaceTransaction):
         limit: int | None = None,
     ) -> list[Row]:
         """As `DeepRows.find`, as the rows stand in this transaction."""
-        stored = _stored(self.sealer, self.write.namespace, table, where or {})
+        stored = _stored(self.sealer, self.namespace, table, where or {})
         found = self._found_rows(TABLES[table], **stored)
         found.sort(key=lambda row: int(row["seq"]), reverse=newest)
         return found[:limit]
@@ -108,7 +100,7 @@ class DeepTransaction(NamespaceTransaction):
 
     def drop(self, table: str, where: Where | None = None) -> int:
         """Delete the rows whose columns have these values; how many there were."""
-        stored = _stored(self.sealer, self.write.namespace, table, where or {})
+        stored = _stored(self.sealer, self.namespace, table, where or {})
         return self._delete(TABLES[table], **stored)
 
 

@@ -1,7 +1,6 @@
 """Files that are there in whole or not at all, and stay there once a call has returned.
 
-In come paths and bytes; out come file identities. What goes wrong is an OSError here; `translate`
-says it in our own words. Nothing here knows what a thread is.
+What goes wrong is an OSError here; `translate` says it in our own words.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ _NO_FULL_SYNC = frozenset((errno.EINVAL, errno.ENOTSUP, errno.ENOTTY))
 _TEMPORARY = re.compile(r"\.([0-9a-f]{24})\.[0-9]+\.[0-9a-f]+\.tmp\Z")
 
 
-def translate(error: OSError, operation: str, path: Path) -> StoreError:
+def translate(error: OSError, operation: str, path: Path | str) -> StoreError:
     """The error of an operating system as one of ours."""
     kind: type[StoreError] = StoreError
     if error.errno in _READ_ONLY:

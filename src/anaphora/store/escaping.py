@@ -1,9 +1,8 @@
 """One reversible rule that lets every Python string live in every database.
 
-In: any `str`. Out: a `str` without NUL and without surrogates, which PostgreSQL refuses. Each
-refused character becomes U+0010 (DLE, "data link escape") and its code in four hexadecimal
-digits; DLE itself is written the same way. Everything else stays as it is, so ordinary text is
-unchanged. The rule never truncates, normalises or guesses.
+A stored text has no NUL and no surrogates, which PostgreSQL refuses. Each refused character becomes
+U+0010 (DLE, "data link escape") and its code in four hexadecimal digits; DLE itself is written the
+same way. Everything else stays as it is, so ordinary text is unchanged.
 
 The rule works on one character at a time and no code is the beginning of another. Hence
 `escape(a + b) == escape(a) + escape(b)`, two different strings never share an escaped form, and

@@ -23,8 +23,8 @@ class RowMapping(Generic[ValueT]):
 
     `named` gives the column of a field that has another name. `packed` names, for a column of
     JSON, the fields that lie in it together; those without a value are left out. `read` gives the
-    column and the function of a field that is only read. Columns without a field are given to
-    `row`.
+    column and the function of a field that is only read, `written` the function of the value that
+    gives a column that is only written. Other columns without a field are given to `row`.
     """
 
     def __init__(
@@ -35,12 +35,13 @@ class RowMapping(Generic[ValueT]):
         named: Mapping[str, str] | None = None,
         packed: Mapping[str, tuple[str, ...]] | None = None,
         read: Mapping[str, tuple[str, Callable[[Any], Any]]] | None = None,
+        written: Mapping[str, Callable[[ValueT], Any]] | None = None,
     ) -> None:
         self.table = table
         self.columns = table.names
         self._made = made
         self._own_key = len(table.own_key)
-        self._packed = dict(packed or {})
+        self._packed, self._written = dict(packed or {}), dict(written or {})
         packed_fields = {name for some in self._packed.values() for name in some}
         own: tuple[Field[Any], ...] = fields(cast("Any", made))
         self._empty = {one.name: _default(one) for one in own if one.name in packed_fields}
@@ -93,7 +94,7 @@ class RowMapping(Generic[ValueT]):
             held = {name: _plain(getattr(value, name)) for name in names}
             held = {name: one for name, one in held.items() if one is not None}
             row[column] = as_json(held) if held else None
-        return row | more
+        return row | {column: how(value) for column, how in self._written.items()} | more
 
 
 def _default(field: Field[Any]) -> Any:

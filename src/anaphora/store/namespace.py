@@ -47,13 +47,36 @@ def ids_named(
         yield named, ", ".join(f":{name}" for name in named)
 
 
-class NamespaceReader:
+class _NamespaceRows:
+    """The rows of one namespace, as a sealer seals and opens them."""
+
+    def __init__(self, namespace: str, sealer: Sealer) -> None:
+        self.namespace = namespace
+        self.sealer = sealer
+
+    def _lookup(self, column: str, value: str) -> str:
+        """What a lookup column holds for a value."""
+        return self.sealer.lookup(column, self.namespace, value)
+
+    def _opened(
+        self,
+        table: Table,
+        rows: Rows,
+        columns: Sequence[str] = (),
+        only: Collection[str] | None = None,
+    ) -> Rows:
+        """Rows of these columns (all by default), opened, or `only` these columns of them."""
+        return open_rows(
+            self.sealer, table.name, columns or table.names, self.namespace, rows, only
+        )
+
+
+class NamespaceReader(_NamespaceRows):
     """Reads tables of one namespace. Every read sees every write acknowledged by any process."""
 
     def __init__(self, truth: Database, namespace: str, sealer: Sealer = CLEAR) -> None:
+        super().__init__(namespace, sealer)
         self.truth = truth
-        self.namespace = namespace
-        self.sealer = sealer
         self._known_form = False
 
     def version(self) -> int:
@@ -69,6 +92,12 @@ class NamespaceReader:
         are sealed in another way.
         """
         self._refuse_another_form()
+        with self._write() as write:
+            yield write
+
+    @contextmanager
+    def _write(self) -> Iterator[Write]:
+        """The same, where what is written shows no other form: rows are not looked at first."""
         with self.truth.write(self.namespace) as write:
             # Within the transaction: from here on no conversion can begin to change rows.
             self.sealer.check()
@@ -80,26 +109,10 @@ class NamespaceReader:
             refuse_another_form(self.truth, self.sealer)
             self._known_form = True
 
-    def _lookup(self, column: str, value: str) -> str:
-        """What a lookup column holds for a value."""
-        return self.sealer.lookup(column, self.namespace, value)
-
     def _rows(self, statement: str, **values: str | int | None) -> list[tuple[Any, ...]]:
         """The rows of a SELECT, as they are stored."""
         self.sealer.check()
         return self.truth.rows(statement, {"namespace": self.namespace, **values})
-
-    def _opened(
-        self,
-        table: Table,
-        rows: Rows,
-        columns: Sequence[str] = (),
-        only: Collection[str] | None = None,
-    ) -> Rows:
-        """Rows of these columns (all by default), opened, or `only` these columns of them."""
-        return open_rows(
-            self.sealer, table.name, columns or table.names, self.namespace, rows, only
-        )
 
     def _found(self, table: Table, statement: str, **values: str | int | None) -> Rows:
         """The rows of a SELECT of all columns, opened."""
@@ -114,12 +127,12 @@ class NamespaceReader:
         return tuple(opener((owner, embedder, part), data) for owner, part, data, *_ in rows)
 
 
-class NamespaceTransaction:
+class NamespaceTransaction(_NamespaceRows):
     """What one write transaction does to tables of its namespace."""
 
     def __init__(self, write: Write, sealer: Sealer = CLEAR) -> None:
+        super().__init__(write.namespace, sealer)
         self.write = write
-        self.sealer = sealer
 
     def _insert(self, table: Table, rows: Sequence[Row], *, once: bool = False) -> None:
         """Add rows, each with the next number; with `once` those whose keys are there stay."""
@@ -162,6 +175,18 @@ class NamespaceTransaction:
             count += self.write.connection.execute(statement, new | given).rowcount
         return count
 
+    def _renumber(self, table: Table, **values: Any) -> int:
+        """Give the rows whose columns have these values the next numbers; how many."""
+        found = self._rows(table, table.own_key, **values)
+        numbers, names = self.write.take(len(found)), ("namespace", *table.own_key, "seq")
+        rows = [
+            dict(zip(names, (self.namespace, *key, seq), strict=True))
+            for key, seq in zip(found, numbers, strict=True)
+        ]
+        if rows:
+            self._execute_update(table, rows, ("seq",))
+        return len(rows)
+
     def _bury(self, kind: str, owner_ids: Iterable[str]) -> None:
         """Leave the tombstones of what was deleted."""
         self._insert(TOMBSTONE, [{"kind": kind, "owner_id": one} for one in owner_ids])
@@ -186,18 +211,11 @@ class NamespaceTransaction:
         """The same, each as a mapping from column to value."""
         return [dict(zip(table.names, row, strict=True)) for row in self._found(table, **values)]
 
-    def _opened(self, table: Table, rows: Rows) -> Rows:
-        return open_rows(self.sealer, table.name, table.names, self.write.namespace, rows)
-
     def _compared(self, values: Mapping[str, Any]) -> Iterator[tuple[Where, Row]]:
         """Columns and what they are compared with, some items of a list at a time."""
-        for some in _split({"namespace": self.write.namespace, **values}):
+        for some in _split({"namespace": self.namespace, **values}):
             where = tuple((name, isinstance(value, list)) for name, value in some.items())
             yield where, {f"of_{name}": value for name, value in some.items()}
-
-    def _lookup(self, column: str, value: str) -> str:
-        """What a lookup column holds for a value."""
-        return self.sealer.lookup(column, self.write.namespace, value)
 
     def _numbered(self, table: Table, rows: Sequence[Row]) -> list[Row]:
         """Rows as they are stored, with their namespace and the next numbers."""
@@ -208,7 +226,7 @@ class NamespaceTransaction:
         return [self._stored(table, {**row, "seq": seq}) for row, seq in pairs]
 
     def _stored(self, table: Table, row: Mapping[str, Any]) -> Row:
-        return self.sealer.seal_row(table.name, {**row, "namespace": self.write.namespace})
+        return self.sealer.seal_row(table.name, {**row, "namespace": self.namespace})
 
     def _execute_insert(self, table: Table, stored: Sequence[Row], *, once: bool = False) -> None:
         from anaphora.store.db import statements

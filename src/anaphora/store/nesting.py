@@ -1,7 +1,7 @@
 """How deep a JSON value is nested: for readers of what others wrote, which call themselves.
 
-In: a value, and the text that it was read from. Out: yes or no. It never calls itself, so that no
-depth is too much for it; what Python's own decoder bears differs from one version to the next.
+It never calls itself, so that no depth is too much for it; what Python's own decoder bears differs
+from one version to the next.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Tokens: who may reach a home through its server, and which namespaces of it.
 
-In: a name, namespaces, an end; or the secret that a request came with. Out: frozen `Token`s. The
-secret is 256 random bits, given out once: truth keeps its SHA-256 alone. A token that was revoked,
-here or by another process, opens nothing from that moment on: every check reads truth. It never
-logs a secret.
+The secret is 256 random bits, given out once: truth keeps its SHA-256 alone. A token that was
+revoked, here or by another process, opens nothing from that moment on: every check reads truth. It
+never logs a secret.
 """
 
 from __future__ import annotations
@@ -107,9 +106,8 @@ class _TokenTransaction(NamespaceTransaction):
         self._update(TOKEN, [{**row, "revoked_at": to_micros(at)}])
 
     def note_use(self, token_id: str, at: datetime) -> None:
-        row = {"namespace": _HOME, "token_id": token_id, "last_used": to_micros(at)}
-        seq = self.write.take()[0]
-        self._execute_update(TOKEN, [{**row, "seq": seq}], ("seq", "last_used"))
+        changed = {"seq": self.write.take()[0], "last_used": to_micros(at)}
+        self._set(TOKEN, changed, token_id=token_id)
 
 
 @checks_arguments

@@ -21,7 +21,8 @@ from anaphora.values.conversations import Degraded
 from anaphora.values.deep import Budget, DreamReport, Extracted
 
 if TYPE_CHECKING:
-    from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row
+    from anaphora.store.deep_rows import DeepRows, DeepTransaction
+    from anaphora.store.namespace import Row
 
 TRIES: Final = 3
 

@@ -25,7 +25,8 @@ from anaphora.store.codecs import DAMAGE, moment, to_micros
 from anaphora.values.deep import CostSnapshot, DeepAnswer, DeepStep, Scope, TraceSummary
 
 if TYPE_CHECKING:
-    from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row
+    from anaphora.store.deep_rows import DeepRows, DeepTransaction
+    from anaphora.store.namespace import Row
 
 LIFE: Final = timedelta(hours=1)
 MOST_ANSWERS: Final = 50

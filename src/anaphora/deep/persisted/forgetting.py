@@ -23,7 +23,8 @@ from anaphora.values.memories import SurvivingSource
 
 if TYPE_CHECKING:
     from anaphora.recall.identifiers import Identifier
-    from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row, Where
+    from anaphora.store.deep_rows import DeepRows, DeepTransaction, Where
+    from anaphora.store.namespace import Row
     from anaphora.store.records.forgetting import ForgottenRecords
     from anaphora.store.records.store import Records
     from anaphora.store.records.transaction import RecordTransaction
@@ -149,7 +150,6 @@ class DeepForgetting:
 
     def words_gone(self, conversation_id: str) -> None:
         """A conversation was deleted, or words of it were redacted."""
-        from anaphora.store.db.scrub import scrub
         from anaphora.store.records.forgetting import forget_for_good
 
         if not self._concerned(conversation_id):
@@ -186,7 +186,7 @@ class DeepForgetting:
             if thread is None:
                 for table in ("extraction", "session_job"):
                     deep.drop(table, {"conversation_id": conversation_id})
-        scrub(self.rows.truth)
+        self.rows.truth.scrub()
         if facts:
             self.settle()
 

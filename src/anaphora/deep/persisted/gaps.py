@@ -19,7 +19,8 @@ from anaphora.deep.evidence.snapshot import Snapshot
 from anaphora.deep.persisted.answers import QuestionContext
 from anaphora.errors import Unreadable
 from anaphora.store.codecs import DAMAGE, from_micros, moment, readable, to_micros
-from anaphora.store.deep_rows import DeepRows, DeepTransaction, Row
+from anaphora.store.deep_rows import DeepRows, DeepTransaction
+from anaphora.store.namespace import Row
 from anaphora.values.deep import Gap, GapStatus, Scope
 
 KIND: Final = "knowledge_gap"

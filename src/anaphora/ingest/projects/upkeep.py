@@ -113,7 +113,5 @@ class ProjectUpkeep:
 
     def _purge(self) -> None:
         """Take the words of what is gone from truth out of every file of the home, too."""
-        from anaphora.store.db.scrub import scrub
-
-        scrub(self.projects.truth)
+        self.projects.truth.scrub()
         self.sections.purge()

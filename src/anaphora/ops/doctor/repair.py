@@ -9,17 +9,14 @@ memory is ever changed, and a database that is damaged is only reported.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anaphora.errors import AnaphoraError
 from anaphora.ops.backup import staging
-from anaphora.store.disk import temporary_key
 from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.file_store import ConversationStore
-from anaphora.store.threads.files import ThreadFolder, ThreadLocks
+from anaphora.store.threads.files import ThreadFolder
 from anaphora.store.threads.gojson import NotAThread, decode
 from anaphora.values.conversations import Check
 
@@ -58,21 +55,15 @@ def _sweep(services: NamespaceServices) -> Check:
     """Remove the temporary files of writes that were interrupted."""
     home = services.container.home.root
     folder = ThreadFolder(services.folder, services.sealing.threads(services.namespace))
-    before = len(list(_temporaries(folder)))
+    before = len(folder.temporaries())
     if before:
-        folder.sweep(ThreadLocks(services.folder))
-    after = len(list(_temporaries(folder)))
+        folder.sweep()
+    after = len(folder.temporaries())
     # Beside the home lies what a restore left that was killed.
     stages = staging.make_room(home) + staging.sweep(home)
     removed = before - after + stages
     kept = f"; {after} belong to writes under way" if after else ""
     return Check("temporary files", ok=True, detail=f"{removed} removed{kept}")
-
-
-def _temporaries(folder: ThreadFolder) -> Iterator[Path]:
-    for place in (folder.directory, folder.corrupt):
-        with suppress(FileNotFoundError):
-            yield from (found for found in place.iterdir() if temporary_key(found.name))
 
 
 def _reseat_notes(services: NamespaceServices) -> Check:
@@ -122,13 +113,12 @@ def _moved(notes: Mapping[int, TurnNote], places: Mapping[str, list[int]]) -> It
 def _merge_log(services: NamespaceServices) -> Check:
     """Merge the write-ahead log, and look whether the database is whole."""
     from anaphora.store.db.health import check_truth
-    from anaphora.store.db.scrub import scrub
 
     problems = check_truth(services.truth).problems
     if problems:
         detail = f"damaged, and left as it is: {'; '.join(problems)}; restore a backup"
         return Check("truth", ok=False, detail=detail)
-    if scrub(services.truth):
+    if services.truth.scrub():
         return Check("truth", ok=True, detail="the write-ahead log is merged")
     return Check("truth", ok=True, detail="whole; the write-ahead log is in use by another process")
 

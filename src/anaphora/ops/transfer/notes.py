@@ -45,7 +45,7 @@ def project_note_lines(services: NamespaceServices, tell: Callable[[int], None])
     notes = services.notes
     names = {row.id: row.name for row in services.projects.rows()}
     after = done = 0
-    while found := notes.notes_since(after):
+    while found := notes.changed_since(after):
         for row in found:
             value = _FIELDS[row.kind].line(row.record, notes.events(row.record.id))
             payload = row.record.payload or {}

@@ -21,19 +21,12 @@ from anaphora.ops.transfer.lines import Line, LineFields, string
 from anaphora.ops.transfer.reading import BATCH, BatchReader, LineReader, Target
 from anaphora.store.disk import NO_FILE, make_directory, translate
 from anaphora.store.hashing import stored_turn_hash
-from anaphora.store.threads.files import (
-    ThreadFolder,
-    ThreadLocks,
-    append_turns,
-    read_document,
-    read_tail,
-    rewrite,
-)
+from anaphora.store.threads.files import ThreadFolder
 from anaphora.store.threads.gojson import (
     REDACTED,
-    Document,
     NotAThread,
     decode,
+    document_of,
     encode_turn,
     read_time,
 )
@@ -135,7 +128,7 @@ class ThreadReader(LineReader):
         else:
             form = services.container.sealing.threads(services.namespace)
             folder = ThreadFolder(services.folder, form)
-            self._write = partial(_write_file, folder, ThreadLocks(services.folder))
+            self._write = partial(_write_file, folder)
         # The thread whose turns follow, how many they are said to be, and the number of its line.
         self._head: Thread | None = None
         self._said: object = None
@@ -203,31 +196,29 @@ class ThreadReader(LineReader):
         return services.conversations.get(conversation_id) is None
 
 
-def _write_file(
-    folder: ThreadFolder, locks: ThreadLocks, conversation_id: str, thread: Thread
-) -> int | None:
+def _write_file(folder: ThreadFolder, conversation_id: str, thread: Thread) -> int | None:
     """Keep a thread under this id in a folder; how many turns it adds, None where another has it.
 
     `CorruptThread` where one that cannot be read is in its place, `StoreError` and its kinds.
     """
-    path, form = folder.path(conversation_id), folder.form
+    file = folder.file(conversation_id)
     try:
         make_directory(folder.directory)
-        form.check()
-        with locks.hold(folder.key(conversation_id)):
+        file.form.check()
+        with folder.locks.hold(file.key):
             try:
-                document, _, _ = read_document(path, conversation_id, form)
+                document, _ = file.document()
             except FileNotFoundError:
-                rewrite(path, conversation_id, _document(conversation_id, thread), NO_FILE, form)
+                own = replace(document_of(thread), conversation_id=conversation_id)
+                file.rewrite(own, NO_FILE)
                 return len(thread.turns)
             except NotAThread as error:
-                raise CorruptThread(path, str(error)) from error
+                raise CorruptThread(file.path, str(error)) from error
             news = _news(document.turns, thread.turns)
             if news:
-                tail = read_tail(path, conversation_id, form)
-                append_turns(path, conversation_id, tail, news, form)
+                file.append(file.tail(), news)
     except OSError as error:
-        raise translate(error, "write", folder.path(thread.conversation_id)) from error
+        raise translate(error, "write", folder.file(thread.conversation_id).path) from error
     return None if news is None else len(news)
 
 
@@ -259,16 +250,6 @@ def _is_same(here: Turn, there: Turn) -> bool:
     if here.role != there.role or here.ts != there.ts:
         return False
     return here.text == there.text or REDACTED in here.text
-
-
-def _document(conversation_id: str, thread: Thread) -> Document:
-    return Document(
-        conversation_id=conversation_id,
-        title=thread.title,
-        turns=list(thread.turns),
-        raw_turns=[encode_turn(turn) for turn in thread.turns],
-        updated=thread.updated_text,
-    )
 
 
 def _other_id(thread: Thread) -> str:

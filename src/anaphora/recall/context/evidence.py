@@ -108,11 +108,11 @@ def _within_two_steps(start: Mapping[str, None], graph: Graph) -> tuple[Neighbou
 
     Not from everything that was reached: half a project imports its errors.
     """
-    near = graph.neighbours(start, hops=1, limit=OF_EACH)
+    near = graph.neighbours(start, limit=OF_EACH)
     telling = [one for one in near if one.relation.predicate in _LEADING]
     border = dict.fromkeys(one.entity for one in telling if one.entity not in start)
     known = {one.relation.id for one in near}
-    far = graph.neighbours(list(border)[:BORDER], hops=1, limit=OF_EACH_FAR) if border else ()
+    far = graph.neighbours(list(border)[:BORDER], limit=OF_EACH_FAR) if border else ()
     return near + tuple(replace(one, depth=2) for one in far if one.relation.id not in known)
 
 

@@ -20,7 +20,7 @@ from anaphora.store.crypto.cipher import (
     binding,
     looks_sealed,
 )
-from anaphora.store.crypto.marker import Guard, Guarded
+from anaphora.store.crypto.marker import Guard, HomeForm
 from anaphora.store.db.tables import TABLES, Table
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def open_rows(
     return [tuple(row[column] for column in columns) for row in opened]
 
 
-class Clear(Guarded):
+class ClearRows(HomeForm):
     """Passes everything through."""
 
     sealed = False
@@ -95,10 +95,10 @@ class Clear(Guarded):
         raise MissingKey("truth", reason)
 
 
-CLEAR = Clear()
+CLEAR = ClearRows()
 
 
-class Sealed(Guarded):
+class SealedRows(HomeForm):
     """Seals and opens rows with keys derived from one data key.
 
     `older` also opens rows from before rows had anchors, which are not bound to the rest of their
@@ -258,7 +258,7 @@ def _is_older(plan: Table, column: str, value: Any) -> bool:
     return column == plan.anchor and isinstance(value, str) and not value.startswith(newer)
 
 
-Sealer = Clear | Sealed
+Sealer = ClearRows | SealedRows
 """What the writers and readers of rows call."""
 
 

@@ -10,7 +10,7 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from anaphora.errors import MissingExtra, NoKeyringError
 from anaphora.store.disk import (
@@ -30,22 +30,6 @@ _STATEMENT = (
     "# The master key of this Anaphora home, in clear. Whoever can read this file can read\n"
     "# the home; a backup of the home that includes this file is not encrypted in effect.\n"
 )
-
-
-class KeyStore(Protocol):
-    """A place that keeps keys by name."""
-
-    def get(self, name: str) -> bytes | None:
-        """The key of this name, None when it is not here."""
-        ...
-
-    def put(self, name: str, key: bytes) -> None:
-        """Keep a key; when this returns, `get` gives it to later processes, too."""
-        ...
-
-    def drop(self, name: str) -> None:
-        """Forget a key; one that is not here is no error."""
-        ...
 
 
 class Keychain:
@@ -166,3 +150,7 @@ class KeyFile:
             replace_file(self.path, _TEMPORARY_KEY, identity_at(self.path), text.encode("ascii"))
         except OSError as error:
             raise translate(error, "write", self.path) from error
+
+
+KeyStore = Keychain | KeyFile
+"""A place that keeps keys by name."""

@@ -13,7 +13,7 @@ import json
 import os
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from anaphora.errors import SealChanged, StoreError, Tampered
 from anaphora.store.disk import (
@@ -29,7 +29,8 @@ MARKER = "sealed.json"
 FORMAT = 2
 """The format of sealed rows: 2 since a row's anchor is bound to the whole row."""
 State = Literal["sealed", "encrypting", "decrypting", "rekeying", "renewing"]
-_STATES = ("sealed", "encrypting", "decrypting", "rekeying", "renewing")
+Kept = Literal["keychain", "file"]
+"""Where a master key is."""
 _TEMPORARY_KEY = "1" * 24
 
 Place = tuple[int, int, int, int] | None
@@ -48,7 +49,7 @@ class Marker:
     """
 
     home: str
-    kept: Literal["keychain", "file"]
+    kept: Kept
     state: State
     generation: int
     wrapped: str
@@ -95,7 +96,7 @@ def read(home: Path) -> Marker | None:
         raise Tampered(str(path), "it is not what this program wrote") from error
     if marker.version not in range(1, FORMAT + 1):
         raise StoreError("open", path, f"its format {marker.version} is newer than this program")
-    if marker.state not in _STATES or marker.kept not in {"keychain", "file"}:
+    if marker.state not in get_args(State) or marker.kept not in get_args(Kept):
         raise Tampered(str(path), "it is not what this program wrote")
     return marker
 
@@ -111,7 +112,6 @@ def write(home: Path, marker: Marker) -> None:
     """Put the marker in place, in one step, for good. `StoreError` and its kinds."""
     path = home / MARKER
     data = json.dumps(asdict(marker), indent=1).encode() + b"\n"
-
     try:
         make_directory(home)
         replace_file(path, _TEMPORARY_KEY, identity_at(path), data)
@@ -151,8 +151,8 @@ class Guard:
         self._place = place
 
 
-class Guarded:
-    """What is opened as a home is, clear or sealed; `guard` watches whether that has changed."""
+class HomeForm:
+    """How something of a home is kept, clear or sealed; `guard` watches whether it still is."""
 
     def __init__(self, guard: Guard | None = None) -> None:
         self._guard = guard

@@ -1,8 +1,7 @@
 """How SQLAlchemy reaches a database, and how its tables come to be.
 
-In: a path or a URL. Out: an engine on a database with the schema of this program: made when it
-is new, migrated when it is older. Several processes may do this at once. Alembic (0.9 s) is
-imported only when the stored revision differs.
+They are made when the database is new, and migrated when it is older; several processes may do
+this at once. Alembic (0.9 s) is imported only when the stored revision differs.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import QueuePool
 
 from anaphora.errors import (
     AnaphoraError,
@@ -43,19 +43,20 @@ _MIGRATION_LOCK = 0x616E6170686F7261  # "anaphora" in ASCII
 
 def open_sqlite(path: Path) -> Engine:
     """An engine on the file at `path`, made if need be. Raises `StoreError` and its kinds."""
-    sqlite.prepare_file(path)
-    engine = create_engine(
-        "sqlite+pysqlite://",
-        module=dbapi2,
-        creator=lambda: sqlite.connect(path),
-        # A pool bound to threads or shared in memory is what SQLAlchemy would take without a path.
-        poolclass=_queue_pool(),
-        pool_size=4,
-        max_overflow=-1,
-    )
-    event.listen(engine, "begin", _begin_sqlite)
+    # A pool bound to threads or shared in memory is what SQLAlchemy would take without a path.
+    engine = sqlite_engine(path, poolclass=QueuePool, pool_size=4, max_overflow=-1)
     event.listen(engine, "connect", lambda _, made: made.info.update(files=sqlite.files_of(path)))
     return _prepared(engine, str(path))
+
+
+def sqlite_engine(path: Path, **pool: Any) -> Engine:
+    """An engine on the file at `path`, made if need be, whatever is in it."""
+    sqlite.prepare_file(path)
+    engine = create_engine(
+        "sqlite+pysqlite://", module=dbapi2, creator=lambda: sqlite.connect(path), **pool
+    )
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
 
 
 def open_postgresql(url: str, location: str) -> Engine:
@@ -98,12 +99,6 @@ def _count(name: str, given: str | tuple[str, ...]) -> int:
     if not isinstance(given, str) or not given.isdecimal():
         raise InvalidInput(f"{name} in the database's URL", given, "expected a whole number")
     return int(given)
-
-
-def _queue_pool() -> Any:
-    from sqlalchemy.pool import QueuePool
-
-    return QueuePool
 
 
 def _begin_sqlite(connection: Connection) -> None:

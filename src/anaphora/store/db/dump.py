@@ -1,9 +1,8 @@
 """Truth of a database server as text, and back: one member of a backup for each table.
 
-In: an open truth, or members. Out: members, or a new database. Values are those that the database
-has (escaped, and sealed in a sealed home); the first line of a member names the columns, every
-other one is a row, a JSON list in which bytes stand as {"base64": "…"}. A dump restores into
-SQLite as well as into another server. Importing this module imports SQLAlchemy.
+Values are those that the database has (escaped, and sealed in a sealed home); the first line of a
+member names the columns, every other one is a row, a JSON list in which bytes stand as
+{"base64": "…"}. A dump restores into SQLite as well as into another server.
 """
 
 from __future__ import annotations
@@ -15,13 +14,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from pysqlite3 import dbapi2
-from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
+from sqlalchemy import Connection, Engine, create_engine, inspect, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from anaphora.errors import DamagedBackup, MissingExtra, NotEmpty
-from anaphora.store.db import sqlite
+from anaphora.store.db.connecting import make_tables, sqlite_engine
 from anaphora.store.db.engine import Database
 from anaphora.store.db.faults import explain
 from anaphora.store.db.revision import REVISION, REVISION_TABLE
@@ -67,7 +65,8 @@ def load(members: Iterable[str], read: ReadMember, schema: str, database: Path |
     engine = _engine(database)
     place = database if isinstance(database, Path) else "the database"
     try:
-        with engine.connect() as connection, connection.begin():
+        begun = engine.connect().execution_options(anaphora_begin="BEGIN IMMEDIATE")
+        with begun as connection, connection.begin():
             if inspect(connection).has_table(REVISION_TABLE):
                 raise NotEmpty("restore into", place, "it holds an Anaphora home already")
             _make(connection, schema)
@@ -80,27 +79,16 @@ def load(members: Iterable[str], read: ReadMember, schema: str, database: Path |
 
 
 def _engine(database: Path | str) -> Engine:
-    if isinstance(database, str):
-        try:
-            url = "postgresql+psycopg://" + database.split("://", 1)[-1]
-            return create_engine(url, poolclass=NullPool)
-        except ModuleNotFoundError as error:
-            raise MissingExtra("postgresql", "psycopg") from error
-    sqlite.prepare_file(database)
-    engine = create_engine(
-        "sqlite+pysqlite://",
-        module=dbapi2,
-        creator=lambda: sqlite.connect(database),
-        poolclass=NullPool,
-    )
-    # The driver is in autocommit, and would begin nothing by itself.
-    event.listen(engine, "begin", lambda made: made.exec_driver_sql("BEGIN IMMEDIATE"))
-    return engine
+    if isinstance(database, Path):
+        return sqlite_engine(database, poolclass=NullPool)
+    try:
+        url = "postgresql+psycopg://" + database.split("://", 1)[-1]
+        return create_engine(url, poolclass=NullPool)
+    except ModuleNotFoundError as error:
+        raise MissingExtra("postgresql", "psycopg") from error
 
 
 def _make(connection: Connection, schema: str) -> None:
-    from anaphora.store.db.connecting import make_tables
-
     if schema == REVISION:
         make_tables(connection)
         return

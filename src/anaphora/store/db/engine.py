@@ -161,6 +161,21 @@ class Database:
         }
         return _all_given_back(self._plain_rows(statement, given))
 
+    @property
+    def log(self) -> Path | None:
+        """The write-ahead log beside the database; None on a server."""
+        return None if self.path is None else self.path.with_name(self.path.name + "-wal")
+
+    def scrub(self) -> bool:
+        """Leave nothing of what was deleted in the database's files; whether that was possible.
+
+        Deleted cells are overwritten as they are deleted (`secure_delete`); older copies of their
+        pages are in the write-ahead log until it is merged and cut. False where a reader holds on
+        to it for long. Always True on a server, whose own vacuum does the like. `StoreError` when
+        the disk refuses.
+        """
+        return self.path is None or not sqlite.exists(self.path) or sqlite.cut_log(self.path)
+
     def ensure(self) -> None:
         """Make or migrate the database now. `SchemaTooNew` when a newer program wrote it."""
         self._sqlalchemy()

@@ -1,17 +1,16 @@
-"""The one place where errors of databases and file systems become errors of Anaphora.
+"""The one place where errors of databases become errors of Anaphora.
 
-In: an exception of a driver, of SQLAlchemy or of the operating system. Out: `ReadOnly`,
-`DiskFull` or `StoreError` with the place and the reason. It recognises errors by the codes that
-they carry, so that this module imports no database library; it never swallows one.
+It recognises them by the codes that they carry, so that this module imports no database library;
+it never swallows one.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 from pathlib import Path
 
 from anaphora.errors import AnaphoraError, DiskFull, ReadOnly, StoreError
+from anaphora.store.disk import translate
 
 BUSY_SECONDS = 30
 """How long a writer waits for another one before it gives up."""
@@ -19,8 +18,6 @@ IDLE_SECONDS = 60
 """How long a server's database lets a write say nothing before it is undone: of a machine that has
 lost its power the database hears nothing, and the locks of its last write would stay for hours."""
 
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
-_NO_WRITE = {errno.EROFS, errno.EACCES, errno.EPERM}
 # Class 53 is "insufficient resources"; 42501 is a role without the right to write.
 _PG_NO_ROOM = "53100"
 _PG_NO_WRITE = {"25006", "42501"}
@@ -48,7 +45,7 @@ def explain(error: BaseException, operation: str, place: Path | str) -> Anaphora
     if isinstance(cause, AnaphoraError):
         return cause
     if isinstance(cause, OSError):
-        return _of_system(cause, operation, place)
+        return translate(cause, operation, place)
     name = getattr(cause, "sqlite_errorname", None)
     if isinstance(name, str):
         return _of_sqlite(cause, name, operation, place)
@@ -66,15 +63,6 @@ def was_in_the_way(error: AnaphoraError) -> bool:
     """Whether a server undid the transaction only because of another one at the same moment."""
     cause = getattr(error.__cause__, "orig", None)
     return getattr(cause, "sqlstate", None) in _PG_IN_THE_WAY
-
-
-def _of_system(cause: OSError, operation: str, place: Path | str) -> StoreError:
-    reason = cause.strerror or str(cause)
-    if cause.errno in _NO_ROOM:
-        return DiskFull(operation, place, reason)
-    if cause.errno in _NO_WRITE:
-        return ReadOnly(operation, place, reason)
-    return StoreError(operation, place, reason)
 
 
 def _of_sqlite(cause: BaseException, name: str, operation: str, place: Path | str) -> StoreError:

@@ -1,7 +1,6 @@
 """How truth is: what `doctor` and `stats` tell about the database.
 
-In: an open truth. Out: `TruthHealth`. It reads everything once, changes nothing, makes no file,
-and on SQLite imports no SQLAlchemy.
+It reads everything once, changes nothing, and makes no file.
 """
 
 from __future__ import annotations

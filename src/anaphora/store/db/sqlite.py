@@ -1,8 +1,7 @@
 """SQLite as truth needs it: how a file is made, how a connection is set up, plain reads.
 
-In: the path of the database. Out: connections of `pysqlite3` with durable settings, and rows of
-plain statements. It never imports SQLAlchemy (0.5 s), so that a command which has nothing to
-write starts without it, and it never creates a file when asked to read.
+It never imports SQLAlchemy (0.5 s), so that a command which has nothing to write starts without
+it, and it never creates a file when asked to read.
 """
 
 from __future__ import annotations
@@ -17,7 +16,10 @@ from pysqlite3 import dbapi2
 
 from anaphora.errors import StoreError
 from anaphora.store.db.faults import BUSY_SECONDS, explain
-from anaphora.store.disk import sync_directory
+from anaphora.store.disk import make_directory, sync_directory
+
+# A reader in another process is done in milliseconds; one that is not must not stop forgetting.
+_CUT_MILLISECONDS = 2_000
 
 Error = dbapi2.Error
 Files = tuple[tuple[int, int] | None, tuple[int, int] | None]
@@ -53,7 +55,7 @@ def prepare_file(path: Path) -> None:
     from filelock import FileLock
 
     try:
-        _make_folder(path.parent)
+        make_directory(path.parent)
         with FileLock(f"{path}.lock", timeout=BUSY_SECONDS, mode=0o600):
             # 0600 from the first moment on: SQLite gives the journals the mode of the file.
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
@@ -101,6 +103,19 @@ def connect(path: Path) -> Any:
             return _connect(path, "mode=ro&immutable=1")
     except Error as error:
         raise explain(error, "open", path) from error
+
+
+def cut_log(path: Path) -> bool:
+    """Merge the write-ahead log and cut it to nothing; whether no reader held on to it."""
+    connection = connect(path)
+    try:
+        connection.execute(f"PRAGMA busy_timeout = {_CUT_MILLISECONDS}")
+        held, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except Error as error:
+        raise explain(error, "scrub", path) from error
+    finally:
+        connection.close()
+    return not held
 
 
 class Reader:
@@ -202,12 +217,3 @@ def _is_frozen(path: Path, error: BaseException) -> bool:
         return False
     log = path.with_name(path.name + "-wal")
     return not log.exists() or log.stat().st_size == 0
-
-
-def _make_folder(folder: Path) -> None:
-    """Make `folder` and what is missing above it, for its owner alone, each name synced."""
-    if folder.is_dir():
-        return
-    _make_folder(folder.parent)
-    folder.mkdir(mode=0o700, exist_ok=True)
-    sync_directory(folder.parent)

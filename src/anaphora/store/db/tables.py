@@ -13,6 +13,7 @@ random, never made from names: a sealed home must not let anybody check a guess.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal
 
 AtRest = Literal["clear", "sealed", "lookup"]
@@ -36,9 +37,9 @@ class Column:
     """
 
     name: str
-    codec: Codec
-    at_rest: AtRest
-    needed: bool
+    codec: Codec = "text"
+    at_rest: AtRest = "clear"
+    needed: bool = True
     digest: bool = False
     filled: bool = False
     late: bool = False
@@ -122,33 +123,14 @@ class Table:
         return next(column for column in self.columns if column.name == name)
 
 
-def clear(name: str, codec: Codec = "text", *, needed: bool = True, loose: bool = False) -> Column:
-    """A column that a sealed home leaves readable; a `loose` one is bound to no anchor."""
-    return Column(name, codec, "clear", needed, loose=loose)
-
-
-def moment(name: str, *, needed: bool = True, loose: bool = False) -> Column:
-    """A time, readable in a sealed home."""
-    return Column(name, "moment", "clear", needed, loose=loose)
-
-
-def sealed(
-    name: str,
-    codec: Codec = "text",
-    *,
-    needed: bool = False,
-    digest: bool = False,
-    filled: bool = False,
-    late: bool = False,
-) -> Column:
-    """A column that a sealed home encrypts."""
-    return Column(name, codec, "sealed", needed, digest, filled, late)
-
-
-def lookup(name: str, *, needed: bool = False, digest: bool = False) -> Column:
-    """A column to find rows by."""
-    return Column(name, "text", "lookup", needed, digest)
-
+clear = partial(Column, at_rest="clear", needed=True)
+"""A column that a sealed home leaves readable; a `loose` one is bound to no anchor."""
+moment = partial(Column, codec="moment", at_rest="clear", needed=True)
+"""A time, readable in a sealed home."""
+sealed = partial(Column, at_rest="sealed", needed=False)
+"""A column that a sealed home encrypts."""
+lookup = partial(Column, at_rest="lookup", needed=False)
+"""A column to find rows by."""
 
 TABLES: Final[dict[str, Table]] = {}
 """Every table by its name, in the order in which they are made."""

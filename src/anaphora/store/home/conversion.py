@@ -19,17 +19,19 @@ from anaphora.core.progress import Progress
 from anaphora.errors import EncryptionError, InvalidInput, StoreError
 from anaphora.store.crypto import marker as markers
 from anaphora.store.crypto.key_stores import KEY_FILE
-from anaphora.store.crypto.marker import MARKER, Marker
+from anaphora.store.crypto.marker import MARKER, Kept, Marker
 from anaphora.store.home.convert_rows import convert_rows, renew_rows
-from anaphora.store.home.convert_threads import convert_folder
+from anaphora.store.home.convert_threads import FolderConversion
 from anaphora.store.home.master_key import (
     load_keys,
     load_next_keys,
+    marker_of,
     new_marker,
+    put_marker,
     rotate_master_key,
     wrap_next,
 )
-from anaphora.store.home.sealing import Home, Kept, Sealing, clear_sealing, sealing_of
+from anaphora.store.home.sealing import Home, Sealing, clear_sealing, sealing_of
 from anaphora.store.threads.files import CORRUPT, LOCKS_FOLDER
 from anaphora.store.threads.forms import SEALED_SUFFIX
 from anaphora.values.conversations import ThreadProblem
@@ -105,16 +107,12 @@ def finish_conversion(home: Home) -> None:
             marker = replace(
                 marker, state="renewing", version=markers.FORMAT, conversion=_number(home)
             )
-            marker = markers.signed(marker, keys.of("marker"))
-            markers.write(home.root, marker)
-            _run(home, marker, None)
+            _run(home, put_marker(home, marker, keys), None)
 
 
 def _convert(home: Home, state: markers.State, progress: Progress | None) -> Converted:
     with home.locked():
-        marker = markers.read(home.root)
-        if marker is None:
-            raise InvalidInput("home", str(home.root), "it is not sealed")
+        marker = marker_of(home)
         if marker.state == state:
             return _run(home, marker, progress)
         if marker.state != "sealed":
@@ -125,9 +123,7 @@ def _convert(home: Home, state: markers.State, progress: Progress | None) -> Con
         if state == "rekeying":
             marker = wrap_next(home, marker)
         marker = replace(marker, state=state, conversion=_number(home))
-        marker = markers.signed(marker, keys.of("marker"))
-        markers.write(home.root, marker)
-        return _run(home, marker, progress)
+        return _run(home, put_marker(home, marker, keys), progress)
 
 
 def _run(home: Home, marker: Marker, progress: Progress | None) -> Converted:
@@ -146,7 +142,8 @@ def _run(home: Home, marker: Marker, progress: Progress | None) -> Converted:
         raise
     threads, problems = 0, list[ThreadProblem]()
     for name, folder in home.folders():
-        done = convert_folder(folder, source.threads_in(name), target.threads_in(name), tell)
+        done = FolderConversion(folder, source.threads_in(name), target.threads_in(name))
+        done.run(tell)
         threads += done.threads
         problems += done.problems
     home.forget_index()
@@ -174,7 +171,7 @@ def _undo(home: Home, marker: Marker, source: Sealing) -> None:
         home.key_store(marker.kept).drop(marker.key_name)
         return
     back = replace(marker, state="sealed", conversion=0, next="", next_check="")
-    markers.write(home.root, markers.signed(back, source.keys.of("marker")))
+    put_marker(home, back, source.keys)
 
 
 def _finish(home: Home, marker: Marker, target: Sealing) -> None:
@@ -186,7 +183,7 @@ def _finish(home: Home, marker: Marker, target: Sealing) -> None:
     done = replace(marker, state="sealed", conversion=0)
     if marker.state == "rekeying":
         done = replace(done, wrapped=marker.next, check=marker.next_check, next="", next_check="")
-    markers.write(home.root, markers.signed(done, target.keys.of("marker")))
+    put_marker(home, done, target.keys)
 
 
 def _refuse_server(home: Home) -> None:

@@ -12,8 +12,8 @@ from dataclasses import replace
 from anaphora.errors import InvalidInput, MissingKey, Tampered, WrongKey
 from anaphora.store.crypto import marker as markers
 from anaphora.store.crypto.cipher import KEY_BYTES, Keys, export_key, import_key, unwrap, wrap
-from anaphora.store.crypto.marker import Marker
-from anaphora.store.home.sealing import Home, Kept
+from anaphora.store.crypto.marker import Kept, Marker
+from anaphora.store.home.sealing import Home
 
 
 def new_marker(home: Home, kept: Kept, state: markers.State, conversion: int = 0) -> Marker:
@@ -58,7 +58,7 @@ def export_master_key(home: Home, passphrase: str | None = None, *, raw: bool = 
     """
     if raw == (passphrase is not None):
         raise InvalidInput("passphrase", None, "give one, or ask for the raw key, not both")
-    marker = _marker(home)
+    marker = marker_of(home)
     master = _master(home, marker)
     _opened(home, marker, master)
     return export_key(master, marker.home, passphrase, home.random)
@@ -73,13 +73,12 @@ def import_master_key(
     """
     master = import_key(exported, passphrase)
     with home.locked():
-        marker = _marker(home)
+        marker = marker_of(home)
         keys = _opened(home, marker, master)
         wanted = kept or marker.kept
         home.key_store(wanted).put(marker.key_name, master)
         if wanted != marker.kept:
-            moved = replace(marker, kept=wanted)
-            markers.write(home.root, markers.signed(moved, keys.of("marker")))
+            put_marker(home, replace(marker, kept=wanted), keys)
 
 
 def rotate_master_key(home: Home, *, kept: Kept | None = None) -> None:
@@ -90,7 +89,7 @@ def rotate_master_key(home: Home, *, kept: Kept | None = None) -> None:
     one is kept.
     """
     with home.locked():
-        marker = _marker(home)
+        marker = marker_of(home)
         if marker.state != "sealed":
             raise InvalidInput("home", marker.state, "its conversion is unfinished: open the home")
         keys = load_keys(home, marker)
@@ -103,11 +102,19 @@ def rotate_master_key(home: Home, *, kept: Kept | None = None) -> None:
         )
         # The new key is kept before anything needs it, the old one until nothing does.
         home.key_store(turned.kept).put(turned.key_name, master)
-        markers.write(home.root, markers.signed(turned, keys.of("marker")))
+        put_marker(home, turned, keys)
         home.key_store(marker.kept).drop(marker.key_name)
 
 
-def _marker(home: Home) -> Marker:
+def put_marker(home: Home, marker: Marker, keys: Keys) -> Marker:
+    """Put the marker in place, in one step, with the MAC that belongs to it."""
+    signed = markers.signed(marker, keys.of("marker"))
+    markers.write(home.root, signed)
+    return signed
+
+
+def marker_of(home: Home) -> Marker:
+    """The marker of a sealed home. `InvalidInput` for a clear one."""
     marker = markers.read(home.root)
     if marker is None:
         raise InvalidInput("home", str(home.root), "it is not sealed")

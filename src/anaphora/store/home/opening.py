@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from anaphora.errors import InvalidInput, MissingKey
 from anaphora.store.crypto import marker as markers
 from anaphora.store.crypto.cipher import KEY_BYTES, derive
-from anaphora.store.crypto.marker import Marker
+from anaphora.store.crypto.marker import Kept, Marker
 from anaphora.store.home.conversion import finish_conversion
 from anaphora.store.home.master_key import load_keys, new_marker
-from anaphora.store.home.sealing import Home, Kept, Sealing, clear_sealing, sealing_of
+from anaphora.store.home.sealing import Home, Sealing, clear_sealing, sealing_of
 from anaphora.store.threads.forms import SEALED_SUFFIX
 from anaphora.store.threads.ids import SUFFIX
 

@@ -12,21 +12,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from anaphora.store.crypto.cipher import (
     Keys,
     Random,
 )
-from anaphora.store.crypto.columns import Clear, Sealed, Sealer
+from anaphora.store.crypto.columns import ClearRows, SealedRows, Sealer
 from anaphora.store.crypto.index import ClearIndex, IndexSealer, SealedIndex
 from anaphora.store.crypto.key_stores import KEY_FILE, Keychain, KeyFile, KeyStore
-from anaphora.store.crypto.marker import Guard
+from anaphora.store.crypto.marker import Guard, Kept
 from anaphora.store.disk import make_directory, translate
-from anaphora.store.threads.forms import Plain, SealedThreads, ThreadForm
+from anaphora.store.threads.forms import PlainThreads, SealedThreads, ThreadForm
 from anaphora.store.threads.ids import file_name
 
-Kept = Literal["keychain", "file"]
 DEFAULT_NAMESPACE = "default"
 
 
@@ -123,7 +121,7 @@ class Sealing:
     def threads_in(self, folder: str) -> ThreadForm:
         """The form of the thread files of the namespace with this folder name."""
         if self.keys is None:
-            return Plain(self.guard)
+            return PlainThreads(self.guard)
         return SealedThreads(self.keys, folder, self.guard)
 
     def index(self, namespace: str) -> IndexSealer:
@@ -134,7 +132,7 @@ class Sealing:
 def clear_sealing(home: Home, *, guarded: bool) -> Sealing:
     """How a clear home is written; `guarded` watches whether it becomes sealed."""
     guard = Guard(home.root, None) if guarded else None
-    return Sealing(Clear(guard), guard=guard)
+    return Sealing(ClearRows(guard), guard=guard)
 
 
 def sealing_of(home: Home, keys: Keys, *, guarded: bool, older: bool = False) -> Sealing:
@@ -143,4 +141,4 @@ def sealing_of(home: Home, keys: Keys, *, guarded: bool, older: bool = False) ->
     `older` opens rows of an older format, too: for conversions.
     """
     guard = Guard(home.root, keys.check) if guarded else None
-    return Sealing(Sealed(keys, guard, older=older), keys, guard)
+    return Sealing(SealedRows(keys, guard, older=older), keys, guard)

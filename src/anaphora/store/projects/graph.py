@@ -1,8 +1,7 @@
 """The graph in truth: what projects consist of, what notes concern, and since when.
 
-In: names, ids. Out: frozen values. Names are compared by `alias_of`. Reads are plain SQL that both
-databases know, without SQLAlchemy on SQLite; every walk is bounded. A change begins with
-`change()`. It never decides what is related: `anaphora.ingest` does.
+Names are compared by `alias_of`. Every walk is bounded. It never decides what is related:
+`anaphora.ingest` does.
 """
 
 from __future__ import annotations
@@ -27,8 +26,6 @@ from anaphora.values.projects import EntityType, Predicate, RelationStatus
 
 if TYPE_CHECKING:
     from anaphora.store.projects.graph_transaction import GraphTransaction
-
-__all__ = ["EntityRow", "Graph", "Neighbour", "RelationRow", "alias_of"]
 
 _NAMED = (
     f"SELECT {ENTITY.listed('e')}, a.alias_key, a.entity_id, a.kind "  # noqa: S608 - names of ours
@@ -130,32 +127,21 @@ class Graph(NamespaceReader):
         self,
         entity_ids: Iterable[str],
         *,
-        hops: int = 2,
         limit: int = 8,
         statuses: tuple[RelationStatus, ...] = _ACTIVE,
     ) -> tuple[Neighbour, ...]:
-        """Relations within `hops` steps (1 to 5) of these entities, the nearest first.
+        """Relations of these entities, the strongest of each kind first, each with its far end.
 
         Of each entity at most `limit` relations are followed, of every kind in turn: a file that
         defines a hundred symbols still shows what it imports. Each relation is given once.
         """
-        seen = set(entity_ids)
-        border, found = list(seen), dict[str, Neighbour]()
-        for depth in range(1, max(1, min(hops, 5)) + 1):
-            if not border:
-                break
-            # Of one kind an entity follows `limit` at most, past those that others followed to it.
-            rows = self._of_ends(border, statuses, limit + len(border))
-            room = dict.fromkeys(border, limit)
-            followed = [
-                (row, far) for row in _in_turn(rows, room) for far in _follow(row, room, found)
-            ]
-            relations = self._relation_rows([row for row, _ in followed])
-            for relation, (_, far) in zip(relations, followed, strict=True):
-                found[relation.id] = Neighbour(relation, far, depth)
-            border = [far for far in dict.fromkeys(far for _, far in followed) if far not in seen]
-            seen.update(border)
-        return tuple(found.values())
+        room = dict.fromkeys(entity_ids, limit)
+        # Of one kind an entity follows `limit` at most, past those that others followed to it.
+        rows = self._of_ends(room, statuses, limit + len(room))
+        followed = [(row, far) for row in _in_turn(rows, room) if (far := _far_end(row, room))]
+        relations = self._relation_rows([row for row, _ in followed])
+        pairs = zip(relations, followed, strict=True)
+        return tuple(Neighbour(relation, far) for relation, (_, far) in pairs)
 
     def counts(self, project: str) -> tuple[int, int]:
         """(entities that are there, active relations) of a project, notes not counted."""
@@ -174,14 +160,6 @@ class Graph(NamespaceReader):
         """(subject, object) of every active relation of this kind that a project has."""
         rows = self._rows(_LINKS, project=project, predicate=predicate)
         return tuple((str(row[0]), str(row[1])) for row in rows)
-
-    def of_source(
-        self, source: str, statuses: tuple[RelationStatus, ...] | None = None
-    ) -> tuple[RelationRow, ...]:
-        """The relations that one file or note states, those of the past too."""
-        statement = RELATION.select() + "AND source_id = :source"
-        found = self._relation_rows(self._rows(statement, source=source))
-        return tuple(one for one in found if statuses is None or one.status in statuses)
 
     def alias_key(self, alias: str) -> str:
         """What `alias_key` columns hold for a normalised name."""
@@ -211,10 +189,11 @@ class Graph(NamespaceReader):
         Of each end, direction and kind at most `most`.
         """
         found: dict[str, tuple[Any, ...]] = {}
-        given, among = _among(statuses)
+        # Names of ours, never a caller's words.
+        among = ", ".join(f"'{status}'" for status in statuses) or "''"
         for some, names in ids_named(entity_ids, _IDS):
             statement = _OF_ENDS.format(names=names, statuses=among)
-            for row in self._rows(statement, **some, **given, most=most):
+            for row in self._rows(statement, **some, most=most):
                 found[row[_ID]] = row
         return sorted(found.values(), key=_strongest)
 
@@ -256,21 +235,15 @@ def _in_turn(rows: Iterable[tuple[Any, ...]], border: Collection[str]) -> Iterat
     return (row for *_, row in ranked)
 
 
-def _follow(row: tuple[Any, ...], room: dict[str, int], known: Collection[str]) -> Iterator[str]:
-    """The far end of a relation that is not known, where an entity has room for one more."""
-    ends = (row[_SUBJECT], row[_OBJECT])
+def _far_end(row: tuple[Any, ...], room: dict[str, int]) -> str | None:
+    """The far end of a relation, where an entity has room for one more."""
+    ends: tuple[str, str] = (row[_SUBJECT], row[_OBJECT])
     for near, far in (ends, ends[::-1]):
-        if room.get(near, 0) > 0 and row[_ID] not in known:
+        if room.get(near, 0) > 0:
             room[near] -= 1
-            yield far
-            return
+            return far
+    return None
 
 
 def _strongest(row: tuple[Any, ...]) -> tuple[float, str, str]:
     return -row[_STRENGTH], row[_PREDICATE], row[_ID]
-
-
-def _among(statuses: Iterable[RelationStatus]) -> tuple[dict[str, str], str]:
-    """Parameters for some statuses, and their names for an IN."""
-    given: dict[str, str] = {f"status{number}": one for number, one in enumerate(statuses)}
-    return given, ", ".join(f":{name}" for name in given) or "''"

@@ -1,8 +1,4 @@
-"""Rows of the graph, the values that they stand for, and how names are compared.
-
-In: rows, names, values. Out: the other. Nothing here reads a database, and nothing imports
-SQLAlchemy.
-"""
+"""Rows of the graph, the values that they stand for, and how names are compared."""
 
 from __future__ import annotations
 
@@ -95,7 +91,7 @@ class Neighbour:
 
     relation: RelationRow
     entity: str
-    depth: int
+    depth: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +110,11 @@ class EntityDraft:
     start_line: int | None = None
     end_line: int | None = None
     gone_at: datetime | None = None
+
+
+DRAFT_MAPPING: Final = RowMapping(
+    ENTITY, EntityDraft, named={"key": "entity_key", "file": "file_id"}
+)
 
 
 @dataclass(frozen=True, slots=True)

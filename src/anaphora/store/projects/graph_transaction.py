@@ -1,9 +1,8 @@
 """One change to the graph: entities and relations brought in line with what was found.
 
-In: a write transaction and drafts. Out: changed tables, each row with a number of its own. What is
-no longer found is not deleted but closed: its relations become superseded, with the time until
-which they held. Symbols that nothing speaks of are deleted, or a graph would grow with every edit.
-It decides nothing about what is related.
+What is no longer found is not deleted but closed: its relations become superseded, with the time
+until which they held. Symbols that nothing speaks of are deleted, or a graph would grow with every
+edit. It decides nothing about what is related.
 """
 
 from __future__ import annotations
@@ -16,12 +15,11 @@ from anaphora.store.db.tables import ENTITY, ENTITY_ALIAS, RELATION
 from anaphora.store.hashing import digest
 from anaphora.store.namespace import NamespaceTransaction, Row
 from anaphora.store.projects.graph_rows import (
+    DRAFT_MAPPING,
     HISTORY_SOURCE,
-    RELATION_MAPPING,
     EntityDraft,
     NoteLink,
     RelationDraft,
-    RelationRow,
     alias_of,
     note_key,
 )
@@ -69,12 +67,12 @@ class GraphTransaction(NamespaceTransaction):
         Links that it had and has no longer are closed. Returns the entity's id.
         """
         record_id, kind, name = note
-        key = note_key(record_id)
         found = self._found(ENTITY, record_id=record_id)
         own = found[0][0] if found else ids()
         if not found:
-            row = {"project_id": None, "kind": kind, "name": name, "entity_key": key}
-            self._insert(ENTITY, [_full_entity(row | {"entity_id": own, "record_id": record_id})])
+            draft = EntityDraft(note_key(record_id), kind, name)
+            row = DRAFT_MAPPING.row(draft, entity_id=own, record_id=record_id, project_id=None)
+            self._insert(ENTITY, [row])
         known = {_triple(row): row for row in self._of_source([record_id])}
         new: dict[tuple[str, ...], NoteLink] = {
             (own, link.predicate, link.entity, record_id): link for link in links
@@ -119,11 +117,6 @@ class GraphTransaction(NamespaceTransaction):
         self._delete(ENTITY, entity_id=doomed)
         return len(doomed)
 
-    def of_source(self, sources: Iterable[str]) -> tuple[RelationRow, ...]:
-        """The relations that these state, as they stand in this transaction."""
-        found = self._found(RELATION, source_id=list(sources))
-        return tuple(map(RELATION_MAPPING.value, found))
-
     def _entities(self, project: str) -> dict[str, Row]:
         rows = self._found_rows(ENTITY, project_id=project)
         return {row["entity_key"]: row for row in rows}
@@ -140,19 +133,14 @@ class GraphTransaction(NamespaceTransaction):
         changed: list[Row] = []
         named: list[tuple[str, EntityDraft]] = []
         for draft in drafts:
-            row = {
-                "project_id": project, "kind": draft.kind, "name": draft.name,
-                "entity_key": draft.key, "summary": draft.summary, "file_id": draft.file,
-                "start_line": draft.start_line, "end_line": draft.end_line,
-                "gone_at": to_micros(draft.gone_at),
-            }  # fmt: skip
+            row = DRAFT_MAPPING.row(draft, record_id=None, project_id=project)
             before = known.get(draft.key)
             if before is None:
                 by_key[draft.key] = ids()
-                new.append(_full_entity(row | {"entity_id": by_key[draft.key]}))
+                new.append(row | {"entity_id": by_key[draft.key]})
                 named.append((by_key[draft.key], draft))
             elif any(before[n] != row[n] for n in _ENTITY_CHANGES):
-                changed.append(_full_entity(row | {"entity_id": before["entity_id"]}))
+                changed.append(row | {"entity_id": before["entity_id"]})
                 if before["summary"] != draft.summary or before["gone_at"] is not None:
                     named.append((before["entity_id"], draft))
         self._insert(ENTITY, new)
@@ -263,10 +251,6 @@ class GraphTransaction(NamespaceTransaction):
 
     def _of_source(self, sources: Iterable[str]) -> list[Row]:
         return self._found_rows(RELATION, source_id=list(sources))
-
-
-def _full_entity(row: Row) -> Row:
-    return dict.fromkeys(ENTITY.names) | row
 
 
 def _triple(row: Row) -> tuple[str, ...]:

@@ -1,23 +1,21 @@
 """Notes of projects in truth: observations and diary entries, as records of kinds of their own.
 
-In: ids, kinds, projects. Out: `Observation`, `DiaryEntry`, or the `MemoryRecord` beneath them,
-whose type is the note's kind and whose payload has importance, project and subject. They share
-tables, events, supersession and forgetting with lasting memories, and no reader of memories ever
-sees them. It never reads a clock, and it never embeds.
+The type of such a record is the note's kind, and its payload has importance, project and subject.
+Notes share tables, events, supersession and forgetting with lasting memories, and no reader of
+memories ever sees them. It never reads a clock, and it never embeds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from anaphora.errors import NotFound, Unreadable
+from anaphora.errors import Unreadable
 from anaphora.store.codecs import readable
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.tables import RECORD
-from anaphora.store.namespace import STEP, ids_named
+from anaphora.store.namespace import STEP
 from anaphora.store.records.rows import RECORD_MAPPING
 from anaphora.store.records.store import CURRENT, RecordReader
 from anaphora.store.records.vectors import RecordVectors
@@ -26,7 +24,6 @@ from anaphora.values.projects import NOTE_KINDS, DiaryEntry, NoteKind, Observati
 
 if TYPE_CHECKING:
     from anaphora.store.db.engine import Database
-    from anaphora.store.records.transaction import RecordTransaction
 
 NoteRecordKind = Literal["observation", "diary"]
 RECORD_KINDS: tuple[NoteRecordKind, ...] = ("observation", "diary")
@@ -108,46 +105,12 @@ def diary_of(row: NoteRow, redacted: tuple[str, ...] = ()) -> DiaryEntry:
     )
 
 
-class Notes(RecordReader):
+class Notes(RecordReader[NoteRow]):
     """The notes of one namespace. Every read sees every write acknowledged by any process."""
 
     def __init__(self, truth: Database, namespace: str, sealer: Sealer = CLEAR) -> None:
-        super().__init__(truth, namespace, sealer, kinds=RECORD_KINDS)
+        super().__init__(truth, namespace, sealer, kinds=RECORD_KINDS, noun="note", value=_note_of)
         self.vectors = RecordVectors(truth, namespace, sealer, kinds=RECORD_KINDS)
-
-    @contextmanager
-    def change(self, kind: NoteRecordKind = "observation") -> Iterator[RecordTransaction]:
-        """One write transaction on the notes of a kind, by the rules of `records.rules`.
-
-        To it, memories and notes of the other kind do not exist.
-        """
-        with self._changing(kind) as work:
-            yield work
-
-    def note(self, note_id: str) -> NoteRow:
-        """The note of this id, also one that was superseded or softly forgotten.
-
-        Raises `NotFound`, `Unreadable`.
-        """
-        found = self._selected("AND record_id = :id", id=note_id)
-        if not found:
-            raise NotFound("note", note_id)
-        return _note_of(found[0])
-
-    def many(self, note_ids: Iterable[str]) -> dict[str, NoteRow]:
-        """The notes of these ids that exist, by id."""
-        found: dict[str, NoteRow] = {}
-        for some, names in ids_named(note_ids):
-            for row in readable(self._selected(f"AND record_id IN ({names})", **some), _note_of):
-                found[row.record.id] = row
-        return found
-
-    def notes_since(self, since: int, limit: int = STEP) -> tuple[NoteRow, ...]:
-        """Notes that changed after number `since`, in order of their numbers, past ones too."""
-        for rows in self._since(since, limit):
-            if found := tuple(readable(rows, _note_of)):
-                return found
-        return ()
 
     def list(
         self,
@@ -184,7 +147,7 @@ class Notes(RecordReader):
 
     def history(self, note_id: str) -> tuple[NoteRow, ...]:
         """What a note replaced, and what replaced it: the whole chain, oldest first."""
-        chain = [self.note(note_id)]
+        chain = [self.get(note_id)]
         seen = {note_id}
         while (older := chain[0].record.supersedes) and older not in seen:
             seen.add(older)

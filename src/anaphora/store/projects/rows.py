@@ -1,7 +1,4 @@
-"""Projects, files, sections and history as truth has them: values, and their rows.
-
-Nothing here reads a database or a disk, and nothing imports SQLAlchemy.
-"""
+"""Projects, files, sections and history as truth has them: values, and their rows."""
 
 from __future__ import annotations
 
@@ -112,9 +109,23 @@ class HistoryRow:
     seq: int = 0
 
 
-PROJECT_MAPPING: Final = RowMapping(tables.PROJECT, ProjectRow, named={"id": "project_id"})
+def item_key(row: HistoryRow) -> str:
+    """A digest that is the same when the same item is read again."""
+    paths = row.paths if row.kind == "rename" else ()
+    return digest(row.project, row.kind, row.commit, *paths)
+
+
+PROJECT_MAPPING: Final = RowMapping(
+    tables.PROJECT,
+    ProjectRow,
+    named={"id": "project_id"},
+    written={"root_key": lambda row: digest("root", row.root)},
+)
 FILE_MAPPING: Final = RowMapping(
-    tables.SOURCE_FILE, FileRow, named={"id": "file_id", "project": "project_id"}
+    tables.SOURCE_FILE,
+    FileRow,
+    named={"id": "file_id", "project": "project_id"},
+    written={"path_key": lambda row: digest("file", row.project, row.path)},
 )
 SECTION_MAPPING: Final = RowMapping(
     tables.SECTION, SectionRow, named={"id": "section_id", "project": "project_id"}
@@ -124,25 +135,5 @@ HISTORY_MAPPING: Final = RowMapping(
     HistoryRow,
     named={"id": "item_id", "project": "project_id"},
     read={"commit": ("commit_name", lambda name: name or "")},
+    written={"commit_name": lambda row: row.commit or None, "item_key": item_key},
 )
-
-
-def project_row(row: ProjectRow) -> dict[str, Any]:
-    """The columns of a project."""
-    return PROJECT_MAPPING.row(row, root_key=digest("root", row.root))
-
-
-def file_row(row: FileRow) -> dict[str, Any]:
-    """The columns of a file."""
-    return FILE_MAPPING.row(row, path_key=digest("file", row.project, row.path))
-
-
-def history_row(row: HistoryRow) -> dict[str, Any]:
-    """The columns of an item of history."""
-    return HISTORY_MAPPING.row(row, item_key=item_key(row), commit_name=row.commit or None)
-
-
-def item_key(row: HistoryRow) -> str:
-    """A digest that is the same when the same item is read again."""
-    paths = row.paths if row.kind == "rename" else ()
-    return digest(row.project, row.kind, row.commit, *paths)

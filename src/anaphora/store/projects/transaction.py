@@ -32,6 +32,7 @@ from anaphora.store.mapping import RowMapping
 from anaphora.store.namespace import NamespaceTransaction, Row
 from anaphora.store.projects.rows import (
     FILE_MAPPING,
+    HISTORY_MAPPING,
     PROJECT_MAPPING,
     SECTION_KIND,
     SECTION_MAPPING,
@@ -40,10 +41,7 @@ from anaphora.store.projects.rows import (
     ProjectRow,
     SectionRow,
     SectionVector,
-    file_row,
-    history_row,
     item_key,
-    project_row,
 )
 
 _VECTORS = RowMapping(SECTION_VECTOR, SectionVector)
@@ -61,7 +59,7 @@ class ProjectTransaction(NamespaceTransaction):
 
     def add_project(self, row: ProjectRow) -> None:
         """Take in a project whose root was not known."""
-        self._insert(PROJECT, [project_row(row)])
+        self._insert(PROJECT, [PROJECT_MAPPING.row(row)])
 
     def project(self, project_id: str) -> ProjectRow:
         """The project, as it stands in this transaction. `NotFound` when it was removed."""
@@ -78,7 +76,7 @@ class ProjectTransaction(NamespaceTransaction):
 
     def change_project(self, row: ProjectRow) -> None:
         """Write a project that is there anew."""
-        self._update(PROJECT, [project_row(row)])
+        self._update(PROJECT, [PROJECT_MAPPING.row(row)])
 
     def mark_stale(self, project_id: str) -> None:
         """Note that the graph of a project is behind its files. `NotFound` if it was removed."""
@@ -105,7 +103,7 @@ class ProjectTransaction(NamespaceTransaction):
 
     def put_file(self, row: FileRow, *, known: bool) -> None:
         """Write a file; `known` says whether it is there already."""
-        (self._changed_files if known else self._new_files).append(file_row(row))
+        (self._changed_files if known else self._new_files).append(FILE_MAPPING.row(row))
 
     def put_sections(
         self, file: FileRow, sections: Sequence[SectionRow], ids: Callable[[], str], *, known: bool
@@ -138,15 +136,7 @@ class ProjectTransaction(NamespaceTransaction):
 
     def moved(self, file_id: str) -> int:
         """Give every section of a file a new number: its path or role is another one now."""
-        ids = self._ids(file_id=file_id)
-        numbers = self.write.take(len(ids))
-        moved = [
-            {"namespace": self.write.namespace, "section_id": one, "seq": seq}
-            for one, seq in zip(ids, numbers, strict=True)
-        ]
-        if moved:
-            self._execute_update(SECTION, moved, ("seq",))
-        return len(ids)
+        return self._renumber(SECTION, file_id=file_id)
 
     def remove_files(self, file_ids: Iterable[str]) -> int:
         """Delete files with their sections; how many files that were."""
@@ -172,9 +162,7 @@ class ProjectTransaction(NamespaceTransaction):
             section.c.namespace == section_vector.c.namespace,
             section.c.text_hash == section_vector.c.text_hash,
         )
-        gone = delete(section_vector).where(
-            section_vector.c.namespace == self.write.namespace, ~used
-        )
+        gone = delete(section_vector).where(section_vector.c.namespace == self.namespace, ~used)
         return self.write.connection.execute(gone).rowcount
 
     def add_history(self, rows: Sequence[HistoryRow]) -> int:
@@ -184,7 +172,7 @@ class ProjectTransaction(NamespaceTransaction):
         for (known,) in self._rows(HISTORY_ITEM, ("item_key",), item_key=list(keys)):
             del named[keys[known]]
         fresh = list(named.values())
-        self._insert(HISTORY_ITEM, [history_row(row) for row in fresh])
+        self._insert(HISTORY_ITEM, [HISTORY_MAPPING.row(row) for row in fresh])
         self._insert(
             HISTORY_PATH,
             [
@@ -201,7 +189,7 @@ class ProjectTransaction(NamespaceTransaction):
 
     def change_history(self, rows: Sequence[HistoryRow]) -> None:
         """Write items of history that are there anew."""
-        self._update(HISTORY_ITEM, [history_row(row) for row in rows])
+        self._update(HISTORY_ITEM, [HISTORY_MAPPING.row(row) for row in rows])
 
     def flush(self) -> None:
         """Write the files and sections that were put."""

@@ -1,7 +1,6 @@
 """Ids of records: unique without coordination, and in the order of their making.
 
-In: a clock and a source of random bits. Out: UUIDs of version 7 (RFC 9562) as texts of 36
-characters; as texts they sort by time. Never reads a disk.
+They are UUIDs of version 7 (RFC 9562) as texts of 36 characters; as texts they sort by time.
 """
 
 from __future__ import annotations

@@ -74,6 +74,7 @@ RECORD_MAPPING: Final = RowMapping(
     named={"id": "record_id", "valid_to": "valid_until", "reinforce_count": "reinforced"},
     packed={"origin": ("sources", "conversation_id", "turn_index")},
     read={"forgotten": ("forgotten_at", lambda at: at is not None)},
+    written={"path_key": lambda record: path_key_of(record.path)},
 )
 EVENT_MAPPING: Final = RowMapping(
     RECORD_EVENT,

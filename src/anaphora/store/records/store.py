@@ -1,10 +1,9 @@
 """Memories in truth: how they are read, and how a change to them begins and ends.
 
-In: ids, paths, moments, filters. Out: frozen values. Every change to a record gives it the next
-number of its namespace, so that an index follows truth by `changed_since` and `tombstones_since`.
-Reads are plain SQL that both databases know: on SQLite they import no SQLAlchemy. In a sealed home
-rows are opened as they are read; what was changed or moved raises `Tampered`, and nothing of it is
-returned. It never reads a clock, and it never embeds.
+Every change to a record gives it the next number of its namespace, so that an index follows truth
+by `changed_since` and `tombstones_since`. In a sealed home rows are opened as they are read; what
+was changed or moved raises `Tampered`, and nothing of it is returned. It never reads a clock, and
+it never embeds.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from anaphora.errors import InvalidInput, NotFound, Unreadable
 from anaphora.store.codecs import readable
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from anaphora.store.db.engine import Database
     from anaphora.store.records.transaction import RecordTransaction
 
+ValueT = TypeVar("ValueT")
 _SEQ, _TEXT = RECORD.names.index("seq"), RECORD.names.index("text")
 CURRENT = "AND valid_until IS NULL AND forgotten_at IS NULL "
 """Of records: those that nothing has replaced and nobody has forgotten."""
@@ -59,13 +59,24 @@ _LINKS = " UNION ALL ".join(
 )
 
 
-class RecordReader(NamespaceReader):
-    """Reads and changes records of some kinds; to it, those of others do not exist."""
+class RecordReader(NamespaceReader, Generic[ValueT]):
+    """Reads and changes records of some kinds; to it, those of others do not exist.
+
+    `value` gives what a row of theirs stands for, `noun` is what one is called.
+    """
 
     def __init__(
-        self, truth: Database, namespace: str, sealer: Sealer = CLEAR, *, kinds: tuple[str, ...]
+        self,
+        truth: Database,
+        namespace: str,
+        sealer: Sealer,
+        *,
+        kinds: tuple[str, ...],
+        noun: str,
+        value: Callable[[Sequence[Any]], ValueT],
     ) -> None:
         super().__init__(truth, namespace, sealer)
+        self._first_kind, self._noun, self._value = kinds[0], noun, value
         # Names of ours, never a caller's words.
         self._named = named = ", ".join(f"'{kind}'" for kind in kinds)
         test = f"kind IN ({named})" if len(kinds) > 1 else f"kind = {named}"
@@ -73,13 +84,46 @@ class RecordReader(NamespaceReader):
         self._all = RECORD.select() + f"AND {test} "
 
     @contextmanager
-    def _changing(self, kind: str) -> Iterator[RecordTransaction]:
+    def change(self, kind: str = "") -> Iterator[RecordTransaction]:
+        """One write transaction on the records of a kind, the first by default.
+
+        What was done in it is kept whole or not. When it ends, everything is on the disk.
+        `ReadOnly`, `DiskFull` or `StoreError` when the database refuses; `SealChanged`,
+        `MissingKey` or `Tampered` where the rows that are there are sealed in another way.
+        """
         from anaphora.store.records.transaction import RecordTransaction
 
         with self._writing() as write:
-            work = RecordTransaction(write, self.sealer, kind)
+            work = RecordTransaction(write, self.sealer, kind or self._first_kind)
             yield work
             work.flush()
+
+    def get(self, record_id: str) -> ValueT:
+        """The record, superseded and softly forgotten ones too. `NotFound`, or `Unreadable`."""
+        found = self._selected("AND record_id = :id", id=record_id)
+        if not found:
+            raise NotFound(self._noun, record_id)
+        return self._value(found[0])
+
+    def many(self, record_ids: Iterable[str]) -> dict[str, ValueT]:
+        """The records of these ids that exist, by id."""
+        found: dict[str, ValueT] = {}
+        for some, names in ids_named(record_ids):
+            rows = self._selected(f"AND record_id IN ({names})", **some)
+            found.update(readable(rows, lambda row: (row[0], self._read(row))))
+        return found
+
+    def changed_since(self, since: int, limit: int = STEP) -> tuple[ValueT, ...]:
+        """Records that changed after number `since`, in order of their numbers, at most `limit`.
+
+        None only where there are no more: rows that cannot be read are passed over.
+        """
+        where = "AND seq > :since ORDER BY seq LIMIT :limit"
+        while rows := self._selected(where, since=since, limit=limit):
+            if found := tuple(readable(rows, self._read)):
+                return found
+            since = rows[-1][_SEQ]
+        return ()
 
     def events(self, record_id: str) -> tuple[RecordEvent, ...]:
         """Every time that the record was said or changed, in order of time."""
@@ -91,54 +135,27 @@ class RecordReader(NamespaceReader):
         statement = _TOMBSTONES.format(kinds=self._named)
         return tuple((row[0], row[1]) for row in self._rows(statement, since=since, limit=limit))
 
+    def _read(self, row: Sequence[Any]) -> ValueT:
+        """What one of many rows stands for. `Unreadable`: it will be passed over."""
+        return self._value(row)
+
     def _selected(self, where: str, **values: str | int | None) -> Rows:
         """Whole rows of these kinds, opened."""
         return self._found(RECORD, self._all + where, **values)
 
-    def _since(self, since: int, limit: int) -> Iterator[Rows]:
-        """Rows that changed after number `since`, in order of their numbers, `limit` at a time."""
-        where = "AND seq > :since ORDER BY seq LIMIT :limit"
-        while rows := self._selected(where, since=since, limit=limit):
-            yield rows
-            since = rows[-1][_SEQ]
 
-
-class Records(RecordReader):
+class Records(RecordReader[MemoryRecord]):
     """The memories of one namespace. Every read sees every write acknowledged by any process."""
 
     def __init__(self, truth: Database, namespace: str, sealer: Sealer = CLEAR) -> None:
-        super().__init__(truth, namespace, sealer, kinds=(MEMORY,))
+        super().__init__(
+            truth, namespace, sealer, kinds=(MEMORY,), noun="memory", value=RECORD_MAPPING.value
+        )
         self._passed: set[str] = set()
 
     def check(self) -> None:
         """Raise `SealChanged` when the home was sealed, opened up or given other keys meanwhile."""
         self.sealer.check()
-
-    @contextmanager
-    def change(self) -> Iterator[RecordTransaction]:
-        """One write transaction: what was done in it is kept whole or not.
-
-        When it ends, everything is on the disk. `ReadOnly`, `DiskFull` or `StoreError` when the
-        database refuses; `SealChanged`, `MissingKey` or `Tampered` where the rows that are there
-        are sealed in another way.
-        """
-        with self._changing(MEMORY) as work:
-            yield work
-
-    def get(self, record_id: str) -> MemoryRecord:
-        """The record, superseded and softly forgotten ones too. `NotFound`, or `Unreadable`."""
-        found = self._selected("AND record_id = :id", id=record_id)
-        if not found:
-            raise NotFound("memory", record_id)
-        return RECORD_MAPPING.value(found[0])
-
-    def many(self, record_ids: Iterable[str]) -> dict[str, MemoryRecord]:
-        """The records of these ids that exist, by id."""
-        found: dict[str, MemoryRecord] = {}
-        for some, names in ids_named(record_ids):
-            for record in self._records(f"AND record_id IN ({names})", **some):
-                found[record.id] = record
-        return found
 
     def unreadable(self) -> tuple[str, ...]:
         """The ids of rows that were passed over, and still cannot be read."""
@@ -231,16 +248,6 @@ class Records(RecordReader):
                 plain = json.dumps(json.loads(payload), ensure_ascii=False) if escaped else payload
                 yield record_id, plain
 
-    def changed_since(self, since: int, limit: int = STEP) -> tuple[MemoryRecord, ...]:
-        """Records that changed after number `since`, in order of their numbers, at most `limit`.
-
-        None only where there are no more: rows that cannot be read are passed over.
-        """
-        for rows in self._since(since, limit):
-            if found := tuple(readable(rows, self._record)):
-                return found
-        return ()
-
     def columns(self, *names: str) -> Sequence[tuple[Any, ...]]:
         """(record id, these columns as they are stored) of every memory, in no order."""
         if not self.sealer.sealed:
@@ -265,15 +272,15 @@ class Records(RecordReader):
         step, current = 64, "" if history else CURRENT
         where = f"AND seq < :before {current}ORDER BY seq DESC LIMIT :limit"
         while found := self._selected(where, before=before, limit=step):
-            yield from readable(found, self._record)
+            yield from readable(found, self._read)
             before, step = found[-1][_SEQ], STEP
 
     def _records(self, where: str, **values: str | int | None) -> Sequence[MemoryRecord]:
-        return list(readable(self._selected(where, **values), self._record))
+        return list(readable(self._selected(where, **values), self._read))
 
-    def _record(self, row: Sequence[Any]) -> MemoryRecord:
+    def _read(self, row: Sequence[Any]) -> MemoryRecord:
         try:
-            return RECORD_MAPPING.value(row)
+            return self._value(row)
         except Unreadable as error:
             self._passed.add(error.id)
             raise

@@ -153,7 +153,7 @@ class RecordTransaction(NamespaceTransaction):
         """The records that name this one as what they supersede, or as what superseded them."""
         self.flush()
         here = or_(_RECORD.supersedes == record_id, _RECORD.superseded_by == record_id)
-        own = _RECORD.namespace == self.write.namespace, _RECORD.kind == self._kind
+        own = _RECORD.namespace == self.namespace, _RECORD.kind == self._kind
         chosen = select(*(_RECORD[name] for name in RECORD.names)).where(*own, here)
         self._take(self.write.connection.execute(chosen))
         return [
@@ -199,7 +199,6 @@ class RecordTransaction(NamespaceTransaction):
                 held.record,
                 kind=self._kind,
                 same_key=held.same_key,
-                path_key=path_key_of(held.record.path),
                 forgotten_at=to_micros(held.forgotten_at),
             )
             (old if held.stored else new).append(self._stored(RECORD, row))
@@ -216,15 +215,7 @@ class RecordTransaction(NamespaceTransaction):
         """Who has passed a record over has passed its vectors over, too: they come once more."""
         mended, self._mended = self._mended, []
         for record_id in mended:
-            found = self._rows(VECTOR, VECTOR.own_key, record_id=record_id)
-            keys = [dict(zip(VECTOR.own_key, row, strict=True)) for row in found]
-            numbers = self.write.take(len(keys))
-            shown = [
-                {**key, "namespace": self.write.namespace, "seq": seq}
-                for key, seq in zip(keys, numbers, strict=True)
-            ]
-            if shown:
-                self._execute_update(VECTOR, shown, ("seq",))
+            self._renumber(VECTOR, record_id=record_id)
 
     def _fetch(self, column: str, values: Iterable[str]) -> None:
         if column != "record_id":

@@ -1,10 +1,7 @@
-"""Vectors of memories in truth: float16 rows, by record, embedder and part.
+"""Vectors of memories in truth: float16 rows, little-endian, by record, embedder and part.
 
-In: bytes of little-endian float16 numbers. Out: the same. Vectors belong to truth, so nothing is
-embedded twice, but they may come later than the record: `owners_without` names what is missing.
-Vectors of different embedders are never given together. In a sealed home they are sealed in truth,
-and clear in what comes out. It never computes a vector, and its reads import no SQLAlchemy on
-SQLite.
+Vectors belong to truth, so nothing is embedded twice, but they may come later than the record:
+`owners_without` names what is missing. Vectors of different embedders are never given together.
 """
 
 from __future__ import annotations
@@ -143,11 +140,6 @@ class RecordVectors(NamespaceReader):
         with self._writing() as own:
             return VectorTransaction(own, self.sealer).put(embedder, given)
 
-    def drop(self, embedder: str) -> int:
-        """Delete every vector of an embedder; return how many rows that were."""
-        with self._writing() as write:
-            return VectorTransaction(write, self.sealer).drop(embedder)
-
     def get_all(self, embedder: str, since: int = 0, batch: int = _BATCH) -> Iterator[VectorBatch]:
         """All vectors of an embedder with numbers above `since`, in batches, in their order."""
         while rows := self._asked(_SINCE, embedder=embedder, since=since, limit=batch):
@@ -211,7 +203,3 @@ class VectorTransaction(NamespaceTransaction):
         kept = [row for row in rows if row.record_id in here]
         self._insert(VECTOR, [_MAPPING.row(row, embedder=embedder) for row in kept])
         return len(here)
-
-    def drop(self, embedder: str) -> int:
-        """Delete every vector of an embedder in the namespace."""
-        return self._delete(VECTOR, embedder=embedder)

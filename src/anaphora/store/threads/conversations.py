@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from anaphora.core.arguments import MOST, has_utc
 from anaphora.errors import InvalidTurn
@@ -25,6 +25,7 @@ from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, Thread
 if TYPE_CHECKING:
     from anaphora.store.threads.sidecar import Sidecar
 
+ResultT = TypeVar("ResultT")
 DEFAULT_RECENT = 16
 WRITES = (
     "append", "append_user", "append_assistant", "extend", "delete", "redact", "set_title",
@@ -53,26 +54,30 @@ class Conversations(ABC):
         self._clock = clock or _now
         self._sidecar = sidecar
         self._on_removed = on_removed
+        self._directory: Path | None = None
+        self._enabled = True
+        self._failures = 0
+        self._suffix = SUFFIX
 
     @property
     def directory(self) -> Path | None:
         """The folder of the thread files; None where there are none."""
-        return None
+        return self._directory
 
     @property
     def enabled(self) -> bool:
-        """Whether it keeps anything."""
-        return True
+        """Whether it keeps anything: without a directory a store of files does not."""
+        return self._enabled
 
     @property
     def failures(self) -> int:
         """How often the disk refused something that a bare store only logged."""
-        return 0
+        return self._failures
 
     @property
     def suffix(self) -> str:
         """What the names of thread files end in: ".json", or ".json.sealed"."""
-        return SUFFIX
+        return self._suffix
 
     def append(
         self,
@@ -114,7 +119,12 @@ class Conversations(ABC):
         ready = [self._check_turn(turn) for turn in news]
         if not ready:
             return range(0)
-        return self._extend(conversation_id, news, ready, title.strip())
+        return self._attempt(
+            "append to",
+            conversation_id,
+            range(0),
+            lambda: self._extend(conversation_id, news, ready, title.strip()),
+        )
 
     def recent(self, conversation_id: str, n: int = DEFAULT_RECENT) -> tuple[Turn, ...]:
         """The last `n` turns, oldest first; none when there is no such conversation."""
@@ -134,7 +144,7 @@ class Conversations(ABC):
 
         Import identities stay behind as forgotten: importing the chat again does not revive it.
         """
-        return self._remove(conversation_id, self._delete)
+        return self._remove("delete", conversation_id, self._delete)
 
     def redact(self, conversation_id: str, index: int) -> bool:
         """Replace the words of a turn by "[redacted]"; whether there is such a turn.
@@ -143,12 +153,14 @@ class Conversations(ABC):
         stands word for word in this conversation: in other turns, the title, what was set aside.
         """
         _check_number("index", index)
-        return self._remove(conversation_id, lambda key: self._redact(key, index))
+        return self._remove("redact", conversation_id, lambda key: self._redact(key, index))
 
     def set_title(self, conversation_id: str, title: str) -> bool:
         """Give a conversation a title of its own, or take it away with ""; whether it exists."""
         _check_title(title)
-        return self._change(conversation_id, lambda key: self._set_title(key, title.strip()))
+        return self._change(
+            "set the title of", conversation_id, lambda key: self._set_title(key, title.strip())
+        )
 
     @abstractmethod
     def problems(self) -> tuple[ThreadProblem, ...]:
@@ -176,6 +188,16 @@ class Conversations(ABC):
     def _check_id(self, conversation_id: str) -> str:
         return check_id(conversation_id)
 
+    def _attempt(
+        self,
+        operation: str,
+        conversation_id: str,
+        otherwise: ResultT,
+        action: Callable[[], ResultT],
+    ) -> ResultT:
+        """Do it; a store that does not raise what fails gives `otherwise` then."""
+        return action()
+
     @abstractmethod
     def _extend(
         self, conversation_id: str, news: Sequence[NewTurn], turns: Sequence[Turn], title: str
@@ -198,13 +220,19 @@ class Conversations(ABC):
     def _read(self, conversation_id: str, last: int | None) -> Thread | None:
         if not self.enabled:
             return None
-        return self._thread(self._check_id(conversation_id), last)
+        self._check_id(conversation_id)
+        return self._attempt(
+            "read", conversation_id, None, lambda: self._thread(conversation_id, last)
+        )
 
-    def _change(self, conversation_id: str, change: Callable[[str], bool]) -> bool:
-        return self.enabled and change(self._check_id(conversation_id))
+    def _change(self, operation: str, conversation_id: str, change: Callable[[str], bool]) -> bool:
+        if not self.enabled:
+            return False
+        self._check_id(conversation_id)
+        return self._attempt(operation, conversation_id, False, lambda: change(conversation_id))
 
-    def _remove(self, conversation_id: str, remove: Callable[[str], bool]) -> bool:
-        removed = self._change(conversation_id, remove)
+    def _remove(self, operation: str, conversation_id: str, remove: Callable[[str], bool]) -> bool:
+        removed = self._change(operation, conversation_id, remove)
         if removed and self._on_removed is not None:
             self._on_removed(conversation_id)
         return removed

@@ -30,7 +30,7 @@ from anaphora.store.disk import (
     sync_directory,
     temporary_key,
 )
-from anaphora.store.threads.forms import PLAIN, Opened, Seam, ThreadForm
+from anaphora.store.threads.forms import PLAIN, DecodedThread, Seam, ThreadForm
 from anaphora.store.threads.gojson import (
     REDACTED,
     ZERO_TIME,
@@ -45,6 +45,7 @@ from anaphora.store.threads.gojson import (
 from anaphora.values.conversations import ThreadProblem, Turn
 
 LOCKS_FOLDER = ".locks"
+CORRUPT = ".corrupt"
 
 # Waiting for another writer's fsync takes milliseconds: filelock's own 50 would be most of it.
 _POLL_SECONDS = 0.002
@@ -110,131 +111,127 @@ class Tail:
     document: Document | None = None
 
 
-def key_of(conversation_id: str, form: ThreadForm = PLAIN) -> str:
-    """A conversation's key in the names of its lock and its temporary files."""
-    return lock_key(form.file_name(conversation_id))
+@dataclass(frozen=True, slots=True)
+class ThreadFile:
+    """The file of a conversation, there or not, or what was set aside of it."""
 
+    conversation_id: str
+    path: Path
+    form: ThreadForm = PLAIN
 
-def read_bytes(path: Path, conversation_id: str, form: ThreadForm) -> tuple[Opened, Identity]:
-    """A thread file's JSON, and its identity. Raises OSError, WrongKey and NotAThread.
+    @property
+    def key(self) -> str:
+        """The conversation's key in the names of its lock and its temporary files."""
+        return lock_key(self.form.file_name(self.conversation_id))
 
-    A sealed file that was changed or cut is no thread: it is set aside as a damaged one is.
-    """
-    with path.open("rb") as file:
-        identity = identity_of(os.fstat(file.fileno()))
-        data = file.read()
-    try:
-        return form.decode(conversation_id, data), identity
-    except Tampered as error:
-        raise NotAThread(error.reason) from error
+    def read(self) -> tuple[DecodedThread, Identity]:
+        """Its JSON, and its identity. Raises OSError, WrongKey and NotAThread.
 
+        A sealed file that was changed or cut is no thread: it is set aside as a damaged one is.
+        """
+        with self.path.open("rb") as file:
+            identity = identity_of(os.fstat(file.fileno()))
+            data = file.read()
+        try:
+            return self.form.decode(self.conversation_id, data), identity
+        except Tampered as error:
+            raise NotAThread(error.reason) from error
 
-def read_document(
-    path: Path, conversation_id: str, form: ThreadForm
-) -> tuple[Document, Opened, Identity]:
-    """A thread file taken apart, its JSON and identity. Raises as `read_bytes` does."""
-    opened, identity = read_bytes(path, conversation_id, form)
-    return parse(opened.data), opened, identity
+    def document(self) -> tuple[Document, Identity]:
+        """What it has, taken apart, and its identity. Raises as `read` does."""
+        decoded, identity = self.read()
+        return parse(decoded.data), identity
 
+    def tail(self) -> Tail:
+        """Its end, or that of an empty thread where there is no file."""
+        try:
+            decoded, identity = self.read()
+        except FileNotFoundError:
+            return Tail(NO_FILE, Seam(0), 0, ZERO_TIME, document=Document())
+        document = parse(decoded.data)
+        count = len(document.turns)
+        seam = decoded.seam_at(document.splice[0]) if document.splice is not None else None
+        if document.splice is None or seam is None:
+            return Tail(identity, Seam(0), count, document.updated, document=document)
+        return Tail(identity, seam, count, document.updated, decoded.data[document.splice[1] :])
 
-def read_tail(path: Path, conversation_id: str, form: ThreadForm) -> Tail:
-    """The end of the file at `path`, or of an empty thread where there is none."""
-    try:
-        document, opened, identity = read_document(path, conversation_id, form)
-    except FileNotFoundError:
-        return Tail(NO_FILE, Seam(0), 0, ZERO_TIME, document=Document())
-    count = len(document.turns)
-    seam = opened.seam_at(document.splice[0]) if document.splice is not None else None
-    if document.splice is None or seam is None:
-        return Tail(identity, Seam(0), count, document.updated, document=document)
-    return Tail(identity, seam, count, document.updated, opened.data[document.splice[1] :])
+    def append(self, tail: Tail, turns: Sequence[Turn]) -> Tail:
+        """Add turns at the end that `tail` describes; returns the new end.
 
+        "updated" becomes the latest of what it was and the turns' times, in UTC. Raises OSError,
+        and FileChanged where the file is no longer that one; the old file is then as it was.
+        """
+        updated = latest(tail.updated, turns)
+        if tail.document is not None:
+            tail.document.turns.extend(turns)
+            tail.document.raw_turns.extend(encode_turn(turn) for turn in turns)
+            tail.document.updated = updated
+            return self.rewrite(tail.document, tail.identity)
+        comma = "," if tail.count else ""
+        added = (comma + ",".join(encode_turn(turn) for turn in turns)).encode("utf-8")
+        end = f'],"updated":{escape(updated)}'.encode() + tail.rest
+        data, seam = self.form.more(self.conversation_id, tail.seam, added, end)
 
-def append_turns(
-    path: Path, conversation_id: str, tail: Tail, turns: Sequence[Turn], form: ThreadForm
-) -> Tail:
-    """Add turns at the end of the file that `tail` describes; returns its new end.
+        def write(target: BinaryIO) -> None:
+            with self.path.open("rb", buffering=0) as source:
+                if identity_of(os.fstat(source.fileno())) != tail.identity:
+                    raise FileChanged(
+                        errno.EAGAIN, "another program wrote the file", str(self.path)
+                    )
+                copy_start(source.fileno(), target, tail.seam.offset)
+            target.write(data)
 
-    "updated" becomes the latest of what it was and the turns' times, in UTC. Raises OSError, and
-    FileChanged where the file is no longer that one; the old file is then as it was.
-    """
-    updated = latest(tail.updated, turns)
-    if tail.document is not None:
-        tail.document.turns.extend(turns)
-        tail.document.raw_turns.extend(encode_turn(turn) for turn in turns)
-        tail.document.updated = updated
-        return rewrite(path, conversation_id, tail.document, tail.identity, form)
-    comma = "," if tail.count else ""
-    added = (comma + ",".join(encode_turn(turn) for turn in turns)).encode("utf-8")
-    end = f'],"updated":{escape(updated)}'.encode() + tail.rest
-    data, seam = form.more(conversation_id, tail.seam, added, end)
+        identity = replace_file(self.path, self.key, tail.identity, write)
+        return Tail(identity, seam, tail.count + len(turns), updated, tail.rest)
 
-    def write(target: BinaryIO) -> None:
-        with path.open("rb", buffering=0) as source:
-            if identity_of(os.fstat(source.fileno())) != tail.identity:
-                raise FileChanged(errno.EAGAIN, "another program wrote the file", str(path))
-            copy_start(source.fileno(), target, tail.seam.offset)
-        target.write(data)
+    def rewrite(self, document: Document, old: Identity) -> Tail:
+        """Write the whole document in the place of the file `old`, its turns from `raw_turns`.
 
-    identity = replace_file(path, key_of(conversation_id, form), tail.identity, write)
-    return Tail(identity, seam, tail.count + len(turns), updated, tail.rest)
-
-
-def rewrite(
-    path: Path, conversation_id: str, document: Document, old: Identity, form: ThreadForm
-) -> Tail:
-    """Write the whole document in the place of the file `old`, its turns from `raw_turns`.
-
-    Raises OSError, and FileChanged where another file is there now.
-    """
-    if not document.conversation_id:
-        document = replace(document, conversation_id=conversation_id)
-    head, end = render(document)
-    data, seam = form.whole(conversation_id, head, end)
-
-    identity = replace_file(path, key_of(conversation_id, form), old, data)
-    if not document.raw_turns:
-        return Tail(identity, Seam(0), 0, document.updated, document=document)
-    rest = render_rest(document)
-    return Tail(identity, seam, len(document.raw_turns), document.updated, rest)
-
-
-def render_rest(document: Document) -> bytes:
-    """What follows the value of "updated" in the document's bytes."""
-    return ("".join(f",{key}:{value}" for key, value in document.extras) + "}").encode("utf-8")
-
-
-CORRUPT = ".corrupt"
+        Raises OSError, and FileChanged where another file is there now.
+        """
+        if not document.conversation_id:
+            document = replace(document, conversation_id=self.conversation_id)
+        head, end = render(document)
+        data, seam = self.form.whole(self.conversation_id, head, end)
+        identity = replace_file(self.path, self.key, old, data)
+        count = len(document.raw_turns)
+        if not count:
+            return Tail(identity, Seam(0), 0, document.updated, document=document)
+        rest = "".join(f",{key}:{value}" for key, value in document.extras) + "}"
+        return Tail(identity, seam, count, document.updated, rest.encode("utf-8"))
 
 
 class ThreadFolder:
-    """Names and places in one directory of threads, whose files have one form."""
+    """Names and places in one directory of threads, whose files have one form; and their locks."""
 
     def __init__(self, directory: Path, form: ThreadForm = PLAIN) -> None:
         self.directory = directory
         self.form = form
         self.corrupt = directory / CORRUPT
+        self.locks = ThreadLocks(directory)
 
-    def path(self, conversation_id: str) -> Path:
+    def file(self, conversation_id: str) -> ThreadFile:
         """Where this conversation lies or would lie. Raises InvalidId.
 
         Another program's file under the unescaped id comes first, if there is one.
         """
-        plain = self.form.plain_name(conversation_id)
-        if plain is not None and self._has_file(plain):
-            return self.directory / plain
-        return self.directory / self.form.file_name(conversation_id)
+        name = self.form.plain_name(conversation_id)
+        if name is None or not self._has_file(name):
+            name = self.form.file_name(conversation_id)
+        return ThreadFile(conversation_id, self.directory / name, self.form)
 
     def key(self, conversation_id: str) -> str:
         """A conversation's key in the names of its lock and its temporary files."""
-        return key_of(conversation_id, self.form)
+        return lock_key(self.form.file_name(conversation_id))
 
-    def files(self) -> Iterator[tuple[str, Path]]:
-        """Every conversation's id and file, in no particular order. Raises OSError."""
-        for name in self._names():
+    def files(self) -> Iterator[ThreadFile]:
+        """Every conversation's file, in no particular order. Raises OSError."""
+        for name in self.names():
             conversation_id = self.form.id_in(name, self.directory / name)
-            if conversation_id is not None and self.path(conversation_id).name == name:
-                yield conversation_id, self.directory / name
+            if conversation_id is not None:
+                file = self.file(conversation_id)
+                if file.path.name == name:
+                    yield file
 
     def copies(self, conversation_id: str) -> list[Path]:
         """What was set aside of this conversation."""
@@ -250,15 +247,15 @@ class ThreadFolder:
         for place in self.copies_of_all():
             conversation_id = self.form.id_in(place.stem, place) or ""
             stood_at = str(self.directory / place.stem)
-            why = self._why(place, conversation_id)
+            why = self._why(ThreadFile(conversation_id, place, self.form))
             yield ThreadProblem(conversation_id, stood_at, why, str(place))
         with suppress(FileNotFoundError):
-            for name in self._names():
+            for name in self.names():
                 path = self.directory / name
                 conversation_id = self.form.id_in(name, path) or ""
                 if not conversation_id:
                     yield ThreadProblem("", str(path), "its name is no conversation's")
-                elif self.path(conversation_id) != path:
+                elif self.file(conversation_id).path != path:
                     reason = "another program's file of the same conversation stands before it"
                     yield ThreadProblem(conversation_id, str(path), reason)
 
@@ -268,12 +265,11 @@ class ThreadFolder:
         The caller holds the lock of the thread.
         """
         self.remove_temporaries(conversation_id)
-        copies = self.copies(conversation_id)
-        places = [self.directory / self.form.file_name(conversation_id)]
-        plain = self.form.plain_name(conversation_id)
-        if plain is not None and self._has_file(plain):
-            places.append(self.directory / plain)
-        found = [place for place in (*places, *copies) if os.path.lexists(place)]
+        own = self.directory / self.form.file_name(conversation_id)
+        places = dict.fromkeys(
+            (own, self.file(conversation_id).path, *self.copies(conversation_id))
+        )
+        found = [place for place in places if os.path.lexists(place)]
         for place in found:
             place.unlink()
         for folder in {place.parent for place in found}:
@@ -283,22 +279,23 @@ class ThreadFolder:
     def remove_temporaries(self, conversation_id: str) -> None:
         """Remove what interrupted writes left of this thread; the caller holds its lock."""
         key = self.key(conversation_id)
-        for place in self._temporaries():
+        for place in self.temporaries():
             if temporary_key(place.name) == key:
                 place.unlink(missing_ok=True)
 
-    def sweep(self, locks: ThreadLocks) -> None:
+    def sweep(self) -> None:
         """Remove what interrupted writes left of any thread that nobody writes just now."""
-        for place in self._temporaries():
-            with locks.try_hold(temporary_key(place.name) or "") as held:
+        for place in self.temporaries():
+            with self.locks.try_hold(temporary_key(place.name) or "") as held:
                 if held:
                     place.unlink(missing_ok=True)
 
     def scrub(self, conversation_id: str, text: str) -> None:
         """Replace `text` in what was set aside of this conversation. Raises OSError."""
         for place in self.copies(conversation_id):
+            copy = ThreadFile(conversation_id, place, self.form)
             try:
-                data = read_bytes(place, conversation_id, self.form)[0].data
+                data = copy.read()[0].data
             except (NotAThread, WrongKey):
                 # Sealed and damaged: nothing can be replaced in it, and it may hold the words.
                 place.unlink()
@@ -310,14 +307,10 @@ class ThreadFolder:
                 clean = clean.replace(old.encode("utf-8", "surrogatepass"), new.encode())
             if clean != data:
                 data, _ = self.form.whole(conversation_id, clean, b"")
-                replace_file(place, self.key(conversation_id), identity_of(place.stat()), data)
+                replace_file(place, copy.key, identity_of(place.stat()), data)
 
-    def _has_file(self, name: str) -> bool:
-        """Whether a file has exactly this name; some disks also find it under other names."""
-        place = self.directory / name
-        return os.path.lexists(place) and place in self.directory.iterdir()
-
-    def _names(self) -> list[str]:
+    def names(self) -> list[str]:
+        """The names of all thread files, in no particular order. Raises OSError."""
         with os.scandir(self.directory) as entries:
             return [
                 entry.name
@@ -338,9 +331,23 @@ class ThreadFolder:
         except FileNotFoundError:
             return []
 
-    def _why(self, place: Path, conversation_id: str) -> str:
+    def temporaries(self) -> list[Path]:
+        """What writes have left, or are writing just now."""
+        found: list[Path] = []
+        for folder in (self.directory, self.corrupt):
+            with suppress(FileNotFoundError), os.scandir(folder) as entries:
+                found += [Path(entry.path) for entry in entries if temporary_key(entry.name)]
+        return found
+
+    def _has_file(self, name: str) -> bool:
+        """Whether a file has exactly this name; some disks also find it under other names."""
+        place = self.directory / name
+        return os.path.lexists(place) and place in self.directory.iterdir()
+
+    @staticmethod
+    def _why(copy: ThreadFile) -> str:
         try:
-            parse(read_bytes(place, conversation_id, self.form)[0].data)
+            copy.document()
         except NotAThread as error:
             return str(error)
         except WrongKey as error:
@@ -348,13 +355,6 @@ class ThreadFolder:
         except OSError as error:
             return error.strerror or str(error)
         return "it could not be read when it was set aside"
-
-    def _temporaries(self) -> list[Path]:
-        found: list[Path] = []
-        for folder in (self.directory, self.corrupt):
-            with suppress(FileNotFoundError), os.scandir(folder) as entries:
-                found += [Path(entry.path) for entry in entries if temporary_key(entry.name)]
-        return found
 
 
 def _written_forms(text: str) -> set[str]:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from anaphora.errors import EncryptionError, InvalidId, Tampered, WrongKey
 from anaphora.store.crypto.cipher import Keys, binding
-from anaphora.store.crypto.marker import Guard, Guarded
+from anaphora.store.crypto.marker import Guard, HomeForm
 from anaphora.store.threads.ids import SUFFIX, check_id, file_name, id_of, is_hashed, plain_name
 
 SEALED_SUFFIX = ".json.sealed"
@@ -43,7 +43,7 @@ class Seam:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class DecodedThread:
     """A thread file's JSON. A sealed one can be extended where byte `body` of the JSON is alone."""
 
     data: bytes
@@ -57,7 +57,7 @@ class Opened:
         return self.seam if offset == self.body else None
 
 
-class Plain(Guarded):
+class PlainThreads(HomeForm):
     """Go's JSON under names that tell the id."""
 
     suffix = SUFFIX
@@ -85,9 +85,9 @@ class Plain(Guarded):
         except (OSError, ValueError, InvalidId):
             return None
 
-    def decode(self, conversation_id: str, data: bytes) -> Opened:
+    def decode(self, conversation_id: str, data: bytes) -> DecodedThread:
         """The bytes themselves."""
-        return Opened(data)
+        return DecodedThread(data)
 
     def whole(self, conversation_id: str, head: bytes, end: bytes) -> tuple[bytes, Seam]:
         """The bytes of a new file, and where its next turns go: both pieces, in a row."""
@@ -100,10 +100,10 @@ class Plain(Guarded):
         return added + end, Seam(seam.offset + len(added))
 
 
-PLAIN = Plain()
+PLAIN = PlainThreads()
 
 
-class SealedThreads(Guarded):
+class SealedThreads(HomeForm):
     """Sealed files of one namespace, under names that are HMACs of their ids."""
 
     suffix = SEALED_SUFFIX
@@ -149,14 +149,14 @@ class SealedThreads(Guarded):
             conversation_id, original, _offset = self._label(file.read(_HEAD_BYTES))
         return conversation_id, original
 
-    def decode(self, conversation_id: str, data: bytes) -> Opened:
+    def decode(self, conversation_id: str, data: bytes) -> DecodedThread:
         """The JSON. `Tampered` for another conversation's file, and for any change at all."""
         found, _original, opened = self.decode_any(data)
         if found != conversation_id:
             raise Tampered("thread", "it is the file of another conversation")
         return opened
 
-    def decode_any(self, data: bytes) -> tuple[str, str, Opened]:
+    def decode_any(self, data: bytes) -> tuple[str, str, DecodedThread]:
         """Id, original name and JSON in a file's bytes."""
         conversation_id, original, offset = self._label(data)
         writing = data[_START - 16 : _START]
@@ -173,7 +173,7 @@ class SealedThreads(Guarded):
             raise Tampered("thread", "it was cut short")
         body = sum(map(len, pieces[:-1]))
         seam = Seam(last_offset, number - 1, writing)
-        return conversation_id, original, Opened(b"".join(pieces), seam, body)
+        return conversation_id, original, DecodedThread(b"".join(pieces), seam, body)
 
     def whole(
         self, conversation_id: str, head: bytes, end: bytes, original: str = ""
@@ -219,7 +219,7 @@ class SealedThreads(Guarded):
         return hmac.digest(self._names, data, "sha256").hex()[:32] + SEALED_SUFFIX
 
 
-ThreadForm = Plain | SealedThreads
+ThreadForm = PlainThreads | SealedThreads
 """How thread files of one namespace are named, written and read."""
 
 

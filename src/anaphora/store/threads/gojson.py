@@ -12,7 +12,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -135,29 +135,28 @@ class Document:
     extras: list[tuple[str, str]] = field(default_factory=list)
     splice: tuple[int, int] | None = None
 
+    def thread(self, conversation_id: str, turns: Iterable[Turn]) -> Thread:
+        """The thread of this id and with these turns, the rest as the file has it."""
+        updated = read_time(self.updated)
+        return Thread(conversation_id, tuple(turns), updated, self.updated, self.title)
+
 
 def decode(data: bytes) -> Thread:
     """The thread in these bytes, its times as the file has them. Raises NotAThread."""
     document = parse(data)
-    return Thread(
-        conversation_id=document.conversation_id,
-        turns=tuple(document.turns),
-        updated=read_time(document.updated),
-        updated_text=document.updated,
-        title=document.title,
-    )
+    return document.thread(document.conversation_id, document.turns)
 
 
 def encode(thread: Thread) -> bytes:
     """The bytes that Go writes for this thread."""
-    document = Document(
-        conversation_id=thread.conversation_id,
-        title=thread.title,
-        raw_turns=[encode_turn(turn) for turn in thread.turns],
-        updated=thread.updated_text,
-    )
-    head, tail = render(document)
-    return head + tail
+    return b"".join(render(document_of(thread)))
+
+
+def document_of(thread: Thread) -> Document:
+    """A thread file that has this thread."""
+    turns = list(thread.turns)
+    raw_turns = [encode_turn(turn) for turn in turns]
+    return Document(thread.conversation_id, thread.title, turns, raw_turns, thread.updated_text)
 
 
 def render(document: Document) -> tuple[bytes, bytes]:

@@ -1,50 +1,43 @@
 """What a thread file has no place for: speakers, sources, import identities, branches.
 
-In: notes about turns and conversations. Out: the same, by conversation or by source chat. A note
-carries the hash of its turn: one whose turn is not in the thread (a crash came between the two
-writes, or another program rewrote the file) is void, and only the reader of the thread can tell.
-A home's sealer encrypts them on their way in. It never holds a turn's text, and nothing here
-imports SQLAlchemy before the first write.
+A note carries the hash of its turn: one whose turn is not in the thread (a crash came between the
+two writes, or another program rewrote the file) is void, and only the reader of the thread can
+tell. It never holds a turn's text.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from anaphora.store.crypto.columns import CLEAR, Sealer
+from anaphora.store.db.tables import CONVERSATION_NOTE, FORGOTTEN_TURN, TURN_NOTE, Table
 from anaphora.store.hashing import stored_turn_hash
-from anaphora.store.threads.rows import NoteTransaction
+from anaphora.store.mapping import RowMapping
+from anaphora.store.namespace import NamespaceReader, NamespaceTransaction, Row
 from anaphora.values.conversations import NewTurn, Turn
 
 if TYPE_CHECKING:
-    from anaphora.store.db.engine import Database, Write
+    from anaphora.store.db.engine import Write
 
-# The same columns in the same order from both tables, so that one function reads the rows. Where
-# a place is in both, the living note comes last and wins; so does the later of two equals.
-_NOTES = """
-SELECT conversation_id, position, turn_hash, speaker, source, source_key, message_key, chat_key,
-       0 AS forgotten, '' AS identity_key, seq
-  FROM turn_note WHERE namespace = :namespace AND {where}
-UNION ALL
-SELECT conversation_id, position, NULL, NULL, source, source_key, message_key, chat_key,
-       1, identity_key, seq
-  FROM forgotten_turn WHERE namespace = :namespace AND {where}
-ORDER BY forgotten DESC, seq
-"""
-_NOTE_COLUMNS = (
-    "conversation_id",
-    "position",
-    "turn_hash",
-    "speaker",
-    "source",
-    "source_key",
-    "message_key",
-    "chat_key",
-    "forgotten",
-    "identity_key",
+_COLUMNS = (*TURN_NOTE.names, "identity_key")
+
+
+def _notes_in(table: Table) -> str:
+    listed = (name if name in table.names else f"NULL AS {name}" for name in _COLUMNS)
+    forgotten = int(table is FORGOTTEN_TURN)
+    return (
+        f"SELECT {', '.join(listed)}, {forgotten} AS forgotten FROM {table.name} "  # noqa: S608
+        "WHERE namespace = :namespace AND {where} "
+    )
+
+
+# One statement, so that a note that is forgotten meanwhile is in one of both tables. Where a place
+# is in both, the living note comes last and wins; so does the later of two equals.
+_NOTES = " UNION ALL ".join(map(_notes_in, (TURN_NOTE, FORGOTTEN_TURN))) + (
+    "ORDER BY forgotten DESC, seq"
 )
 _NOTES_AT = _NOTES.format(where="conversation_id = :conversation_id AND position >= :start")
 _NOTES_OF_CHAT = _NOTES.format(where="chat_key = :chat_key")
@@ -63,11 +56,6 @@ SELECT conversation_id, MIN(position) FROM (
    WHERE namespace = :namespace AND seq > :since
 ) AS changed GROUP BY conversation_id
 """
-_CONVERSATIONS = """
-SELECT conversation_id, source, source_key, branch_of, branch_at
-  FROM conversation_note WHERE namespace = :namespace
-"""
-_CONVERSATION_COLUMNS = ("conversation_id", "source", "source_key", "branch_of", "branch_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,41 +89,76 @@ class ConversationNote:
     branch_at: int | None = None
 
 
-class Sidecar:
+def _chat_key(note: TurnNote) -> str | None:
+    imported = note.source is not None and note.source_key is not None
+    return _digest("chat", note.source, note.source_key) if imported else None
+
+
+_TURNS = RowMapping(
+    TURN_NOTE, TurnNote, named={"index": "position"}, written={"chat_key": _chat_key}
+)
+_FORGOTTEN = RowMapping(FORGOTTEN_TURN, TurnNote, named={"index": "position"})
+_CONVERSATIONS = RowMapping(CONVERSATION_NOTE, ConversationNote)
+
+
+class NoteTransaction(NamespaceTransaction):
+    """What one write transaction does to notes."""
+
+    def put(self, notes: Iterable[TurnNote]) -> None:
+        """Write notes, in place of the ones at the same places; what they tell is not forgotten."""
+        # Two notes for one place in one call: the last one counts, as in two calls.
+        written = {(note.conversation_id, note.index): note for note in notes}
+        rows = [_TURNS.row(note) for note in written.values()]
+        keys = [self._lookup("identity_key", _identity_key(row)) for row in rows]
+        self._delete(FORGOTTEN_TURN, identity_key=keys)
+        self._replace(TURN_NOTE, rows)
+
+    def forget(self, conversation_id: str, index: int | None) -> int:
+        """Keep identity and place alone of a turn, or of all turns; how many had notes."""
+        here: Row = {"conversation_id": self._lookup("conversation_id", conversation_id)}
+        if index is not None:
+            here["position"] = index
+        rows = self._found_rows(TURN_NOTE, **here)
+        if rows:
+            self._delete(TURN_NOTE, **here)
+        rows.sort(key=lambda row: int(row["position"]))
+        kept = [row | {"identity_key": _identity_key(row)} for row in rows]
+        names = FORGOTTEN_TURN.names
+        self._replace(FORGOTTEN_TURN, [{name: row[name] for name in names} for row in kept])
+        return len(rows)
+
+    def put_conversation(self, note: ConversationNote) -> None:
+        """Write the note of a conversation, in place of an earlier one."""
+        self._replace(CONVERSATION_NOTE, [_CONVERSATIONS.row(note)])
+
+
+class Sidecar(NamespaceReader):
     """The notes of one namespace. All reads see every write acknowledged by any process."""
 
-    def __init__(self, truth: Database, namespace: str, sealer: Sealer = CLEAR) -> None:
-        self._truth = truth
-        self.namespace = namespace
-        self._sealer = sealer
+    @contextmanager
+    def _change(self, write: Write | None = None) -> Iterator[NoteTransaction]:
+        """A write to this namespace that is under way, or one of its own."""
+        if write is not None:
+            yield NoteTransaction(write, self.sealer)
+            return
+        with self._write() as own:
+            yield NoteTransaction(own, self.sealer)
 
-    def note_turns(self, notes: Iterable[TurnNote]) -> None:
-        """Write notes in one transaction, all or none.
+    def note_turns(self, notes: Iterable[TurnNote], write: Write | None = None) -> None:
+        """Write notes, all or none, in `write` where that is under way.
 
         A note replaces the one at its place; a message that was forgotten and is noted again is
         no longer forgotten. `StoreError` and its kinds when truth cannot be written.
         """
         written = list(notes)
         if written:
-            with self._truth.write(self.namespace) as write:
-                self.note_turns_within(write, written)
-
-    def note_turns_within(self, write: Write, notes: Iterable[TurnNote]) -> None:
-        """As `note_turns`, as a part of a write to this namespace that is under way."""
-        self._sealer.check()
-        # Two notes for one place in one call: the last one counts, as in two calls.
-        written = {(note.conversation_id, note.index): note for note in notes}
-        rows = [_turn_row(note) for note in written.values()]
-        if rows:
-            work = NoteTransaction(write, self._sealer)
-            work.drop_forgotten([_identity_key(row) for row in rows])
-            work.put_turns(rows)
+            with self._change(write) as work:
+                work.put(written)
 
     def turn_notes(self, conversation_id: str, start: int = 0) -> dict[int, TurnNote]:
         """The notes of a conversation from turn `start` on, by index, forgotten ones among them."""
-        found = self._notes(
-            _NOTES_AT, conversation_id=self._lookup("conversation_id", conversation_id), start=start
-        )
+        stored_id = self._lookup("conversation_id", conversation_id)
+        found = self._notes(_NOTES_AT, conversation_id=stored_id, start=start)
         by_index = {note.index: note for note in found}
         return dict(sorted(by_index.items()))
 
@@ -149,90 +172,47 @@ class Sidecar:
         found = self._notes(_NOTES_OF_CHAT, chat_key=chat_key)
         return {note.message_key: note for note in found if note.message_key is not None}
 
-    def forget(self, conversation_id: str, index: int | None = None) -> int:
+    def forget(
+        self, conversation_id: str, index: int | None = None, write: Write | None = None
+    ) -> int:
         """Drop what is known of a turn, or of all turns when `index` is None; return how many.
 
         Speaker and hash go for good. The identity stays as forgotten, so that importing the same
         source again does not bring the turn back. The note about the conversation stays.
         """
-        with self._truth.write(self.namespace) as write:
-            return self.forget_within(write, conversation_id, index)
-
-    def forget_within(self, write: Write, conversation_id: str, index: int | None = None) -> int:
-        """As `forget`, as a part of a write to this namespace that is under way."""
-        self._sealer.check()
-        work = NoteTransaction(write, self._sealer)
-        rows = work.take_turns(conversation_id, index)
-        work.put_forgotten([{**row, "identity_key": _identity_key(row)} for row in rows])
-        return len(rows)
+        with self._change(write) as work:
+            return work.forget(conversation_id, index)
 
     def note_conversation(self, note: ConversationNote) -> None:
         """Write where a conversation came from, in place of what was noted before."""
-        with self._truth.write(self.namespace) as write:
-            self._sealer.check()
-            NoteTransaction(write, self._sealer).put_conversation(
-                {
-                    "conversation_id": note.conversation_id,
-                    "source": note.source,
-                    "source_key": note.source_key,
-                    "branch_of": note.branch_of,
-                    "branch_at": note.branch_at,
-                }
-            )
+        with self._change() as work:
+            work.put_conversation(note)
 
     def conversation_notes(self) -> dict[str, ConversationNote]:
         """Where every noted conversation came from, by conversation id, deleted ones too."""
-        notes = [self._conversation(row) for row in self._rows(_CONVERSATIONS)]
-        return {note.conversation_id: note for note in notes}
-
-    def version(self) -> int:
-        """A number that grows with every write to the namespace; 0 before the first."""
-        return self._truth.version(self.namespace)
+        rows = self._found(CONVERSATION_NOTE, CONVERSATION_NOTE.select())
+        return {row.conversation_id: row for row in map(_CONVERSATIONS.value, rows)}
 
     def changed_since(self, version: int) -> frozenset[str]:
         """The conversations whose notes were written, or forgotten, after `version`."""
-        found, namespace = self._sealer.found, self.namespace
+        found, namespace = self.sealer.found, self.namespace
         rows = self._rows(_CHANGED, since=version)
         return frozenset(found("conversation_id", namespace, row[0]) for row in rows)
 
     def places_since(self, version: int) -> dict[str, int]:
         """Of `changed_since`, the lowest place of a turn whose note changed, by conversation."""
-        found, namespace = self._sealer.found, self.namespace
+        found, namespace = self.sealer.found, self.namespace
         rows = self._rows(_PLACES, since=version)
         return {found("conversation_id", namespace, row[0]): int(row[1]) for row in rows}
 
-    def _notes(self, statement: str, **parameters: str | int) -> list[TurnNote]:
-        return [self._note(row) for row in self._rows(statement, **parameters)]
-
-    def _rows(self, statement: str, **parameters: str | int) -> list[tuple[Any, ...]]:
-        self._sealer.check()
-        return self._truth.rows(statement, {"namespace": self.namespace, **parameters})
-
-    def _lookup(self, column: str, value: str) -> str:
-        return self._sealer.lookup(column, self.namespace, value)
-
-    def _note(self, row: tuple[Any, ...]) -> TurnNote:
-        stored = dict(zip(_NOTE_COLUMNS, row, strict=False), namespace=self.namespace)
-        forgotten = bool(stored["forgotten"])
-        # What the other table has a column for says nothing here.
-        for name in ("turn_hash", "speaker") if forgotten else ("identity_key",):
-            del stored[name]
-        opened = self._sealer.open_row("forgotten_turn" if forgotten else "turn_note", stored)
-        return TurnNote(
-            opened["conversation_id"],
-            opened["position"],
-            opened.get("turn_hash") or "",
-            opened.get("speaker"),
-            opened["source"],
-            opened["source_key"],
-            opened["message_key"],
-            forgotten,
-        )
-
-    def _conversation(self, row: tuple[Any, ...]) -> ConversationNote:
-        stored = dict(zip(_CONVERSATION_COLUMNS, row, strict=True), namespace=self.namespace)
-        opened = self._sealer.open_row("conversation_note", stored)
-        return ConversationNote(*(opened[name] for name in _CONVERSATION_COLUMNS))
+    def _notes(self, statement: str, **parameters: str | int) -> Iterator[TurnNote]:
+        for row in self._rows(statement, **parameters):
+            of = dict(zip((*_COLUMNS, "forgotten"), row, strict=True))
+            mapping = _FORGOTTEN if of["forgotten"] else _TURNS
+            cells = tuple(of[name] for name in mapping.columns)
+            (opened,) = self._opened(mapping.table, [cells])
+            missing = {"turn_hash": "", "forgotten": True} if of["forgotten"] else {}
+            yield mapping.value(opened, **missing)
 
 
 def notes_of(
@@ -254,21 +234,7 @@ def notes_of(
     ]
 
 
-def _turn_row(note: TurnNote) -> dict[str, Any]:
-    chat = note.source is not None and note.source_key is not None
-    return {
-        "conversation_id": note.conversation_id,
-        "position": note.index,
-        "turn_hash": note.turn_hash,
-        "speaker": note.speaker,
-        "source": note.source,
-        "source_key": note.source_key,
-        "message_key": note.message_key,
-        "chat_key": _digest("chat", note.source, note.source_key) if chat else None,
-    }
-
-
-def _identity_key(row: Mapping[str, Any]) -> str:
+def _identity_key(row: Row) -> str:
     """What a turn is forgotten by: its message, or its place when it has no source."""
     if row["chat_key"] is None or row["message_key"] is None:
         return _digest("place", row["conversation_id"], str(row["position"]))

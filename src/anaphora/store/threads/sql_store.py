@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,8 +19,12 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from anaphora.errors import InvalidId, StoreError, Tampered
-from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows
+from anaphora.store.crypto.columns import CLEAR, Sealer
+from anaphora.store.db.tables import THREAD, TURN, TURN_NOTE
 from anaphora.store.disk import Identity, translate
+from anaphora.store.hashing import stored_turn_hash
+from anaphora.store.mapping import RowMapping
+from anaphora.store.namespace import NamespaceReader, NamespaceTransaction, Row
 from anaphora.store.threads.conversations import Conversations, summary_of
 from anaphora.store.threads.gojson import (
     ZERO_TIME,
@@ -34,7 +38,6 @@ from anaphora.store.threads.gojson import (
     sound_time,
 )
 from anaphora.store.threads.ids import check_id, file_name
-from anaphora.store.threads.rows import ThreadHead, ThreadTransaction
 from anaphora.store.threads.sidecar import notes_of
 from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
 
@@ -43,19 +46,21 @@ if TYPE_CHECKING:
     from anaphora.store.threads.sidecar import Sidecar
 
 
-_TURNS = """
-SELECT t.stamp, t.turn_count, t.title, t.updated_text,
-       u.position, u.role, u.text, u.ts_text, u.intent_id, u.turn_hash, u.stamp,
-       n.turn_hash, n.speaker, n.source, n.source_key, n.message_key, n.chat_key,
-       t.opening, t.deleted
+# The id, which comes first, is the same in all rows: it is not asked for again.
+_HEAD_COLUMNS, _TURN_COLUMNS, _NOTE_COLUMNS = (
+    table.names[1:] for table in (THREAD, TURN, TURN_NOTE)
+)
+_TURNS = f"""
+SELECT {THREAD.listed("t", _HEAD_COLUMNS)}, {TURN.listed("u", _TURN_COLUMNS)},
+       {TURN_NOTE.listed("n", _NOTE_COLUMNS)}
   FROM thread t
   LEFT JOIN turn u ON u.namespace = t.namespace AND u.conversation_id = t.conversation_id
-       AND u.position >= {start}
+       AND u.position >= {{start}}
   LEFT JOIN turn_note n ON n.namespace = u.namespace AND n.conversation_id = u.conversation_id
-       AND n.position = u.position AND n.position >= {start}
+       AND n.position = u.position AND n.position >= {{start}}
  WHERE t.namespace = :namespace AND t.conversation_id = :conversation_id AND t.deleted = 0
  ORDER BY u.position
-"""
+"""  # noqa: S608 - names of ours
 _FROM = _TURNS.format(start=":number")
 # Asked apart: compared with a column of the join, PostgreSQL does not search its index for it.
 _LAST = _TURNS.format(
@@ -68,16 +73,16 @@ SELECT conversation_id, stamp, turn_count, deleted FROM thread
 """
 # The newest number that was seen comes again, so that truth that was put back to an earlier moment
 # is noticed: there no number is as high.
-_LISTED = """
-SELECT t.conversation_id, t.seq, t.deleted, t.turn_count, t.title, t.updated_text, t.opening,
-       f.text, l.text, t.stamp
+_LISTED = f"""
+SELECT {THREAD.listed("t")}, f.text, l.text
   FROM thread t
   LEFT JOIN turn f ON f.namespace = t.namespace AND f.conversation_id = t.conversation_id
        AND f.position = t.opening
   LEFT JOIN turn l ON l.namespace = t.namespace AND l.conversation_id = t.conversation_id
        AND l.position = t.turn_count - 1
  WHERE t.namespace = :namespace AND t.seq >= :since
-"""
+"""  # noqa: S608 - names of ours
+_SEQ, _DELETED = THREAD.names.index("seq"), THREAD.names.index("deleted")
 _TIMES = """
 SELECT conversation_id, position, ts_text FROM turn
  WHERE namespace = :namespace
@@ -85,12 +90,8 @@ SELECT conversation_id, position, ts_text FROM turn
  ORDER BY conversation_id, position LIMIT :limit
 """
 _STEP = 4096
-_TURN = ("conversation_id", "position", "role", "text", "ts_text", "intent_id", "turn_hash")
-_HEAD = ("stamp", "turn_count", "title", "updated_text", "opening", "deleted")
-_NOTE = (
-    "conversation_id", "position", "turn_hash", "speaker", "source", "source_key", "message_key",
-    "chat_key",
-)  # fmt: skip
+_PLACE, _STAMP = (len(_HEAD_COLUMNS) + _TURN_COLUMNS.index(one) for one in ("position", "stamp"))
+_NOTED = len(_HEAD_COLUMNS) + len(_TURN_COLUMNS)
 _IDS = "SELECT conversation_id FROM thread WHERE namespace = :namespace AND deleted = 0"
 
 
@@ -109,138 +110,93 @@ class StoredThread:
     stamps: tuple[int, ...]
 
 
-class SqlThreadReader:
-    """Reads the threads of one namespace. `notes` says whether speakers are wanted."""
+@dataclass(frozen=True, slots=True)
+class ThreadHead:
+    """What is known of a conversation beside its turns; see `db.tables.THREAD` for the fields."""
 
-    def __init__(self, truth: Database, namespace: str, sealer: Sealer, *, notes: bool) -> None:
-        self._truth = truth
-        self._namespace = namespace
-        self._sealer = sealer
-        self._notes = notes
-        self._listing = Lock()
-        self._listed: dict[str, tuple[int, ThreadSummary]] = {}
-        self._upto = 0
+    turn_count: int
+    opening: int | None
+    title: str
+    updated_text: str
+    stamp: int
+    deleted: bool = False
 
-    def thread(self, conversation_id: str, start: int = 0) -> StoredThread | None:
-        """A conversation with its turns from `start` on."""
-        return self._read(_FROM, conversation_id, start)
 
-    def last(self, conversation_id: str, count: int) -> StoredThread | None:
-        """A conversation with its last `count` turns."""
-        return self._read(_LAST, conversation_id, count)
+_HEADS = RowMapping(
+    THREAD,
+    ThreadHead,
+    read={"updated_text": ("updated_text", sound_time)},
+    written={"updated_text": lambda head: head.updated_text},
+)
+_TURN_MAPPING = RowMapping(TURN, Turn)
 
-    def ids(self) -> list[str]:
-        """Every conversation, in no particular order."""
-        return [self._found(row[0]) for row in self._rows(_IDS)]
 
-    def changed_since(self, seq: int) -> dict[str, tuple[int, int] | None]:
-        """Conversations with a number above `seq`: stamp and count of turns, None where deleted."""
-        rows = self._rows(_CHANGED, since=seq)
-        return {self._found(row[0]): None if row[3] else (row[1], row[2]) for row in rows}
+def _turn_of(
+    role: str,
+    text: str,
+    ts_text: object,
+    intent_id: str,
+    speaker: str | None = None,
+    source: str | None = None,
+) -> Turn:
+    # A time that makes no sense takes neither its words along nor those of others.
+    sound = sound_time(ts_text)
+    return Turn(role, text, read_time(sound), sound, intent_id, speaker, source)
 
-    def summaries(self) -> tuple[ThreadSummary, ...]:
-        """Every conversation, newest first; only those that changed are read again."""
-        with self._listing:
-            rows = self._rows(_LISTED, since=self._upto)
-            if self._upto and not rows:
-                self._listed, self._upto = {}, 0
-                rows = self._rows(_LISTED, since=0)
-            for row in rows:
-                self._upto = max(self._upto, row[1])
-                key = self._found(row[0])
-                if row[2]:
-                    self._listed.pop(key, None)
-                else:
-                    self._listed[key] = self._summary(key, row)
-            ordered = sorted(self._listed.values(), key=lambda f: (-f[0], f[1].conversation_id))
-        return tuple(summary for _, summary in ordered)
 
-    def misdated(self) -> dict[str, tuple[int, ...]]:
-        """The places of turns whose times make no sense, by conversation. Reads every time."""
-        found: dict[str, list[int]] = {}
-        after, place = "", -1
-        while rows := self._rows(_TIMES, after=after, place=place, limit=_STEP):
-            for stored_id, position, ts_text in rows:
-                opened = self._opened("turn", stored_id, position=position, ts_text=ts_text)
-                if sound_time(opened["ts_text"]) != opened["ts_text"]:
-                    found.setdefault(self._found(stored_id), []).append(position)
-            after, place = rows[-1][:2]
-        return {key: tuple(places) for key, places in found.items()}
+class ThreadTransaction(NamespaceTransaction):
+    """What one write transaction does to conversations."""
 
-    def _read(self, statement: str, conversation_id: str, number: int) -> StoredThread | None:
-        stored_id = self._sealer.lookup("conversation_id", self._namespace, conversation_id)
-        rows = self._rows(statement, conversation_id=stored_id, number=number)
-        if not rows:
-            return None
-        given = dict(zip(_HEAD, (*rows[0][:4], *rows[0][-2:]), strict=True))
-        head, stamp, count = self._opened("thread", stored_id, **given), *rows[0][:2]
-        updated_text = sound_time(head["updated_text"])
-        rows = [row for row in rows if row[4] is not None]
-        self._refuse_gaps(rows, number if statement is _FROM else max(0, count - number), count)
-        return StoredThread(
-            Thread(
+    def head(self, conversation_id: str) -> ThreadHead | None:
+        """The head of a conversation that is there; None of one that was deleted or never was."""
+        for head in map(_HEADS.value, self._found(THREAD, **self._here(conversation_id))):
+            if not head.deleted:
+                return head
+        return None
+
+    def put_head(self, conversation_id: str, head: ThreadHead) -> None:
+        """Write a head, in place of the one that is there, with the next number."""
+        self._replace(THREAD, [_HEADS.row(head, conversation_id=conversation_id)])
+
+    def turns(self, conversation_id: str) -> list[Turn]:
+        """All turns of a conversation, oldest first."""
+        rows = self._found_rows(TURN, **self._here(conversation_id))
+        rows.sort(key=lambda row: int(row["position"]))
+        return [
+            _turn_of(row["role"], row["text"], row["ts_text"], row["intent_id"]) for row in rows
+        ]
+
+    def add_turns(
+        self, conversation_id: str, placed: Iterable[tuple[int, Turn]], stamp: int
+    ) -> None:
+        """Write turns at places that are free."""
+        rows = [
+            _TURN_MAPPING.row(
+                one,
                 conversation_id=conversation_id,
-                turns=tuple(self._turns(stored_id, rows)),
-                updated=read_time(updated_text),
-                updated_text=updated_text,
-                title=head["title"],
-            ),
-            start=rows[0][4] if rows else count,
-            turn_count=count,
-            stamp=stamp,
-            stamps=tuple(row[10] for row in rows),
-        )
+                position=place,
+                turn_hash=stored_turn_hash(one.role, one.text),
+                stamp=stamp,
+            )
+            for place, one in placed
+        ]
+        self._insert(TURN, rows)
 
-    def _refuse_gaps(self, rows: Sequence[tuple[Any, ...]], start: int, count: int) -> None:
-        """`Tampered` where a sealed conversation lacks turns: its head says how many there are."""
-        if self._sealer.sealed and [row[4] for row in rows] != list(range(start, count)):
-            raise Tampered("conversation", "turns of it are missing")
+    def change_turns(
+        self, conversation_id: str, changed: Sequence[tuple[int, Turn]], stamp: int
+    ) -> None:
+        """Replace turns at places that are taken; all turns of the conversation get the stamp."""
+        here = self._here(conversation_id)
+        self._delete(TURN, **here, position=[place for place, _ in changed])
+        self.add_turns(conversation_id, changed, stamp)
+        self._set(TURN, {"stamp": stamp}, **here)
 
-    def _turns(self, stored_id: str, rows: Sequence[tuple[Any, ...]]) -> Iterator[Turn]:
-        told = self._speakers(stored_id, rows) if self._notes else {}
-        given = [(stored_id, *row[4:10]) for row in rows]
-        for turn in open_rows(self._sealer, "turn", _TURN, self._namespace, given):
-            _, place, role, text, ts_text, intent_id, digest = turn
-            note = told.get(place)
-            # A note of another turn is void: its own turn is not here.
-            speaker, source = note[1:] if note and note[0] == digest else (None, None)
-            # A time that makes no sense takes neither its words along nor those of others.
-            ts_text = sound_time(ts_text)
-            yield Turn(role, text, read_time(ts_text), ts_text, intent_id, speaker, source)
+    def drop_turns(self, conversation_id: str) -> None:
+        """Delete every turn of a conversation."""
+        self._delete(TURN, **self._here(conversation_id))
 
-    def _speakers(
-        self, stored_id: str, rows: Sequence[tuple[Any, ...]]
-    ) -> dict[int, tuple[str, str | None, str | None]]:
-        """Hash, speaker and source of each noted turn, by its place."""
-        given = [(stored_id, row[4], *row[11:17]) for row in rows if row[11] is not None]
-        notes = open_rows(self._sealer, "turn_note", _NOTE, self._namespace, given)
-        return {place: (digest, speaker, source) for _, place, digest, speaker, source, *_ in notes}
-
-    def _summary(self, conversation_id: str, row: tuple[Any, ...]) -> tuple[int, ThreadSummary]:
-        _, _, deleted, count, title, updated, opening, first, last, stamp = row
-        stored_id = row[0]
-        given = dict(zip(_HEAD, (stamp, count, title, updated, opening, deleted), strict=True))
-        head = self._opened("thread", stored_id, **given)
-        updated_text = sound_time(head["updated_text"])
-        when = read_time(updated_text)
-        document = Document(conversation_id, head["title"], updated=updated_text)
-        for role, place, text in (("user", opening, first), ("", count - 1, last)):
-            if text is not None:
-                words = self._opened("turn", stored_id, position=place, text=text)["text"]
-                document.turns.append(Turn(role, words, when, updated_text))
-        summary = replace(summary_of(conversation_id, document), turn_count=count)
-        return nanoseconds(updated_text), summary
-
-    def _opened(self, table: str, stored_id: str, **columns: Any) -> dict[str, Any]:
-        row = {"namespace": self._namespace, "conversation_id": stored_id, **columns}
-        return self._sealer.open_row(table, row)
-
-    def _found(self, stored_id: str) -> str:
-        return self._sealer.found("conversation_id", self._namespace, stored_id)
-
-    def _rows(self, statement: str, **parameters: str | int) -> list[tuple[Any, ...]]:
-        self._sealer.check()
-        return self._truth.rows(statement, {"namespace": self._namespace, **parameters})
+    def _here(self, conversation_id: str) -> Row:
+        return {"conversation_id": self._lookup("conversation_id", conversation_id)}
 
 
 # PostgreSQL refuses index entries above 2.7 kB, and a sealed id is a third longer.
@@ -249,7 +205,7 @@ _MAX_ID_BYTES = 1_024
 _log = logging.getLogger("anaphora")
 
 
-class SqlConversationStore(Conversations):
+class SqlConversationStore(NamespaceReader, Conversations):
     """Conversations of one namespace in one database. Always strict: what is not kept raises.
 
     The methods are those of `ConversationStore` and raise what its strict form raises: InvalidId
@@ -271,17 +227,34 @@ class SqlConversationStore(Conversations):
         sealer: Sealer = CLEAR,
         random: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        super().__init__(clock, sidecar, on_removed)
-        self.namespace = namespace
-        self._truth = truth
-        self._sealer = sealer
+        NamespaceReader.__init__(self, truth, namespace, sealer)
+        Conversations.__init__(self, clock, sidecar, on_removed)
         self._random = random
-        self._reader = SqlThreadReader(truth, namespace, sealer, notes=sidecar is not None)
+        self._listing = Lock()
+        self._listed: dict[str, tuple[int, ThreadSummary]] = {}
+        self._upto = 0
+
+    def list(self) -> tuple[ThreadSummary, ...]:
+        """Every conversation, newest first; only those that changed are read again."""
+        with self._listing:
+            rows = self._rows(_LISTED, since=self._upto)
+            if self._upto and not rows:
+                self._listed, self._upto = {}, 0
+                rows = self._rows(_LISTED, since=0)
+            for row in rows:
+                self._upto = max(self._upto, row[_SEQ])
+                key = self._id_of(row[0])
+                if row[_DELETED]:
+                    self._listed.pop(key, None)
+                else:
+                    self._listed[key] = self._summary(key, row)
+            ordered = sorted(self._listed.values(), key=lambda f: (-f[0], f[1].conversation_id))
+        return tuple(summary for _, summary in ordered)
 
     def _extend(
         self, conversation_id: str, news: Sequence[NewTurn], turns: Sequence[Turn], title: str
     ) -> range:
-        with self._write() as work:
+        with self._changing() as work:
             head = work.head(conversation_id)
             start = head.turn_count if head is not None else 0
             if head is None and title:
@@ -289,7 +262,7 @@ class SqlConversationStore(Conversations):
             self._add(work, conversation_id, head, turns)
             if self._sidecar is not None:
                 notes = notes_of(conversation_id, start, news, turns)
-                self._sidecar.note_turns_within(work.write, notes)
+                self._sidecar.note_turns(notes, work.write)
         return range(start, start + len(turns))
 
     def add_exact(
@@ -309,7 +282,7 @@ class SqlConversationStore(Conversations):
         """
         self._check_id(conversation_id)
 
-        with self._write() as work:
+        with self._changing() as work:
             head = work.head(conversation_id)
             if (head.turn_count if head is not None else 0) != at:
                 return False
@@ -319,18 +292,12 @@ class SqlConversationStore(Conversations):
             return True
 
     def _thread(self, conversation_id: str, last: int | None) -> Thread | None:
-        if last is None:
-            found = self._reader.thread(conversation_id)
-        else:
-            found = self._reader.last(conversation_id, last)
+        statement, number = (_FROM, 0) if last is None else (_LAST, last)
+        found = self._stored(statement, conversation_id, number)
         return found.thread if found else None
 
-    def list(self) -> tuple[ThreadSummary, ...]:
-        """Every conversation, newest first."""
-        return self._reader.summaries()
-
     def _delete(self, conversation_id: str) -> bool:
-        with self._write() as work:
+        with self._changing() as work:
             head = work.head(conversation_id)
             self._forget(work.write, conversation_id, None)
             if head is not None:
@@ -340,7 +307,7 @@ class SqlConversationStore(Conversations):
         return self._scrubbed(head is not None)
 
     def _redact(self, conversation_id: str, index: int) -> bool:
-        with self._write() as work:
+        with self._changing() as work:
             head = work.head(conversation_id)
             there = head is not None and 0 <= index < head.turn_count
             if head is not None and there:
@@ -358,7 +325,7 @@ class SqlConversationStore(Conversations):
         return self._scrubbed(there)
 
     def _set_title(self, conversation_id: str, title: str) -> bool:
-        with self._write() as work:
+        with self._changing() as work:
             head = work.head(conversation_id)
             if head is None:
                 return False
@@ -369,16 +336,16 @@ class SqlConversationStore(Conversations):
         """Turns whose times make no sense: they are read as never set. Looks at every turn."""
         reason = "its time makes no sense and is read as never set; doctor --repair mends it"
         return tuple(
-            ThreadProblem(key, f"{self._truth.location}, turn {place}", reason)
-            for key, places in self._reader.misdated().items()
+            ThreadProblem(key, f"{self.truth.location}, turn {place}", reason)
+            for key, places in self._misdated().items()
             for place in places
         )
 
     def mend_times(self) -> int:
         """Set times of turns that make no sense to the one that was never set; how many."""
         done = 0
-        for key, places in self._reader.misdated().items():
-            with self._write() as work:
+        for key, places in self._misdated().items():
+            with self._changing() as work:
                 head = work.head(key)
                 # Reading has put the time in order already.
                 turns = work.turns(key)
@@ -407,33 +374,117 @@ class SqlConversationStore(Conversations):
 
     def files(self) -> Iterator[tuple[str, Path]]:
         """Every conversation's id and the name that its file would have, in no particular order."""
-        return ((key, Path(file_name(key))) for key in self._reader.ids())
+        ids = [self._id_of(row[0]) for row in self._rows(_IDS)]
+        return ((key, Path(file_name(key))) for key in ids)
 
     # For the index, and imports.
 
     def version(self) -> int:
         """A number that grows with every write to the namespace; 0 before the first."""
-        self._sealer.check()
-        return self._truth.version(self.namespace)
+        self.sealer.check()
+        return super().version()
 
     def changes_since(self, seq: int) -> dict[str, Identity | None]:
         """What tells the state of each conversation written after `seq`; None for a deleted one.
 
         Equal identities mean equal turns, also after truth was put back to an earlier moment.
         """
-        found = self._reader.changed_since(seq)
-        return {key: state and (*state, 0, 0) for key, state in found.items()}
+        rows = self._rows(_CHANGED, since=seq)
+        return {
+            self._id_of(stored): None if deleted else (stamp, count, 0, 0)
+            for stored, stamp, count, deleted in rows
+        }
 
     def stored(self, conversation_id: str, start: int = 0) -> StoredThread | None:
         """A conversation with its turns from `start` on, and the stamps of their writes."""
-        return self._reader.thread(self._check_id(conversation_id), start)
+        return self._stored(_FROM, self._check_id(conversation_id), start)
 
     def importing(self, key: str) -> AbstractContextManager[None]:
         """Hold the right to import one chat, in all processes and servers. StoreError."""
         digest = hashlib.sha256(f"{self.namespace}\0{key}".encode("utf-8", "surrogatepass"))
-        if self._truth.path is not None:
-            return _locked_file(self._truth.path, digest.hexdigest()[:24])
-        return _locked_server(self._truth, int.from_bytes(digest.digest()[:8], signed=True))
+        if self.truth.path is not None:
+            return _locked_file(self.truth.path, digest.hexdigest()[:24])
+        return _locked_server(self.truth, int.from_bytes(digest.digest()[:8], signed=True))
+
+    def _misdated(self) -> dict[str, tuple[int, ...]]:
+        """The places of turns whose times make no sense, by conversation. Reads every time."""
+        found: dict[str, list[int]] = {}
+        after, place = "", -1
+        while rows := self._rows(_TIMES, after=after, place=place, limit=_STEP):
+            for stored_id, position, ts_text in rows:
+                opened = self._open_row("turn", stored_id, position=position, ts_text=ts_text)
+                if sound_time(opened["ts_text"]) != opened["ts_text"]:
+                    found.setdefault(self._id_of(stored_id), []).append(position)
+            after, place = rows[-1][:2]
+        return {key: tuple(places) for key, places in found.items()}
+
+    def _stored(self, statement: str, conversation_id: str, number: int) -> StoredThread | None:
+        stored_id = self._lookup("conversation_id", conversation_id)
+        rows = self._rows(statement, conversation_id=stored_id, number=number)
+        if not rows:
+            return None
+        head = self._head((stored_id, *rows[0][: len(_HEAD_COLUMNS)]))
+        count = head.turn_count
+        rows = [row for row in rows if row[_PLACE] is not None]
+        self._refuse_gaps(rows, number if statement is _FROM else max(0, count - number), count)
+        return StoredThread(
+            Thread(
+                conversation_id=conversation_id,
+                turns=tuple(self._turns(stored_id, rows)),
+                updated=read_time(head.updated_text),
+                updated_text=head.updated_text,
+                title=head.title,
+            ),
+            start=rows[0][_PLACE] if rows else count,
+            turn_count=count,
+            stamp=head.stamp,
+            stamps=tuple(row[_STAMP] for row in rows),
+        )
+
+    def _refuse_gaps(self, rows: Sequence[tuple[Any, ...]], start: int, count: int) -> None:
+        """`Tampered` where a sealed conversation lacks turns: its head says how many there are."""
+        if self.sealer.sealed and [row[_PLACE] for row in rows] != list(range(start, count)):
+            raise Tampered("conversation", "turns of it are missing")
+
+    def _turns(self, stored_id: str, rows: Sequence[tuple[Any, ...]]) -> Iterator[Turn]:
+        told = {} if self._sidecar is None else self._speakers(stored_id, rows)
+        given = [(stored_id, *row[len(_HEAD_COLUMNS) : _NOTED]) for row in rows]
+        for turn in self._opened(TURN, given):
+            _, place, _, _, role, text, ts_text, intent_id, digest = turn
+            note = told.get(place)
+            # A note of another turn is void: its own turn is not here.
+            speaker, source = note[1:] if note and note[0] == digest else (None, None)
+            yield _turn_of(role, text, ts_text, intent_id, speaker, source)
+
+    def _speakers(
+        self, stored_id: str, rows: Sequence[tuple[Any, ...]]
+    ) -> dict[int, tuple[str, str | None, str | None]]:
+        """Hash, speaker and source of each noted turn, by its place."""
+        given = [(stored_id, *row[_NOTED:]) for row in rows if row[_NOTED] is not None]
+        notes = self._opened(TURN_NOTE, given)
+        return {place: (digest, speaker, source) for _, place, digest, speaker, source, *_ in notes}
+
+    def _summary(self, conversation_id: str, row: tuple[Any, ...]) -> tuple[int, ThreadSummary]:
+        *cells, first, last = row
+        head = self._head(tuple(cells))
+        updated, count = head.updated_text, head.turn_count
+        document = Document(conversation_id, head.title, updated=updated)
+        for role, place, text in (("user", head.opening, first), ("", count - 1, last)):
+            if text is not None:
+                words = self._open_row("turn", row[0], position=place, text=text)["text"]
+                document.turns.append(Turn(role, words, read_time(updated), updated))
+        summary = replace(summary_of(conversation_id, document), turn_count=count)
+        return nanoseconds(updated), summary
+
+    def _head(self, row: tuple[Any, ...]) -> ThreadHead:
+        return _HEADS.value(self._opened(THREAD, [row])[0])
+
+    def _open_row(self, table: str, stored_id: str, **columns: Any) -> dict[str, Any]:
+        row = {"namespace": self.namespace, "conversation_id": stored_id, **columns}
+        return self.sealer.open_row(table, row)
+
+    def _id_of(self, stored_id: str) -> str:
+        return self.sealer.found("conversation_id", self.namespace, stored_id)
 
     def _check_id(self, conversation_id: str) -> str:
         check_id(conversation_id)
@@ -443,11 +494,9 @@ class SqlConversationStore(Conversations):
         return conversation_id
 
     @contextmanager
-    def _write(self) -> Iterator[ThreadTransaction]:
-        with self._truth.write(self.namespace) as write:
-            # Under the database's lock: a conversion writes the marker, then waits for this lock.
-            self._sealer.check()
-            yield ThreadTransaction(write, self._sealer)
+    def _changing(self) -> Iterator[ThreadTransaction]:
+        with self._write() as write:
+            yield ThreadTransaction(write, self.sealer)
 
     def _add(
         self,
@@ -475,16 +524,13 @@ class SqlConversationStore(Conversations):
 
     def _forget(self, write: Write, conversation_id: str, index: int | None) -> None:
         if self._sidecar is not None:
-            self._sidecar.forget_within(write, conversation_id, index)
+            self._sidecar.forget(conversation_id, index, write)
 
     def _scrubbed(self, removed: bool) -> bool:
         """`removed` itself, once the words are out of the database's log."""
-        if removed:
-            from anaphora.store.db.scrub import scrub
-
-            if not scrub(self._truth):
-                where = self._truth.location
-                _log.warning("%s: deleted words are in its log until readers let go of it", where)
+        if removed and not self.truth.scrub():
+            where = self.truth.location
+            _log.warning("%s: deleted words are in its log until readers let go of it", where)
         return removed
 
     def _stamp(self) -> int:
