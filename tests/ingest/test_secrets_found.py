@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anaphora.errors import InvalidInput
-from anaphora.ingest.secrets.redacting import MAX_DEPTH, SecretKind, redact, redact_value
+from anaphora.ingest.secrets.patterns import SecretKind
+from anaphora.ingest.secrets.redacting import MAX_DEPTH, redact, redact_value
 
 HEX = "0123456789abcdef"
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

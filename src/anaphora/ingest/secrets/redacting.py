@@ -22,17 +22,6 @@ from anaphora.ingest.secrets.patterns import (
     picked,
 )
 
-__all__ = [
-    "MAX_DEPTH",
-    "RedactedText",
-    "RedactedValue",
-    "SecretKind",
-    "redact",
-    "redact_path",
-    "redact_value",
-    "secrets_in",
-]
-
 MAX_DEPTH: Final = 100
 """Objects and lists within one another that `redact_value` follows."""
 
@@ -86,8 +75,8 @@ def redact_path(path: str) -> RedactedText:
     """
     whole = redact(path)
     parts = [redact(part) for part in _JOINTS.split(whole.text)]
-    kinds = (*whole.kinds, *(kind for part in parts for kind in part.kinds))
-    return RedactedText("".join(part.text for part in parts), kinds)
+    kinds = (kind for part in (whole, *parts) for kind in part.kinds)
+    return RedactedText("".join(part.text for part in parts), tuple(kinds))
 
 
 def secrets_in(text: str) -> dict[str, SecretKind]:
@@ -257,13 +246,9 @@ def _cards(text: str) -> Iterator[_Span]:
         return
     for match in _CARD.finditer(text):
         digits = re.sub(r"[ -]", "", match.group())
-        if _is_card(digits):
+        # An issuer's prefix, its length and the Luhn sum (ISO/IEC 7812-1) agree.
+        if _issued(digits) and len(set(digits)) > 1 and _luhn(digits):
             yield (*match.span(), SecretKind.CARD)
-
-
-def _is_card(digits: str) -> bool:
-    """Whether an issuer's prefix, its length and the Luhn sum (ISO/IEC 7812-1) agree."""
-    return _issued(digits) and len(set(digits)) > 1 and _luhn(digits)
 
 
 def _issued(digits: str) -> bool:
