@@ -9,6 +9,7 @@ meanwhile is not written again, and a missing file whose bytes turn up elsewhere
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -48,6 +49,9 @@ _LASTING: Final = frozenset({"binary", "too_large", "minified"})
 # turn, and that little is done again after a crash.
 _FILES: Final = 64
 _BATCH_CHARS: Final = 2_000_000
+
+COUNTS: Final = ("added", "changed", "renamed", "removed", "unchanged")
+"""What becomes of files, by the names of an `IndexReport`."""
 
 FileState: TypeAlias = tuple[str, str, int, int, int]
 """A file as it was read: path, place on the disk, modification time (ns), bytes, inode."""
@@ -232,11 +236,7 @@ class FileSync:
     missing: dict[str, FileRow] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
     redacted: list[str] = field(default_factory=list)
-    added: int = 0
-    changed: int = 0
-    renamed: int = 0
-    removed: int = 0
-    unchanged: int = 0
+    counts: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(COUNTS, 0)))
     reshaped: bool = False
 
     def find_changes(self) -> list[FoundFile]:
@@ -254,7 +254,7 @@ class FileSync:
             seen.add(one.path)
             known, stat = self.known.get(one.path), _stat_of(one.absolute)
             if known is not None and stat is not None and _is_unchanged(known, stat):
-                self.unchanged += 1
+                self.counts["unchanged"] += 1
                 if known.skipped is not None:
                     self.skipped.append(Skipped(one.path, known.skipped))
             else:
@@ -332,7 +332,7 @@ class FileSync:
     def _write_batch(self, batch: list[ReadFile]) -> None:
         """One transaction: what another run has written meanwhile is not written again."""
         fresh = [look for look in batch if self._differs(look)]
-        self.unchanged += len(batch) - len(fresh)
+        self.counts["unchanged"] += len(batch) - len(fresh)
         if not fresh:
             return
         with self.services.projects.change() as work:
@@ -353,12 +353,12 @@ class FileSync:
         )  # fmt: skip
         if known is not None and same:
             work.put_file(_with_state(known, new), known=True)
-            self.unchanged += 1
+            self.counts["unchanged"] += 1
             return
         before = None if known is not None else self._moved_from(work, new)
         if before is not None:
             self.renames.append(Rename(before.path, new.path, self.services.clock()))
-            self.renamed += 1
+            self.counts["renamed"] += 1
         old = known or before
         row = replace(new, id=old.id if old else self.services.ids())
         if before is not None:
@@ -370,11 +370,11 @@ class FileSync:
             work.flush()
             work.moved(row.id)
         elif known is not None:
-            self.changed += 1
+            self.counts["changed"] += 1
             # Its folders come or go with it.
             self.reshaped |= (known.skipped is None) != (new.skipped is None)
         else:
-            self.added += 1
+            self.counts["added"] += 1
         self.touched.add(row.id)
 
     def _moved_from(self, work: ProjectTransaction, new: FileRow) -> FileRow | None:
@@ -399,4 +399,4 @@ class FileSync:
                 known = work.known(self.project.id, [row.path for row in some])
                 # A path that has another id now was written by another run.
                 ids = {row.id for row in known.values()} & {row.id for row in some}
-                self.removed += work.remove_files(ids)
+                self.counts["removed"] += work.remove_files(ids)
