@@ -40,7 +40,7 @@ class WatchReport:
 
 
 class TranscriptWatch:
-    """Follows transcript folders. `stamps` is where it notes what it has read, None for nowhere.
+    """Follows transcript folders. `stamps` is the file in which it notes what it has read.
 
     `import_file` must add nothing for what it imported before. Not safe to share between threads;
     two processes that watch the same folders do no harm to each other.
@@ -52,7 +52,7 @@ class TranscriptWatch:
         import_file: ImportFile,
         *,
         clock: Callable[[], datetime],
-        stamps: Path | None = None,
+        stamps: Path,
         idle: timedelta = IDLE,
     ) -> None:
         self._folders = tuple(folders)
@@ -128,8 +128,6 @@ class TranscriptWatch:
                 yield from conversations
 
     def _keep(self) -> None:
-        if self._place is None:
-            return
         fresh = self._place.with_suffix(f".{os.getpid()}.new")
         try:
             make_directory(self._place.parent)
@@ -144,9 +142,7 @@ def _key(path: Path) -> str:
     return hashlib.blake2b(os.fsencode(path), digest_size=16).hexdigest()
 
 
-def _read(place: Path | None) -> dict[str, _Stamp]:
-    if place is None:
-        return {}
+def _read(place: Path) -> dict[str, _Stamp]:
     try:
         found = json.loads(place.read_text("utf-8"))
         return {str(path): (int(size), int(at)) for path, (size, at) in found.items()}
