@@ -34,8 +34,6 @@ from anaphora.ingest.importers.finding import UNREADABLE, find, is_zip, reason_o
 from anaphora.ingest.importers.json_reader import sample
 from anaphora.values.conversations import ImportProblem
 
-__all__ = ["FORMATS", "RECOGNISED", "UNKNOWN", "FileImport", "detect", "file_imports"]
-
 UNKNOWN = "no importer recognises this file"
 """How the problem of a file begins that is none of `RECOGNISED`."""
 RECOGNISED = (

@@ -58,8 +58,8 @@ FileState: TypeAlias = tuple[str, str, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class ReadFile:
-    """A file that was read: its row, its sections where it has any, whether it had secrets."""
+class FileSections:
+    """A file as it was read: its row, its sections if it has any, whether it had secrets."""
 
     file: FileRow
     sections: tuple[SectionRow, ...] = ()
@@ -85,7 +85,7 @@ def _settled(mtime_ns: int, now_ns: int) -> int:
     return -mtime_ns if mtime_ns > now_ns - _GRAIN_NS else mtime_ns
 
 
-def cut_file(row: FileRow, text: str) -> ReadFile:
+def cut_file(row: FileRow, text: str) -> FileSections:
     """A file of this text in sections, without its secrets: every line keeps its number."""
     clean = redact(text, keep_lines=True)
     parsed = parse(row.path, clean.text)
@@ -97,7 +97,7 @@ def cut_file(row: FileRow, text: str) -> ReadFile:
         facts=facts_of(row.path, role, parsed, clean.text),
     )
     sections = tuple(_section(row, one) for one in parsed.sections)
-    return ReadFile(row, sections, redacted=bool(clean.kinds))
+    return FileSections(row, sections, redacted=bool(clean.kinds))
 
 
 def _with_state(known: FileRow, seen: FileRow) -> FileRow:
@@ -271,7 +271,7 @@ class FileSync:
 
     def write_changes(self, todo: list[FoundFile], tell: Progress) -> None:
         """Read files and write them in batches; then remove what is missing."""
-        batch: list[ReadFile] = []
+        batch: list[FileSections] = []
         chars = done = 0
         for found in todo:
             done += 1
@@ -295,7 +295,7 @@ class FileSync:
         tell("files", len(todo), len(todo))
         self._remove_missing()
 
-    def _read(self, found: FoundFile) -> ReadFile | Skipped:
+    def _read(self, found: FoundFile) -> FileSections | Skipped:
         """Read a file and cut it, unless its bytes are those that were known.
 
         A file whose bytes are known comes back with its row alone, its state renewed; `Skipped` is
@@ -324,12 +324,12 @@ class FileSync:
             changed_at=self.committed.get(found.path) or _time(abs(mtime_ns)),
         )
         if isinstance(text, Skipped):
-            return ReadFile(row)
+            return FileSections(row)
         if known is not None and known.parser == PARSER and known.content_hash == text.sha:
-            return ReadFile(_with_state(known, row))
+            return FileSections(_with_state(known, row))
         return cut_file(row, text.text)
 
-    def _write_batch(self, batch: list[ReadFile]) -> None:
+    def _write_batch(self, batch: list[FileSections]) -> None:
         """One transaction: what another run has written meanwhile is not written again."""
         fresh = [look for look in batch if self._differs(look)]
         self.counts["unchanged"] += len(batch) - len(fresh)
@@ -341,12 +341,14 @@ class FileSync:
             for look in fresh:
                 self._write_file(work, look, known.get(look.file.path))
 
-    def _differs(self, look: ReadFile) -> bool:
+    def _differs(self, look: FileSections) -> bool:
         """Whether there is anything to write of a file that was read."""
         known = self.known.get(look.file.path)
         return known is None or bool(look.sections) or replace(look.file, facts={}) != known
 
-    def _write_file(self, work: ProjectTransaction, look: ReadFile, known: FileRow | None) -> None:
+    def _write_file(
+        self, work: ProjectTransaction, look: FileSections, known: FileRow | None
+    ) -> None:
         new = look.file
         same = known is not None and (known.content_hash, known.parser, known.skipped) == (
             new.content_hash, new.parser, new.skipped,

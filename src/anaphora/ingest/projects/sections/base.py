@@ -149,7 +149,7 @@ def first_words(lines: Iterable[str]) -> str:
     return ""
 
 
-def named(names: Sequence[str]) -> str:
+def joined_names(names: Sequence[str]) -> str:
     """Names as one title, at most six of them."""
     return ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
 

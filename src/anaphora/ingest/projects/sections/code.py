@@ -20,7 +20,7 @@ from anaphora.ingest.projects.sections.base import (
     first_words,
     fits,
     is_wordy,
-    named,
+    joined_names,
 )
 from anaphora.ingest.projects.sections.grammars import GRAMMARS, Grammar, language, query
 from anaphora.ingest.projects.sections.imports import imports_of
@@ -531,4 +531,4 @@ class _Starts:
             said = first in self.comments or self.lines[first - 1].lstrip().startswith(_QUOTES)
             return words if said and words else self.title
         names = dict.fromkeys(item.name for item in minor if not item.name.startswith("__"))
-        return named(list(names)) or words or self.title
+        return joined_names(list(names)) or words or self.title
