@@ -231,7 +231,7 @@ OFFERED = (
     "anaphora.index.sections.index",
     "anaphora.index.turns.index",
     "anaphora.ingest.importers*",
-    "anaphora.ingest.projects.files",
+    "anaphora.ingest.projects.files.*",
     "anaphora.ingest.projects.sections",
     "anaphora.ingest.secrets.redacting",
     "anaphora.ops",

@@ -135,12 +135,12 @@ def test_restatements_are_linked_once_ever(tmp_path: Path, clock: Clock) -> None
         # As when another process, or an import, brought the second: nothing linked them.
         parts = memory._services()
         memory.remember("Ada lives in Ghent with two cats")
-        neighbours, parts.remember._linker._neighbours = (
-            parts.remember._linker._neighbours,
+        neighbours, parts.remember._linker.neighbours = (
+            parts.remember._linker.neighbours,
             lambda rows: [[] for _ in rows],
         )
         memory.remember_many([NewMemory("Ada lives in Ghent with two cats.")])
-        parts.remember._linker._neighbours = neighbours
+        parts.remember._linker.neighbours = neighbours
         index.sync()
         records = memory.list().items
         assert [one.reinforce_count for one in records] == [0, 0]

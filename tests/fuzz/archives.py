@@ -15,8 +15,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.ingest.imported import read
+
 from anaphora.errors import AnaphoraError, InvalidInput
-from anaphora.ingest.importers import read
 from anaphora.ingest.importers.base import Bounds
 from anaphora.values.conversations import ImportedConversation, ImportProblem
 

@@ -16,10 +16,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.ingest.imported import read
+
 from anaphora import Memory
 from anaphora.errors import AnaphoraError, CorruptThread, InvalidInput
 from anaphora.ingest.conversations import import_conversations
-from anaphora.ingest.importers import FORMATS, read
+from anaphora.ingest.importers import FORMATS
 from anaphora.store.db.engine import open_database
 from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.gojson import NotAThread, decode, encode, parse

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.ingest.imported import read
 from tests.surfaces.rest_desk import served
 
 from anaphora import Memory
 from anaphora.errors import DamagedBackup, StoreError, UnknownFormat
-from anaphora.ingest.importers import read
 from anaphora.ingest.importers.base import Bounds
 from anaphora.ops.backup.archive import MANIFEST, opened
 from anaphora.values.conversations import ImportedConversation, ImportProblem

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.ingest.imported import read
 
 from anaphora.errors import InvalidInput, UnknownFormat
-from anaphora.ingest.importers import read
 from anaphora.values.conversations import ImportedConversation, ImportProblem
 
 pytestmark = pytest.mark.internal

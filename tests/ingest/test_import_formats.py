@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.ingest.imported import read
 
-from anaphora.ingest.importers import FORMATS, detect, read
+from anaphora.ingest.importers import FORMATS, detect
 from anaphora.values.conversations import ImportedConversation, ImportProblem
 
 pytestmark = pytest.mark.internal

@@ -146,15 +146,15 @@ def test_a_text_that_cannot_be_embedded_hides_no_other(truth: Database, clock: A
 def test_a_failing_index_keeps_nothing_from_being_kept(truth: Database, clock: Any) -> None:
     """When neighbours cannot be asked the memory is kept, and its vector comes later."""
     desk = Desk(truth, clock).warm()
-    asked = desk.remembering._linker._neighbours
+    asked = desk.remembering._linker.neighbours
 
     def broken(rows: Vectors) -> Any:
         raise EmbeddingError("no index")
 
-    desk.remembering._linker._neighbours = broken
+    desk.remembering._linker.neighbours = broken
     assert desk.say("kept").action == "added"
     assert desk.vectors.counts() == {}
-    desk.remembering._linker._neighbours = asked
+    desk.remembering._linker.neighbours = asked
     assert desk.remembering.fill_vectors().embedded == 1
 
 
@@ -182,7 +182,7 @@ def pairs_as_linked(place: Path, clock: Callable[[], datetime], service: Embedde
     desk = Desk(open_database(place), clock)
     desk.service = service
     desk.remembering._embedder = desk.remembering._backlog._embedder = service
-    desk.remembering._linker._embedder = service.name
+    desk.remembering._linker.embedder = service.name
     kinds: dict[tuple[str, str], set[str]] = {}
     pairs = TWO_FACTS + ONE_FACT
     done = desk.remembering.remember_many([NewMemory(text) for pair in pairs for text in pair])

@@ -456,11 +456,10 @@ class NamespaceServices:
         """Queued extractions, then a dream."""
         from anaphora.deep.dreaming.dream import Dreamer
         from anaphora.deep.dreaming.jobs import DreamCycle
-        from anaphora.ingest.linking import Relinker
+        from anaphora.ingest.linking import Linker, Relinker
 
-        relink = Relinker(
-            self.records, self.vectors, self.container.embedder.name, self.memories.neighbours
-        )
+        linker = Linker(self.vectors, self.container.embedder.name, self.memories.neighbours)
+        relink = Relinker(self.records, linker)
         dream = Dreamer(
             self.recall_deep, self.gaps, self.remember, relink, self.remember.fill_vectors
         )

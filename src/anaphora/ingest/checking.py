@@ -90,13 +90,13 @@ def without_secrets(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
         if text is None:
             return None
         found = how(text)
-        kinds.extend(kind.value for kind in found.kinds)
+        kinds.extend(found.kinds)
         return found.text
 
     text, payload = clean(new.text) or "", new.payload
     if payload is not None:
         values = redact_value(payload)
-        kinds.extend(kind.value for kind in values.kinds)
+        kinds.extend(values.kinds)
         payload = _clean_names(values.value, kinds)
     found: dict[str, Any] = {
         "text": text,
@@ -117,7 +117,7 @@ def _clean_names(value: Any, kinds: list[str]) -> Any:
     cleaned: dict[str, Any] = {}
     for name, item in value.items():
         found = redact(name)
-        kinds.extend(kind.value for kind in found.kinds)
+        kinds.extend(found.kinds)
         free, number = found.text, 2
         while free in cleaned:
             free, number = f"{found.text} ({number})", number + 1

@@ -79,11 +79,11 @@ def _imports(
         else:
             result.append(file_imports(Path(source), format))
     if given:
-        result.append(iter([_given(given)]))
+        result.append(iter([_as_file_import(given)]))
     return result
 
 
-def _given(conversations: list[ImportedConversation]) -> FileImport:
+def _as_file_import(conversations: list[ImportedConversation]) -> FileImport:
     done = 0
 
     def items() -> Iterator[ImportItem]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from anaphora.rank.sameness import same_fact
 from anaphora.store.records.rows import STANDS_ALONE, RecordEvent, RecordLink
-from anaphora.store.records.vectors import RecordVectors, vector_rows
+from anaphora.store.records.vectors import vector_rows
 from anaphora.values.memories import MemoryRecord
 
 if TYPE_CHECKING:
@@ -48,18 +48,13 @@ class EmbeddedMemory:
     near: tuple[Near, ...] = ()
 
 
+@dataclass(slots=True)
 class Linker:
     """Keeps vectors of memories, and links the memories that they bring together."""
 
-    def __init__(
-        self,
-        vectors: RecordVectors,
-        embedder: str,
-        neighbours: Neighbours,
-    ) -> None:
-        self._vectors = vectors
-        self._embedder = embedder
-        self._neighbours = neighbours
+    vectors: RecordVectors
+    embedder: str
+    neighbours: Neighbours
 
     def with_near(self, group: Sequence[EmbeddedMemory]) -> list[EmbeddedMemory]:
         """The same memories, each with the known ones close to any of its vectors."""
@@ -67,7 +62,7 @@ class Linker:
             return []
         import numpy as np
 
-        rows = iter(self._neighbours(np.concatenate([one.vectors for one in group])))
+        rows = iter(self.neighbours(np.concatenate([one.vectors for one in group])))
         return [
             replace(one, near=_closest(n for _ in one.vectors for n in next(rows) if n[1] >= CLOSE))
             for one in group
@@ -98,7 +93,7 @@ class Linker:
         work.flush()
         rows = [row for one in group for row in vector_rows(one.record_id, one.text, one.vectors)]
         fresh = all(one.record_id in work.added for one in group)
-        self._vectors.put(self._embedder, rows, work.write, fresh=fresh)
+        self.vectors.put(self.embedder, rows, work.write, fresh=fresh)
         return self.link(work, group)
 
     def link(
@@ -146,11 +141,8 @@ def _linkable(work: RecordTransaction, record_id: str) -> MemoryRecord | None:
 
 def _say_the_same(one: MemoryRecord, other: MemoryRecord) -> bool:
     """Words alone do not decide: the same words at two paths are two facts."""
-    return (one.type, one.path, one.payload) == (
-        other.type,
-        other.path,
-        other.payload,
-    ) and same_fact(one.text, other.text)
+    place, other_place = ((each.type, each.path, each.payload) for each in (one, other))
+    return place == other_place and same_fact(one.text, other.text)
 
 
 def _reinforce_older(work: RecordTransaction, link: RecordLink) -> None:
@@ -180,24 +172,20 @@ def _closest(found: Iterable[Near]) -> tuple[Near, ...]:
     return tuple(sorted(best.values(), key=lambda near: (-near[1], near[0]))[:MOST_LINKS])
 
 
+@dataclass(frozen=True, slots=True)
 class Relinker:
     """Links the newest memories of a namespace that no `remember` has brought together yet."""
 
-    def __init__(
-        self, records: Records, vectors: RecordVectors, embedder: str, neighbours: Neighbours
-    ) -> None:
-        self._records = records
-        self._vectors = vectors
-        self._embedder = embedder
-        self._linker = Linker(vectors, embedder, neighbours)
+    records: Records
+    linker: Linker
 
     def run(self) -> tuple[RecordLink, ...]:
         """Look at the newest memories once; the links that are new."""
         import numpy as np
 
-        since = max(0, self._records.version() - NEWEST)
+        since = max(0, self.records.version() - NEWEST)
         made: list[RecordLink] = []
-        for batch in self._vectors.get_all(self._embedder, since=since, batch=_BATCH):
+        for batch in self.linker.vectors.get_all(self.linker.embedder, since=since, batch=_BATCH):
             rows = np.frombuffer(batch.data, "<f2").reshape(len(batch.parts), -1)
             places: dict[str, list[int]] = {}
             for place, record_id in enumerate(batch.record_ids):
@@ -209,12 +197,12 @@ class Relinker:
         return tuple(made)
 
     def _link(self, group: list[EmbeddedMemory]) -> list[RecordLink]:
-        found = self._linker.with_near(group)
+        found = self.linker.with_near(group)
         ids = [one.record_id for one in found]
-        with self._records.change() as work:
+        with self.records.change() as work:
             work.load(ids=ids)
             before = {(one.record_id, one.other_id) for one in work.linked(ids)}
-            self._linker.link(work, found)
+            self.linker.link(work, found)
             work.flush()
             after = work.linked(ids)
         return [one for one in after if (one.record_id, one.other_id) not in before]

@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -39,16 +39,8 @@ class WatchReport:
     problems: tuple[ImportProblem, ...] = ()
 
 
-@dataclass(slots=True)
-class _Live:
-    """A file that grew while it was watched, and its conversations."""
-
-    changed_at: datetime
-    conversations: dict[str, None] = field(default_factory=dict)
-
-
 class TranscriptWatch:
-    """Follows transcript folders. `stamps` is where it notes what it has read, None for nowhere.
+    """Follows transcript folders. `stamps` is the file in which it notes what it has read.
 
     `import_file` must add nothing for what it imported before. Not safe to share between threads;
     two processes that watch the same folders do no harm to each other.
@@ -60,7 +52,7 @@ class TranscriptWatch:
         import_file: ImportFile,
         *,
         clock: Callable[[], datetime],
-        stamps: Path | None = None,
+        stamps: Path,
         idle: timedelta = IDLE,
     ) -> None:
         self._folders = tuple(folders)
@@ -69,7 +61,8 @@ class TranscriptWatch:
         self._place = stamps
         self._idle = idle
         self._stamps = _read(stamps)
-        self._live: dict[str, _Live] = {}
+        # Files that grew while they were watched: when they changed, and their conversations.
+        self._live: dict[Path, tuple[datetime, tuple[str, ...]]] = {}
 
     def look(self) -> WatchReport:
         """Bring in what changed since the last look. StoreError when it cannot be kept."""
@@ -80,12 +73,11 @@ class TranscriptWatch:
             report = self._imported(path, problems)
             files += 1
             self._stamps[_key(path)] = stamp
-            if report is None:
-                continue
-            added += report.added
-            live = self._live.setdefault(str(path), _Live(now))
-            live.changed_at = now
-            live.conversations.update(dict.fromkeys(report.conversation_ids))
+            if report is not None:
+                added += report.added
+                _, before = self._live.get(path, (now, ()))
+                ids = dict.fromkeys((*before, *report.conversation_ids))
+                self._live[path] = (now, tuple(ids))
         if files:
             self._keep()
         return WatchReport(files, added, tuple(self._ended(now)), tuple(problems))
@@ -118,8 +110,7 @@ class TranscriptWatch:
                     found.append((status.st_mtime_ns, path, stamp))
         for gone in self._stamps.keys() - seen:
             del self._stamps[gone]
-        for _, path, stamp in sorted(found):
-            yield path, stamp
+        yield from ((path, stamp) for _, path, stamp in sorted(found))
 
     def _transcripts(self) -> Iterator[Path]:
         for folder in self._folders:
@@ -131,14 +122,12 @@ class TranscriptWatch:
                         yield Path(directory, name)
 
     def _ended(self, now: datetime) -> Iterator[str]:
-        for path, live in list(self._live.items()):
-            if now - live.changed_at >= self._idle:
+        for path, (changed_at, conversations) in list(self._live.items()):
+            if now - changed_at >= self._idle:
                 del self._live[path]
-                yield from live.conversations
+                yield from conversations
 
     def _keep(self) -> None:
-        if self._place is None:
-            return
         fresh = self._place.with_suffix(f".{os.getpid()}.new")
         try:
             make_directory(self._place.parent)
@@ -153,16 +142,10 @@ def _key(path: Path) -> str:
     return hashlib.blake2b(os.fsencode(path), digest_size=16).hexdigest()
 
 
-def _read(place: Path | None) -> dict[str, _Stamp]:
-    if place is None:
-        return {}
+def _read(place: Path) -> dict[str, _Stamp]:
     try:
         found = json.loads(place.read_text("utf-8"))
-        return {str(path): (int(size), int(at)) for path, (size, at) in _items(found)}
-    except (OSError, ValueError, TypeError):
+        return {str(path): (int(size), int(at)) for path, (size, at) in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
         # Lost or torn: every transcript is read once more, which adds nothing.
         return {}
-
-
-def _items(found: object) -> Iterable[tuple[str, tuple[int, int]]]:
-    return found.items() if isinstance(found, Mapping) else ()

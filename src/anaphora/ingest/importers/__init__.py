@@ -34,8 +34,6 @@ from anaphora.ingest.importers.finding import UNREADABLE, find, is_zip, reason_o
 from anaphora.ingest.importers.json_reader import sample
 from anaphora.values.conversations import ImportProblem
 
-__all__ = ["FORMATS", "RECOGNISED", "UNKNOWN", "FileImport", "detect", "file_imports", "read"]
-
 UNKNOWN = "no importer recognises this file"
 """How the problem of a file begins that is none of `RECOGNISED`."""
 RECOGNISED = (
@@ -92,27 +90,17 @@ def detect(path: Path | str) -> str:
     raise UnknownFormat("path", str(path), reason)
 
 
-def read(
+def file_imports(
     path: Path | str,
     format: str | None = None,  # noqa: A002 - the word that users know
     bounds: Bounds = BOUNDS,
-) -> Iterator[ImportItem]:
-    """Every conversation under a path, and what could not be read, in the order of the files.
+) -> Iterator[FileImport]:
+    """Every file under a path, in order; read each before you take the next.
 
     Raises at once, before anything is read: UnknownFormat for a named file that no importer
     recognises or a format that does not exist, InvalidInput for a path that does not exist.
     Files in a directory or zip file that are not recognised become problems.
     """
-    given = file_imports(path, format, bounds)
-    return (item for one in given for item in one.items)
-
-
-def file_imports(
-    path: Path | str,
-    format: str | None = None,  # noqa: A002 - as above
-    bounds: Bounds = BOUNDS,
-) -> Iterator[FileImport]:
-    """The same, file by file; read each before you take the next. Raises as `read`."""
     place = _existing(path)
     if format is not None and format not in FORMATS:
         raise UnknownFormat(

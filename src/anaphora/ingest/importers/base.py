@@ -157,7 +157,7 @@ class ImportFile:
         """The file's bytes, from the start; counts what is read of them."""
         self.consumed = 0
         with self._raw() as raw:
-            yield io.BufferedReader(_Counting(raw, self), 1 << 18)
+            yield io.BufferedReader(_CountingReader(raw, self), 1 << 18)
 
     def _raw(self) -> BinaryIO:
         if self._archive is None or self.member is None:
@@ -178,7 +178,7 @@ class ImportFile:
         return modified, self.member.file_size
 
 
-class _Counting(io.RawIOBase):
+class _CountingReader(io.RawIOBase):
     """Passes bytes on and counts them, so that a progress bar can move within one long file."""
 
     def __init__(self, raw: BinaryIO, file: ImportFile) -> None:

@@ -263,14 +263,14 @@ class Draft:
         but for identities: a draft can go on and give what follows.
         """
         yield from self._problems.all()
-        turns = self._timed(_arranged(self._nodes, leaf or self._last))
+        turns = self._with_times(_in_tree_order(self._nodes, leaf or self._last))
         if turns or self.left_out:
             yield ImportedConversation(
                 self.source, self.key, self.conversation_id, turns, self.title, dict(self.left_out)
             )
         for key, node in self._nodes.items():
             if node.turn is None:
-                self._earlier[key] = _kept(self._nodes, key)
+                self._earlier[key] = _nearest_kept(self._nodes, key)
         self._problems = Problems(self.file.bounds.problems)
         self.file.held -= self._held
         self._held = 0
@@ -288,7 +288,7 @@ class Draft:
         self._nodes[key] = _Node(before, turn)
         self._last = key
 
-    def _timed(self, turns: tuple[ImportedTurn, ...]) -> tuple[ImportedTurn, ...]:
+    def _with_times(self, turns: tuple[ImportedTurn, ...]) -> tuple[ImportedTurn, ...]:
         times: dict[str, datetime] = {}
         result: list[ImportedTurn] = []
         for turn in turns:
@@ -300,17 +300,17 @@ class Draft:
         return tuple(result)
 
 
-def _arranged(nodes: Mapping[str, _Node], leaf: str | None) -> tuple[ImportedTurn, ...]:
+def _in_tree_order(nodes: Mapping[str, _Node], leaf: str | None) -> tuple[ImportedTurn, ...]:
     """The kept messages with their kept parents: the way to the leaf, then the rest, in order.
 
     A parent that is unknown here stays (it came in earlier, or never did); a ring of parents is
     cut where the file has its first message.
     """
-    parents = {key: _kept(nodes, node.parent) for key, node in nodes.items() if node.turn}
+    parents = {key: _nearest_kept(nodes, node.parent) for key, node in nodes.items() if node.turn}
     children: dict[str | None, list[str]] = {}
     for key, parent in parents.items():
         children.setdefault(parent if parent in parents else None, []).append(key)
-    order: dict[str, None] = dict.fromkeys(_way_to(parents, _kept(nodes, leaf)))
+    order: dict[str, None] = dict.fromkeys(_way_to(parents, _nearest_kept(nodes, leaf)))
     _walk(children, None, order)
     for key in parents:
         if key not in order:
@@ -346,7 +346,7 @@ def _way_to(parents: Mapping[str, str | None], leaf: str | None) -> list[str]:
     return [] if at in way else list(reversed(way))
 
 
-def _kept(nodes: Mapping[str, _Node], key: str | None) -> str | None:
+def _nearest_kept(nodes: Mapping[str, _Node], key: str | None) -> str | None:
     """The message itself if it is kept, else the nearest kept one before it."""
     seen: set[str] = set()
     while key is not None and key in nodes and key not in seen:

@@ -36,7 +36,7 @@ def _clean(services: IndexServices, project: ProjectRow) -> bool:
     # Files last: while any is of an older version, all is looked at again.
     found = _history(services.projects, project)
     with services.graph.change() as work:
-        found |= bool(work.erase(project.id, _gives_away))
+        found |= bool(work.erase(project.id, _shows_secret))
     files = services.projects.files(project.id)
     old = [row for row in files.values() if row.parser < PARSER]
     for start in range(0, len(old), _FILES):
@@ -82,7 +82,7 @@ def _history(projects: Projects, project: ProjectRow) -> bool:
     changed: list[HistoryRow] = []
     since = 0
     while rows := projects.history(project.id, since, _ITEMS):
-        changed += [row for old in rows if (row := _told(old)) != old]
+        changed += [row for old in rows if (row := _clean_item(old)) != old]
         since = rows[-1].seq
     if changed:
         with projects.change() as work:
@@ -90,14 +90,14 @@ def _history(projects: Projects, project: ProjectRow) -> bool:
     return bool(changed)
 
 
-def _told(row: HistoryRow) -> HistoryRow:
+def _clean_item(row: HistoryRow) -> HistoryRow:
     paths = tuple(map(without_secret_names, row.paths))
     return replace(row, text=redact(row.text).text, paths=paths)
 
 
 def _is_secret(path: str) -> bool:
-    return is_secret_file(path) or _gives_away(path)
+    return is_secret_file(path) or _shows_secret(path)
 
 
-def _gives_away(name: str) -> bool:
+def _shows_secret(name: str) -> bool:
     return without_secret_names(name) != name

@@ -9,6 +9,7 @@ meanwhile is not written again, and a missing file whose bytes turn up elsewhere
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -49,13 +50,16 @@ _LASTING: Final = frozenset({"binary", "too_large", "minified"})
 _FILES: Final = 64
 _BATCH_CHARS: Final = 2_000_000
 
+COUNTS: Final = ("added", "changed", "renamed", "removed", "unchanged")
+"""What becomes of files, by the names of an `IndexReport`."""
+
 FileState: TypeAlias = tuple[str, str, int, int, int]
 """A file as it was read: path, place on the disk, modification time (ns), bytes, inode."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReadFile:
-    """A file that was read: its row, its sections where it has any, whether it had secrets."""
+class FileSections:
+    """A file as it was read: its row, its sections if it has any, whether it had secrets."""
 
     file: FileRow
     sections: tuple[SectionRow, ...] = ()
@@ -81,7 +85,7 @@ def _settled(mtime_ns: int, now_ns: int) -> int:
     return -mtime_ns if mtime_ns > now_ns - _GRAIN_NS else mtime_ns
 
 
-def cut_file(row: FileRow, text: str) -> ReadFile:
+def cut_file(row: FileRow, text: str) -> FileSections:
     """A file of this text in sections, without its secrets: every line keeps its number."""
     clean = redact(text, keep_lines=True)
     parsed = parse(row.path, clean.text)
@@ -93,7 +97,7 @@ def cut_file(row: FileRow, text: str) -> ReadFile:
         facts=facts_of(row.path, role, parsed, clean.text),
     )
     sections = tuple(_section(row, one) for one in parsed.sections)
-    return ReadFile(row, sections, redacted=bool(clean.kinds))
+    return FileSections(row, sections, redacted=bool(clean.kinds))
 
 
 def _with_state(known: FileRow, seen: FileRow) -> FileRow:
@@ -232,11 +236,7 @@ class FileSync:
     missing: dict[str, FileRow] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
     redacted: list[str] = field(default_factory=list)
-    added: int = 0
-    changed: int = 0
-    renamed: int = 0
-    removed: int = 0
-    unchanged: int = 0
+    counts: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(COUNTS, 0)))
     reshaped: bool = False
 
     def find_changes(self) -> list[FoundFile]:
@@ -254,7 +254,7 @@ class FileSync:
             seen.add(one.path)
             known, stat = self.known.get(one.path), _stat_of(one.absolute)
             if known is not None and stat is not None and _is_unchanged(known, stat):
-                self.unchanged += 1
+                self.counts["unchanged"] += 1
                 if known.skipped is not None:
                     self.skipped.append(Skipped(one.path, known.skipped))
             else:
@@ -271,7 +271,7 @@ class FileSync:
 
     def write_changes(self, todo: list[FoundFile], tell: Progress) -> None:
         """Read files and write them in batches; then remove what is missing."""
-        batch: list[ReadFile] = []
+        batch: list[FileSections] = []
         chars = done = 0
         for found in todo:
             done += 1
@@ -295,7 +295,7 @@ class FileSync:
         tell("files", len(todo), len(todo))
         self._remove_missing()
 
-    def _read(self, found: FoundFile) -> ReadFile | Skipped:
+    def _read(self, found: FoundFile) -> FileSections | Skipped:
         """Read a file and cut it, unless its bytes are those that were known.
 
         A file whose bytes are known comes back with its row alone, its state renewed; `Skipped` is
@@ -324,15 +324,15 @@ class FileSync:
             changed_at=self.committed.get(found.path) or _time(abs(mtime_ns)),
         )
         if isinstance(text, Skipped):
-            return ReadFile(row)
+            return FileSections(row)
         if known is not None and known.parser == PARSER and known.content_hash == text.sha:
-            return ReadFile(_with_state(known, row))
+            return FileSections(_with_state(known, row))
         return cut_file(row, text.text)
 
-    def _write_batch(self, batch: list[ReadFile]) -> None:
+    def _write_batch(self, batch: list[FileSections]) -> None:
         """One transaction: what another run has written meanwhile is not written again."""
         fresh = [look for look in batch if self._differs(look)]
-        self.unchanged += len(batch) - len(fresh)
+        self.counts["unchanged"] += len(batch) - len(fresh)
         if not fresh:
             return
         with self.services.projects.change() as work:
@@ -341,24 +341,26 @@ class FileSync:
             for look in fresh:
                 self._write_file(work, look, known.get(look.file.path))
 
-    def _differs(self, look: ReadFile) -> bool:
+    def _differs(self, look: FileSections) -> bool:
         """Whether there is anything to write of a file that was read."""
         known = self.known.get(look.file.path)
         return known is None or bool(look.sections) or replace(look.file, facts={}) != known
 
-    def _write_file(self, work: ProjectTransaction, look: ReadFile, known: FileRow | None) -> None:
+    def _write_file(
+        self, work: ProjectTransaction, look: FileSections, known: FileRow | None
+    ) -> None:
         new = look.file
         same = known is not None and (known.content_hash, known.parser, known.skipped) == (
             new.content_hash, new.parser, new.skipped,
         )  # fmt: skip
         if known is not None and same:
             work.put_file(_with_state(known, new), known=True)
-            self.unchanged += 1
+            self.counts["unchanged"] += 1
             return
         before = None if known is not None else self._moved_from(work, new)
         if before is not None:
             self.renames.append(Rename(before.path, new.path, self.services.clock()))
-            self.renamed += 1
+            self.counts["renamed"] += 1
         old = known or before
         row = replace(new, id=old.id if old else self.services.ids())
         if before is not None:
@@ -370,11 +372,11 @@ class FileSync:
             work.flush()
             work.moved(row.id)
         elif known is not None:
-            self.changed += 1
+            self.counts["changed"] += 1
             # Its folders come or go with it.
             self.reshaped |= (known.skipped is None) != (new.skipped is None)
         else:
-            self.added += 1
+            self.counts["added"] += 1
         self.touched.add(row.id)
 
     def _moved_from(self, work: ProjectTransaction, new: FileRow) -> FileRow | None:
@@ -399,4 +401,4 @@ class FileSync:
                 known = work.known(self.project.id, [row.path for row in some])
                 # A path that has another id now was written by another run.
                 ids = {row.id for row in known.values()} & {row.id for row in some}
-                self.removed += work.remove_files(ids)
+                self.counts["removed"] += work.remove_files(ids)

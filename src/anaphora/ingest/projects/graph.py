@@ -152,7 +152,7 @@ class _GraphDraft:
         # The innermost module of a Go project comes first.
         ordered = dict(sorted(modules.items(), key=lambda item: -len(item[1])))
         self.layout = ProjectLayout(frozenset(self.by_path), ordered)
-        self.code_named = _named_code(files)
+        self.code_by_stem = _code_by_stem(files)
 
     def file(self, file: FileRow) -> None:
         """Everything that one file says."""
@@ -205,7 +205,7 @@ class _GraphDraft:
             for one in targets
             if one.kind == "file" and self.by_path[one.name].role == "code"
         }
-        named = set(self.code_named.get(_tested(file.path), ()))
+        named = set(self.code_by_stem.get(_tested_stem(file.path), ()))
         for path in imported | named:
             strength = _COVERS_IMPORT if path in imported else _COVERS_NAME
             strength = _COVERS_BOTH if path in imported & named else strength
@@ -258,7 +258,7 @@ def _kind_of(role: SourceRole) -> EntityType:
     return "config" if role in {"package_config", "agent_config"} else "file"
 
 
-def _named_code(files: Iterable[FileRow]) -> Mapping[str, list[str]]:
+def _code_by_stem(files: Iterable[FileRow]) -> Mapping[str, list[str]]:
     """Code files by the stem of their name, where at most three share it."""
     found: dict[str, list[str]] = {}
     for file in files:
@@ -270,7 +270,7 @@ def _named_code(files: Iterable[FileRow]) -> Mapping[str, list[str]]:
     }
 
 
-def _tested(path: str) -> str:
+def _tested_stem(path: str) -> str:
     """The stem that a test file's name points to: "test_cli.py", "cli_test.go", "Cli.spec.ts"."""
     stem = posixpath.basename(path).split(".", 1)[0].lower()
     for before in ("test_", "test-", "tests_"):

@@ -165,12 +165,15 @@ class ProjectIndexer:
             if len(todo) + len(sync.missing) > _REFRESHED:
                 return RefreshReport(left=len(todo) + len(sync.missing))
             sync.write_changes(todo, _nobody)
-            moved = bool(sync.added or sync.removed or sync.renamed or sync.reshaped)
+            counts = sync.counts
+            moved = sync.reshaped or any(counts[one] for one in ("added", "removed", "renamed"))
             if moved or sync.touched:
                 self._graph_of(sync, _nobody, whole=moved)
             if moved or walked:
                 self._finish(sync, None, started)
-            return RefreshReport(sync.added + sync.renamed, sync.changed, sync.removed)
+            return RefreshReport(
+                counts["added"] + counts["renamed"], counts["changed"], counts["removed"]
+            )
 
     def clean(self) -> bool:
         """Take secrets out of what an older version has kept; whether there were any."""
@@ -307,11 +310,7 @@ class ProjectIndexer:
             sections=counted.sections,
             entities=entities,
             relations=relations,
-            added=sync.added,
-            changed=sync.changed,
-            renamed=sync.renamed,
-            removed=sync.removed,
-            unchanged=sync.unchanged,
+            **sync.counts,
             commits=commits,
             pending=pending,
             seconds=seconds,

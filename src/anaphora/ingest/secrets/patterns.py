@@ -18,62 +18,18 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
-
-
-class SecretKind(StrEnum):
-    """What was removed; the value is how the text says so: `[redacted:jwt]`."""
-
-    ANTHROPIC = "anthropic-key"
-    ARTIFACTORY = "artifactory-token"
-    AUTHORIZATION = "authorization-header"
-    AWS_ACCESS_KEY = "aws-access-key"
-    AWS_SECRET_KEY = "aws-secret-key"  # noqa: S105 - a name, no secret
-    AZURE_STORAGE = "azure-storage-key"
-    BASIC_AUTH = "basic-auth"
-    CARD = "card-number"
-    CLOUDANT = "cloudant-key"
-    DIGITALOCEAN = "digitalocean-token"
-    DISCORD = "discord-token"
-    GITHUB = "github-token"
-    GITLAB = "gitlab-token"
-    GOOGLE = "google-key"
-    HUGGING_FACE = "huggingface-token"
-    IBM_CLOUD = "ibm-cloud-key"
-    IBM_COS = "ibm-cos-key"
-    JWT = "jwt"
-    MAILCHIMP = "mailchimp-key"
-    MAILGUN = "mailgun-key"
-    NPM = "npm-token"
-    OPENAI = "openai-key"
-    OPENROUTER = "openrouter-key"
-    PASSWORD = "password"  # noqa: S105 - a name, no secret
-    PRIVATE_KEY = "private-key"
-    PYPI = "pypi-token"
-    SECRET = "secret"  # noqa: S105 - a name, no secret
-    SENDGRID = "sendgrid-key"
-    SHOPIFY = "shopify-token"
-    SLACK = "slack-token"
-    SLACK_WEBHOOK = "slack-webhook"
-    SOFTLAYER = "softlayer-key"
-    SQUARE = "square-token"
-    SSN = "us-ssn"
-    STRIPE = "stripe-key"
-    TELEGRAM = "telegram-token"
-    TWILIO = "twilio-key"
-    VAULT = "vault-token"
 
 
 @dataclass(frozen=True, slots=True)
 class SecretPattern:
     """A form: `pattern`, whose `group` is the secret, if `check` of the match agrees.
 
-    `hint` is a text without which nothing can match; it saves reading the text once more. So does
-    `dense`: a match lies in one line and has `DENSE` letters, digits, "+", "/", "_" or "-" in a
-    row.
+    `kind` is what the text says in its place: `[redacted:jwt]`. `hint` is a text without which
+    nothing can match; it saves reading the text once more. So does `dense`: a match lies in one
+    line and has `DENSE` letters, digits, "+", "/", "_" or "-" in a row.
     """
 
-    kind: SecretKind
+    kind: str
     pattern: re.Pattern[str]
     hint: str = ""
     group: int = 0
@@ -86,7 +42,7 @@ DENSE = 20
 
 
 def _known(
-    kind: SecretKind,
+    kind: str,
     pattern: str,
     hint: str = "",
     group: int = 0,
@@ -152,17 +108,16 @@ _END = r"(?![A-Za-z0-9_-])"
 _QUOTED = r"[\"'`]?\]?[ \t]{0,3}(?:=>|:=|[=:]{1,3}|[ \t])[ \t]{0,3}[\"'`]?"
 """What stands between the name of a key and its value."""
 
-_K = SecretKind
 PATTERNS: tuple[SecretPattern, ...] = (
     # AWS writes the last sixteen in base32; what looks like one otherwise is somebody's test key.
     _known(
-        _K.AWS_ACCESS_KEY,
+        "aws-access-key",
         r"(?<![A-Za-z0-9])(?:(?:AKIA|ASIA)[0-9A-Z]{16}|(?:A3T[A-Z0-9]|ABIA|ACCA)[A-Z2-7]{16})"
         r"(?![A-Za-z0-9])",
         dense=True,
     ),
     _known(
-        _K.AWS_SECRET_KEY,
+        "aws-secret-key",
         r"(?i)((?:\baws|secret_?access_?key)[\w .-]{0,40})[\"'`]?\]?[ \t:=>(,\"'`]{1,8}"
         r"([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
         group=2,
@@ -171,59 +126,61 @@ PATTERNS: tuple[SecretPattern, ...] = (
     ),
     # Their last six are a checksum of the rest. It is not asked for: nothing else looks like this,
     # and a token with one letter mistyped still gives most of the real one away.
-    _known(_K.GITHUB, r"(?<![A-Za-z0-9])gh[pousr]_[A-Za-z0-9_]{36,255}", "gh", dense=True),
+    _known("github-token", r"(?<![A-Za-z0-9])gh[pousr]_[A-Za-z0-9_]{36,255}", "gh", dense=True),
     _known(
-        _K.GITHUB,
+        "github-token",
         r"(?<![A-Za-z0-9])github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59}",
         "github_pat_",
         dense=True,
     ),
     _known(
-        _K.GITLAB,
+        "gitlab-token",
         _START + r"(?:(?:glpat|gldt|glft|glsoat|glrt|glimt)-[\w-]{20,60}|glptt-[\w-]{40}"
         r"|glcbt-(?:[0-9a-fA-F]{2}_)?[\w-]{20,50}|glagent-[\w-]{50,1024}|gloas-[\w-]{64}"
         r"|GR1348941[\w-]{20,50})(?!\w)",
         dense=True,
     ),
-    _known(_K.SLACK, _START + r"xox[abeoprs](?:\.xox[bp])?-(?:\d+-)+[A-Za-z0-9-]+", "xox"),
-    _known(_K.SLACK, _START + r"xapp-\d-[A-Z0-9]{6,}-\d{6,}-[a-f0-9]{20,}", "xapp-"),
+    _known("slack-token", _START + r"xox[abeoprs](?:\.xox[bp])?-(?:\d+-)+[A-Za-z0-9-]+", "xox"),
+    _known("slack-token", _START + r"xapp-\d-[A-Z0-9]{6,}-\d{6,}-[a-f0-9]{20,}", "xapp-"),
     _known(
-        _K.SLACK_WEBHOOK,
+        "slack-webhook",
         r"(?i)hooks\.slack\.com/(?:services/T\w+/B\w+/\w+|(?:workflows|triggers)/\w+/\w+/[\w/]+)",
     ),
-    _known(_K.STRIPE, r"(?<![A-Za-z0-9])[rs]k_(?:live|test)_[0-9a-zA-Z]{16,}", "k_", dense=True),
-    _known(_K.STRIPE, r"(?<![A-Za-z0-9])whsec_[A-Za-z0-9+/]{32,}", "whsec_", dense=True),
-    _known(_K.TWILIO, r"(?<![A-Za-z0-9])(?:AC|SK)[0-9a-f]{32}(?![A-Za-z0-9])", dense=True),
-    _known(_K.SENDGRID, _START + r"SG\.[\w-]{22}\.[\w-]{43}" + _END, "SG."),
-    _known(_K.MAILGUN, _START + r"key-[0-9a-f]{32}" + _END, "key-", dense=True),
-    _known(_K.MAILGUN, _START + r"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}" + _END, dense=True),
-    _known(_K.MAILCHIMP, _START + r"[0-9a-z]{32}-us[0-9]{1,2}" + _END, "-us"),
-    _known(_K.NPM, r"(?<![A-Za-z0-9])npm_[A-Za-z0-9]{36}" + _END, "npm_"),
-    _known(_K.NPM, r":_authToken=[ \t]{0,3}([A-Fa-f0-9-]{36}|[\w+/=-]{20,200})", "_authToken", 1),
-    # The beginning is a macaroon that names pypi.org or test.pypi.org, in base64.
-    _known(_K.PYPI, r"pypi-(?:AgEIcHlwaS5vcmc|AgENdGVzdC5weXBpLm9yZw)[\w-]{50,}", "pypi-"),
-    _known(_K.ANTHROPIC, _START + r"sk-ant-[\w-]{20,}", "sk-ant-"),
-    _known(_K.OPENROUTER, _START + r"sk-or-v1-[0-9a-f]{64}", "sk-or-"),
-    _known(_K.OPENAI, _START + r"sk-(?!ant-|or-)[\w-]{20,}", "sk-", check=_is_openai),
-    _known(_K.GOOGLE, _START + r"AIza[\w-]{35}" + _END, "AIza"),
-    _known(_K.GOOGLE, _START + r"GOCSPX-[\w-]{28}" + _END, "GOCSPX-"),
-    _known(_K.GOOGLE, _START + r"ya29\.[\w-]{20,}", "ya29."),
-    _known(_K.AZURE_STORAGE, r"AccountKey=([A-Za-z0-9+/=]{88})", "AccountKey=", 1),
-    _known(_K.AZURE_STORAGE, r"SharedAccessKey=([A-Za-z0-9+/]{43}=)", "SharedAccessKey=", 1),
-    _known(_K.AZURE_STORAGE, r"[?&]sig=([A-Za-z0-9+/%]{43,60}(?:%3[dD]|=))", "sig=", 1),
-    _known(_K.TELEGRAM, r"(?<![\w:-])\d{8,10}:[\w-]{35}" + _END, ":", dense=True),
+    _known("stripe-key", r"(?<![A-Za-z0-9])[rs]k_(?:live|test)_[0-9a-zA-Z]{16,}", "k_", dense=True),
+    _known("stripe-key", r"(?<![A-Za-z0-9])whsec_[A-Za-z0-9+/]{32,}", "whsec_", dense=True),
+    _known("twilio-key", r"(?<![A-Za-z0-9])(?:AC|SK)[0-9a-f]{32}(?![A-Za-z0-9])", dense=True),
+    _known("sendgrid-key", _START + r"SG\.[\w-]{22}\.[\w-]{43}" + _END, "SG."),
+    _known("mailgun-key", _START + r"key-[0-9a-f]{32}" + _END, "key-", dense=True),
+    _known("mailgun-key", _START + r"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}" + _END, dense=True),
+    _known("mailchimp-key", _START + r"[0-9a-z]{32}-us[0-9]{1,2}" + _END, "-us"),
+    _known("npm-token", r"(?<![A-Za-z0-9])npm_[A-Za-z0-9]{36}" + _END, "npm_"),
     _known(
-        _K.DISCORD,
+        "npm-token", r":_authToken=[ \t]{0,3}([A-Fa-f0-9-]{36}|[\w+/=-]{20,200})", "_authToken", 1
+    ),
+    # The beginning is a macaroon that names pypi.org or test.pypi.org, in base64.
+    _known("pypi-token", r"pypi-(?:AgEIcHlwaS5vcmc|AgENdGVzdC5weXBpLm9yZw)[\w-]{50,}", "pypi-"),
+    _known("anthropic-key", _START + r"sk-ant-[\w-]{20,}", "sk-ant-"),
+    _known("openrouter-key", _START + r"sk-or-v1-[0-9a-f]{64}", "sk-or-"),
+    _known("openai-key", _START + r"sk-(?!ant-|or-)[\w-]{20,}", "sk-", check=_is_openai),
+    _known("google-key", _START + r"AIza[\w-]{35}" + _END, "AIza"),
+    _known("google-key", _START + r"GOCSPX-[\w-]{28}" + _END, "GOCSPX-"),
+    _known("google-key", _START + r"ya29\.[\w-]{20,}", "ya29."),
+    _known("azure-storage-key", r"AccountKey=([A-Za-z0-9+/=]{88})", "AccountKey=", 1),
+    _known("azure-storage-key", r"SharedAccessKey=([A-Za-z0-9+/]{43}=)", "SharedAccessKey=", 1),
+    _known("azure-storage-key", r"[?&]sig=([A-Za-z0-9+/%]{43,60}(?:%3[dD]|=))", "sig=", 1),
+    _known("telegram-token", r"(?<![\w:-])\d{8,10}:[\w-]{35}" + _END, ":", dense=True),
+    _known(
+        "discord-token",
         _START + r"([MNO][\w-]{23,27})\.[\w-]{6}\.[\w-]{27,38}" + _END,
         ".",
         0,
         _is_discord,
         dense=True,
     ),
-    _known(_K.DISCORD, r"discord(?:app)?\.com/api/webhooks/(\d+/[\w-]{60,})", "/webhooks/", 1),
-    _known(_K.SQUARE, _START + r"(?:sq0csp-[\w\\-]{43}|sq0atp-[\w-]{22})", "sq0"),
+    _known("discord-token", r"discord(?:app)?\.com/api/webhooks/(\d+/[\w-]{60,})", "/webhooks/", 1),
+    _known("square-token", _START + r"(?:sq0csp-[\w\\-]{43}|sq0atp-[\w-]{22})", "sq0"),
     _known(
-        _K.ARTIFACTORY,
+        "artifactory-token",
         r"(?<![A-Za-z0-9+/_-])AKC[A-Za-z0-9]{40,}" + _END,
         "AKC",
         0,
@@ -231,7 +188,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
         dense=True,
     ),
     _known(
-        _K.ARTIFACTORY,
+        "artifactory-token",
         r"(?<![A-Za-z0-9+/_-])AP[\dA-F][A-Za-z0-9]{20,80}(?![A-Za-z0-9+/_-])",
         "AP",
         0,
@@ -239,7 +196,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
         dense=True,
     ),
     _known(
-        _K.CLOUDANT,
+        "cloudant-key",
         r"(?i)(?<!\w)(?:cloudant|clou|cl)[_-]?(?:api)?[_-]?(?:key|pwd|pw|password|pass|token)"
         + _QUOTED
         + r"([0-9a-f]{64}|[a-z]{24})(?![a-z0-9])",
@@ -247,7 +204,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
         dense=True,
     ),
     _known(
-        _K.IBM_CLOUD,
+        "ibm-cloud-key",
         r"(?i)(?<!\w)(?:(?:ibm|cloud|iam)[_-]?){0,3}(?:api)?[_-]?(?:key|pwd|password|pass|token)"
         + _QUOTED
         + r"([\w-]{44})(?![\w-])",
@@ -256,13 +213,13 @@ PATTERNS: tuple[SecretPattern, ...] = (
         dense=True,
     ),
     _known(
-        _K.IBM_COS,
+        "ibm-cos-key",
         r"(?i)secret[-_]?(?:access)?[-_]?key" + _QUOTED + r"([a-f0-9]{48})(?![a-f0-9])",
         group=1,
         dense=True,
     ),
     _known(
-        _K.SOFTLAYER,
+        "softlayer-key",
         r"(?i)(?<!\w)(?:softlayer|sl)[_-]?(?:api)?[_-]?(?:key|pwd|password|pass|token)"
         + _QUOTED
         + r"([a-z0-9]{64})(?![a-z0-9])",
@@ -270,27 +227,30 @@ PATTERNS: tuple[SecretPattern, ...] = (
         dense=True,
     ),
     _known(
-        _K.SOFTLAYER, r"(?i)api\.softlayer\.com/soap/v3(?:\.1)?/([a-z0-9]{64})", group=1, dense=True
+        "softlayer-key",
+        r"(?i)api\.softlayer\.com/soap/v3(?:\.1)?/([a-z0-9]{64})",
+        group=1,
+        dense=True,
     ),
-    _known(_K.HUGGING_FACE, _START + r"hf_[A-Za-z]{34}" + _END, "hf_"),
-    _known(_K.DIGITALOCEAN, _START + r"do[opr]_v1_[0-9a-f]{64}" + _END, "_v1_"),
-    _known(_K.SHOPIFY, _START + r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}" + _END, "shp"),
-    _known(_K.VAULT, _START + r"hv[sbr]\.[\w-]{24,}", "hv"),
+    _known("huggingface-token", _START + r"hf_[A-Za-z]{34}" + _END, "hf_"),
+    _known("digitalocean-token", _START + r"do[opr]_v1_[0-9a-f]{64}" + _END, "_v1_"),
+    _known("shopify-token", _START + r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}" + _END, "shp"),
+    _known("vault-token", _START + r"hv[sbr]\.[\w-]{24,}", "hv"),
     _known(
-        _K.JWT,
+        "jwt",
         _START + r"(eyJ[\w-]{5,}+=*+)\.[\w-]{2,}+=*+(?:\.[\w-]*+=*+){0,3}",
         "eyJ",
         0,
         _is_jwt,
     ),
     _known(
-        _K.AUTHORIZATION,
+        "authorization-header",
         r"(?i)\bbearer[ \t]{1,3}([\w.~+/-]{20,}+=*+)",
         group=1,
         check=_is_bearer,
     ),
     _known(
-        _K.AUTHORIZATION,
+        "authorization-header",
         r"(?i)\bauthorization[\"']?[ \t]{0,3}:[ \t]{0,3}[\"']?basic[ \t]{1,3}([\w+/-]{8,}+=*+)",
         group=1,
         check=_is_basic,
@@ -436,7 +396,7 @@ _MARKS = re.compile(r"[!@#%^&*+?~$]")
 _TRAILING = ".,;:!?)]}>*_"
 
 
-def assigned_secrets(text: str) -> Iterator[tuple[int, int, SecretKind]]:
+def assigned_secrets(text: str) -> Iterator[tuple[int, int, str]]:
     """Give (start, end, kind) of every value that is assigned to the name of a secret.
 
     Never takes prose, code or a placeholder for one: "password: see the vault",
@@ -458,7 +418,7 @@ def assigned_secrets(text: str) -> Iterator[tuple[int, int, SecretKind]]:
     yield from _on_the_next_line(text)
 
 
-def _assigned(text: str) -> Iterator[tuple[int, int, SecretKind]]:
+def _assigned(text: str) -> Iterator[tuple[int, int, str]]:
     """The same of lines that hold a part of such a name."""
     at = 0
     while match := _ASSIGNED.search(text, at):
@@ -471,19 +431,19 @@ def _assigned(text: str) -> Iterator[tuple[int, int, SecretKind]]:
         at = span[1]
     for match in _COMPARED.finditer(text):
         if _is_literal(match.group("value")[1:-1]):
-            yield match.start("value") + 1, match.end("value") - 1, SecretKind.SECRET
+            yield match.start("value") + 1, match.end("value") - 1, "secret"
 
 
-def _bare_keys(text: str) -> Iterator[tuple[int, int, SecretKind]]:
+def _bare_keys(text: str) -> Iterator[tuple[int, int, str]]:
     """`key = "…"`, where the literal is base64 of 24 bytes or more and no name or word."""
     for match in _BARE_KEY.finditer(text):
         value = match.group("value")
         classes = ("[a-z]", "[A-Z]", "[0-9].*[0-9].*[0-9]")
         if len(value) % 4 == 0 and all(re.search(one, value) for one in classes):
-            yield (*match.span("value"), SecretKind.SECRET)
+            yield (*match.span("value"), "secret")
 
 
-def _on_the_next_line(text: str) -> Iterator[tuple[int, int, SecretKind]]:
+def _on_the_next_line(text: str) -> Iterator[tuple[int, int, str]]:
     """`password =` and the value alone on the line below, further in: so ini files may have it."""
     for match in _BELOW.finditer(text):
         head = text[max(0, match.start() - 120) : match.start()].rpartition("\n")[2]
@@ -499,7 +459,7 @@ def _on_the_next_line(text: str) -> Iterator[tuple[int, int, SecretKind]]:
             yield start, start + len(inner), _kind(named.group("name"))
 
 
-def is_secret_value(name: str, value: str) -> SecretKind | None:
+def is_secret_value(name: str, value: str) -> str | None:
     """The kind of secret that `value` is when a field `name` holds it, or None."""
     match = _FIELD.search(name[-120:])
     if match is None or not _names_a_secret(match) or not 6 <= len(value) <= 400:
@@ -512,8 +472,8 @@ def is_secret_value(name: str, value: str) -> SecretKind | None:
     return _kind(word) if literal or short else None
 
 
-def _kind(name: str) -> SecretKind:
-    return SecretKind.PASSWORD if _IS_PASSWORD.search(name) else SecretKind.SECRET
+def _kind(name: str) -> str:
+    return "password" if _IS_PASSWORD.search(name) else "secret"
 
 
 def _value_span(text: str, match: re.Match[str]) -> tuple[int, int] | None:

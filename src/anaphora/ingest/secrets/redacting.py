@@ -15,29 +15,17 @@ from anaphora.errors import InvalidInput
 from anaphora.ingest.secrets.patterns import (
     DENSE,
     PATTERNS,
-    SecretKind,
     assigned_secrets,
     is_secret_value,
     matching,
     picked,
 )
 
-__all__ = [
-    "MAX_DEPTH",
-    "RedactedText",
-    "RedactedValue",
-    "SecretKind",
-    "redact",
-    "redact_path",
-    "redact_value",
-    "secrets_in",
-]
-
 MAX_DEPTH: Final = 100
 """Objects and lists within one another that `redact_value` follows."""
 
 _MOST_PASSES = 8
-_Span = tuple[int, int, SecretKind]
+_Span = tuple[int, int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +36,7 @@ class RedactedText:
     """
 
     text: str
-    kinds: tuple[SecretKind, ...] = ()
+    kinds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +44,7 @@ class RedactedValue:
     """A value of the same shape without its secrets, and what was taken out, in order."""
 
     value: Any
-    kinds: tuple[SecretKind, ...] = ()
+    kinds: tuple[str, ...] = ()
 
 
 def redact(text: str, *, keep_lines: bool = False) -> RedactedText:
@@ -65,7 +53,7 @@ def redact(text: str, *, keep_lines: bool = False) -> RedactedText:
     With `keep_lines` the line feeds in a secret stay behind its mark: every other line keeps its
     number.
     """
-    kinds: list[SecretKind] = []
+    kinds: list[str] = []
     # A secret can stand free, and so be known, only when what it was joined to is gone.
     for _ in range(_MOST_PASSES):
         once = _redact_once(text, keep_lines=keep_lines)
@@ -86,16 +74,16 @@ def redact_path(path: str) -> RedactedText:
     """
     whole = redact(path)
     parts = [redact(part) for part in _JOINTS.split(whole.text)]
-    kinds = (*whole.kinds, *(kind for part in parts for kind in part.kinds))
-    return RedactedText("".join(part.text for part in parts), kinds)
+    kinds = (kind for part in (whole, *parts) for kind in part.kinds)
+    return RedactedText("".join(part.text for part in parts), tuple(kinds))
 
 
-def secrets_in(text: str) -> dict[str, SecretKind]:
+def secrets_in(text: str) -> dict[str, str]:
     """The secrets that `redact` takes out of `text`, for callers that must find them elsewhere.
 
     They are in the caller's hands then: nothing of them is to be kept.
     """
-    found: dict[str, SecretKind] = {}
+    found: dict[str, str] = {}
     for _ in range(_MOST_PASSES):
         spans = _merged(_found(text))
         if not spans:
@@ -123,11 +111,11 @@ def redact_value(value: Any) -> RedactedValue:
     before it. A whole number that is a card number becomes the mark, a text. Raises InvalidInput
     for what is nested deeper than `MAX_DEPTH`.
     """
-    kinds: list[SecretKind] = []
+    kinds: list[str] = []
     return RedactedValue(_walk(value, "", kinds, 0), tuple(kinds))
 
 
-def _walk(value: Any, name: str, kinds: list[SecretKind], depth: int) -> Any:
+def _walk(value: Any, name: str, kinds: list[str], depth: int) -> Any:
     if isinstance(value, str):
         return _redact_field(name, value, kinds)
     if isinstance(value, int) and not isinstance(value, bool):
@@ -148,7 +136,7 @@ def _walk(value: Any, name: str, kinds: list[SecretKind], depth: int) -> Any:
     return parts if isinstance(value, list) else tuple(parts)
 
 
-def _redact_field(name: str, text: str, kinds: list[SecretKind]) -> str:
+def _redact_field(name: str, text: str, kinds: list[str]) -> str:
     redacted = redact(text)
     if not redacted.kinds and (kind := is_secret_value(name, text)) is not None:
         redacted = RedactedText(f"[redacted:{kind}]", (kind,))
@@ -185,7 +173,7 @@ def _merged(spans: Iterator[_Span]) -> list[_Span]:
     are the most particular ones.
     """
     ranked = [(start, end, rank, kind) for rank, (start, end, kind) in enumerate(spans)]
-    merged: list[tuple[int, int, int, SecretKind]] = []
+    merged: list[tuple[int, int, int, str]] = []
     for start, end, rank, kind in sorted(ranked):
         if not merged or start >= merged[-1][1]:
             merged.append((start, end, rank, kind))
@@ -224,7 +212,7 @@ def _private_keys(text: str) -> Iterator[_Span]:
                 body = _KEY_BODY.match(text, match.end())
                 end = body.end() if body and len(body.group().strip()) >= 16 else match.end()
             if end > match.end():
-                yield match.start(), end, SecretKind.PRIVATE_KEY
+                yield match.start(), end, "private-key"
             at = end
 
 
@@ -237,7 +225,7 @@ _TEMPLATE = re.compile(r"\$\{?\w+\}?|\{+[^{}]*\}+|%\w*%?|\*+|x{3,}|\.{3}|\[.*", 
 def _url_passwords(text: str) -> Iterator[_Span]:
     for match in _URL_PASSWORD.finditer(text):
         if not _TEMPLATE.fullmatch(match.group(1)):
-            yield (*match.span(1), SecretKind.BASIC_AUTH)
+            yield (*match.span(1), "basic-auth")
 
 
 # As printed on cards, or without a gap; the groups must have one separator throughout, so that
@@ -257,13 +245,9 @@ def _cards(text: str) -> Iterator[_Span]:
         return
     for match in _CARD.finditer(text):
         digits = re.sub(r"[ -]", "", match.group())
-        if _is_card(digits):
-            yield (*match.span(), SecretKind.CARD)
-
-
-def _is_card(digits: str) -> bool:
-    """Whether an issuer's prefix, its length and the Luhn sum (ISO/IEC 7812-1) agree."""
-    return _issued(digits) and len(set(digits)) > 1 and _luhn(digits)
+        # An issuer's prefix, its length and the Luhn sum (ISO/IEC 7812-1) agree.
+        if _issued(digits) and len(set(digits)) > 1 and _luhn(digits):
+            yield (*match.span(), "card-number")
 
 
 def _issued(digits: str) -> bool:
@@ -306,4 +290,4 @@ def _social_security(text: str) -> Iterator[_Span]:
     for match in _SSN.finditer(text):
         before = text[max(0, match.start() - 60) : match.start()]
         if match.group(1) == "-" or _SSN_WORD.search(before):
-            yield (*match.span(), SecretKind.SSN)
+            yield (*match.span(), "us-ssn")

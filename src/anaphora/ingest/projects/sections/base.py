@@ -7,8 +7,9 @@ text of its line.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -123,10 +124,8 @@ def cut(lines: Sequence[str], starts: Iterable[SectionStart]) -> tuple[Section, 
     """
     kept = _in_order(lines, starts)
     ends = [section.start - 1 for section in kept[1:]] + [len(lines)]
-    sections: list[Section] = []
-    for section, end in zip(kept, ends, strict=True):
-        sections.extend(_parts(lines, section, end))
-    return tuple(sections)
+    parts = (_parts(lines, section, end) for section, end in zip(kept, ends, strict=True))
+    return tuple(itertools.chain.from_iterable(parts))
 
 
 def fits(lines: Sequence[str], start: int, end: int) -> bool:
@@ -150,7 +149,7 @@ def first_words(lines: Iterable[str]) -> str:
     return ""
 
 
-def named(names: Sequence[str]) -> str:
+def joined_names(names: Sequence[str]) -> str:
     """Names as one title, at most six of them."""
     return ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
 
@@ -169,25 +168,17 @@ def _in_order(lines: Sequence[str], starts: Iterable[SectionStart]) -> list[Sect
     return kept
 
 
-def _parts(lines: Sequence[str], section: SectionStart, end: int) -> list[Section]:
+def _parts(lines: Sequence[str], section: SectionStart, end: int) -> Iterator[Section]:
     spans = list(_spans(lines, section.start, end))
-    return [
-        Section(
-            kind=section.kind,
-            title=section.title
-            if len(spans) == 1
-            else f"{section.title} ({number} of {len(spans)})",
-            text="\n".join(lines[start - 1 : stop]),
-            start_line=start,
-            end_line=stop,
-            heading=section.heading,
-            symbol=section.symbol,
+    for number, (start, stop) in enumerate(spans, start=1):
+        part = "" if len(spans) == 1 else f" ({number} of {len(spans)})"
+        text = "\n".join(lines[start - 1 : stop])
+        yield Section(
+            section.kind, section.title + part, text, start, stop, section.heading, section.symbol
         )
-        for number, (start, stop) in enumerate(spans, start=1)
-    ]
 
 
-def _spans(lines: Sequence[str], start: int, end: int) -> Iterable[tuple[int, int]]:
+def _spans(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[int, int]]:
     while start <= end:
         stop = _furthest(lines, start, end)
         if stop < end:

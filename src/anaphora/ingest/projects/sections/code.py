@@ -20,7 +20,7 @@ from anaphora.ingest.projects.sections.base import (
     first_words,
     fits,
     is_wordy,
-    named,
+    joined_names,
 )
 from anaphora.ingest.projects.sections.grammars import GRAMMARS, Grammar, language, query
 from anaphora.ingest.projects.sections.imports import imports_of
@@ -257,12 +257,7 @@ class OutlineItem:
     children: list[OutlineItem] = field(default_factory=list)
 
 
-def outline(root: Node, grammar: Grammar) -> list[OutlineItem]:
-    """The symbols of a file in the order of their lines."""
-    return list(_items(root, grammar, None, 0))
-
-
-def symbols_of(items: Iterable[OutlineItem], above: str = "") -> Iterator[Symbol]:
+def _symbols_of(items: Iterable[OutlineItem], above: str = "") -> Iterator[Symbol]:
     """All symbols of an outline, with their qualified names; those in a function are left out."""
     for item in items:
         qualified = f"{above}.{item.name}" if above else item.name
@@ -270,7 +265,7 @@ def symbols_of(items: Iterable[OutlineItem], above: str = "") -> Iterator[Symbol
             short = item.name if item.kind == "test" else item.name.rsplit(".", 1)[-1]
             yield Symbol(short, qualified, item.kind, item.start, item.end)
         if item.kind != "function":
-            yield from symbols_of(item.children, qualified)
+            yield from _symbols_of(item.children, qualified)
 
 
 def _items(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[OutlineItem]:
@@ -410,12 +405,12 @@ def code_starts(
     source = "\n".join(lines).replace("\0", " ").encode("utf-8", "replace")
     root = Parser(language(name)).parse(source).root_node
     found = QueryCursor(query(name)).captures(root)
-    items = outline(root, GRAMMARS[name])
+    items = list(_items(root, GRAMMARS[name], None, 0))
     collected = _Starts(lines, title, _rows_alone(lines, found.get("comment", [])))
-    collected.add(items, (), "", 1, len(lines))
+    collected.add(items, 1, len(lines))
     return (
         collected.starts if any(not item.minor for item in items) else [],
-        tuple(symbols_of(items)),
+        tuple(_symbols_of(items)),
         imports_of(name, found.get("import", [])),
     )
 
@@ -466,10 +461,10 @@ class _Starts:
     def add(
         self,
         items: Sequence[OutlineItem],
-        heading: tuple[str, ...],
-        above: str,
         start: int,
         end: int,
+        heading: tuple[str, ...] = (),
+        above: str = "",
     ) -> None:
         """Mark the items between lines `start` and `end`, and the gaps between them.
 
@@ -495,8 +490,10 @@ class _Starts:
         within = (*heading, *outer)
         title = item.label or qualified
         parts = [child for child in item.children if not child.minor]
-        if not parts or self._is_whole(first, item):
-            self.starts.append(SectionStart(first, "symbol", title, within, qualified))
+        own = SectionStart(first, "symbol", title, within, qualified)
+        is_short = item.end - first < WHOLE_LINES and fits(self.lines, first, item.end)
+        if not parts or is_short:
+            self.starts.append(own)
             return
         head = range(first, self._with_comments(parts[0].start, first))
         inner, start = len(self.starts), first
@@ -506,13 +503,10 @@ class _Starts:
             start = head.stop
         else:
             # Up to the first part it is the type itself: its head, its fields.
-            self.starts.append(SectionStart(first, "symbol", title, within, qualified))
-        self.add(item.children, (*within, name), qualified, start, item.end)
+            self.starts.append(own)
+        self.add(item.children, start, item.end, (*within, name), qualified)
         if start > first and len(self.starts) > inner:
             self.starts[inner] = replace(self.starts[inner], start=first)
-
-    def _is_whole(self, first: int, item: OutlineItem) -> bool:
-        return item.end - first < WHOLE_LINES and fits(self.lines, first, item.end)
 
     def _with_comments(self, start: int, floor: int) -> int:
         """The first line of the comments that end right above line `start`."""
@@ -537,4 +531,4 @@ class _Starts:
             said = first in self.comments or self.lines[first - 1].lstrip().startswith(_QUOTES)
             return words if said and words else self.title
         names = dict.fromkeys(item.name for item in minor if not item.name.startswith("__"))
-        return named(list(names)) or words or self.title
+        return joined_names(list(names)) or words or self.title

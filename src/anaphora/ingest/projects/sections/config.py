@@ -18,8 +18,8 @@ from anaphora.ingest.projects.sections.base import (
     SectionStart,
     Symbol,
     first_words,
+    joined_names,
     lines_of,
-    named,
 )
 
 SMALL_LINES = 4
@@ -104,7 +104,7 @@ def _grouped(
 
 def _start(keys: Sequence[_Key], starts: Sequence[int], group: Sequence[int]) -> SectionStart:
     names = list(dict.fromkeys(keys[number].name for number in group))
-    return SectionStart(starts[group[0]], "key", named(names))
+    return SectionStart(starts[group[0]], "key", joined_names(names))
 
 
 def _with_comments(lines: Sequence[str], keys: Sequence[_Key]) -> list[int]:
