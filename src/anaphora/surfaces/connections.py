@@ -140,7 +140,7 @@ class Connection(H11Protocol):
             self._timer = self.loop.call_later(seconds, then)
 
 
-def served_by(limits: Limits) -> dict[str, Any]:
+def uvicorn_settings(limits: Limits) -> dict[str, Any]:
     """What uvicorn's settings need so that a server keeps to the limits."""
     return {
         "http": partial(Connection, others=OpenConnections(limits)),
@@ -149,7 +149,7 @@ def served_by(limits: Limits) -> dict[str, Any]:
     }
 
 
-class _Few(logging.Filter):
+class _LogThrottle(logging.Filter):
     """Lets a few records of each kind pass in a while, and says how many it kept back."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -173,9 +173,9 @@ class _Few(logging.Filter):
 
 
 @contextmanager
-def few_lines(clock: Callable[[], float] = monotonic) -> Iterator[None]:
+def throttled_logs(clock: Callable[[], float] = monotonic) -> Iterator[None]:
     """While a server runs, nobody fills the disk by making it log the same again and again."""
-    few = _Few(clock)
+    few = _LogThrottle(clock)
     for name in _LOGGERS:
         logging.getLogger(name).addFilter(few)
     try:

@@ -66,7 +66,7 @@ def run_http(
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
 
-    from anaphora.surfaces.connections import Limits, few_lines, served_by
+    from anaphora.surfaces.connections import Limits, throttled_logs, uvicorn_settings
 
     if is_loopback(host):
         app: Any = server.streamable_http_app(host=host, **SESSIONS)
@@ -79,7 +79,12 @@ def run_http(
         app = server.streamable_http_app(host=host, transport_security=anyone, **SESSIONS)
     gate = Gate(app, session, own if is_loopback(host) else None, required=not open_to_all)
     config = uvicorn.Config(
-        gate, host=host, port=port, log_level="warning", access_log=False, **served_by(Limits())
+        gate,
+        host=host,
+        port=port,
+        log_level="warning",
+        access_log=False,
+        **uvicorn_settings(Limits()),
     )
     listening = config.bind_socket()
     # It is made for servers with several processes; here no other program is to have it.
@@ -89,7 +94,7 @@ def run_http(
     shown = f"[{host}]" if ":" in host else host
     sys.stderr.write(f"anaphora: http://{shown}:{listening.getsockname()[1]}/mcp\n")
     sys.stderr.flush()
-    with few_lines():
+    with throttled_logs():
         uvicorn.Server(config).run(sockets=[listening])
 
 

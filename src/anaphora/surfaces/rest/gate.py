@@ -163,9 +163,10 @@ class Gate:
                 await self._preflight(headers)(scope, receive, answer.send)
                 return
             await self._let_in(scope, headers)
-            limit, declared = self._limit(scope["path"]), headers.get("content-length")
-            body = limited_body(receive, limit, declared, wanted=wanted)
-            with fail_after(self._seconds(scope["method"], scope["path"])):
+            method, path, options = scope["method"], scope["path"], self._options
+            limit = options.import_limit if path == "/v1/import" else options.body_limit
+            body = limited_body(receive, limit, headers.get("content-length"), wanted=wanted)
+            with fail_after(options.long_seconds if is_long(method, path) else options.seconds):
                 await self._app(scope, body, answer.send)
         except Problem as refused:
             if answer.begun:
@@ -188,12 +189,6 @@ class Gate:
             raise
         self._buckets.take(f"token {token.id}" if token else f"address {address[0]}")
         scope["anaphora.caller"] = self._door.caller(token, scope["method"], scope["path"], headers)
-
-    def _limit(self, path: str) -> int:
-        return self._options.import_limit if path == "/v1/import" else self._options.body_limit
-
-    def _seconds(self, method: str, path: str) -> float:
-        return self._options.long_seconds if is_long(method, path) else self._options.seconds
 
     def _foreign(self, headers: Headers) -> str | None:
         origin = headers.get("origin")
