@@ -23,7 +23,7 @@ from anaphora.errors import AnaphoraError
 from anaphora.store.tokens import Token, Tokens
 from anaphora.surfaces.access import may
 from anaphora.surfaces.rest.options import ServerOptions
-from anaphora.surfaces.rest.problems import Problem, problem, problem_of
+from anaphora.surfaces.rest.problems import Problem, problem_of
 from anaphora.surfaces.wire import dumps
 
 Kind: TypeAlias = Literal["question", "large", "change", "project", "long"]
@@ -220,8 +220,6 @@ async def _next(waiting: asyncio.Queue[str], heartbeat: float) -> str:
 def _ended(running: asyncio.Future[Any]) -> str:
     try:
         return f"event: answer\ndata: {dumps(running.result(), indent=None)}\n\n"
-    except Problem as refused:
-        said = problem(refused.status_code, refused.name, refused.detail).body
-    except AnaphoraError as error:
+    except (Problem, AnaphoraError) as error:
         said = problem_of(error).body
     return f"event: problem\ndata: {bytes(said).decode()}\n\n"

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from anaphora.surfaces.rest.auth import Authenticator, is_page
 from anaphora.surfaces.rest.calls import Service, is_long
-from anaphora.surfaces.rest.problems import Problem, problem
+from anaphora.surfaces.rest.problems import Problem, problem, problem_of
 
 _MOST_KEYS: Final = 10_000
 _DIGITS: Final = 18
@@ -171,8 +171,7 @@ class Gate:
         except Problem as refused:
             if answer.begun:
                 raise
-            told = problem(refused.status_code, refused.name, refused.detail, refused.headers)
-            await told(scope, receive, answer.send)
+            await problem_of(refused)(scope, receive, answer.send)
         except TimeoutError:
             if answer.begun:
                 raise
