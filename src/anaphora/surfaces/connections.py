@@ -123,12 +123,12 @@ class Connection(H11Protocol):
             self._wait(None)
         elif self._timer is None or not self.cycle.response_complete:
             # After the answer the time does not begin again with each piece.
-            self._wait(self._others.limits.body, self._stopped)
+            self._wait(self._others.limits.body, self._drop_stopped_body)
 
-    def _stopped(self) -> None:
+    def _drop_stopped_body(self) -> None:
         """A body has not gone on, unless it is we who do not read."""
         if self.flow.read_paused and not self.cycle.response_complete:
-            self._wait(self._others.limits.body, self._stopped)
+            self._wait(self._others.limits.body, self._drop_stopped_body)
         else:
             self.drop()
 

@@ -204,7 +204,7 @@ async def _events(
         yield ": the steps come as they happen\n\n"
         while (text := await _next(waiting, service.options.heartbeat)) != _END:
             yield text
-        yield _ended(running)
+        yield _last_event(running)
     finally:
         # Cancelling the wait does not end a call that has begun.
         running.cancel()
@@ -217,7 +217,7 @@ async def _next(waiting: asyncio.Queue[str], heartbeat: float) -> str:
         return ": still at it\n\n"
 
 
-def _ended(running: asyncio.Future[Any]) -> str:
+def _last_event(running: asyncio.Future[Any]) -> str:
     try:
         return f"event: answer\ndata: {dumps(running.result(), indent=None)}\n\n"
     except (Problem, AnaphoraError) as error:

@@ -135,7 +135,7 @@ class Gate:
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
         self._options = service.options
-        self._door = Authenticator(service.tokens, service.options)
+        self._auth = Authenticator(service.tokens, service.options)
         self._buckets = Buckets(service.options.rate, service.options.burst, service.options.clock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -157,7 +157,7 @@ class Gate:
                 # Two lengths of one body: who stands between may have believed the other.
                 reason = "one of Content-Length and Transfer-Encoding"
                 raise Problem(400, "unreadable", reason, {"Connection": "close"})
-            self._door.check_place(headers)
+            self._auth.check_place(headers)
             answer.allowed = self._foreign(headers)
             if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
                 await self._preflight(headers)(scope, receive, answer.send)
@@ -181,13 +181,13 @@ class Gate:
     async def _let_in(self, scope: Scope, headers: Headers) -> None:
         address = scope.get("client") or ("unknown", 0)
         try:
-            token = await self._door.token_of(headers)
+            token = await self._auth.token_of(headers)
         except Problem:
             # Guessing is limited like everything else.
             self._buckets.take(f"address {address[0]}")
             raise
         self._buckets.take(f"token {token.id}" if token else f"address {address[0]}")
-        scope["anaphora.caller"] = self._door.caller(token, scope["method"], scope["path"], headers)
+        scope["anaphora.caller"] = self._auth.caller(token, scope["method"], scope["path"], headers)
 
     def _foreign(self, headers: Headers) -> str | None:
         origin = headers.get("origin")
