@@ -24,7 +24,7 @@ from anaphora.errors import InvalidInput, MissingExtra
 from anaphora.surfaces import mcp_server
 from anaphora.surfaces.cli import serve_mcp_at_once
 from anaphora.surfaces.mcp_server import session as sessions
-from anaphora.surfaces.mcp_server.server import built
+from anaphora.surfaces.mcp_server.server import build_server
 from anaphora.surfaces.mcp_server.session import ServerSession
 from anaphora.surfaces.mcp_server.tools import DEFAULT_TOOLS
 
@@ -214,7 +214,7 @@ def test_the_steps_of_a_deep_question_are_told(home: Path) -> None:
         heard.append((progress, message))
 
     async def scenario() -> CallToolResult:
-        async with Client(built(desk, DEFAULT_TOOLS, started=None)) as client:
+        async with Client(build_server(desk, DEFAULT_TOOLS, started=None)) as client:
             return await client.call_tool(
                 "deep_recall",
                 {"query": "how often did the port change?"},

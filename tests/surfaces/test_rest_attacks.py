@@ -23,7 +23,7 @@ from tests.conftest import Clock
 
 from anaphora import Memory
 from anaphora.deep.models.scripted import ScriptedModel
-from anaphora.surfaces.connections import Limits, few_lines, served_by
+from anaphora.surfaces.connections import Limits, throttled_logs, uvicorn_settings
 from anaphora.surfaces.rest import ServerOptions, create_app
 
 pytestmark = [pytest.mark.enable_socket, pytest.mark.internal]
@@ -42,7 +42,9 @@ def listening(
     with Memory.open(home, embedder="hashing", **given) as memory:
         app = create_app(memory, settings=options or ServerOptions(page=None))
         server = uvicorn.Server(
-            uvicorn.Config(app, port=0, log_level="critical", access_log=False, **served_by(limits))
+            uvicorn.Config(
+                app, port=0, log_level="critical", access_log=False, **uvicorn_settings(limits)
+            )
         )
         with socket.create_server(("127.0.0.1", 0)) as listener:
             # Who comes before it has started waits in the queue.
@@ -157,7 +159,7 @@ def test_a_log_takes_few_lines_of_a_kind(clock: Clock, caplog: pytest.LogCapture
         except OSError:
             log.exception("socket.accept() out of system resource\nsocket: <%s>", "x")
 
-    with few_lines(lambda: clock().timestamp()):
+    with throttled_logs(lambda: clock().timestamp()):
         for _ in range(1_000):
             complain()
         log.error("another thing")

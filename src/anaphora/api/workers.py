@@ -36,14 +36,18 @@ class Workers:
 
     async def do(self, call: Callable[P, ResultT], *args: P.args, **kwargs: P.kwargs) -> ResultT:
         """What `call` returns or raises, from a worker thread with the caller's context."""
+        return await asyncio.wrap_future(self.submit(partial(call, *args, **kwargs)))
+
+    def submit(self, call: Callable[[], ResultT]) -> Future[ResultT]:
+        """Begin a call in a worker thread, whether or not anybody waits for it."""
         try:
-            future = self.pool.submit(copy_context().run, partial(call, *args, **kwargs))
+            future = self.pool.submit(copy_context().run, call)
         except RuntimeError:
             # The pool was shut down, or the interpreter is ending.
             raise Closed from None
         self.running.add(future)
         future.add_done_callback(self.running.discard)
-        return await asyncio.wrap_future(future)
+        return future
 
     def finish(self, close: Callable[[float | None], None], seconds: float | None = None) -> None:
         """Wait for what is running, cancelled or not, then close: both within so many seconds."""

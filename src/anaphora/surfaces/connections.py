@@ -123,12 +123,12 @@ class Connection(H11Protocol):
             self._wait(None)
         elif self._timer is None or not self.cycle.response_complete:
             # After the answer the time does not begin again with each piece.
-            self._wait(self._others.limits.body, self._stopped)
+            self._wait(self._others.limits.body, self._drop_stopped_body)
 
-    def _stopped(self) -> None:
+    def _drop_stopped_body(self) -> None:
         """A body has not gone on, unless it is we who do not read."""
         if self.flow.read_paused and not self.cycle.response_complete:
-            self._wait(self._others.limits.body, self._stopped)
+            self._wait(self._others.limits.body, self._drop_stopped_body)
         else:
             self.drop()
 
@@ -140,7 +140,7 @@ class Connection(H11Protocol):
             self._timer = self.loop.call_later(seconds, then)
 
 
-def served_by(limits: Limits) -> dict[str, Any]:
+def uvicorn_settings(limits: Limits) -> dict[str, Any]:
     """What uvicorn's settings need so that a server keeps to the limits."""
     return {
         "http": partial(Connection, others=OpenConnections(limits)),
@@ -149,7 +149,7 @@ def served_by(limits: Limits) -> dict[str, Any]:
     }
 
 
-class _Few(logging.Filter):
+class _LogThrottle(logging.Filter):
     """Lets a few records of each kind pass in a while, and says how many it kept back."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -173,9 +173,9 @@ class _Few(logging.Filter):
 
 
 @contextmanager
-def few_lines(clock: Callable[[], float] = monotonic) -> Iterator[None]:
+def throttled_logs(clock: Callable[[], float] = monotonic) -> Iterator[None]:
     """While a server runs, nobody fills the disk by making it log the same again and again."""
-    few = _Few(clock)
+    few = _LogThrottle(clock)
     for name in _LOGGERS:
         logging.getLogger(name).addFilter(few)
     try:

@@ -69,7 +69,7 @@ def watch(
                 looked = following.look()
                 for conversation_id in looked.ended:
                     memory.end_session(conversation_id)
-                _tell(looked, as_json, always=once)
+                _show_watched(looked, as_json, always=once)
                 if once:
                     return
                 time.sleep(interval)
@@ -91,7 +91,7 @@ def _watch(
     )
 
 
-def _tell(looked: WatchReport, as_json: bool, *, always: bool) -> None:
+def _show_watched(looked: WatchReport, as_json: bool, *, always: bool) -> None:
     if not (always or looked.files or looked.ended):
         return
     if as_json:

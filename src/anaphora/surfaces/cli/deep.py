@@ -58,9 +58,9 @@ def show_step(step: DeepStep, out: Console | None = None) -> None:
     for line in step.code.splitlines():
         out.print(Text(f"   │ {visible(line)}", "cyan"))
     if step.output.strip():
-        show_text(out, _short(step.output))
+        show_text(out, _first_lines(step.output))
     for call in step.sub_calls:
-        out.print(shown(f"   ? {_call(call)}", "magenta"))
+        out.print(shown(f"   ? {_sub_call_line(call)}", "magenta"))
     if step.error:
         out.print(Text("   " + visible(step.error).replace("\n", "\n   "), "red"))
 
@@ -76,13 +76,13 @@ def cost_line(cost: CostSnapshot) -> str:
     return ", ".join(parts)
 
 
-def _call(call: SubCall) -> str:
+def _sub_call_line(call: SubCall) -> str:
     asked = " ".join(call.prompt[:PROMPT_CHARS].split())
     said = " ".join((call.error or call.answer)[:ANSWER_CHARS].split())
     return f"{asked} → {said}{' (asked before)' if call.cached else ''}"
 
 
-def _short(output: str) -> str:
+def _first_lines(output: str) -> str:
     lines = output.strip().splitlines()
     if len(lines) <= OUTPUT_LINES:
         return "\n".join(lines)
@@ -148,13 +148,13 @@ def deep(
             conversation_id=conversation,
             include_memory=memory,
             budget=replace(Budget(), **limits),  # type: ignore[arg-type]
-            on_step=_live(as_json=as_json) if trace else None,
+            on_step=_step_printer(as_json=as_json) if trace else None,
         )
     give(found, _show_answer, as_json=as_json)
-    _end(found.degraded)
+    _exit_for_failed_model(found.degraded)
 
 
-def _end(degraded: Sequence[Degraded]) -> None:
+def _exit_for_failed_model(degraded: Sequence[Degraded]) -> None:
     """Let a script see that a model failed, whatever there is without it."""
     if any(part.part == "model" for part in degraded):
         raise typer.Exit(EXIT_PARTLY)
@@ -178,7 +178,7 @@ def _show_traces(context: typer.Context, trace_id: str | None, *, as_json: bool)
     give(kept, table("", columns, rows) if rows else "no traces", as_json=as_json)
 
 
-def _live(*, as_json: bool) -> Callable[[DeepStep], None]:
+def _step_printer(*, as_json: bool) -> Callable[[DeepStep], None]:
     # With --json standard output is for the answer alone.
     return lambda step: show_step(step, console(stderr=as_json))
 
@@ -261,7 +261,7 @@ def dream(
     with opened(context, warm=True) as home:
         report = home.run_jobs() if queued else home.dream(model=model)
     give(report, _show_dream, as_json=as_json)
-    _end(report.degraded)
+    _exit_for_failed_model(report.degraded)
 
 
 def _show_dream(report: DreamReport) -> None:

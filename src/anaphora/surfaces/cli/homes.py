@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from anaphora.ops import Backup
 
 
+NewFile = Annotated[
+    Path, typer.Argument(parser=place, help="The file to write; it must not exist.")
+]
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands to the program."""
     for command in (export, backup, restore, reindex):
@@ -37,26 +42,14 @@ def register(app: typer.Typer) -> None:
     app.command("import")(import_)
 
 
-def export(
-    context: typer.Context,
-    path: Annotated[
-        Path, typer.Argument(parser=place, help="The file to write; it must not exist.")
-    ],
-    as_json: Json = False,
-) -> None:
+def export(context: typer.Context, path: NewFile, as_json: Json = False) -> None:
     """Write this namespace as JSON Lines: threads, notes, memories with their history."""
     with opened(context) as memory, tracker(quiet=as_json) as progress:
         done = memory.export(path, progress=progress)
     give(done, f"exported to {done.path}", as_json=as_json)
 
 
-def backup(
-    context: typer.Context,
-    path: Annotated[
-        Path, typer.Argument(parser=place, help="The file to write; it must not exist.")
-    ],
-    as_json: Json = False,
-) -> None:
+def backup(context: typer.Context, path: NewFile, as_json: Json = False) -> None:
     """Copy the whole home to one file, while others go on writing."""
     with opened(context, begins=True) as memory, tracker(quiet=as_json) as progress:
         done = memory.backup(path, progress=progress)

@@ -39,7 +39,7 @@ def setup(
     if not as_json:
         _show(todo, refused)
         _show_refused(refused)
-    made = bool(todo) and not dry_run and (yes or as_json or _agreed())
+    made = bool(todo) and not dry_run and (yes or as_json or _confirmed())
     if made:
         for change in todo:
             change.make()
@@ -73,7 +73,7 @@ def hook(
     """What a client's hook runs: brings its transcript in. Reads the hook's JSON from stdin."""
     if client not in CLIENTS:
         raise InvalidInput("client", client, f"expected one of {', '.join(CLIENTS)}")
-    told = _told()
+    told = _hook_input()
     path = told.get("transcript_path")
     if not isinstance(path, str) or not path.strip():
         raise InvalidInput("transcript_path", path, "the hook must say where the transcript is")
@@ -89,7 +89,7 @@ def hook(
         console(stderr=True).print(shown(said))
 
 
-def _told() -> dict[str, Any]:
+def _hook_input() -> dict[str, Any]:
     try:
         told = json.loads(sys.stdin.read() or "{}")
     except ValueError as error:
@@ -132,7 +132,7 @@ def _show_refused(changes: list[Change]) -> None:
             out.print(shown(line))
 
 
-def _agreed() -> bool:
+def _confirmed() -> bool:
     try:
         return typer.confirm("Make these changes?")
     except typer.Abort:

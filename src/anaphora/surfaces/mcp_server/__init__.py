@@ -46,7 +46,7 @@ def serve(
     if find_spec("mcp") is None:
         raise MissingExtra("mcp", "mcp")
     from anaphora.api.memory import Memory
-    from anaphora.surfaces.mcp_server.server import built
+    from anaphora.surfaces.mcp_server.server import build_server
     from anaphora.surfaces.mcp_server.session import ServerSession
     from anaphora.surfaces.mcp_server.tools import DEFAULT_TOOLS, TOOLS
 
@@ -55,7 +55,7 @@ def serve(
     )
     names = tuple(TOOLS) if tools == "all" else DEFAULT_TOOLS
     if http is None:
-        _until_the_end(partial(_stdio, built(session, names, started=Path.cwd())), session)
+        _until_the_end(partial(_stdio, build_server(session, names, started=Path.cwd())), session)
         return
     from anaphora.core.config import load_settings
     from anaphora.surfaces import access
@@ -68,7 +68,7 @@ def serve(
     own = access.own_secret(load_settings(home).home) if asked else None
     # Where a server for several clients was started says nothing about any of them, and folders of
     # another machine are not here.
-    server = built(session, names, started=None, roots=is_loopback(host))
+    server = build_server(session, names, started=None, roots=is_loopback(host))
     run = partial(run_http, server, session, host, port, own, open_to_all=open_to_all)
     _until_the_end(run, session)
 

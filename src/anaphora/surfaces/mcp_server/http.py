@@ -8,10 +8,14 @@ everywhere the Origin of another site, so that no page in a browser gets in.
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from anaphora.api.workers import Workers
 from anaphora.errors import InvalidInput
@@ -23,14 +27,10 @@ if TYPE_CHECKING:
     from anaphora.store.tokens import Token
     from anaphora.surfaces.mcp_server.session import ServerSession
 
-    Scope = MutableMapping[str, Any]
-    App = Callable[[Scope, Any, Any], Awaitable[None]]
-
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 SESSIONS: Final[Mapping[str, Any]] = {"max_sessions": 200, "session_idle_timeout": 1800.0}
 """How many clients may be in a session, and after how many seconds of silence one is over."""
-_NO_TOKEN: Final = 401
-_WANTED: Final = b"send Authorization: Bearer <token> with a token that opens this namespace"
+_WANTED: Final = "send Authorization: Bearer <token> with a token that opens this namespace"
 CALLER: Final = "anaphora.token"
 """Where the scope of a request has the token that it came with."""
 
@@ -66,7 +66,7 @@ def run_http(
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
 
-    from anaphora.surfaces.connections import Limits, few_lines, served_by
+    from anaphora.surfaces.connections import Limits, throttled_logs, uvicorn_settings
 
     if is_loopback(host):
         app: Any = server.streamable_http_app(host=host, **SESSIONS)
@@ -79,7 +79,12 @@ def run_http(
         app = server.streamable_http_app(host=host, transport_security=anyone, **SESSIONS)
     gate = Gate(app, session, own if is_loopback(host) else None, required=not open_to_all)
     config = uvicorn.Config(
-        gate, host=host, port=port, log_level="warning", access_log=False, **served_by(Limits())
+        gate,
+        host=host,
+        port=port,
+        log_level="warning",
+        access_log=False,
+        **uvicorn_settings(Limits()),
     )
     listening = config.bind_socket()
     # It is made for servers with several processes; here no other program is to have it.
@@ -89,7 +94,7 @@ def run_http(
     shown = f"[{host}]" if ":" in host else host
     sys.stderr.write(f"anaphora: http://{shown}:{listening.getsockname()[1]}/mcp\n")
     sys.stderr.flush()
-    with few_lines():
+    with throttled_logs():
         uvicorn.Server(config).run(sockets=[listening])
 
 
@@ -97,7 +102,7 @@ class Gate:
     """Lets requests in that have a token which opens the namespace, or need none."""
 
     def __init__(
-        self, app: App, session: ServerSession, own: str | None, *, required: bool
+        self, app: ASGIApp, session: ServerSession, own: str | None, *, required: bool
     ) -> None:
         self._app = app
         self._session = session
@@ -106,25 +111,24 @@ class Gate:
         # Who is let in must not wait behind the calls of those who are.
         self._checking = Workers(ThreadPoolExecutor(2, thread_name_prefix="anaphora-gate"))
 
-    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, or the life of the server."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        if _header(scope, b"transfer-encoding") and _header(scope, b"content-length"):
+        refused = await self._refused(scope) if scope["type"] == "http" else None
+        await (refused or self._app)(scope, receive, send)
+
+    async def _refused(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        if headers.get("transfer-encoding") and headers.get("content-length"):
             # Two lengths of one body: who stands between may have believed the other.
-            await _refuse(send, 400, b"one of Content-Length and Transfer-Encoding")
-            return
-        if not _same_site(scope):
-            await _refuse(send, 403, b"pages of other sites may not call this server")
-            return
-        secret = _header(scope, b"authorization")
+            return _refusal(400, "one of Content-Length and Transfer-Encoding")
+        if not _same_site(headers):
+            return _refusal(403, "pages of other sites may not call this server")
+        secret = headers.get("authorization")
         token = None if secret is None else await self._token_of(secret)
         if token is None and (self._required or secret is not None):
-            await _refuse(send, _NO_TOKEN, _WANTED)
-            return
+            return _refusal(401, _WANTED)
         scope[CALLER] = token
-        await self._app(scope, receive, send)
+        return None
 
     async def _token_of(self, authorization: str) -> Token | None:
         secret = bearer(authorization)
@@ -138,32 +142,18 @@ class Gate:
         return token if token is not None and token.opens(memory.namespace) else None
 
 
-def _header(scope: Scope, wanted: bytes) -> str | None:
-    for name, value in scope["headers"]:
-        if name == wanted:
-            return str(value.decode("latin-1"))
-    return None
-
-
-def _same_site(scope: Scope) -> bool:
+def _same_site(headers: Headers) -> bool:
     """Whether no page asks, or one that this server gave."""
-    origin, host = _header(scope, b"origin"), _header(scope, b"host") or ""
+    origin = headers.get("origin")
     if origin is None:
         return True
     try:
-        return urlsplit(origin).netloc.lower() == host.lower()
+        return urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
     except ValueError:
         return False
 
 
-async def _refuse(send: Any, status: int, words: bytes) -> None:
-    body = b'{"error": "' + words + b'"}'
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-        (b"connection", b"close"),
-    ]
-    if status == _NO_TOKEN:
-        headers.append((b"www-authenticate", b'Bearer realm="anaphora"'))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+def _refusal(status: int, words: str) -> Response:
+    challenge = {"WWW-Authenticate": 'Bearer realm="anaphora"'} if status == 401 else {}
+    headers = {"Connection": "close", **challenge}
+    return Response(f'{{"error": "{words}"}}', status, headers, "application/json")

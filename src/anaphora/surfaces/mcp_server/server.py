@@ -60,7 +60,7 @@ _MOST_OF_AN_ERROR: Final = 2_000
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
-class Surface:
+class ToolServer:
     """The handlers of one server. `started` is its folder; None when that says nothing.
 
     `roots` says whether the folders that clients name are on this machine.
@@ -92,11 +92,11 @@ class Surface:
             return types.CallToolResult(content=[text], is_error=True)
         folders = await self._open_folders(context) if spec.name in _IN_A_PROJECT else NOWHERE
         if spec.name == _LONG:
-            return await self._told(context, spec, params.arguments)
+            return await self._call_telling_steps(context, spec, params.arguments)
         workers = self._session.long if _is_large(params.arguments) else self._session.quick
         return await workers.do(self._run, spec, params.arguments, folders)
 
-    async def _told(
+    async def _call_telling_steps(
         self, context: Context, spec: ToolSpec, given: dict[str, Any] | None
     ) -> types.CallToolResult:
         """A long call, its steps told to a client that wants to know."""
@@ -105,7 +105,9 @@ class Surface:
         async def tell() -> None:
             async with receive:
                 async for step in receive:
-                    await context.session.report_progress(step.number, None, _said(step))
+                    await context.session.report_progress(
+                        step.number, None, _progress_message(step)
+                    )
 
         def heard(step: DeepStep) -> None:
             # A call that was cancelled goes on in its thread; nobody listens any more.
@@ -132,9 +134,13 @@ class Surface:
             arguments = checked(spec, given)
             memory = self._session.memory()
             call_context = self._call_context(memory, spec, arguments, folders, on_step)
-            answer = _answered(spec, memory, arguments, call_context)
+            try:
+                answer = CALLS[spec.name](memory, arguments, call_context)
+            except InvalidInput as error:
+                # The facade names its own parameter.
+                raise error.named(spec.argument(error.what)) from None
         except AnaphoraError as error:
-            text = types.TextContent(text=_sentence(error))
+            text = types.TextContent(text=_error_line(error))
             return types.CallToolResult(content=[text], is_error=True)
         return types.CallToolResult(
             content=[types.TextContent(text=_clean(answer.text))],
@@ -209,7 +215,7 @@ class Surface:
         try:
             text = await self._session.quick.do(lambda: read(self._session.memory(), uri))
         except AnaphoraError as error:
-            raise MCPError(types.INVALID_PARAMS, _sentence(error)) from error
+            raise MCPError(types.INVALID_PARAMS, _error_line(error)) from error
         content = types.TextResourceContents(uri=uri, text=_clean(text), mime_type="text/plain")
         return types.ReadResourceResult(contents=[content])
 
@@ -237,7 +243,7 @@ class Surface:
         try:
             description, text = prompt(params.name, params.arguments or {})
         except AnaphoraError as error:
-            raise MCPError(types.INVALID_PARAMS, _sentence(error)) from error
+            raise MCPError(types.INVALID_PARAMS, _error_line(error)) from error
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(description=description, messages=[message])
 
@@ -249,41 +255,31 @@ class Surface:
         return result
 
 
-def built(
+def build_server(
     session: ServerSession, tools: Sequence[str], started: Path | None, *, roots: bool = True
 ) -> Server[Any]:
-    """A server with these tools over the memory of a session; see `Surface`."""
-    surface = Surface(session, tools, started, roots=roots)
+    """A server with these tools over the memory of a session; see `ToolServer`."""
+    handlers = ToolServer(session, tools, started, roots=roots)
     server: Server[Any] = Server(
         "anaphora",
         version=__version__,
         title="Anaphora",
         instructions=INSTRUCTIONS,
-        on_list_tools=surface.list_tools,
-        on_call_tool=surface.call_tool,
-        on_list_resources=surface.list_resources,
-        on_list_resource_templates=surface.list_templates,
-        on_read_resource=surface.read_resource,
-        on_list_prompts=surface.list_prompts,
-        on_get_prompt=surface.get_prompt,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
     )
-    server.middleware.append(surface.wake)
+    server.middleware.append(handlers.wake)
     return server
 
 
 def _may(context: Context, right: Right) -> bool:
     """Whether the caller has a right; without HTTP it is the user's own client, who has all."""
     return context.request is None or may(context.request.scope.get(CALLER), right)
-
-
-def _answered(
-    spec: ToolSpec, memory: Memory, arguments: dict[str, Any], call_context: CallContext
-) -> Answer:
-    """What the tool's call gives; what the facade refuses is named as the tool names it."""
-    try:
-        return CALLS[spec.name](memory, arguments, call_context)
-    except InvalidInput as error:
-        raise error.named(spec.argument(error.what)) from None
 
 
 def _is_large(given: Any) -> bool:
@@ -310,12 +306,12 @@ def _tool(spec: ToolSpec) -> types.Tool:
     )
 
 
-def _said(step: DeepStep) -> str:
+def _progress_message(step: DeepStep) -> str:
     words = one_line(step.thought or step.output or step.code)
     return f"{step.kind}: {words}" if words else step.kind
 
 
-def _sentence(error: AnaphoraError) -> str:
+def _error_line(error: AnaphoraError) -> str:
     """An error in one line: what it names can come from others."""
     return one_line(str(error), _MOST_OF_AN_ERROR)
 

@@ -71,10 +71,7 @@ class ServerSession:
 
     def submit(self, work: Callable[[], ResultT]) -> Future[ResultT]:
         """Do something in the background that no call waits for; its `Future`."""
-        future = self.long.pool.submit(work)
-        self.long.running.add(future)
-        future.add_done_callback(self.long.running.discard)
-        return future
+        return self.long.submit(work)
 
     def finish(self) -> bool:
         """Let running calls end, for `GRACE` seconds, and close. False when something still runs.

@@ -111,7 +111,7 @@ UNAVAILABLE: Final[Schema] = {
 }
 
 
-def done(data: Schema, **more: Schema) -> Schema:
+def enveloped(data: Schema, **more: Schema) -> Schema:
     """One thing that was made or found, in the envelope of every result."""
     members = {
         "success": {"type": "boolean"},
@@ -122,9 +122,9 @@ def done(data: Schema, **more: Schema) -> Schema:
     return shape(members, tuple(members))
 
 
-def answered(row: Schema) -> Schema:
+def enveloped_rows(row: Schema) -> Schema:
     """A list of rows, best first, and what was unavailable."""
-    return done({"type": "array", "items": row}, degraded=UNAVAILABLE)
+    return enveloped({"type": "array", "items": row}, degraded=UNAVAILABLE)
 
 
 INSTRUCTIONS: Final = """\
@@ -215,7 +215,7 @@ _SPECS = (
                 "path, payload.<field>, created_at.",
             },
         },
-        answered(
+        enveloped_rows(
             result(
                 MemoryHit,
                 "id path payload text score similarity? decay? reinforcement? type? created_at? "
@@ -238,7 +238,7 @@ _SPECS = (
             "type": choice(("semantic", "episodic", "procedural"), "semantic"),
             "supersedes": text("The id of a memory that this one replaces."),
         },
-        done(
+        enveloped(
             result(
                 Remembered,
                 "id action related redacted",
@@ -260,7 +260,7 @@ _SPECS = (
             "topK": count("At most this many turns.", 1, 50, 6),
             "budget": count(TOKENS, 0, 100_000, 2500),
         },
-        answered(
+        enveloped_rows(
             result(TurnHit, "conversation_id index role speaker? text ts score"),
         ),
         ("query",),
@@ -279,7 +279,7 @@ _SPECS = (
             "budget": count(TOKENS, LEAST_BUDGET, 100_000, 2000),
             "includeSources": flag(False, "Also scores and relations."),
         },
-        done(
+        enveloped(
             result(
                 RecallPackage,
                 "brief primary_targets memories graph history quality tokens? degraded",
@@ -297,7 +297,7 @@ _SPECS = (
             "topic": text(meaning("topic")),
             "project": text(_PROJECT),
         },
-        done(
+        enveloped(
             result(
                 WarmUp,
                 "constraints preferences decisions blockers diary highlights? shape degraded?",
@@ -316,7 +316,7 @@ _SPECS = (
             "conversationId": text("The conversation, for current_session."),
             "includeMemory": flag(True),
         },
-        done(
+        enveloped(
             result(
                 DeepAnswer,
                 "answer sources complete supported shortcut? cached? gap_id? note? degraded?",
@@ -338,7 +338,7 @@ _SPECS = (
             "tags": TAGS,
             "project": text(_PROJECT),
         },
-        done(result(DiaryEntry, "id redacted")),
+        enveloped(result(DiaryEntry, "id redacted")),
         ("summary",),
         read_only=False,
         idempotent=False,
@@ -360,7 +360,7 @@ _SPECS = (
             },
             "ended": flag(False, "The session ends with them."),
         },
-        done(
+        enveloped(
             shape(
                 {"conversation_id": STRING, "kept": WHOLE, "known": WHOLE, "jobs": WHOLE},
                 ("conversation_id", "kept", "known"),
@@ -384,7 +384,7 @@ _SPECS = (
             "supersedes": text("The id of a note that this one replaces."),
             "project": text(_PROJECT),
         },
-        done(result(DiaryEntry, "id redacted")),
+        enveloped(result(DiaryEntry, "id redacted")),
         ("text",),
         by_default=False,
         read_only=False,
@@ -400,7 +400,7 @@ _SPECS = (
             "filters": {"type": "object", "description": "Or conditions, as in recall_memory."},
             "soft": flag(False, meaning("soft")),
         },
-        done(result(Forgotten, "count ids? surviving more")),
+        enveloped(result(Forgotten, "count ids? surviving more")),
         by_default=False,
         read_only=False,
         destructive=True,
@@ -410,7 +410,7 @@ _SPECS = (
         "Questions without an answer",
         "What was asked and could not be answered, the most asked first.",
         {"status": choice(("open", "closed", "expired"), "open")},
-        answered(result(Gap, "id question asked?")),
+        enveloped_rows(result(Gap, "id question asked?")),
         by_default=False,
     ),
     ToolSpec(

@@ -68,9 +68,9 @@ def serve(
     Raises `InvalidInput` for an address that may not be used, `MissingExtra`, `StoreError`.
     """
     _, _, uvicorn = need_server()
-    options = _guarded(memory, host, options, open_to_all=open_to_all)
+    options = _with_access(memory, host, options, open_to_all=open_to_all)
     from anaphora.ops.backup.staging import sweep
-    from anaphora.surfaces.connections import Limits, few_lines, served_by
+    from anaphora.surfaces.connections import Limits, throttled_logs, uvicorn_settings
 
     # What a server left that was killed in the middle of an upload.
     sweep(memory.home)
@@ -86,7 +86,7 @@ def serve(
         timeout_graceful_shutdown=_GRACE,
         timeout_keep_alive=15,
         h11_max_incomplete_event_size=64 * 1024,
-        **served_by(Limits(options.connections, options.head_seconds, options.body_seconds)),
+        **uvicorn_settings(Limits(options.connections, options.head_seconds, options.body_seconds)),
     )
 
     class AnnouncingServer(uvicorn.Server):  # type: ignore[misc,name-defined]
@@ -103,13 +103,13 @@ def serve(
     for stop in (signal.SIGTERM, signal.SIGINT):
         signal.signal(stop, lambda *_: None)
     try:
-        with few_lines():
+        with throttled_logs():
             AnnouncingServer(config).run()
     except SystemExit:
         raise InvalidInput("port", port, f"expected one that is free, on {host}") from None
 
 
-def _guarded(
+def _with_access(
     memory: Memory, host: str, options: ServerOptions, *, open_to_all: bool
 ) -> ServerOptions:
     if open_to_all and (options.require_token or not is_loopback(host)):

@@ -93,10 +93,10 @@ async def _dreaming(service: Service, figures: metrics.Metrics, seconds: float) 
     while True:
         await sleep(seconds)
         try:
-            for namespace in await service.do(service.memory.namespaces):
+            for namespace in await service.run("question", service.memory.namespaces):
                 view = service.view(namespace)
-                await service.of("long", view.run_jobs)
-                await service.of("long", view.dream)
+                await service.run("long", view.run_jobs)
+                await service.run("long", view.dream)
                 figures.dreams.labels("done").inc()
         except (AnaphoraError, problems.Problem) as error:
             # The next one may go better; a server must not end by a dream.

@@ -12,8 +12,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Final, Literal, ParamSpec, TypeAlias, TypeVar, get_args
+from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
@@ -24,7 +23,7 @@ from anaphora.errors import AnaphoraError
 from anaphora.store.tokens import Token, Tokens
 from anaphora.surfaces.access import may
 from anaphora.surfaces.rest.options import ServerOptions
-from anaphora.surfaces.rest.problems import Problem, problem, problem_of
+from anaphora.surfaces.rest.problems import Problem, problem_of
 from anaphora.surfaces.wire import dumps
 
 Kind: TypeAlias = Literal["question", "large", "change", "project", "long"]
@@ -38,7 +37,6 @@ _LARGE: Final = 64 * 1024
 _LONG: Final = ("/v1/deep", "/v1/dream", "/v1/extract", "/v1/import", "/v1/export", "/v1/projects")
 _PROJECTS: Final = ("/v1/projects", "/v1/context", "/v1/warm-up")
 
-P = ParamSpec("P")
 ResultT = TypeVar("ResultT")
 
 
@@ -67,11 +65,7 @@ class Service:
             for kind in KINDS
         }
 
-    async def do(self, call: Callable[P, ResultT], *args: P.args, **kwargs: P.kwargs) -> ResultT:
-        """What `call` returns or raises, from a worker thread for questions."""
-        return await self.of("question", partial(call, *args, **kwargs))
-
-    async def of(self, kind: Kind, call: Callable[[], ResultT]) -> ResultT:
+    async def run(self, kind: Kind, call: Callable[[], ResultT]) -> ResultT:
         """What `call` returns or raises, from a worker thread for this kind."""
         waiting = self.options.long_waiting if kind in _THREADS else self.options.waiting
         if len(self.workers[kind].running) >= self._threads(kind) + waiting:
@@ -130,7 +124,7 @@ async def answer(
         value = call(service.view(namespace))
         return value, dumps(value, indent=None)
 
-    value, text = await _while_there(request, service.of(kind_of(request), work))
+    value, text = await _while_there(request, service.run(kind_of(request), work))
     code = status if isinstance(status, int) else status(value)
     return Response(text, code, media_type="application/json")
 
@@ -164,7 +158,7 @@ def _is_large(request: Request) -> bool:
 
 async def _while_there(request: Request, work: Coroutine[Any, Any, ResultT]) -> ResultT:
     """What the work gives; if the caller goes, it is given up unless it has begun."""
-    running, gone = asyncio.ensure_future(work), asyncio.ensure_future(_left(request))
+    running, gone = asyncio.ensure_future(work), asyncio.ensure_future(_disconnected(request))
     try:
         await asyncio.wait({running, gone}, return_when=asyncio.FIRST_COMPLETED)
         if not running.done():
@@ -177,7 +171,7 @@ async def _while_there(request: Request, work: Coroutine[Any, Any, ResultT]) -> 
             task.cancel()
 
 
-async def _left(request: Request) -> None:
+async def _disconnected(request: Request) -> None:
     """Return when the caller has gone. The body has been read before."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
@@ -203,14 +197,14 @@ async def _events(
         loop.call_soon_threadsafe(waiting.put_nowait, text)
 
     running = asyncio.ensure_future(
-        service.of("long", lambda: call(lambda step: tell("step", step)))
+        service.run("long", lambda: call(lambda step: tell("step", step)))
     )
     running.add_done_callback(lambda _: loop.call_soon(waiting.put_nowait, _END))
     try:
         yield ": the steps come as they happen\n\n"
         while (text := await _next(waiting, service.options.heartbeat)) != _END:
             yield text
-        yield _ended(running)
+        yield _last_event(running)
     finally:
         # Cancelling the wait does not end a call that has begun.
         running.cancel()
@@ -223,11 +217,9 @@ async def _next(waiting: asyncio.Queue[str], heartbeat: float) -> str:
         return ": still at it\n\n"
 
 
-def _ended(running: asyncio.Future[Any]) -> str:
+def _last_event(running: asyncio.Future[Any]) -> str:
     try:
         return f"event: answer\ndata: {dumps(running.result(), indent=None)}\n\n"
-    except Problem as refused:
-        said = problem(refused.status_code, refused.name, refused.detail).body
-    except AnaphoraError as error:
+    except (Problem, AnaphoraError) as error:
         said = problem_of(error).body
     return f"event: problem\ndata: {bytes(said).decode()}\n\n"

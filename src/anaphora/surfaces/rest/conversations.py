@@ -117,7 +117,7 @@ async def seed_get(request: Request, conversation_id: Name) -> Response:
             raise NotFound("conversation", conversation_id) from None
         return threads.read_file(conversation_id)[0]
 
-    return Response(await service.do(record), media_type="application/json")
+    return Response(await service.run("question", record), media_type="application/json")
 
 
 def _page(memory: Memory, limit: int, after: tuple[datetime, str] | None) -> Page[ThreadSummary]:

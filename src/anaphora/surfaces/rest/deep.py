@@ -28,7 +28,7 @@ from anaphora.values.deep import DeepAnswer, DreamReport, Extracted
 router = LaneRouter("deep")
 
 
-def _asked(
+def _ask(
     body: DeepQuestion, memory: Memory, on_step: Callable[[Any], None] | None = None
 ) -> DeepAnswer:
     refuse_unknown(memory, body.conversation_id)
@@ -52,10 +52,10 @@ async def deep(request: Request, body: DeepQuestion) -> Response:
     With `Accept: text/event-stream` its steps come as they happen.
     """
     if calls.EVENTS_TYPE not in request.headers.get("accept", ""):
-        return await answer(request, lambda memory: _asked(body, memory))
+        return await answer(request, lambda memory: _ask(body, memory))
     service = service_of(request)
     memory = service.view(caller_of(request).namespace)
-    return calls.streamed(service, lambda on_step: _asked(body, memory, on_step))
+    return calls.streamed(service, lambda on_step: _ask(body, memory, on_step))
 
 
 @router.answers("GET /gaps", "Questions without an answer", Gaps)

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from anaphora.surfaces.rest.auth import Authenticator, is_page
 from anaphora.surfaces.rest.calls import Service, is_long
-from anaphora.surfaces.rest.problems import Problem, problem
+from anaphora.surfaces.rest.problems import Problem, problem, problem_of
 
 _MOST_KEYS: Final = 10_000
 _DIGITS: Final = 18
@@ -135,7 +135,7 @@ class Gate:
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
         self._options = service.options
-        self._door = Authenticator(service.tokens, service.options)
+        self._auth = Authenticator(service.tokens, service.options)
         self._buckets = Buckets(service.options.rate, service.options.burst, service.options.clock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -157,21 +157,21 @@ class Gate:
                 # Two lengths of one body: who stands between may have believed the other.
                 reason = "one of Content-Length and Transfer-Encoding"
                 raise Problem(400, "unreadable", reason, {"Connection": "close"})
-            self._door.check_place(headers)
+            self._auth.check_place(headers)
             answer.allowed = self._foreign(headers)
             if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
                 await self._preflight(headers)(scope, receive, answer.send)
                 return
             await self._let_in(scope, headers)
-            limit, declared = self._limit(scope["path"]), headers.get("content-length")
-            body = limited_body(receive, limit, declared, wanted=wanted)
-            with fail_after(self._seconds(scope["method"], scope["path"])):
+            method, path, options = scope["method"], scope["path"], self._options
+            limit = options.import_limit if path == "/v1/import" else options.body_limit
+            body = limited_body(receive, limit, headers.get("content-length"), wanted=wanted)
+            with fail_after(options.long_seconds if is_long(method, path) else options.seconds):
                 await self._app(scope, body, answer.send)
         except Problem as refused:
             if answer.begun:
                 raise
-            told = problem(refused.status_code, refused.name, refused.detail, refused.headers)
-            await told(scope, receive, answer.send)
+            await problem_of(refused)(scope, receive, answer.send)
         except TimeoutError:
             if answer.begun:
                 raise
@@ -181,19 +181,13 @@ class Gate:
     async def _let_in(self, scope: Scope, headers: Headers) -> None:
         address = scope.get("client") or ("unknown", 0)
         try:
-            token = await self._door.token_of(headers)
+            token = await self._auth.token_of(headers)
         except Problem:
             # Guessing is limited like everything else.
             self._buckets.take(f"address {address[0]}")
             raise
         self._buckets.take(f"token {token.id}" if token else f"address {address[0]}")
-        scope["anaphora.caller"] = self._door.caller(token, scope["method"], scope["path"], headers)
-
-    def _limit(self, path: str) -> int:
-        return self._options.import_limit if path == "/v1/import" else self._options.body_limit
-
-    def _seconds(self, method: str, path: str) -> float:
-        return self._options.long_seconds if is_long(method, path) else self._options.seconds
+        scope["anaphora.caller"] = self._auth.caller(token, scope["method"], scope["path"], headers)
 
     def _foreign(self, headers: Headers) -> str | None:
         origin = headers.get("origin")

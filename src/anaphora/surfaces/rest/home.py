@@ -73,8 +73,8 @@ async def import_file(request: Request, query: Annotated[ImportQuery, Query()]) 
     service = service_of(request)
     with spooled(service.memory.home) as spool:
         async for part in request.stream():
-            await service.of("change", partial(spool.file.write, part))
-        await service.of("change", spool.file.flush)
+            await service.run("change", partial(spool.file.write, part))
+        await service.run("change", spool.file.flush)
 
         def taken(memory: Memory) -> ImportReport:
             report = memory.import_(spool.path, format=query.format, again=query.again, embed=False)
@@ -106,7 +106,7 @@ async def export(request: Request) -> Response:
         return file
 
     try:
-        file = await service.of("long", written)
+        file = await service.run("long", written)
     except BaseException:
         after.close()
         raise
@@ -115,7 +115,7 @@ async def export(request: Request) -> Response:
 
     async def parts() -> AsyncIterator[bytes]:
         with after:
-            while data := await service.of("change", partial(file.read, _CHUNK)):
+            while data := await service.run("change", partial(file.read, _CHUNK)):
                 yield data
 
     headers = {

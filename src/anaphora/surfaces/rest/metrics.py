@@ -111,7 +111,7 @@ async def metrics(request: Request) -> Response:
         raise Problem(403, "namespace", "these are of the whole home, and this token opens a part")
     service = service_of(request)
     known: Metrics = request.app.state.metrics
-    health = await service.do(service.memory.health)
+    health = await service.run("question", service.memory.health)
     known.pending.set(health.pending)
     known.jobs.set(health.jobs)
     return Response(generate_latest(known.registry), media_type=CONTENT_TYPE_LATEST)

@@ -51,14 +51,14 @@ def document(app: FastAPI) -> dict[str, Any]:
         for path, item in made["paths"].items():
             for method, operation in item.items():
                 if method in _METHODS:
-                    _complete(path, operation)
-        for name in _asked(made["paths"]):
+                    _complete_operation(path, operation)
+        for name in _body_schemas(made["paths"]):
             _explain(name, schemas)
         app.openapi_schema = _with_filters(made)
     return app.openapi_schema
 
 
-def _complete(path: str, operation: dict[str, Any]) -> None:
+def _complete_operation(path: str, operation: dict[str, Any]) -> None:
     parameters = operation.setdefault("parameters", [])
     for parameter in parameters:
         said = meaning(parameter["name"], path)
@@ -91,7 +91,7 @@ def _complete(path: str, operation: dict[str, Any]) -> None:
             }
 
 
-def _asked(paths: dict[str, Any]) -> set[str]:
+def _body_schemas(paths: dict[str, Any]) -> set[str]:
     """The names of the schemas that bodies of requests have."""
     bodies = (
         content.get("schema", {}).get("$ref", "")

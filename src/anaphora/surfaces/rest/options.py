@@ -13,11 +13,6 @@ DEFAULT_PORT = 7411
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
-def _threads() -> int:
-    # Calls wait for disks and for the embedder, which has threads of its own.
-    return max(8, 2 * (os.cpu_count() or 1) + 2)
-
-
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
     """How a server behaves. Sizes are bytes, times seconds.
@@ -60,7 +55,8 @@ class ServerOptions:
     @property
     def workers(self) -> int:
         """Threads in which the memory is called."""
-        return self.threads or _threads()
+        # Calls wait for disks and for the embedder, which has threads of its own.
+        return self.threads or max(8, 2 * (os.cpu_count() or 1) + 2)
 
     @property
     def names(self) -> frozenset[str]:

@@ -93,8 +93,10 @@ def problem(
     )
 
 
-def problem_of(error: errors.AnaphoraError) -> Response:
+def problem_of(error: errors.AnaphoraError | Problem) -> Response:
     """The response for one of our own errors."""
+    if isinstance(error, Problem):
+        return problem(error.status_code, error.name, error.detail, error.headers)
     status, name = next(
         ((status, name) for kind, status, name in _STATUSES if isinstance(error, kind)),
         (500, "internal"),
@@ -118,6 +120,7 @@ def _words(error: errors.AnaphoraError) -> str:
 def register(app: FastAPI) -> None:
     """Let every error of the application end as a problem document."""
     app.add_exception_handler(errors.AnaphoraError, _ours)
+    app.add_exception_handler(Problem, _ours)
     app.add_exception_handler(RequestValidationError, _unusable)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(ClientDisconnect, _gone)
@@ -125,7 +128,7 @@ def register(app: FastAPI) -> None:
 
 
 async def _ours(_: Request, error: Exception) -> Response:
-    assert isinstance(error, errors.AnaphoraError)
+    assert isinstance(error, errors.AnaphoraError | Problem)
     return problem_of(error)
 
 
@@ -142,8 +145,6 @@ async def _unusable(_: Request, error: Exception) -> Response:
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     headers = dict(error.headers or {})
-    if isinstance(error, Problem):
-        return problem(error.status_code, error.name, error.detail, headers)
     names = {400: "unreadable", 404: "not_found", 405: "method", 413: "too_large"}
     detail = error.detail if error.status_code not in {404, 405} else "see /openapi.json"
     if error.status_code == 405:

@@ -32,7 +32,7 @@ class LaneRouter(APIRouter):
         super().__init__(
             prefix=prefix,
             tags=[lane],
-            dependencies=[Depends(_permitted)],
+            dependencies=[Depends(_refuse_change)],
             route_class=_ClosedRoute if closed else APIRoute,
         )
 
@@ -101,7 +101,7 @@ def _seen(hint: Any) -> Any:
     return Annotated[hint, Query()] if is_query else hint
 
 
-async def _permitted(request: Request) -> None:
+async def _refuse_change(request: Request) -> None:
     """Refuse a read-only token what would change something."""
     changes = not reads(request.scope["route"], request.method)
     if changes and not may(caller_of(request).token, "change"):

@@ -54,38 +54,28 @@ def _claude_code(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry,
     )
 
 
-def _claude_desktop(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
-    path = folders.applications / "Claude" / "claude_desktop_config.json"
-    return (Entry(path, "json", ("mcpServers", NAME), _stdio(command)),)
-
-
-def _codex(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
-    path = folders.codex / "config.toml"
-    return (Entry(path, "toml", ("mcp_servers", NAME), _stdio(command)),)
-
-
-def _cursor(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
-    path = folders.user / ".cursor" / "mcp.json"
-    return (Entry(path, "json", ("mcpServers", NAME), _stdio(command)),)
-
-
-def _vscode(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
-    path = folders.applications / "Code" / "User" / "mcp.json"
-    return (Entry(path, "json", ("servers", NAME), _stdio(command, typed=True)),)
-
-
-def _gemini(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
-    path = folders.user / ".gemini" / "settings.json"
-    return (Entry(path, "json", ("mcpServers", NAME), _stdio(command)),)
+def _server(
+    path: Callable[[ClientFolders], Path],
+    key: str = "mcpServers",
+    form: str = "json",
+    *,
+    typed: bool = False,
+) -> Build:
+    """A client that has nothing but a table of servers, under `key`."""
+    return lambda folders, command: (
+        Entry(path(folders), form, (key, NAME), _stdio(command, typed=typed)),
+    )
 
 
 CLIENTS: Final[Mapping[str, Build]] = {
     "claude-code": _claude_code,
-    "claude-desktop": _claude_desktop,
-    "codex": _codex,
-    "cursor": _cursor,
-    "vscode": _vscode,
-    "gemini": _gemini,
+    "claude-desktop": _server(lambda at: at.applications / "Claude" / "claude_desktop_config.json"),
+    "codex": _server(lambda at: at.codex / "config.toml", "mcp_servers", "toml"),
+    "cursor": _server(lambda at: at.user / ".cursor" / "mcp.json"),
+    "vscode": _server(
+        lambda at: at.applications / "Code" / "User" / "mcp.json", "servers", typed=True
+    ),
+    "gemini": _server(lambda at: at.user / ".gemini" / "settings.json"),
 }
 
 

@@ -56,24 +56,35 @@ def read_document(form: str, path: Path, content: bytes) -> dict[str, Any]:
 
 def with_entry(entry: Entry, content: bytes) -> bytes:
     """The file with the entry in it; the same bytes when it is there already."""
-    before = read_document(entry.form, entry.path, content)
-    after = _put(entry, before)
-    if after == before:
-        return content
-    if entry.form == "json":
-        return _json_like(entry.path, after, content)
-    return _toml(entry, content, after, lambda text: _with_table(entry, text))
+    return _edited(entry, content, _put, _with_table)
 
 
 def without_entry(entry: Entry, content: bytes) -> bytes:
     """The file without the entry, and without what is empty because of that."""
+    return _edited(entry, content, _taken, _without_table)
+
+
+def _edited(
+    entry: Entry,
+    content: bytes,
+    change: Callable[[Entry, Mapping[str, Any]], dict[str, Any]],
+    change_table: Callable[[Entry, str], str],
+) -> bytes:
     before = read_document(entry.form, entry.path, content)
-    after = _taken(entry, before)
+    after = change(entry, before)
     if after == before:
         return content
     if entry.form == "json":
         return _json_like(entry.path, after, content)
-    return _toml(entry, content, after, lambda text: _without_table(entry, text))
+    made = change_table(entry, content.decode())
+    try:
+        found = tomllib.loads(made)
+    except tomllib.TOMLDecodeError:
+        found = {}
+    if found != after:
+        reason = "it is written in a way that cannot be added to, and is left as it is"
+        raise InvalidInput(str(entry.path), None, reason)
+    return made.encode()
 
 
 def snippet(entries: Sequence[Entry]) -> str:
@@ -168,20 +179,6 @@ def _json_like(path: Path, value: Mapping[str, Any], content: bytes) -> bytes:
         made = made.replace("\n", "\r\n")
     mark = b"\xef\xbb\xbf" if content.startswith(b"\xef\xbb\xbf") else b""
     return mark + made.encode()
-
-
-def _toml(
-    entry: Entry, content: bytes, expected: Mapping[str, Any], change: Callable[[str], str]
-) -> bytes:
-    made = change(content.decode()).encode()
-    try:
-        found = tomllib.loads(made.decode())
-    except tomllib.TOMLDecodeError:
-        found = {}
-    if found != expected:
-        reason = "it is written in a way that cannot be added to, and is left as it is"
-        raise InvalidInput(str(entry.path), None, reason)
-    return made
 
 
 def _table(entry: Entry) -> str:
@@ -281,12 +278,12 @@ class Change:
 
 def plan(entries: Iterable[Entry]) -> tuple[Change, ...]:
     """What putting the entries in would change, one change a file. One refused stops no other."""
-    return tuple(_planned(path, mine) for path, mine in _by_file(entries).items())
+    return tuple(_planned(path, mine, undo=False) for path, mine in _by_file(entries).items())
 
 
 def plan_undo(entries: Sequence[Entry]) -> tuple[Change, ...]:
     """What taking the entries out would change, in the files that are there."""
-    found = (_planned_undo(path, mine) for path, mine in _by_file(entries).items())
+    found = (_planned(path, mine, undo=True) for path, mine in _by_file(entries).items())
     return tuple(change for change in found if change.before is not None)
 
 
@@ -297,29 +294,16 @@ def _by_file(entries: Iterable[Entry]) -> dict[Path, list[Entry]]:
     return found
 
 
-def _planned(path: Path, mine: Sequence[Entry]) -> Change:
+def _planned(path: Path, mine: Sequence[Entry], *, undo: bool) -> Change:
     before = _content(path)
-    after = before or b""
+    after: bytes | None = before or b""
     try:
         for entry in mine:
-            after = with_entry(entry, after)
+            after = (without_entry if undo else with_entry)(entry, after or b"")
+        after = _as_it_was(path, mine, after or b"") if undo else after
     except InvalidInput as error:
-        by_hand = snippet(mine)
-        return Change(path, before, before, refused=error.reason, by_hand=by_hand)
-    return Change(path, before, after)
-
-
-def _planned_undo(path: Path, mine: Sequence[Entry]) -> Change:
-    before = _content(path)
-    after = before or b""
-    try:
-        for entry in mine:
-            after = without_entry(entry, after)
-        left = _as_it_was(path, mine, after)
-    except InvalidInput as error:
-        by_hand = snippet(mine)
-        return Change(path, before, before, True, refused=error.reason, by_hand=by_hand)
-    return Change(path, before, left, undoes=True)
+        return Change(path, before, before, undo, refused=error.reason, by_hand=snippet(mine))
+    return Change(path, before, after, undo)
 
 
 def _as_it_was(path: Path, entries: Sequence[Entry], after: bytes) -> bytes | None:
@@ -355,8 +339,7 @@ def _identity(path: Path) -> Identity:
 
 
 def _write(path: Path, seen: Identity, content: bytes) -> None:
-    replace_file(path, "anaphora", seen, lambda file: _all_of(file, content))
+    def fill(file: BinaryIO) -> None:
+        file.write(content)
 
-
-def _all_of(file: BinaryIO, content: bytes) -> None:
-    file.write(content)
+    replace_file(path, "anaphora", seen, fill)
