@@ -12,8 +12,6 @@ import pytest
 from anaphora.ingest.importers import FORMATS, detect, read
 from anaphora.values.conversations import ImportedConversation, ImportProblem
 
-pytestmark = pytest.mark.internal
-
 
 def conversations(path: Path) -> list[ImportedConversation]:
     found = list(read(path))
