@@ -18,7 +18,7 @@ from anaphora.errors import Closed
 from anaphora.index.sections import index as module
 from anaphora.index.sections.changes import SectionChanges
 from anaphora.index.sections.index import SectionIndex
-from anaphora.index.sections.state import SectionCandidates, SectionQuery
+from anaphora.index.sections.state import SectionCandidates, SectionQuery, strongest
 from anaphora.index.sections.words import section_segments
 from anaphora.store.codecs import to_micros
 
@@ -273,3 +273,13 @@ def test_any_history_gives_the_same_index(
         desk.sections.purge()
         for animal in ANIMALS:
             assert facts(desk, desk.sections, animal) == facts(desk, fresh[animal], animal)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.text(min_size=1, max_size=4), st.floats(0.01, 9)), st.integers(0, 6))
+def test_the_strongest_terms_are_kept(weights: dict[str, float], limit: int) -> None:
+    """No term that is left out is weightier than one that is kept."""
+    kept = strongest(weights, limit)
+    assert len(kept) == min(limit, len(weights))
+    left = [weight for term, weight in weights.items() if term not in kept]
+    assert not left or not kept or min(kept.values()) >= max(left)
