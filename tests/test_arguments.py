@@ -27,8 +27,6 @@ from anaphora.store.tokens import Tokens
 from anaphora.values.conversations import NewTurn
 from anaphora.values.memories import NewMemory
 
-pytestmark = pytest.mark.internal
-
 STORES = (ConversationStore, SqlConversationStore)
 TYPES = {"Embedder": Embedder, "ModelRole": ModelRole, "Sidecar": Sidecar}
 LONG = "x" * 5_000

@@ -10,8 +10,6 @@ from tests.conformance.desk import Desk
 from tests.conformance.rows import SEEDS
 from tests.conformance.table import Row, run
 
-pytestmark = pytest.mark.internal
-
 ROWS = [row for seed in SEEDS for row in seed.rows]
 
 

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conftest import Clock
-from tests.recall.context_desk import ContextDesk, context_desk
+from tests.index.section_desk import SectionDesk, section_desk
 
 from anaphora.core.analyser import query_terms
 from anaphora.errors import Closed
 from anaphora.index.sections import index as module
 from anaphora.index.sections.changes import SectionChanges
 from anaphora.index.sections.index import SectionIndex
-from anaphora.index.sections.state import SectionCandidates, SectionQuery
+from anaphora.index.sections.state import SectionCandidates, SectionQuery, strongest
 from anaphora.index.sections.words import section_segments
 from anaphora.store.codecs import to_micros
 
@@ -26,12 +26,12 @@ pytestmark = pytest.mark.internal
 
 
 @pytest.fixture
-def desk(tmp_path: Path, clock: Clock) -> Iterator[ContextDesk]:
-    with context_desk(tmp_path, clock) as desk:
+def desk(tmp_path: Path, clock: Clock) -> Iterator[SectionDesk]:
+    with section_desk(tmp_path, clock) as desk:
         yield desk
 
 
-def ask(desk: ContextDesk, index: SectionIndex, words: str) -> SectionCandidates:
+def ask(desk: SectionDesk, index: SectionIndex, words: str) -> SectionCandidates:
     now = to_micros(desk.clock())
     assert now is not None
     vector = desk.service.query(words)
@@ -39,7 +39,7 @@ def ask(desk: ContextDesk, index: SectionIndex, words: str) -> SectionCandidates
     return index.candidates(SectionQuery(weights, 50, now, vector))
 
 
-def facts(desk: ContextDesk, index: SectionIndex, words: str) -> list[tuple[object, ...]]:
+def facts(desk: SectionDesk, index: SectionIndex, words: str) -> list[tuple[object, ...]]:
     """What an index answers, in an order that does not depend on how it came to be."""
     found = ask(desk, index, words)
     assert found.cosine is not None
@@ -55,13 +55,13 @@ def facts(desk: ContextDesk, index: SectionIndex, words: str) -> list[tuple[obje
     return sorted(columns)
 
 
-def names(desk: ContextDesk, index: SectionIndex, words: str) -> set[str]:
+def names(desk: SectionDesk, index: SectionIndex, words: str) -> set[str]:
     found = ask(desk, index, words)
     return {found.table.titles[row] for row in found.rows.tolist()}
 
 
 @pytest.mark.promise("context.index_follows")
-def test_a_changed_file_is_in_the_next_answer(desk: ContextDesk, tmp_path: Path) -> None:
+def test_a_changed_file_is_in_the_next_answer(desk: SectionDesk, tmp_path: Path) -> None:
     """What was indexed, changed or removed, by any process, is seen by the next question."""
     root = tmp_path / "p"
     desk.add(root, {"a.py": "def walrus():\n    pass\n", "b.py": "def otter():\n    pass\n"})
@@ -76,7 +76,7 @@ def test_a_changed_file_is_in_the_next_answer(desk: ContextDesk, tmp_path: Path)
         assert names(desk, index, "otter") == set()
 
 
-def test_a_moved_file_is_found_by_its_new_path(desk: ContextDesk, tmp_path: Path) -> None:
+def test_a_moved_file_is_found_by_its_new_path(desk: SectionDesk, tmp_path: Path) -> None:
     """After a rename the new path matches and the old one does not."""
     root = tmp_path / "p"
     desk.add(root, {"lagoon/a.py": "def walrus():\n    pass\n"})
@@ -90,7 +90,7 @@ def test_a_moved_file_is_found_by_its_new_path(desk: ContextDesk, tmp_path: Path
 
 @pytest.mark.promise("context.index_cheap")
 def test_asking_again_reads_one_row(
-    desk: ContextDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: SectionDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When nothing has changed, following costs a single read."""
     desk.add(tmp_path / "p", {"a.py": "def walrus():\n    pass\n"})
@@ -110,7 +110,7 @@ def test_asking_again_reads_one_row(
 @pytest.mark.promise("context.index_disposable")
 @pytest.mark.parametrize("damage", ["gone", "torn", "manifest"])
 def test_files_that_are_lost_or_torn_lose_nothing(
-    desk: ContextDesk, tmp_path: Path, damage: str
+    desk: SectionDesk, tmp_path: Path, damage: str
 ) -> None:
     """Whatever happens to the index's files, the next index answers the same from truth."""
     text = "\n\n".join(f"def animal_{n}():\n    return 'walrus {n}'" for n in range(30))
@@ -133,7 +133,7 @@ def test_files_that_are_lost_or_torn_lose_nothing(
 
 
 def test_words_come_from_the_disk_when_an_index_is_opened_again(
-    desk: ContextDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: SectionDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was written is not analysed again; what came later is."""
     desk.add(tmp_path / "p", {"a.py": "def walrus():\n    pass\n"})
@@ -156,7 +156,7 @@ def test_words_come_from_the_disk_when_an_index_is_opened_again(
 
 
 def test_many_documents_are_written_as_they_come(
-    desk: ContextDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: SectionDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A large project does not wait in memory, and whoever opens the index next has all of it."""
     monkeypatch.setattr(module, "STEP", 10)
@@ -170,7 +170,7 @@ def test_many_documents_are_written_as_they_come(
 
 
 @pytest.mark.promise("context.index_one_writer")
-def test_who_does_not_get_the_lock_answers_from_memory(desk: ContextDesk, tmp_path: Path) -> None:
+def test_who_does_not_get_the_lock_answers_from_memory(desk: SectionDesk, tmp_path: Path) -> None:
     """While another process writes, an index answers in full and writes nothing."""
     from anaphora.index.maintenance import try_lock
 
@@ -183,7 +183,7 @@ def test_who_does_not_get_the_lock_answers_from_memory(desk: ContextDesk, tmp_pa
 
 
 @pytest.mark.promise("context.index_forgets")
-def test_a_forgotten_note_leaves_the_files(desk: ContextDesk, tmp_path: Path) -> None:
+def test_a_forgotten_note_leaves_the_files(desk: SectionDesk, tmp_path: Path) -> None:
     """The words of a note that was deleted for good are not on the disk any more."""
     note = desk.note("The password hint is xylophone.")
     desk.add(tmp_path / "p", {"a.py": "def walrus():\n    pass\n"})
@@ -202,7 +202,7 @@ def test_a_forgotten_note_leaves_the_files(desk: ContextDesk, tmp_path: Path) ->
     assert names(desk, desk.index(), "walrus") == {"walrus"}
 
 
-def test_a_replaced_note_is_past_and_an_expired_one_is_gone(desk: ContextDesk) -> None:
+def test_a_replaced_note_is_past_and_an_expired_one_is_gone(desk: SectionDesk) -> None:
     """Only current notes are candidates; `past` asks for those that were replaced."""
     old = desk.note("Store carts in redis.", kind="decision")
     new = desk.note("Store carts in postgres.", kind="decision", supersedes=old)
@@ -215,7 +215,7 @@ def test_a_replaced_note_is_past_and_an_expired_one_is_gone(desk: ContextDesk) -
     assert [past.table.ids[row] for row in past.rows] == [old]
 
 
-def test_a_closed_index_says_so(desk: ContextDesk) -> None:
+def test_a_closed_index_says_so(desk: SectionDesk) -> None:
     """Closing twice is safe; asking afterwards raises Closed."""
     desk.sections.close()
     desk.sections.close()
@@ -246,7 +246,7 @@ def test_any_history_gives_the_same_index(
     place = tmp_path_factory.mktemp("history")
     root = place / "p"
     root.mkdir()
-    with context_desk(place, clock) as desk:
+    with section_desk(place, clock) as desk:
         desk.indexing.index(root)
         for what, animal, number in steps:
             path = root / f"{animal}{number}.py"
@@ -273,3 +273,13 @@ def test_any_history_gives_the_same_index(
         desk.sections.purge()
         for animal in ANIMALS:
             assert facts(desk, desk.sections, animal) == facts(desk, fresh[animal], animal)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.text(min_size=1, max_size=4), st.floats(0.01, 9)), st.integers(0, 6))
+def test_the_strongest_terms_are_kept(weights: dict[str, float], limit: int) -> None:
+    """No term that is left out is weightier than one that is kept."""
+    kept = strongest(weights, limit)
+    assert len(kept) == min(limit, len(weights))
+    left = [weight for term, weight in weights.items() if term not in kept]
+    assert not left or not kept or min(kept.values()) >= max(left)

@@ -1,18 +1,16 @@
-"""A store with its sidecar in a temporary home, and the fixtures written for the importers."""
+"""A home to import into, and the fixtures written for the importers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.exported import exported
 
-from anaphora.ingest.conversations import import_conversations
-from anaphora.store.db.engine import Database, open_database
-from anaphora.store.threads.file_store import ConversationStore
-from anaphora.store.threads.sidecar import Sidecar
+from anaphora import Memory
 from anaphora.values.conversations import ImportedConversation, ImportReport
 
 from .memory_desk import Desk
@@ -20,43 +18,39 @@ from .memory_desk import Desk
 FIXTURES = Path(__file__).parent / "fixtures"
 
 
-@dataclass
 class Home:
-    """A place to import into."""
+    """A place to import into; twice the same directory is a second program's view of it."""
 
-    store: ConversationStore
-    sidecar: Sidecar
+    def __init__(self, place: Path) -> None:
+        self.memory = Memory.open(place, embedder="hashing", warm=False)
+        self.store = self.memory.conversations
 
-    def take(self, *sources: Path | ImportedConversation, again: bool = False) -> ImportReport:
-        return import_conversations(sources, self.store, self.sidecar, again=again)
+    def take(self, *sources: Path | ImportedConversation, **given: Any) -> ImportReport:
+        return self.memory.import_(sources, embed=False, **given)
 
     def said(self, conversation_id: str) -> list[tuple[str, str]]:
         thread = self.store.get(conversation_id)
         return [(turn.role, turn.text) for turn in thread.turns] if thread else []
 
     def everything(self) -> dict[str, list[tuple[str, str]]]:
-        return {name: self.said(name) for name, _ in sorted(self.store.files())}
+        names = sorted(summary.conversation_id for summary in self.store.list())
+        return {name: self.said(name) for name in names}
 
+    def origins(self) -> dict[str, dict[str, Any]]:
+        """Where each conversation came from, as an export says it."""
+        return {note["thread"]: note for note in exported(self.memory, "conversation_note")}
 
-OpenHome = Callable[[Path], Home]
+    def __enter__(self) -> Home:
+        return self
 
-
-@pytest.fixture(scope="session")
-def open_home() -> OpenHome:
-    """Open a home in a directory; twice the same directory is a second process's view of it."""
-
-    def opened(place: Path) -> Home:
-        sidecar = Sidecar(open_database(place / "truth.db"), "default")
-        return Home(
-            ConversationStore(place / "conversations", strict=True, sidecar=sidecar), sidecar
-        )
-
-    return opened
+    def __exit__(self, *_: object) -> None:
+        self.memory.close()
 
 
 @pytest.fixture
-def home(tmp_path: Path, open_home: OpenHome) -> Home:
-    return open_home(tmp_path / "home")
+def home(tmp_path: Path) -> Iterator[Home]:
+    with Home(tmp_path / "home") as home:
+        yield home
 
 
 @pytest.fixture
@@ -65,6 +59,9 @@ def fixtures() -> Path:
 
 
 @pytest.fixture
-def desk(truth: Database, clock: Callable[[], datetime]) -> Desk:
-    """Remembering over an empty truth, once for each kind of database, its embedder loaded."""
-    return Desk(truth, clock).warm()
+def desk(database: Path | str, tmp_path: Path, clock: Callable[[], datetime]) -> Iterator[Desk]:
+    """Remembering in an empty home, once for each kind of database."""
+    url = database if isinstance(database, str) else None
+    with Memory.open(tmp_path / "home", database=url, embedder="hashing", clock=clock) as memory:
+        memory.ready(60)
+        yield Desk(memory)

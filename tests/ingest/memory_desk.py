@@ -1,102 +1,49 @@
-"""Everything that remembering needs, put together over one truth, with an exact search."""
+"""Remembering in one namespace of a memory, in the short words of the tests."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import io
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import numpy as np
+from tests.exported import exported
 
-from anaphora.embed.base import Embedder, Vectors
-from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
-from anaphora.ingest.linking import Near
-from anaphora.ingest.memories import MemoryEraser, MemoryWriter
-from anaphora.store.db.engine import Database
-from anaphora.store.records.ids import RecordIds
-from anaphora.store.records.rows import RecordLink
-from anaphora.store.records.store import Records
-from anaphora.store.records.vectors import RecordVectors
-from anaphora.values.memories import MemoryRecord, NewMemory, Remembered, SurvivingSource
-
-
-def drop_vectors(vectors: RecordVectors, embedder: str) -> int:
-    """Delete every vector of an embedder; how many rows that were."""
-    with vectors.truth.write(vectors.namespace) as write:
-        from sqlalchemy import text
-
-        gone = text("DELETE FROM vector WHERE embedder = :embedder")
-        return write.connection.execute(gone, {"embedder": embedder}).rowcount
+from anaphora import Memory
+from anaphora.values.memories import MemoryRecord, NewMemory, Remembered
 
 
 @dataclass
 class Desk:
-    """Remembering and forgetting in one namespace; `threads` holds (conversation, index): text."""
+    """A memory with its embedder loaded."""
 
-    truth: Database
-    clock: Callable[[], datetime]
-    embedder: str | Embedder | EmbedderSpec = "hashing"
-    namespace: str = "default"
-    threads: dict[tuple[str, int], str] = field(default_factory=dict)
+    memory: Memory
 
-    def __post_init__(self) -> None:
-        self.records = Records(self.truth, self.namespace)
-        self.vectors = RecordVectors(self.truth, self.namespace)
-        given = self.embedder
-        spec = given if isinstance(given, EmbedderSpec) else spec_for(given)
-        self.service = EmbedderService(spec)
-        self.remembering = MemoryWriter(
-            self.records,
-            self.vectors,
-            self.service,
-            self.neighbours,
-            clock=self.clock,
-            ids=RecordIds(self.clock),
-        )
-        self.forgetting = MemoryEraser(
-            self.records,
-            clock=self.clock,
-            survivors=lambda texts: [
-                SurvivingSource("turn", *at)
-                for text in texts
-                for at, said in self.threads.items()
-                if text in said
-            ],
-            has_turn=lambda conversation_id, index: (conversation_id, index) in self.threads,
-        )
-
-    def warm(self) -> Desk:
-        """The same desk, its embedder loaded."""
-        self.service.ready()
-        return self
+    def take(self, new: NewMemory) -> Remembered:
+        """Remember one memory just as it is given."""
+        (done,) = self.memory.remember_many([new])
+        return done
 
     def say(self, text: str, **fields: Any) -> Remembered:
         """Remember one memory."""
-        return self.remembering.remember(NewMemory(text, **fields))
-
-    def forget(self, record_id: str | None = None, **fields: Any) -> Any:
-        """Forget memories."""
-        return self.forgetting.forget(record_id, **fields)
+        return self.memory.remember(text, **fields)
 
     def get(self, record_id: str) -> MemoryRecord:
-        """A record as truth has it."""
-        return self.records.get(record_id)
+        """A memory with all that is known of it."""
+        return self.memory.get(record_id)
 
-    def links(self, *record_ids: str) -> list[RecordLink]:
-        """The links of these memories."""
-        return list(self.records.links(record_ids))
+    def present(self) -> list[MemoryRecord]:
+        """All memories that stand."""
+        return list(self.memory.list(limit=999))
 
-    def neighbours(self, rows: Vectors) -> Sequence[Sequence[Near]]:
-        """What an index would answer: the ten nearest to each row, from truth itself."""
-        owners: list[str] = []
-        matrices = []
-        for batch in self.vectors.get_all(self.service.name):
-            owners += batch.record_ids
-            matrices.append(np.frombuffer(batch.data, "<f2").reshape(len(batch.parts), -1))
-        if not owners:
-            return [[] for _ in rows]
-        cosines = rows @ np.concatenate(matrices).astype(np.float32).T
-        return [
-            [(owners[n], float(row[n])) for n in np.argsort(-row)[:10].tolist()] for row in cosines
-        ]
+    def events(self, record_id: str) -> list[dict[str, Any]]:
+        """What happened to a memory, as an export says it."""
+        lines = exported(self.memory, "memory")
+        (events,) = [line["events"] for line in lines if line["id"] == record_id]
+        return [{**event, "at": datetime.fromisoformat(event["at"])} for event in events]
+
+    def everything(self) -> bytes:
+        """All that truth holds, as an export says it."""
+        out = io.BytesIO()
+        self.memory.export(out)
+        return out.getvalue()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,18 @@ from anaphora.errors import FilterError, InvalidInput, NotFound
 from anaphora.store.db.engine import Database, open_database
 from anaphora.values.memories import NewMemory, SurvivingSource
 
-from .memory_desk import Desk
+from .truth_desk import Desk
 
 pytestmark = pytest.mark.internal
 
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 TABLES = ("record", "record_event", "link", "vector")
+
+
+@pytest.fixture
+def desk(truth: Database, clock: Callable[[], datetime]) -> Desk:
+    """Remembering over an empty truth, once for each kind of database, its embedder loaded."""
+    return Desk(truth, clock).warm()
 
 
 def rows_left(truth: Database) -> dict[str, int]:

@@ -12,8 +12,6 @@ import pytest
 
 from anaphora.ingest.projects.git_history import GitHistory, read_history
 
-pytestmark = pytest.mark.internal
-
 Git = Callable[..., str]
 
 

@@ -14,8 +14,6 @@ from tests.ingest.imported import read
 from anaphora.errors import InvalidInput, UnknownFormat
 from anaphora.values.conversations import ImportedConversation, ImportProblem
 
-pytestmark = pytest.mark.internal
-
 CONVERSATION_FORMATS = ("chatgpt", "claude_ai", "claude_code", "codex", "sharegpt", "neo", "jsonl")
 
 

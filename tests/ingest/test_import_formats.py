@@ -13,8 +13,6 @@ from tests.ingest.imported import read
 from anaphora.ingest.importers import FORMATS, detect
 from anaphora.values.conversations import ImportedConversation, ImportProblem
 
-pytestmark = pytest.mark.internal
-
 
 def conversations(path: Path) -> list[ImportedConversation]:
     found = list(read(path))

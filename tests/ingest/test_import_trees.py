@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
-pytestmark = pytest.mark.internal
+from .conftest import Home
 
 
 @st.composite
@@ -50,23 +49,22 @@ def exported(parents: list[int | None], count: int, order: list[int]) -> Importe
 @settings(max_examples=40, deadline=None)
 @given(growing_trees())
 def test_threads_together_are_the_tree(
-    open_home: Any, drawn: tuple[list[int | None], int, list[int], list[int]]
+    drawn: tuple[list[int | None], int, list[int], list[int]],
 ) -> None:
     """However a tree grows between two imports, nothing is lost, doubled or out of line."""
     parents, first, one, two = drawn
-    with TemporaryDirectory() as place:
-        home = open_home(Path(place))
+    with TemporaryDirectory() as place, Home(Path(place)) as home:
         home.take(exported(parents, first, one))
         report = home.take(exported(parents, len(parents), two))
         assert (report.known, report.added) == (first, len(parents) - first)
         threads = home.everything()
         again = home.take(exported(parents, len(parents), one))
         assert (again.known, again.added) == (len(parents), 0)
-        notes = home.sidecar.conversation_notes()
+        notes = home.origins()
     strands = {name: [int(text.split()[1]) for _, text in said] for name, said in threads.items()}
     assert sorted(n for strand in strands.values() for n in strand) == list(range(len(parents)))
     for name, strand in strands.items():
         assert all(parents[child] == parent for parent, child in pairwise(strand))
         note = notes[name]
-        above = None if note.branch_at is None else strands[str(note.branch_of)][note.branch_at]
+        above = strands[note["branch_of"]][note["branch_at"]] if "branch_at" in note else None
         assert parents[strand[0]] == above

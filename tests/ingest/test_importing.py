@@ -13,12 +13,11 @@ from typing import Any
 import pytest
 
 from anaphora.errors import InvalidInput, StoreError, UnknownFormat
-from anaphora.ingest.conversations import import_conversations
-from anaphora.store.hashing import stored_turn_hash
-from anaphora.store.threads.sidecar import TurnNote
+from anaphora.store.db.engine import open_database
+from anaphora.store.threads.sidecar import Sidecar
 from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
-pytestmark = pytest.mark.internal
+from .conftest import Home
 
 
 def line(*names: str, key: str = "k", title: str = "") -> ImportedConversation:
@@ -82,10 +81,11 @@ def test_branches_are_threads_of_what_differs(home: Any, fixtures: Path) -> None
     assert report.branches == 1
     branch = home.said("chatgpt_6a0d-tomato~1")
     assert [role for role, _ in branch] == ["user", "assistant"]
-    note = home.sidecar.conversation_notes().get("chatgpt_6a0d-tomato~1")
-    assert (note.branch_of, note.branch_at) == ("chatgpt_6a0d-tomato", 1)
-    main = home.sidecar.conversation_notes().get("chatgpt_6a0d-tomato")
-    assert (main.source, main.source_key, main.branch_of) == ("chatgpt", "6a0d-tomato", None)
+    notes = home.origins()
+    note, main = notes["chatgpt_6a0d-tomato~1"], notes["chatgpt_6a0d-tomato"]
+    assert (note["branch_of"], note["branch_at"]) == ("chatgpt_6a0d-tomato", 1)
+    assert (main["source"], main["source_key"]) == ("chatgpt", "6a0d-tomato")
+    assert "branch_of" not in main
 
 
 @pytest.mark.promise("import.branches")
@@ -94,9 +94,10 @@ def test_a_branch_may_leave_a_branch_or_the_very_start(home: Any) -> None:
     home.take(tree(("a", None), ("b", "a"), ("c", "a"), ("d", "c"), ("e", "c"), ("f", None)))
     found = {name: names(said) for name, said in home.everything().items()}
     assert found == {"test_k": "ab", "test_k~1": "cd", "test_k~2": "e", "test_k~3": "f"}
-    notes = home.sidecar.conversation_notes()
-    assert (notes["test_k~2"].branch_of, notes["test_k~2"].branch_at) == ("test_k~1", 0)
-    assert (notes["test_k~3"].branch_of, notes["test_k~3"].branch_at) == ("test_k", None)
+    notes = home.origins()
+    assert (notes["test_k~2"]["branch_of"], notes["test_k~2"]["branch_at"]) == ("test_k~1", 0)
+    assert notes["test_k~3"]["branch_of"] == "test_k"
+    assert "branch_at" not in notes["test_k~3"]
 
 
 def test_titles_speakers_and_times_are_kept(home: Any, fixtures: Path) -> None:
@@ -150,7 +151,7 @@ def test_what_was_redacted_stays_redacted(home: Any) -> None:
     report = home.take(line("a", "b", "c"))
     assert (report.added, report.known, report.forgotten) == (1, 1, 1)
     assert names(home.said("test_k")) == "a[redacted]c"
-    brought = import_conversations([line("a", "b", "c")], home.store, home.sidecar, again=True)
+    brought = home.take(line("a", "b", "c"), again=True)
     assert (brought.added, brought.forgotten) == (1, 0)
     assert names(home.said("test_k~1")) == "b"
     assert home.take(line("a", "b", "c")).added == 0
@@ -167,20 +168,21 @@ def test_what_was_deleted_stays_deleted(home: Any) -> None:
     assert (report.added, report.forgotten) == (2, 2)
     again = home.take(line("a", "b", "c", "d"))
     assert (again.added, again.known, again.forgotten) == (0, 2, 2)
-    back = import_conversations([line("a", "b", "c", "d")], home.store, home.sidecar, again=True)
+    back = home.take(line("a", "b", "c", "d"), again=True)
     assert back.added == 2
     assert sorted(map(names, home.everything().values())) == ["ab", "cd"]
 
 
-def test_an_identity_without_its_turn_is_not_believed(home: Any) -> None:
+def test_an_identity_without_its_turn_is_not_believed(home: Any, tmp_path: Path) -> None:
     """A crash after the identities were written and before the file was loses no turn."""
     home.take(line("a"))
-    home.sidecar.note_turns(
-        [
-            TurnNote("test_k", i, stored_turn_hash("user", f"text of {n}"), None, "test", "k", n)
-            for i, n in ((1, "b"), (2, "c"))
-        ]
-    )
+    with Home(tmp_path / "whole") as whole:
+        whole.take(line("a", "b", "c"))
+    mine, theirs = (open_database(tmp_path / name / "anaphora.db") for name in ("home", "whole"))
+    notes = Sidecar(theirs, "default").turn_notes("test_k")
+    Sidecar(mine, "default").note_turns([notes[1], notes[2]])
+    for one in (mine, theirs):
+        one.close()
     # Meanwhile another turn took the place of the first that never came.
     home.store.append("test_k", "user", "text of x")
     assert home.take(line("a", "b", "c")).added == 2
@@ -198,13 +200,15 @@ def test_turns_that_are_there_already_are_adopted(home: Any, fixtures: Path) -> 
     assert home.take(fixtures / "neo").known == 2
 
 
-def test_a_lost_sidecar_doubles_nothing(open_home: Any, tmp_path: Path, fixtures: Path) -> None:
+def test_a_lost_sidecar_doubles_nothing(tmp_path: Path, fixtures: Path) -> None:
     """With the database gone, importing again finds every turn in its thread."""
     place = tmp_path / "home"
-    first = open_home(place).take(fixtures)
-    for file in place.glob("truth.db*"):
+    with Home(place) as home:
+        first = home.take(fixtures)
+    for file in place.glob("anaphora.db*"):
         file.unlink()
-    second = open_home(place).take(fixtures)
+    with Home(place) as home:
+        second = home.take(fixtures)
     assert (second.added, second.known) == (0, first.added)
 
 
@@ -217,7 +221,7 @@ def test_a_mistake_in_a_name_imports_nothing(home: Any, tmp_path: Path, fixtures
         ([fixtures], "papyrus", UnknownFormat),
     ):
         with pytest.raises(error):
-            import_conversations(sources, home.store, home.sidecar, format=form)
+            home.take(*sources, format=form)
     assert home.everything() == {}
 
 
@@ -231,9 +235,7 @@ def test_a_conversation_with_an_impossible_id_costs_only_itself(home: Any) -> No
 def test_progress_moves_to_the_end_of_every_file(home: Any, fixtures: Path) -> None:
     """The callback gets bytes read of the file's size, growing, and ends at the whole."""
     calls: list[tuple[str, int, int]] = []
-    import_conversations(
-        [fixtures], home.store, home.sidecar, progress=lambda *call: calls.append(call)
-    )
+    home.take(fixtures, progress=lambda *call: calls.append(call))
     labels = dict.fromkeys(label for label, _, _ in calls)
     assert len(labels) == 7
     for label in labels:
@@ -256,32 +258,25 @@ def test_a_long_log_comes_in_pieces_that_go_on(home: Any, tmp_path: Path) -> Non
 
 def test_a_place_that_cannot_be_locked_is_a_store_error(home: Any) -> None:
     """What the disk refuses comes out as a typed error, not as the system's own."""
-    home.store.directory.mkdir(parents=True)
-    (home.store.directory / ".locks").write_text("in the way")
+    conversations = home.memory.home / "conversations"
+    conversations.mkdir(parents=True)
+    (conversations / ".locks").write_text("in the way")
     with pytest.raises(StoreError):
         home.take(line("a"))
 
 
 CHILD = """
 import sys
-from pathlib import Path
-from anaphora.ingest.conversations import import_conversations
-from anaphora.store.threads.sidecar import Sidecar
-from anaphora.store.db.engine import open_database
-from anaphora.store.threads.file_store import ConversationStore
-from anaphora.store.db.engine import open_database
-from anaphora.store.threads.file_store import ConversationStore
-place = Path(sys.argv[1])
-sidecar = Sidecar(open_database(place / "truth.db"), "default")
-store = ConversationStore(place / "conversations", strict=True, sidecar=sidecar)
+from anaphora import Memory
 def tell(*call):
     if len(sys.argv) > 3:
         print(*call, flush=True)
-print(import_conversations([Path(sys.argv[2])], store, sidecar, progress=tell).added)
+with Memory.open(sys.argv[1], embedder="hashing", warm=False) as memory:
+    print(memory.import_(sys.argv[2], embed=False, progress=tell).added)
 """
 
 
-def test_two_processes_import_the_same_file_once(open_home: Any, tmp_path: Path) -> None:
+def test_two_processes_import_the_same_file_once(tmp_path: Path) -> None:
     """Imports of one file at the same time add every turn once between them."""
     file = tmp_path / "chats.jsonl"
     with file.open("w") as out:
@@ -297,7 +292,8 @@ def test_two_processes_import_the_same_file_once(open_home: Any, tmp_path: Path)
     ]
     added = [int(child.communicate()[0]) for child in children]
     assert sum(added) == 200
-    said = open_home(place).everything()
+    with Home(place) as home:
+        said = home.everything()
     assert sorted(text for turns in said.values() for _, text in turns) == sorted(
         f"turn {n}" for n in range(200)
     )
@@ -305,7 +301,7 @@ def test_two_processes_import_the_same_file_once(open_home: Any, tmp_path: Path)
 
 @pytest.mark.parametrize("after", [1, 3, 8])
 def test_an_import_that_was_killed_is_finished_by_the_next(
-    open_home: Any, tmp_path: Path, fixtures: Path, after: int
+    tmp_path: Path, fixtures: Path, after: int
 ) -> None:
     """kill -9 in the middle of an import: the next one brings each message exactly once."""
     chats = json.loads((fixtures / "chatgpt.json").read_text())
@@ -323,11 +319,11 @@ def test_an_import_that_was_killed_is_finished_by_the_next(
         child.stdout.readline()
     child.kill()
     child.communicate()
-    home = open_home(place)
-    report = home.take(file)
+    with Home(place) as home:
+        report = home.take(file)
+        said = home.everything()
     assert report.added + report.known == 15 * 8
     assert report.problems == ()
-    said = home.everything()
     assert len(said) == 30
     for n in range(15):
         words = said[f"chatgpt_k{n}"] + said[f"chatgpt_k{n}~1"]

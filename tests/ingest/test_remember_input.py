@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
+from anaphora import Memory
 from anaphora.errors import InvalidInput
 from anaphora.values.memories import NewMemory
 
 from .memory_desk import Desk
-
-pytestmark = pytest.mark.internal
 
 NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001 - what must be refused
 DEEP: dict[str, Any] = {}
@@ -44,16 +43,15 @@ BAD: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("place", "fields"), BAD, ids=[str(n) for n in range(len(BAD))])
 def test_bad_input_names_its_place(tmp_path: Path, clock: Any, place: str, fields: Any) -> None:
     """What cannot be remembered is `InvalidInput` with the field, alone and among others."""
-    from anaphora.store.db.engine import open_database
-
-    desk = Desk(open_database(tmp_path / "truth.db"), clock)
-    new = NewMemory(**({"text": "x"} | fields))
-    with pytest.raises(InvalidInput) as caught:
-        desk.remembering.remember(new)
-    assert caught.value.what.startswith(place)
-    with pytest.raises(InvalidInput):
-        desk.remembering.remember_many([NewMemory("good"), new])
-    assert not (tmp_path / "truth.db").exists()
+    given = {"text": "x"} | fields
+    with Memory.open(tmp_path / "home", embedder="hashing", clock=clock, warm=False) as memory:
+        with pytest.raises(InvalidInput) as caught:
+            memory.remember(**given)
+        assert caught.value.what.startswith(place)
+        with pytest.raises(InvalidInput) as caught:
+            memory.remember_many([NewMemory("good"), NewMemory(**given)])
+        assert caught.value.what.startswith(f"items[1].{place}")
+    assert not (tmp_path / "home").exists()
 
 
 def test_what_looks_odd_is_kept(desk: Desk) -> None:
@@ -74,10 +72,10 @@ def test_what_looks_odd_is_kept(desk: Desk) -> None:
 @pytest.mark.promise("remember.redacts")
 def test_secrets_reach_no_file(tmp_path: Path, clock: Any) -> None:
     """Secrets in text, payload, its names, tags, path, category and source never touch the disk."""
-    from anaphora.store.db.engine import open_database
-
-    desk = Desk(open_database(tmp_path / "home" / "truth.db"), clock).warm()
-    done = desk.say(
+    home = tmp_path / "home"
+    memory = Memory.open(home, embedder="hashing", clock=clock)
+    memory.ready(60)
+    done = memory.remember(
         f"My card is {CARD}",
         payload={"card": [CARD], CARD: {CARD: 1}},
         tags=(CARD, "plain"),
@@ -86,14 +84,14 @@ def test_secrets_reach_no_file(tmp_path: Path, clock: Any) -> None:
         source=CARD,
     )
     assert done.redacted == ("card-number",)
-    record = desk.get(done.id)
+    record = memory.get(done.id)
     assert record.text.startswith("My card is [redacted:")
     assert "plain" in record.tags
-    many = desk.remembering.remember_many([NewMemory(CARD), NewMemory("plain")])
+    many = memory.remember_many([NewMemory(CARD), NewMemory("plain")])
     assert [bool(one.redacted) for one in many] == [True, False]
-    for file in (tmp_path / "home").iterdir():
+    for file in (one for one in home.rglob("*") if one.is_file()):
         assert CARD.encode() not in file.read_bytes()
-    desk.truth.close()
+    memory.close()
 
 
 def test_ordinary_words_pass_untouched(desk: Desk) -> None:

@@ -18,12 +18,18 @@ from anaphora.store.db.engine import Database, open_database
 from anaphora.values.memories import NewMemory
 
 from ..rank.sameness_pairs import ONE_FACT, TWO_FACTS  # noqa: TID252 - the same pairs decide here
-from .memory_desk import Desk, drop_vectors
+from .truth_desk import Desk, drop_vectors
 
 pytestmark = pytest.mark.internal
 
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def desk(truth: Database, clock: Callable[[], datetime]) -> Desk:
+    """Remembering over an empty truth, once for each kind of database, its embedder loaded."""
+    return Desk(truth, clock).warm()
 
 
 class Fragile(WordHashingEmbedder):

@@ -11,44 +11,33 @@ from typing import Any
 
 import pytest
 from pysqlite3 import dbapi2
+from tests.exported import exported
 
-from anaphora.ingest.memories import BATCH
-from anaphora.store.db.engine import open_database
+from anaphora import Memory
 from anaphora.values.memories import NewMemory
 
 from .memory_desk import Desk
 
-pytestmark = pytest.mark.internal
+BATCH = 256
+"""How many are kept together."""
 
 # Says each thing that it acknowledged on its output, so that who kills it knows what must be there.
 WRITER = """
 import sys
-from datetime import UTC, datetime
-from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.ingest.memories import MemoryWriter
-from anaphora.values.memories import NewMemory
-from anaphora.store.records.ids import RecordIds
-from anaphora.store.records.store import Records
-from anaphora.store.db.engine import open_database
-from anaphora.store.records.vectors import RecordVectors
+from anaphora import Memory
+from anaphora.values import NewMemory
 
-place, way, name = sys.argv[1:]
-clock = lambda: datetime.now(UTC)
-truth = open_database(place)
-service = EmbedderService(spec_for("hashing"))
-service.ready()
-remember = MemoryWriter(
-    Records(truth, "default"), RecordVectors(truth, "default"), service,
-    lambda rows: [[] for _ in rows], clock=clock, ids=RecordIds(clock),
-)
+home, way, name = sys.argv[1:]
+memory = Memory.open(home, embedder="hashing")
+memory.ready()
 print("ready", flush=True)
 items = [NewMemory(f"{name} keeps {n}", path=f"p.{n % 7}", tags=(name,)) for n in range(3000)]
 if way == "one":
     for n, item in enumerate(items):
-        remember.remember(item)
+        memory.remember_many([item])
         print(n + 1, flush=True)
 else:
-    remember.remember_many(items, lambda done, total: print(done, flush=True))
+    memory.remember_many(items, lambda label, done, total: print(done, flush=True))
 """
 
 
@@ -57,22 +46,23 @@ def test_many_are_as_one_by_one(desk: Desk) -> None:
     """Results are in order; the same item twice reinforces; paths and numbers are as one by one."""
     items = [NewMemory(f"fact {n % 300}") for n in range(600)]
     items += [NewMemory(text, path="p") for text in ("a", "b", "b", "a")]
-    told: list[tuple[int, int]] = []
-    done = desk.remembering.remember_many(items, lambda *at: told.append(at))
+    told: list[tuple[str, int, int]] = []
+    done = desk.memory.remember_many(items, lambda *at: told.append(at))
     assert [one.id for one in done[:300]] == [one.id for one in done[300:600]]
     assert {one.action for one in done[:300]} == {"added"}
     assert {one.action for one in done[300:600]} == {"reinforced"}
     assert [one.action for one in done[600:]] == ["added", "superseded", "reinforced", "superseded"]
-    assert told == [(BATCH, 604), (2 * BATCH, 604), (604, 604)]
-    assert [r.text for r in desk.records.history("p")] == ["a", "b", "a"]
-    assert desk.vectors.counts() == {desk.service.name: (303, 303)}
+    assert told == [("remembering", done, 604) for done in (BATCH, 2 * BATCH, 604)]
+    assert [r.text for r in desk.memory.history("p")] == ["a", "b", "a"]
+    assert desk.memory.stats().memories == 303
+    assert desk.memory.reindex().memories == 0
     assert {desk.get(one.id).reinforce_count for one in done[:300]} == {1}
 
 
 def test_none_at_all(desk: Desk) -> None:
     """Nothing to remember writes nothing."""
-    assert desk.remembering.remember_many([]) == []
-    assert desk.records.version() == 0
+    assert desk.memory.scoped("fresh").remember_many([]) == []
+    assert "fresh" not in desk.memory.namespaces()
 
 
 @pytest.mark.slow
@@ -81,11 +71,11 @@ def test_none_at_all(desk: Desk) -> None:
 def test_what_was_acknowledged_survives_a_kill(tmp_path: Path, clock: Any, way: str) -> None:
     """Killed at random moments: every acknowledged memory is there, and nothing is half-written."""
     chance = random.Random(7)
-    place = tmp_path / "home" / "truth.db"
+    home = tmp_path / "home"
     for number in range(4):
         name = f"writer{number}"
         process = subprocess.Popen(
-            [sys.executable, "-W", "error", "-c", WRITER, str(place), way, name],
+            [sys.executable, "-W", "error", "-c", WRITER, str(home), way, name],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -99,21 +89,21 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path: Path, clock: Any, way: 
         process.stdout.close()
         process.wait()
         acknowledged = int(rest[-1]) if rest else enough
-        desk = Desk(open_database(place), clock).warm()
-        kept = [r for r in desk.records.list(limit=99_999, history=True) if r.tags == (name,)]
-        texts = {record.text for record in kept}
-        assert {f"{name} keeps {n}" for n in range(acknowledged)} <= texts
-        # A batch is there whole or not at all.
-        assert way == "one" or len(kept) % BATCH == 0 or len(kept) == 3000
-        assert all(len(desk.records.events(record.id)) == 1 for record in kept[:50])
-        for path in range(7):
-            assert all(
-                a.valid_to == b.valid_from for a, b in pairwise(desk.records.history(f"p.{path}"))
-            )
-        desk.remembering.fill_vectors()
-        assert desk.vectors.owners_without(desk.service.name) == ()
-        desk.truth.close()
-        connection = dbapi2.connect(str(place))
+        with Memory.open(home, embedder="hashing", clock=clock) as memory:
+            lines = exported(memory, "memory")
+            kept = [line for line in lines if line["tags"] == [name]]
+            texts = {line["text"] for line in kept}
+            assert {f"{name} keeps {n}" for n in range(acknowledged)} <= texts
+            # A batch is there whole or not at all.
+            assert way == "one" or len(kept) % BATCH == 0 or len(kept) == 3000
+            assert all(len(line["events"]) == 1 for line in kept[:50])
+            for path in range(7):
+                assert all(
+                    a.valid_to == b.valid_from for a, b in pairwise(memory.history(f"p.{path}"))
+                )
+            assert memory.reindex().left == 0
+            assert memory.reindex().memories == 0
+        connection = dbapi2.connect(str(home / "anaphora.db"))
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
         connection.close()

@@ -10,13 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from anaphora import Memory
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.store.db.engine import open_database
 from anaphora.values.memories import NewMemory
 
 from .memory_desk import Desk
-
-pytestmark = pytest.mark.internal
 
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -29,7 +27,7 @@ def line(desk: Desk, path: str = PATH) -> list[tuple[str, Any, Any, int]]:
     def day(time: datetime | None) -> Any:
         return None if time is None else (time - NOW) / DAY
 
-    history = desk.records.history(path)
+    history = desk.memory.history(path)
     for one, other in pairwise(history):
         assert (one.superseded_by, other.supersedes) == (other.id, one.id)
         assert one.valid_to is not None
@@ -38,11 +36,10 @@ def line(desk: Desk, path: str = PATH) -> list[tuple[str, Any, Any, int]]:
 
 
 def truth_at(desk: Desk, moment: datetime) -> list[str]:
-    return [
-        record.text
-        for record in desk.records.changed_since(0)
-        if record.valid_from <= moment and (record.valid_to is None or moment < record.valid_to)
-    ]
+    """What a filter finds for that moment: all of it, however far from the question."""
+    found = desk.memory.recall("?", as_of=moment, filters={"path": PATH}, top_k=50)
+    ids = [one for hit in found for one in (hit.id, *hit.same_as)]
+    return [desk.get(one).text for one in ids]
 
 
 @pytest.mark.promise("remember.supersedes")
@@ -55,9 +52,8 @@ def test_a_new_value_supersedes_the_old_one(desk: Desk, clock: Any) -> None:
     assert [truth_at(desk, NOW + n * DAY) for n in (-1, 0, 1, 2, 9)] == [
         [], ["vim"], ["emacs"], ["vim"], ["vim"],
     ]  # fmt: skip
-    current = desk.records.current(PATH)
-    assert current is not None
-    assert [record.id for record in desk.records.list()] == [current.id]
+    current = desk.memory.history(PATH)[-1]
+    assert [record.id for record in desk.present()] == [current.id]
 
 
 def test_another_payload_is_another_value(desk: Desk) -> None:
@@ -84,10 +80,10 @@ def test_a_version_said_again_later_is_split(desk: Desk) -> None:
     desk.say("vim", path=PATH, created_at=NOW - 1 * DAY, tags=("b",), source="s2")
     desk.say("nano", path=PATH, created_at=NOW - 5 * DAY)
     assert line(desk) == [("vim", -9, -5, 0), ("nano", -5, -1, 0), ("vim", -1, None, 0)]
-    first, _, last = desk.records.history(PATH)
+    first, _, last = desk.memory.history(PATH)
     assert (last.tags, last.sources) == (("b",), ("s2",))
-    assert [e.source for e in desk.records.events(last.id)] == ["s2"]
-    assert [e.source for e in desk.records.events(first.id)] == ["s1"]
+    assert [event["source"] for event in desk.events(last.id)] == ["s2"]
+    assert [event["source"] for event in desk.events(first.id)] == ["s1"]
 
 
 @pytest.mark.promise("remember.out_of_order")
@@ -109,18 +105,15 @@ def test_history_does_not_depend_on_the_order_of_arrival(
             expected[-1] = (*expected[-1][:2], day, expected[-1][3])
         expected.append((text, day, None, 0))
     together = data.draw(st.booleans())
-    desk = Desk(open_database(tmp_path_factory.mktemp("truth") / "truth.db"), clock)
     items = [
         NewMemory(text, path=PATH, created_at=NOW + day * DAY)
         for text, day in data.draw(st.permutations(values))
     ]
-    if together:
-        desk.remembering.remember_many(items)
-    else:
-        for item in items:
-            desk.remembering.remember(item)
-    assert line(desk) == expected
-    desk.truth.close()
+    home = tmp_path_factory.mktemp("home")
+    with Memory.open(home, embedder="hashing", clock=clock, warm=False) as memory:
+        for batch in [items] if together else [[item] for item in items]:
+            memory.remember_many(batch)
+        assert line(Desk(memory)) == expected
 
 
 def test_naming_what_is_superseded(desk: Desk, clock: Any) -> None:
@@ -154,12 +147,14 @@ def test_superseding_by_what_is_known_already(desk: Desk) -> None:
 
 def test_superseding_nothing(desk: Desk) -> None:
     """An unknown id to supersede is `NotFound`, and nothing is written."""
-    before = desk.records.version()
-    with pytest.raises(NotFound):
-        desk.say("x", supersedes="nobody")
-    with pytest.raises(NotFound):
-        desk.remembering.remember_many([NewMemory("y"), NewMemory("x", supersedes="nobody")])
-    assert desk.records.version() == before
+    fresh = desk.memory.scoped("fresh")
+    for memory in (desk.memory, fresh):
+        with pytest.raises(NotFound):
+            memory.remember("x", supersedes="nobody")
+        with pytest.raises(NotFound):
+            memory.remember_many([NewMemory("y"), NewMemory("x", supersedes="nobody")])
+        assert not memory.list()
+    assert "fresh" not in desk.memory.namespaces()
 
 
 @pytest.mark.promise("remember.update")
@@ -168,13 +163,13 @@ def test_updating_a_value_makes_a_version(desk: Desk, clock: Any) -> None:
     for path in (PATH, None):
         old = desk.say("vim", path=path, tags=("a",), category="tools")
         clock.advance(days=1)
-        new = desk.remembering.update(old.id, text="neovim")
+        new = desk.memory.update(old.id, text="neovim")
         record = desk.get(new.id)
         assert (new.action, record.supersedes, record.path) == ("superseded", old.id, path)
         assert (record.tags, record.category) == (("a",), "tools")
         assert desk.get(old.id).valid_to == clock()
         with pytest.raises(InvalidInput, match="superseded"):
-            desk.remembering.update(old.id, text="vi")
+            desk.memory.update(old.id, text="vi")
 
 
 @pytest.mark.promise("remember.update")
@@ -182,16 +177,16 @@ def test_updating_what_is_no_value(desk: Desk, clock: Any) -> None:
     """Tags, type, category and expiry change in place, and what was there stays known."""
     old = desk.say("vim", tags=("a",), category="tools")
     clock.advance(days=1)
-    done = desk.remembering.update(
+    done = desk.memory.update(
         old.id, tags=["b"], category="editors", type="procedural", expires_at=NOW + 9 * DAY
     )
     record = desk.get(old.id)
     assert (done.id, done.action) == (old.id, "updated")
     assert (record.tags, record.category, record.type) == (("b",), "editors", "procedural")
     assert record.expires_at == NOW + 9 * DAY
-    event = desk.records.events(old.id)[-1]
-    assert (event.kind, event.at, event.tags) == ("updated", clock(), ("a",))
-    assert event.details["was"] == {"category": "tools", "type": "semantic", "expires_at": None}
+    event = desk.events(old.id)[-1]
+    assert (event["kind"], event["at"], event["tags"]) == ("updated", clock(), ["a"])
+    assert event["details"]["was"] == {"category": "tools", "type": "semantic", "expires_at": None}
     assert desk.say("vim").action == "added"
     assert desk.say("vim", type="procedural").id == old.id
 
@@ -200,18 +195,18 @@ def test_updates_that_cannot_be(desk: Desk) -> None:
     """An unknown id, no change, an unknown or unusable field are clear errors."""
     done = desk.say("vim")
     with pytest.raises(NotFound):
-        desk.remembering.update("nobody", text="x")
+        desk.memory.update("nobody", text="x")
     for changes in ({}, {"created_at": NOW}, {"text": " "}, {"type": "x"}, {"path": None}):
         with pytest.raises(InvalidInput):
-            desk.remembering.update(done.id, **changes)
-    before = desk.records.version()
-    assert desk.remembering.update(done.id, text="vim").action == "updated"
-    assert desk.records.version() == before
+            desk.memory.update(done.id, **changes)
+    before = desk.everything()
+    assert desk.memory.update(done.id, text="vim").action == "updated"
+    assert desk.everything() == before
 
 
 def test_updates_are_redacted(desk: Desk) -> None:
     """A secret in an update is taken out before anything is written."""
     done = desk.say("token")
-    new = desk.remembering.update(done.id, text="card 4111 1111 1111 1111")
+    new = desk.memory.update(done.id, text="card 4111 1111 1111 1111")
     assert new.redacted
     assert "4111" not in desk.get(new.id).text

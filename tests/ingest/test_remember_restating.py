@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.exported import exported
 
-from anaphora.store.db.engine import open_database
+from anaphora import Memory
 from anaphora.values.memories import MemoryRecord, NewMemory
 
 from .memory_desk import Desk
-
-pytestmark = pytest.mark.internal
 
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -37,7 +36,7 @@ def test_saying_the_same_again_reinforces(desk: Desk, clock: Any) -> None:
     assert record.tags == ("a", "b", "c")
     assert record.sources == ("chat", "mail")
     assert record.category == "taste"
-    assert len(desk.records.list()) == 1
+    assert len(desk.present()) == 1
 
 
 @pytest.mark.promise("remember.occurrences")
@@ -47,15 +46,15 @@ def test_every_occurrence_is_kept(desk: Desk, clock: Any) -> None:
     clock.advance(hours=1)
     other_form = unicodedata.normalize("NFD", "Café")
     desk.say(other_form, source="mail", conversation_id="d", turn_index=7, tags=("y",))
-    first, second = desk.records.events(done.id)
-    assert (first.kind, first.source, first.conversation_id, first.turn_index, first.tags) == (
-        "added", "chat", "c", 3, ("x",),
-    )  # fmt: skip
-    assert (second.kind, second.source, second.conversation_id, second.turn_index) == (
-        "restated", "mail", "d", 7,
-    )  # fmt: skip
-    assert (second.at - first.at, second.tags) == (timedelta(hours=1), ("y",))
-    assert second.text == other_form
+    first, second = desk.events(done.id)
+    assert first == {
+        "kind": "added", "at": NOW, "source": "chat", "conversation_id": "c", "turn_index": 3,
+        "tags": ["x"],
+    }  # fmt: skip
+    assert second == {
+        "kind": "restated", "at": NOW + timedelta(hours=1), "source": "mail",
+        "conversation_id": "d", "turn_index": 7, "tags": ["y"], "text": other_form,
+    }  # fmt: skip
     assert desk.get(done.id).text == "Café"
 
 
@@ -67,9 +66,9 @@ def test_what_differs_is_another_memory(desk: Desk) -> None:
         {"payload": {"n": True}},
         {"path": "user.drink"}, {"text": "prefers tea"}, {"text": "Prefers  tea"}, {"payload": {}},
     ]  # fmt: skip
-    done = [desk.remembering.remember(NewMemory(**(base | other))) for other in others]
+    done = [desk.take(NewMemory(**(base | other))) for other in others]
     assert len({one.id for one in done}) == len(others)
-    again = [desk.remembering.remember(NewMemory(**(base | other))) for other in others]
+    again = [desk.take(NewMemory(**(base | other))) for other in others]
     assert [one.id for one in again] == [one.id for one in done]
     assert {one.action for one in again} == {"reinforced"}
 
@@ -105,20 +104,21 @@ def test_what_has_expired_is_said_anew(desk: Desk, clock: Any) -> None:
 
 def test_namespaces_do_not_meet(desk: Desk) -> None:
     """The same words in another namespace are another memory."""
-    other = Desk(desk.truth, desk.clock, namespace="other")
+    other = Desk(desk.memory.scoped("other"))
     assert desk.say("x").id != other.say("x").id
-    assert len(desk.records.list()) == len(other.records.list()) == 1
+    assert len(desk.present()) == len(other.present()) == 1
 
 
 def test_without_dedupe_every_memory_stands_for_itself(desk: Desk) -> None:
     """What an adapter puts is never joined, linked or redacted: it comes back as it was put."""
     key = "sk-ant-api03-" + "Ab1" * 31
     plain = desk.say("Prefers tea")
-    put = [desk.say("Prefers tea", dedupe=False, redact=False) for _ in range(2)]
-    kept = desk.say(key, dedupe=False, redact=False)
+    alone = NewMemory("Prefers tea", dedupe=False, redact=False)
+    put = [desk.take(alone) for _ in range(2)]
+    kept = desk.take(NewMemory(key, dedupe=False, redact=False))
     assert len({plain.id, *(one.id for one in put)}) == 3
     assert desk.get(kept.id).text == key
-    assert desk.links(plain.id, *(one.id for one in put)) == []
+    assert exported(desk.memory, "link") == []
     assert desk.say("Prefers tea").id == plain.id
 
 
@@ -134,9 +134,9 @@ SAID = st.tuples(
 def state(desk: Desk, record: MemoryRecord) -> tuple[Any, ...]:
     """What must not depend on order. A close memory that says the same reinforces, too: which of
     the two it is, is a matter of order, hence only what was said of the memory itself counts."""
-    said = [event for event in desk.records.events(record.id) if event.kind != "linked"]
+    said = [event for event in desk.events(record.id) if event["kind"] != "linked"]
     text = unicodedata.normalize("NFC", record.text)
-    times = (record.created_at, record.valid_from, max(event.at for event in said))
+    times = (record.created_at, record.valid_from, max(event["at"] for event in said))
     return text, times, len(said), sorted(record.tags), sorted(record.sources)
 
 
@@ -152,18 +152,17 @@ def test_what_is_known_does_not_depend_on_the_order(
     states = []
     shuffled = data.draw(st.permutations(said))
     for number, order in enumerate((said, shuffled, shuffled)):
-        desk = Desk(open_database(tmp_path_factory.mktemp("truth") / "truth.db"), clock).warm()
         items = [
             NewMemory(text, tags=tags, source=source, created_at=NOW - day * DAY)
             for text, tags, source, day in order
         ]
-        if number == 2:
-            desk.remembering.remember_many(items)
-        else:
-            for item in items:
-                desk.remembering.remember(item)
-        states.append(sorted(state(desk, record) for record in desk.records.list()))
-        desk.truth.close()
+        home = tmp_path_factory.mktemp("home")
+        with Memory.open(home, embedder="hashing", clock=clock) as memory:
+            memory.ready(60)
+            for batch in [items] if number == 2 else [[item] for item in items]:
+                memory.remember_many(batch)
+            desk = Desk(memory)
+            states.append(sorted(state(desk, record) for record in desk.present()))
     assert states[0] == states[1] == states[2]
 
 
@@ -181,7 +180,7 @@ def test_every_text_comes_back_as_it_was(desk: Desk, shared_data: Path) -> None:
     items = [
         NewMemory(t, tags=(t,), payload={t: [t]}, source=t, category=t, redact=False) for t in texts
     ]
-    done = desk.remembering.remember_many(items)
+    done = desk.memory.remember_many(items)
     for item, one in zip(items, done, strict=True):
         record = desk.get(one.id)
         if one.action == "added":
@@ -190,4 +189,4 @@ def test_every_text_comes_back_as_it_was(desk: Desk, shared_data: Path) -> None:
         assert unicodedata.normalize("NFC", record.text) == unicodedata.normalize("NFC", item.text)
         assert item.tags[0] in record.tags
         assert item.source in record.sources
-    assert "\ud83d\ude00 apart" in {record.text for record in desk.records.list(limit=999)}
+    assert "\ud83d\ude00 apart" in {record.text for record in desk.present()}

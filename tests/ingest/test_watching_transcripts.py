@@ -13,8 +13,6 @@ import pytest
 from anaphora import Memory
 from anaphora.ingest.watch import IDLE, TranscriptWatch
 
-pytestmark = pytest.mark.internal
-
 
 class Clock:
     def __init__(self) -> None:

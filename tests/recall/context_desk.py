@@ -1,157 +1,62 @@
-"""Everything that the context lane needs, put together over one truth."""
+"""A memory to fill with projects and notes, and to ask about them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from anaphora import Memory
 from anaphora.embed.base import Embedder
-from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
-from anaphora.index.sections.index import SectionIndex
-from anaphora.ingest.notes import NoteLinker
-from anaphora.ingest.projects.indexing import ProjectIndexer
-from anaphora.recall.context.lane import ContextRecall
-from anaphora.recall.context.warm_up import WarmUpRecall
-from anaphora.store.crypto.columns import CLEAR, Sealer
-from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
-from anaphora.store.db.engine import Database, open_database
-from anaphora.store.projects.graph import Graph
-from anaphora.store.projects.notes import NoteRecordKind, Notes, payload_of
-from anaphora.store.projects.source import SectionSource
-from anaphora.store.projects.store import Projects
-from anaphora.store.records.ids import RecordIds
-from anaphora.store.records.rows import same_key_of
-from anaphora.values.memories import MemoryRecord
 from anaphora.values.projects import IndexReport, RecallPackage, WarmUp
 
 
-@dataclass
 class ContextDesk:
-    """Indexing, noting and recalling in one namespace; `place` is for the index's files."""
+    """Projects and notes of one memory, in the short words of the tests."""
 
-    truth: Database
-    clock: Callable[[], datetime]
-    place: Path
-    embedder: str | Embedder | EmbedderSpec = "hashing"
-    namespace: str = "default"
-    sealer: Sealer = CLEAR
-    index_sealer: IndexSealer = CLEAR_INDEX
-    opened: list[SectionIndex] = field(default_factory=list)
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+        self._said: set[str] = set()
 
-    def __post_init__(self) -> None:
-        self.projects = Projects(self.truth, self.namespace, self.sealer)
-        self.graph = Graph(self.truth, self.namespace, self.sealer)
-        self.notes = Notes(self.truth, self.namespace, self.sealer)
-        given = self.embedder
-        self.service = EmbedderService(
-            given if isinstance(given, EmbedderSpec) else spec_for(given)
-        )
-        self.ids = RecordIds(self.clock)
-        self.indexing = ProjectIndexer(
-            self.projects, self.graph, self.notes, self.service, clock=self.clock, ids=self.ids
-        )
-        self.linker = NoteLinker(self.graph, self.notes, clock=self.clock, ids=self.ids)
-        self.sections = self.index()
-        self.lane = ContextRecall(
-            self.projects, self.graph, self.notes, self.sections, self.service, self.clock
-        )
-        self.warming = WarmUpRecall(self.lane)
-
-    def index(self, name: str = "context") -> SectionIndex:
-        """Another index over the same truth, as another process would have it."""
-        source = SectionSource(self.truth, self.namespace, self.sealer)
-        made = SectionIndex(
-            self.place / name,
-            source,
-            (self.service.name, self.service.dimensions),
-            sealer=self.index_sealer,
-            background=False,
-        )
-        self.opened.append(made)
-        return made
-
-    def add(self, root: Path, files: Mapping[str, str], name: str | None = None) -> IndexReport:
+    def add(
+        self, root: Path, files: Mapping[str, str], name: str | None = None, *, embed: bool = True
+    ) -> IndexReport:
         """Write a project's files and index them."""
         for path, text in files.items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(text, encoding="utf-8")
-        return self.indexing.index(root, name=name)
+        return self.memory.index_project(root, name=name, embed=embed)
 
-    def note(self, text: str, *, kind: str = "note", **given: Any) -> str:
-        """Save an observation and link it; its id."""
-        return self._save("observation", kind, text, **given)
+    def note(self, text: str, **given: Any) -> str:
+        """Save an observation; its id."""
+        return self.memory.observe(text, **given).id
 
-    def diary(self, text: str, **given: Any) -> str:
-        """Save a diary entry and link it; its id."""
-        return self._save("diary", "note", text, **given)
+    def diary(self, text: str) -> str:
+        """Save a diary entry; its id."""
+        return self.memory.write_diary(text).id
 
-    def once(self, text: str, kind: str) -> None:
+    def once(self, text: str, kind: Any) -> None:
         """Save an observation unless it was saved before."""
-        if all(row.record.text != text for row in self.notes.list(limit=1000)):
+        if text not in self._said:
+            self._said.add(text)
             self.note(text, kind=kind)
-
-    def _save(
-        self,
-        kind: NoteRecordKind,
-        type_: str,
-        text: str,
-        *,
-        importance: int = 3,
-        tags: tuple[str, ...] = (),
-        supersedes: str | None = None,
-        project: str | None = None,
-    ) -> str:
-        now = self.clock()
-        payload = payload_of(importance=importance, project=project)
-        record = MemoryRecord(
-            id=self.ids(),
-            text=text,
-            type=type_,  # type: ignore[arg-type]
-            created_at=now,
-            last_reinforced=now,
-            valid_from=now,
-            seq=0,
-            payload=payload,
-            tags=tags,
-            supersedes=supersedes,
-        )
-        with self.notes.change(kind) as work:
-            work.load(ids=[supersedes] if supersedes else [])
-            work.add(record, same_key_of(record))
-            if supersedes:
-                work.change(supersedes, valid_to=now, superseded_by=record.id)
-        self.linker.link(self.notes.get(record.id))
-        return record.id
 
     def recall(self, focus: Any, **given: Any) -> RecallPackage:
         """A package."""
-        return self.lane.recall(focus, **given)
+        return self.memory.recall_context(focus, **given)
 
     def warm_up(self, topic: str | None = None, **given: Any) -> WarmUp:
         """What a new session should know."""
-        return self.warming.warm_up(topic, **given)
-
-    def close(self) -> None:
-        """Let go of everything."""
-        for one in self.opened:
-            one.close()
-        self.service.close()
+        return self.memory.warm_up(topic, **given)
 
 
 @contextmanager
 def context_desk(
-    tmp_path: Path, clock: Callable[[], datetime], **given: Any
+    tmp_path: Path, clock: Callable[[], datetime], embedder: str | Embedder = "hashing"
 ) -> Iterator[ContextDesk]:
-    """A desk over an empty SQLite truth, its embedder loaded."""
-    truth = open_database(tmp_path / "home" / "truth.db")
-    desk = ContextDesk(truth, clock, tmp_path / "home" / "index", **given)
-    desk.service.ready()
-    try:
-        yield desk
-    finally:
-        desk.close()
-        truth.close()
+    """A desk over an empty home, its embedder loaded."""
+    with Memory.open(tmp_path / "home", embedder=embedder, clock=clock) as memory:
+        memory.ready(60)
+        yield ContextDesk(memory)

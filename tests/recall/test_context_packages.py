@@ -28,8 +28,6 @@ from anaphora.values.projects import (
     Target,
 )
 
-pytestmark = pytest.mark.internal
-
 FOCUS = Focus(("how are sessions sent",), ("session", "sent"))
 AT = datetime(2026, 4, 1, tzinfo=UTC)
 WORDS = st.text(max_size=600)

@@ -20,8 +20,6 @@ from anaphora.rank.budget import token_cost
 from anaphora.recall.context.package import render_package
 from anaphora.values.projects import LEAST_BUDGET, RecallPackage
 
-pytestmark = pytest.mark.internal
-
 FILES = {
     "src/shop/sessions.py": '''"""Sessions of customers."""
 
@@ -402,13 +400,13 @@ def test_operators_quotes_and_fifty_kilobytes_are_just_words(desk: ContextDesk, 
 def test_without_vectors_words_answer_and_say_so(tmp_path: Path, clock: Clock) -> None:
     """An embedder that fails leaves words; sections without vectors yet are counted."""
     with context_desk(tmp_path, clock, embedder=Failing()) as desk:
-        desk.indexing.index(write(tmp_path / "shop", FILES), name="shop", embed=False)
+        desk.add(tmp_path / "shop", FILES, "shop", embed=False)
         package = desk.recall("session send redirects")
         assert paths(package)[0] == "src/shop/sessions.py"
         assert [one.part for one in package.degraded] == ["embeddings"]
         assert "Unavailable: embeddings" in render_package(package)
     with context_desk(tmp_path / "two", clock) as desk:
-        desk.indexing.index(tmp_path / "shop", name="shop", embed=False)
+        desk.add(tmp_path / "shop", {}, "shop", embed=False)
         package = desk.recall("session send redirects")
         assert paths(package)[0] == "src/shop/sessions.py"
         assert any("no vector yet" in one.reason for one in package.degraded)
@@ -428,7 +426,8 @@ def test_everything_in_a_package_stands_in_truth(
     desk: ContextDesk, focus: str, budget: int, sources: bool
 ) -> None:
     """Targets and excerpts are lines of the files, within the budget, the same every time."""
-    desk.once("The tea must be `src/shop/cart.py` proof.", "constraint")
+    note = "The tea must be `src/shop/cart.py` proof."
+    desk.once(note, "constraint")
     package = desk.recall(focus, budget=budget, include_sources=sources)
     assert token_cost(render_package(package)) == package.tokens <= budget
     assert desk.recall(focus, budget=budget, include_sources=sources) == package
@@ -444,7 +443,7 @@ def test_everything_in_a_package_stands_in_truth(
             shown = "\n".join(lines_of[memory.start_line - 1 : memory.end_line])
             assert memory.text == shown
         else:
-            assert memory.text in desk.notes.get(memory.id).record.text
+            assert memory.text in note
 
 
 class Failing(WordHashingEmbedder):

@@ -23,8 +23,6 @@ from anaphora.errors import InvalidInput
 from anaphora.recall.query import MOST_BYTES, truncated_question, truncated_questions
 from anaphora.values.conversations import Degraded
 
-pytestmark = pytest.mark.internal
-
 LONG = 300_000
 PASTED = "the harbour master wrote on 3 May 2023 that cranes are oiled. " * 5_000
 

@@ -14,8 +14,6 @@ from anaphora import Memory
 from anaphora.recall.identifiers import identifiers_of
 from anaphora.values.conversations import NewTurn
 
-pytestmark = pytest.mark.internal
-
 PASSPORT = "The passport number of Mara is X1234567."
 
 

@@ -17,8 +17,6 @@ from anaphora.recall.context.package import HEADER
 from anaphora.recall.context.warm_up import render_warm_up
 from anaphora.values.projects import LEAST_BUDGET
 
-pytestmark = pytest.mark.internal
-
 FILES = {
     "README.md": "# Shop\n\n[![build](x)](y)\n\nA small web shop. It sells tea.\n\n## More\n\nNo\n",
     "pyproject.toml": '[project]\nname = "shop"\n[project.scripts]\nshop = "shop.main:run"\n',

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from anaphora.errors import InvalidInput
 from anaphora.store.escaping import escape, unescape
 
-pytestmark = pytest.mark.internal
-
 # Half of the characters are the ones that the rule is about, and the ones its codes are made of.
 HARD = st.sampled_from("\x00\x10\ud800\udbff\udc00\udfff00D8F1a")
 ANY_TEXT = st.text(alphabet=st.one_of(HARD, st.characters()), max_size=30)

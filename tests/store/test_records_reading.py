@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.ingest.memory_desk import drop_vectors
+from tests.ingest.truth_desk import drop_vectors
 
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.store.db.engine import Database, open_database

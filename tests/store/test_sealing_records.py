@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from tests.ingest.memory_desk import drop_vectors
+from tests.ingest.truth_desk import drop_vectors
 
 from anaphora.errors import MissingKey, Tampered
 from anaphora.store.crypto.cipher import Keys

@@ -20,8 +20,6 @@ from anaphora.store.threads.sidecar import Sidecar, TurnNote
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values.conversations import NewTurn
 
-pytestmark = pytest.mark.internal
-
 Clock = Callable[[], datetime]
 KINDS = ("files", "sqlite", "postgresql")
 
