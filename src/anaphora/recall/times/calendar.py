@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from anaphora.rank.dates import WEEKDAYS
+
 Days = tuple[datetime, datetime]
 
 DAY = timedelta(days=1)
@@ -22,12 +24,6 @@ def _numbered(names: str, start: int) -> dict[str, int]:
     return {name: number for number, name in enumerate(names.split(), start)}
 
 
-MONTHS = _numbered(
-    "january february march april may june july august september october november december", 1
-)
-MONTH_SHORT = {name[:3]: number for name, number in MONTHS.items() if name != "may"} | {"sept": 9}
-MONTH_OF = MONTHS | MONTH_SHORT
-WEEKDAYS = _numbered("monday tuesday wednesday thursday friday saturday sunday", 0)
 WEEKDAY_SHORT = {name[:3]: number for name, number in WEEKDAYS.items()} | {
     "tues": 1,
     "weds": 2,
