@@ -20,10 +20,6 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _numbered(names: str, start: int) -> dict[str, int]:
-    return {name: number for number, name in enumerate(names.split(), start)}
-
-
 WEEKDAY_SHORT = {name[:3]: number for name, number in WEEKDAYS.items()} | {
     "tues": 1,
     "weds": 2,
@@ -40,7 +36,8 @@ UNITS = {
     for unit in ("hour", "day", "week", "month", "quarter", "year")
     for form in (unit, unit + "s")
 }
-NUMBERS = _numbered("one two three four five six seven eight nine ten eleven twelve", 1) | {
+_NUMBERS = "one two three four five six seven eight nine ten eleven twelve"
+NUMBERS = {name: number for number, name in enumerate(_NUMBERS.split(), 1)} | {
     "a": 1,
     "an": 1,
     "fifteen": 15,
