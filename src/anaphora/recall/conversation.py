@@ -311,13 +311,14 @@ class ConversationRecall:
         row = int(scores.rows[place])
         speaker = int(table.speaker[row])
         conversation_id = table.conversations[int(table.conversation[row])]
-        position = int(table.position[row])
+        position, ts = int(table.position[row]), float(table.ts[row])
         return TurnHit(
             conversation_id=conversation_id,
             index=position,
             role=self._role(int(table.role[row]), conversation_id, position),
             text=text,
-            ts=_when(float(table.ts[row])),
+            # A turn without a known time keeps Go's zero time, as its file has it.
+            ts=from_epoch(ts) if np.isfinite(ts) else EARLIEST,
             score=float(scores.total[place]),
             factors=scores.explain(place),
             speaker=table.speakers[speaker] if speaker >= 0 else None,
@@ -342,11 +343,6 @@ def _alike(
     if not lacking:
         found[view.embedded] = 0.0
     return found
-
-
-def _when(epoch: float) -> datetime:
-    # A turn without a known time keeps Go's zero time, as its file has it.
-    return from_epoch(epoch) if np.isfinite(epoch) else EARLIEST
 
 
 def spoken_to(table: TurnTable, row: int) -> int:

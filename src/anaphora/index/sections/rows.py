@@ -6,7 +6,6 @@ No text is held.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import Any, Final, cast
 
 import numpy as np
@@ -21,6 +20,7 @@ from anaphora.rank.context.table import (
     SectionTable,
     file_table,
 )
+from anaphora.store.codecs import to_micros
 from anaphora.store.projects.source import ShortFile, ShortSection
 from anaphora.values.memories import MemoryRecord
 
@@ -111,7 +111,7 @@ class SectionRows(KeyedRows):
         }
         row = int(self.put_rows([record.id], columns)[0])
         self._tell(row, f"note:{record.id}".encode("utf-8", "surrogatepass"))
-        self._ends[row] = _micros(record.expires_at)
+        self._ends[row] = to_micros(record.expires_at) or 0
         return row
 
     def delete(self, key: str, seq: int | None) -> int:
@@ -200,7 +200,3 @@ def _by_appearance(codes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.i
 
 def _importance(given: Any) -> int:
     return given if isinstance(given, int) and 0 <= given <= 5 else 0
-
-
-def _micros(moment: datetime | None) -> int:
-    return 0 if moment is None else round(moment.timestamp() * 1e6)
