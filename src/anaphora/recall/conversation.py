@@ -34,8 +34,7 @@ from anaphora.rank.turns import (
     TurnScores,
     Weights,
     best_rows,
-    score_by_meaning,
-    score_by_words,
+    score_by,
     score_turns,
 )
 from anaphora.recall.query import (
@@ -218,11 +217,11 @@ class ConversationRecall:
         if mode == "vector":
             cosine = self._cosine(question, question.text)
             if cosine is not None:
-                return question.text, score_by_meaning(cosine, rows=rows)
+                return question.text, score_by("meaning", cosine, rows=rows)
         only, limit = question.scope()
         if mode == "words":
             words = view.words(query_terms(question.text), only)
-            return None, score_by_words(words, rows=rows)
+            return None, score_by("words", words, rows=rows)
         # Who speaks in these rows is the same for every question to one view.
         present = self._speakers.of(
             view, only, lambda: speakers_present(view.table, None if only is None else rows)
