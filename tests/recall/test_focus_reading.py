@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anaphora.core.analyser import STOP_WORDS
-from anaphora.index.sections.state import strongest
 from anaphora.recall.context.focus import (
     LEAD_CHARACTERS,
     MOST_MENTIONS,
@@ -166,13 +165,3 @@ def test_any_text_is_read(text: str) -> None:
     assert not STOP_WORDS & set(reading.weights)
     assert all(weight > 0.0 for weight in reading.weights.values())
     assert all(0.0 < m.weight <= 1.0 for m in reading.mentions)
-
-
-@settings(deadline=None)
-@given(st.dictionaries(st.text(min_size=1, max_size=4), st.floats(0.01, 9)), st.integers(0, 6))
-def test_the_strongest_terms_are_kept(weights: dict[str, float], limit: int) -> None:
-    """No term that is left out is weightier than one that is kept."""
-    kept = strongest(weights, limit)
-    assert len(kept) == min(limit, len(weights))
-    left = [weight for term, weight in weights.items() if term not in kept]
-    assert not left or not kept or min(kept.values()) >= max(left)
