@@ -124,7 +124,6 @@ def _table(files: Mapping[str, str], parsed: Sequence[tuple[str, Section]]) -> S
     count = len(parsed)
     return SectionTable(
         ids=tuple(f"{path}:{one.start_line}" for path, one in parsed),
-        titles=tuple(one.title for _, one in parsed),
         kind=np.full(count, DOCUMENT_KINDS.index("section"), np.int8),
         role=roles[of_file],
         project=np.zeros(count, np.int16),

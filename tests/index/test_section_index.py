@@ -57,7 +57,8 @@ def facts(desk: SectionDesk, index: SectionIndex, words: str) -> list[tuple[obje
 
 def names(desk: SectionDesk, index: SectionIndex, words: str) -> set[str]:
     found = ask(desk, index, words)
-    return {found.table.titles[row] for row in found.rows.tolist()}
+    ids = [found.table.ids[row] for row in found.rows.tolist()]
+    return {one.title for one in index.texts(ids).values()}
 
 
 @pytest.mark.promise("context.index_follows")

@@ -69,7 +69,6 @@ def table_of(given_rows: list[Row]) -> SectionTable:
     roles = np.array(list(role_of.values()), np.int8)
     return SectionTable(
         ids=tuple(map(str, range(count))),
-        titles=("",) * count,
         kind=np.array(kinds, np.int8),
         role=np.array([ROLES.index(row.role) for row in given_rows], np.int8),
         project=np.zeros(count, np.int16),

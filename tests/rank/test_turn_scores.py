@@ -24,8 +24,7 @@ from anaphora.rank.turns import (
     DEFAULT_WEIGHTS,
     Weights,
     best_rows,
-    score_by_meaning,
-    score_by_words,
+    score_by,
     score_turns,
 )
 
@@ -235,7 +234,7 @@ def test_a_turn_without_a_time_is_in_no_span() -> None:
 def test_vector_mode_is_the_cosine() -> None:
     """Ranking by meaning alone gives the cosine as the score and as its only part."""
     table = make_table([0, 0, 0])
-    scores = score_by_meaning(np.array([0.25, -0.5, 0.75], np.float32))
+    scores = score_by("meaning", np.array([0.25, -0.5, 0.75], np.float32))
     assert best_rows(table, scores, 3).tolist() == [2, 0, 1]
     assert scores.explain(1) == {"meaning": -0.5}
 
@@ -243,7 +242,7 @@ def test_vector_mode_is_the_cosine() -> None:
 def test_words_mode_is_bm25() -> None:
     """Ranking by words alone gives BM25 as the score, and a turn without a match is not found."""
     table = make_table([0, 0, 0])
-    scores = score_by_words(np.array([0.0, 2.0, 4.0]), rows=np.array([0, 1, 2]))
+    scores = score_by("words", np.array([0.0, 2.0, 4.0]), rows=np.array([0, 1, 2]))
     assert best_rows(table, scores, 3).tolist() == [2, 1]
     assert scores.explain(2) == {"words": 4.0}
 

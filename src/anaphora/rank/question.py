@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.core.analyser import STOP_WORDS, analyse, fold, query_terms
+from anaphora.rank.dates import MONTH_OF, WEEKDAYS
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER, TurnTable
 
 
@@ -193,13 +194,7 @@ _SHORTEST = 3
 _SHORTEST_WRONG = 5
 
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_DATES = frozenset(
-    """
-    january february march april may june july august september october november december
-    jan feb mar apr jun jul aug sep sept oct nov dec
-    monday tuesday wednesday thursday friday saturday sunday
-    """.split()  # noqa: SIM905 - as a list nobody could read it
-)
+_DATES = frozenset((*MONTH_OF, *WEEKDAYS))
 _GREETING = (
     r"\b(?:hey|hi|hello|hiya|heya|dear|thanks|thank you|bye|goodbye|welcome|congratulations"
     r"|congrats|happy birthday|(?:good )?(?:morning|afternoon|evening|night)"

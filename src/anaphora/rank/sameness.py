@@ -23,6 +23,7 @@ from functools import lru_cache
 from itertools import chain
 
 from anaphora.core.analyser import analyse
+from anaphora.rank.dates import MONTH_OF, WEEKDAYS
 
 
 def words(text: str) -> frozenset[str]:
@@ -49,8 +50,7 @@ QUANTITIES = words(
 )
 MODALS = words("must may might can could should would shall ought need needs wants maybe")
 TENSES = words("is are was were be been being will has have had did does do used going")
-WEEKDAYS = words("monday tuesday wednesday thursday friday saturday sunday")
-TIME_WORDS = WEEKDAYS | words(
+TIME_WORDS = WEEKDAYS.keys() | words(
     "before after during since until ago today tomorrow yesterday now morning evening night"
 )
 
@@ -67,19 +67,6 @@ ORDINALS = _pairs(
     "first=1st second=2nd third=3rd fourth=4th fifth=5th sixth=6th seventh=7th eighth=8th "
     "ninth=9th tenth=10th eleventh=11th twelfth=12th"
 )
-MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "january jan", "february feb", "march mar", "april apr", "may", "june jun",
-            "july jul", "august aug", "september sept sep", "october oct", "november nov",
-            "december dec",
-        ),
-        start=1,
-    )
-    for name in names.split()
-}  # fmt: skip
-
 CONTRACTIONS = _pairs("can't=can_not cannot=can_not won't=will_not shan't=shall_not let's=let_us")
 # Only forms that mean one thing as a unit after a number: "m", "lb" and "pounds" do not.
 UNITS = _pairs(
@@ -193,7 +180,7 @@ _ISO_DATE = re.compile(r"(?<![\d-])(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])
 # "may" and "march" are months only with a capital.
 _MONTH = "|".join(
     name.title() if name in ("may", "march", "mar") else f"(?i:{name})"
-    for name in sorted(MONTHS, key=len, reverse=True)
+    for name in sorted(MONTH_OF, key=len, reverse=True)
 )
 _MONTH_DAY = re.compile(
     rf"\b({_MONTH})\.? (?:the )?(\d{{1,2}})(?:st|nd|rd|th)?(?!\d|[:.,]\d|%)(?:,? (\d{{4}})\b)?"
@@ -222,7 +209,7 @@ _PIECE = re.compile(
 _PRONOUNS = words("i you he she it we they that there this what who where here")
 _SHORT = {"'re": "are", "'m": "am", "'ve": "have", "'ll": "will"}
 _SAYING = words("said says say thinks think thought believes believe knows know told")
-_FRONTED = WEEKDAYS | words(
+_FRONTED = WEEKDAYS.keys() | words(
     "in on at since for during after before until if when whenever while because every today"
     " tomorrow yesterday"
 )
@@ -271,7 +258,7 @@ def _dates(text: str) -> str:
 def _date(whole: str, year: str | None, month: str, day: str) -> str:
     if not 1 <= int(day) <= 31:
         return whole
-    return f"d{year or '-'}x{MONTHS[month.lower()]:02d}x{int(day):02d}".replace("-", "0000")
+    return f"d{year or '-'}x{MONTH_OF[month.lower()]:02d}x{int(day):02d}".replace("-", "0000")
 
 
 def _colon(text: str) -> str:

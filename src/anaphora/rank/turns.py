@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,18 +158,17 @@ def score_turns(
     return TurnScores(scored, total, factors, found)
 
 
-def score_by_meaning(cosine: NDArray[np.floating], *, rows: Rows | None = None) -> TurnScores:
-    """Score by cosine and nothing else: the seed's ranking, `mode="vector"`."""
-    rows = np.arange(len(cosine)) if rows is None else np.asarray(rows, dtype=np.intp)
-    total: Floats = np.asarray(cosine, dtype=np.float32)[rows]
-    return TurnScores(rows, total, {"meaning": total}, np.ones(len(rows), dtype=np.bool_))
+def score_by(
+    part: Literal["meaning", "words"], values: NDArray[np.floating], *, rows: Rows | None = None
+) -> TurnScores:
+    """Score by cosine or BM25 and nothing else: `mode="vector"`, the seed's ranking, and "words".
 
-
-def score_by_words(words: NDArray[np.floating], *, rows: Rows | None = None) -> TurnScores:
-    """Score by BM25 and nothing else, `mode="words"`: a turn without a match is not found."""
-    rows = np.arange(len(words)) if rows is None else np.asarray(rows, dtype=np.intp)
-    total: Floats = np.asarray(words, dtype=np.float32)[rows]
-    return TurnScores(rows, total, {"words": total}, total > 0)
+    By words, a turn without a match is not found.
+    """
+    rows = np.arange(len(values)) if rows is None else np.asarray(rows, dtype=np.intp)
+    total: Floats = np.asarray(values, dtype=np.float32)[rows]
+    found = total > 0 if part == "words" else np.ones(len(rows), dtype=np.bool_)
+    return TurnScores(rows, total, {part: total}, found)
 
 
 def best_rows(table: TurnTable, scores: TurnScores, limit: int) -> Rows:

@@ -34,8 +34,7 @@ from anaphora.rank.turns import (
     TurnScores,
     Weights,
     best_rows,
-    score_by_meaning,
-    score_by_words,
+    score_by,
     score_turns,
 )
 from anaphora.recall.query import (
@@ -218,11 +217,11 @@ class ConversationRecall:
         if mode == "vector":
             cosine = self._cosine(question, question.text)
             if cosine is not None:
-                return question.text, score_by_meaning(cosine, rows=rows)
+                return question.text, score_by("meaning", cosine, rows=rows)
         only, limit = question.scope()
         if mode == "words":
             words = view.words(query_terms(question.text), only)
-            return None, score_by_words(words, rows=rows)
+            return None, score_by("words", words, rows=rows)
         # Who speaks in these rows is the same for every question to one view.
         present = self._speakers.of(
             view, only, lambda: speakers_present(view.table, None if only is None else rows)
@@ -311,13 +310,14 @@ class ConversationRecall:
         row = int(scores.rows[place])
         speaker = int(table.speaker[row])
         conversation_id = table.conversations[int(table.conversation[row])]
-        position = int(table.position[row])
+        position, ts = int(table.position[row]), float(table.ts[row])
         return TurnHit(
             conversation_id=conversation_id,
             index=position,
             role=self._role(int(table.role[row]), conversation_id, position),
             text=text,
-            ts=_when(float(table.ts[row])),
+            # A turn without a known time keeps Go's zero time, as its file has it.
+            ts=from_epoch(ts) if np.isfinite(ts) else EARLIEST,
             score=float(scores.total[place]),
             factors=scores.explain(place),
             speaker=table.speakers[speaker] if speaker >= 0 else None,
@@ -342,11 +342,6 @@ def _alike(
     if not lacking:
         found[view.embedded] = 0.0
     return found
-
-
-def _when(epoch: float) -> datetime:
-    # A turn without a known time keeps Go's zero time, as its file has it.
-    return from_epoch(epoch) if np.isfinite(epoch) else EARLIEST
 
 
 def spoken_to(table: TurnTable, row: int) -> int:

@@ -112,7 +112,7 @@ class MemoryRecall:
         if found.pending:
             reason = f"{found.pending} memories have no vector yet: words alone can find them"
             degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
-        work = _AnswerBuilder(self, wanted, hybrid=not bare)
+        work = _AnswerBuilder(self, wanted, not bare)
         hits = work.hits(found, top_k, -math.inf if min_score is None else min_score)
         if damaged := self.records.unreadable():
             names = ", ".join(damaged[:5]) + (", …" if len(damaged) > 5 else "")
@@ -122,22 +122,20 @@ class MemoryRecall:
         return Recall(hits, tuple(degraded), rejected)
 
 
+@dataclass(slots=True)
 class _AnswerBuilder:
     """One answer in the making."""
 
-    def __init__(self, lane: MemoryRecall, wanted: MemoryQuery, *, hybrid: bool) -> None:
-        self._lane = lane
-        self._wanted = wanted
-        self._hybrid = hybrid
-        self._silent = hybrid and not wanted.every
-        self._rejected: list[tuple[int, str]] = []
-        self._scores: MemoryScores | None = None
-        self._shown: set[str] = set()
+    _lane: MemoryRecall
+    _wanted: MemoryQuery
+    _hybrid: bool
+    _rejected: list[tuple[int, str]] = field(default_factory=list)
+    _scores: MemoryScores | None = None
 
     def hits(self, found: Candidates, top_k: int, least: float) -> tuple[MemoryHit, ...]:
         """The best `top_k` of at least this score, restatements shown once."""
         scores = self._scores = self._rank(found)
-        ids = found.columns.ids
+        ids, silent = found.columns.ids, self._hybrid and not self._wanted.every
         taken: list[int] = []
         links = _Links(self._lane.records, [ids[p] for p in scores.order.tolist()])
         same: dict[str, list[str]] = {}
@@ -149,11 +147,10 @@ class _AnswerBuilder:
             elif twin := self._hybrid and links.shown_twin(ids[place], (ids[p] for p in taken)):
                 same.setdefault(twin, []).append(ids[place])
                 self._rejected.append((place, f"same_as {twin}"))
-            elif self._silent and scores.similarity[place] <= 0.0:
+            elif silent and scores.similarity[place] <= 0.0:
                 self._rejected.append((place, "nothing_in_common"))
             else:
                 taken.append(place)
-        self._shown = {ids[p] for p in taken}
         records = self._lane.records.many(ids[p] for p in taken)
         related = self._standing(links, [ids[p] for p in taken])
         hits = []

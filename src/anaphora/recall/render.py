@@ -50,25 +50,18 @@ def render_recall(
     given = tuple(hits)
     if across is None:
         across = len({hit.conversation_id for hit in given}) > 1
-    items = [
-        f"- {_label(hit, names)}{_place(hit) if across else ''}: {_indented(hit.text)}"
-        for hit in given
-    ]
+    items = []
+    for hit in given:
+        label = one_line(hit.speaker or names.get(hit.role, hit.role), _LABEL)
+        text = visible(hit.text.strip()).replace("\n", "\n  ")
+        items.append(f"- {label}{_place(hit) if across else ''}: {text}")
     if header is None:
         header = HEADER_ACROSS if across else HEADER
     above = [line for line in (header, notice) if line]
     return "\n".join([*above, *items]) if items else ""
 
 
-def _label(hit: TurnHit, names: Mapping[str, str]) -> str:
-    return one_line(hit.speaker or names.get(hit.role, hit.role), _LABEL)
-
-
 def _place(hit: TurnHit) -> str:
     # A turn without a known time has that of the year 1.
     day = f", {hit.ts:%Y-%m-%d}" if hit.ts.year > 1 else ""
     return f" ({one_line(hit.conversation_id)} #{hit.index}{day})"
-
-
-def _indented(text: str) -> str:
-    return visible(text.strip()).replace("\n", "\n  ")

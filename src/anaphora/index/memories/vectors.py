@@ -108,11 +108,6 @@ class MemoryVectors:
         return self._far.view()
 
     @property
-    def has_ann(self) -> bool:
-        """Whether some of the vectors are on disk only."""
-        return bool(len(self._ann_seqs))
-
-    @property
     def parts(self) -> int:
         """How many parts are in memory."""
         return len(self._matrix.view().parts)
@@ -125,7 +120,7 @@ class MemoryVectors:
         """Whether some of the vectors in memory belong to the ANN index."""
         if self._cap is None or not available():
             return False
-        return self.parts > (0 if self.has_ann else self._cap)
+        return self.parts > (0 if len(self._ann_seqs) else self._cap)
 
     def beyond(self) -> bool:
         """Whether more is scanned than the cap says, since LanceDB is not there."""
@@ -291,7 +286,7 @@ class MemoryVectors:
         for (at, _, cosine), row, counts in zip(close, rows.tolist(), good.tolist(), strict=True):
             if counts:
                 found[at][row] = max(cosine, found[at].get(row, -1.0))
-        if self.has_ann:
+        if len(self._ann_seqs):
             keep = may(np.arange(len(self._ids)))
             self._fit(len(keep))
             for at, vector in enumerate(vectors):

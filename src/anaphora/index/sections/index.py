@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from anaphora.core.progress import ProgressCount
 from anaphora.errors import AnaphoraError, Closed
 from anaphora.index.maintenance import Background, try_lock
+from anaphora.index.rows import CURRENT
 from anaphora.index.sections.changes import Changed, SectionChanges
 from anaphora.index.sections.rows import SectionRows
 from anaphora.index.sections.state import (
@@ -240,7 +241,7 @@ class SectionIndex:
             known = state.rows.known()
             waiting = state.words.index.waiting
             embedded = state.vectors.embedded(state.rows.vector_keys())
-            pending = int((state.current() & ~embedded).sum())
+            pending = int(((state.rows.column("state") == CURRENT) & ~embedded).sum())
         written, problem = look_at(self._folder)
         return SectionCheck(known, written, waiting, pending, problem)
 

@@ -6,7 +6,6 @@ No text is held.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import Any, Final, cast
 
 import numpy as np
@@ -21,6 +20,7 @@ from anaphora.rank.context.table import (
     SectionTable,
     file_table,
 )
+from anaphora.store.codecs import to_micros
 from anaphora.store.projects.source import ShortFile, ShortSection
 from anaphora.values.memories import MemoryRecord
 
@@ -59,7 +59,6 @@ class SectionRows(KeyedRows):
     def __init__(self) -> None:
         super().__init__(_COLUMNS)
         self.files: dict[str, ShortFile] = {}
-        self._titles: list[str] = []
         self._keys: list[bytes] = []
         self._projects: dict[str, int] = {}
         self._paths: dict[tuple[str, str], int] = {}
@@ -94,7 +93,7 @@ class SectionRows(KeyedRows):
         }
         rows = self.put_rows([one.id for one in known], columns)
         for row, one in zip(rows.tolist(), known, strict=True):
-            self._tell(row, one.title, one.text_hash.encode("utf-8", "surrogatepass"))
+            self._tell(row, one.text_hash.encode("utf-8", "surrogatepass"))
 
     def put_note(self, kind: str, record: MemoryRecord) -> int:
         """Take in an observation or a diary entry, new or changed; its row."""
@@ -111,9 +110,8 @@ class SectionRows(KeyedRows):
             "state": CURRENT if current else PAST,
         }
         row = int(self.put_rows([record.id], columns)[0])
-        title = " ".join((record.type, *record.tags))
-        self._tell(row, title, f"note:{record.id}".encode("utf-8", "surrogatepass"))
-        self._ends[row] = _micros(record.expires_at)
+        self._tell(row, f"note:{record.id}".encode("utf-8", "surrogatepass"))
+        self._ends[row] = to_micros(record.expires_at) or 0
         return row
 
     def delete(self, key: str, seq: int | None) -> int:
@@ -123,7 +121,7 @@ class SectionRows(KeyedRows):
             self.ids[row] = ""
             for name, value in {**_NOTHING, "project": self._project("")}.items():
                 self.column(name)[row] = value
-            self._tell(row, "", b"")
+            self._tell(row, b"")
         return row
 
     def path_of(self, file_id: str) -> str:
@@ -167,7 +165,6 @@ class SectionRows(KeyedRows):
         own["project"] = own["project"].astype(np.int16)
         return SectionTable(
             ids=tuple(self.ids),
-            titles=tuple(self._titles),
             files=file_table(
                 [places[code] for code in files.tolist()], named, roles, self._named_imports()
             ),
@@ -186,14 +183,10 @@ class SectionRows(KeyedRows):
     def _project(self, name: str) -> int:
         return self._projects.setdefault(name, len(self._projects))
 
-    def _tell(self, row: int, title: str, key: bytes) -> None:
-        """Set what is no number; the row may be new."""
+    def _tell(self, row: int, key: bytes) -> None:
+        """Set what the vector is found by; the row may be new."""
         self._table = self._vector_keys = None
-        if row == len(self._titles):
-            self._titles.append(title)
-            self._keys.append(key)
-        else:
-            self._titles[row], self._keys[row] = title, key
+        self._keys[row : row + 1] = [key]
 
 
 def _by_appearance(codes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -207,7 +200,3 @@ def _by_appearance(codes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.i
 
 def _importance(given: Any) -> int:
     return given if isinstance(given, int) and 0 <= given <= 5 else 0
-
-
-def _micros(moment: datetime | None) -> int:
-    return 0 if moment is None else round(moment.timestamp() * 1e6)

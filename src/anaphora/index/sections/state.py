@@ -121,11 +121,6 @@ class SectionState:
             degraded=(Degraded("word index", f"it could not be read: {reason}"),),
         )
 
-    def current(self) -> NDArray[np.bool_]:
-        """Which rows are current, (N,)."""
-        current: NDArray[np.bool_] = self.rows.column("state") == CURRENT
-        return current
-
     def keep(self, wanted: SectionQuery) -> NDArray[np.bool_]:
         """Which rows may be shown, (N,)."""
         table = self.rows.table()

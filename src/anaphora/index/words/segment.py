@@ -149,17 +149,12 @@ def write_segment(
             document.add_unsigned("group", group)
         for at, (field, text) in enumerate(zip(fields, texts, strict=True)):
             document.add_text(field, text)
-            tokens[at] += length_of(text)
+            tokens[at] += text.count(" ") + 1 if text else 0
         writer.add_document(document)
         upto, count = number, count + 1
     writer.commit()
     writer.wait_merging_threads()
     return SegmentMeta(folder.name, upto, count, tuple(tokens), signature(folder))
-
-
-def length_of(tokens: str) -> int:
-    """How many tokens are joined there."""
-    return tokens.count(" ") + 1 if tokens else 0
 
 
 def signature(folder: Path) -> int:

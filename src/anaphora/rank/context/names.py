@@ -94,12 +94,8 @@ def _module(parts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _agree(one: tuple[str, ...], other: tuple[str, ...]) -> int:
-    common = 0
-    for a, b in zip(reversed(one), reversed(other), strict=False):
-        if a != b:
-            break
-        common += 1
-    return common
+    pairs = zip(reversed(one), reversed(other), strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def _keep(found: dict[int, float], codes: Sequence[int], weight: float) -> None:

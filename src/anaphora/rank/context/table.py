@@ -52,7 +52,6 @@ class SectionTable:
     """
 
     ids: tuple[str, ...]
-    titles: tuple[str, ...]
     kind: NDArray[np.int8]
     role: NDArray[np.int8]
     project: NDArray[np.int16]

@@ -221,57 +221,55 @@ class RankedCandidates:
         return found
 
 
-class Ranker:
-    """Ranks for one index; what it makes of a table's file names it keeps for the next question."""
+FileNames = ViewCache[tuple[PathNames, Modules]]
+"""What is made of the file names of a table, kept for the next question."""
 
-    def __init__(self) -> None:
-        self._names: ViewCache[tuple[PathNames, Modules]] = ViewCache(1)
 
-    def rank(
-        self,
-        question: QuestionContext,
-        some: SectionCandidates,
-        now: int,
-        entities: Mapping[str, Sequence[EntityRow]],
-    ) -> RankedCandidates:
-        """Scores of all candidates; `now` in microseconds.
+def rank_candidates(
+    names: FileNames,
+    question: QuestionContext,
+    some: SectionCandidates,
+    now: int,
+    entities: Mapping[str, Sequence[EntityRow]],
+) -> RankedCandidates:
+    """Scores of all candidates; `now` in microseconds.
 
-        `entities` are what the focus calls by its name, by name.
-        """
-        most = holdable(some.weights.values())
-        signals = Signals(some.rows, some.words, some.mass, some.cosine, most)
-        table, files = some.table, some.table.files
-        path_names, modules = self._names.of(
-            table,
-            "names",
-            lambda: (PathNames(files.paths), Modules(files.paths, files.project.tolist())),
-        )
-        by_name = {
-            code: sure
-            for code, sure in path_names.named(question.mentions).items()
-            if table.projects[files.project[code]] in question.projects
-        }
-        named = dict(by_name)
-        defining = _defining_files(question, entities)
-        paths = {path for _, path in defining}
-        for code, path in enumerate(files.paths if defining else ()):
-            if path in paths:
-                sure = defining.get((table.projects[int(files.project[code])], path), 0.0)
-                named[code] = max(named.get(code, 0.0), DEFINES * sure)
-        focus = question.focus
-        needs = FocusNeeds(focus.intents, now / 1e6, named, question.reading.log)
-        rows = rank_rows(table, signals, needs)
-        targets = rank_targets(table, signals, needs, rows)
-        return RankedCandidates(
-            question=question,
-            candidates=some,
-            rows=rows,
-            targets=targets,
-            words=FocusWords(focus.statements, some.weights),
-            excerpts=Excerpts(some.weights),
-            by_name=frozenset(by_name),
-            modules=modules,
-        )
+    `entities` are what the focus calls by its name, by name.
+    """
+    most = holdable(some.weights.values())
+    signals = Signals(some.rows, some.words, some.mass, some.cosine, most)
+    table, files = some.table, some.table.files
+    path_names, modules = names.of(
+        table,
+        "names",
+        lambda: (PathNames(files.paths), Modules(files.paths, files.project.tolist())),
+    )
+    by_name = {
+        code: sure
+        for code, sure in path_names.named(question.mentions).items()
+        if table.projects[files.project[code]] in question.projects
+    }
+    named = dict(by_name)
+    defining = _defining_files(question, entities)
+    paths = {path for _, path in defining}
+    for code, path in enumerate(files.paths if defining else ()):
+        if path in paths:
+            sure = defining.get((table.projects[int(files.project[code])], path), 0.0)
+            named[code] = max(named.get(code, 0.0), DEFINES * sure)
+    focus = question.focus
+    needs = FocusNeeds(focus.intents, now / 1e6, named, question.reading.log)
+    rows = rank_rows(table, signals, needs)
+    targets = rank_targets(table, signals, needs, rows)
+    return RankedCandidates(
+        question=question,
+        candidates=some,
+        rows=rows,
+        targets=targets,
+        words=FocusWords(focus.statements, some.weights),
+        excerpts=Excerpts(some.weights),
+        by_name=frozenset(by_name),
+        modules=modules,
+    )
 
 
 def _defining_files(

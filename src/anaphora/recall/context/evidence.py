@@ -191,20 +191,14 @@ def memories(
     # Between the search and now something may have gone.
     said = {place: texts[ranked.key(place)] for place in places if ranked.key(place) in texts}
     most = MOST_WITH_SOURCES if question.sources else MOST
-    direct = [
-        _section_memory(ranked, place, sections[ranked.key(place)])
-        if ranked.key(place) in sections
-        else replace(
-            note_memory(
-                notes[ranked.key(place)],
-                question.projects,
-                ranked.excerpts,
-                float(ranked.rows.score[place]),
-            ),
-            signals=ranked.signals(place),
-        )
-        for place in _different(ranked, said, most)
-    ]
+    direct = []
+    for place in _different(ranked, said, most):
+        section, score = sections.get(ranked.key(place)), float(ranked.rows.score[place])
+        if section is not None:
+            direct.append(_section_memory(ranked, place, section))
+            continue
+        note = note_memory(notes[ranked.key(place)], question.projects, ranked.excerpts, score)
+        direct.append(replace(note, signals=ranked.signals(place)))
     named = [one.memory for one in modules if one.memory is not None]
     known = {one.id for one in named}
     direct = [*named, *(one for one in direct if one.id not in known)][:most]

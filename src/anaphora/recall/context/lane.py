@@ -16,9 +16,10 @@ from anaphora.index.sections.state import SectionQuery
 from anaphora.rank.context.scores import quality_of
 from anaphora.recall.context.candidates import (
     CANDIDATES,
+    FileNames,
     ProjectReader,
     QuestionContext,
-    Ranker,
+    rank_candidates,
     search,
 )
 from anaphora.recall.context.evidence import (
@@ -58,7 +59,7 @@ class ContextRecall:
     embedder: EmbedderService
     clock: Callable[[], datetime]
     refresh: Refresh | None = None
-    ranker: Ranker = field(default_factory=Ranker)
+    _names: FileNames = field(default_factory=lambda: FileNames(1))
 
     def recall(
         self,
@@ -119,7 +120,7 @@ class ContextRecall:
         if rung != "words":
             degraded.append(Degraded("word index", _RUNGS[rung]))
         named = named_entities(question)
-        ranked = self.ranker.rank(question, found, wanted.now, named)
+        ranked = rank_candidates(self._names, question, found, wanted.now, named)
         # What only parts of words have found is a lead at best.
         terms = len(question.reading.weights)
         quality = quality_of(ranked.targets, terms) if rung == "words" else "weak"

@@ -237,7 +237,8 @@ def _note_head(memory: ContextMemory) -> str:
 
 
 def _graph_line(one: GraphEvidence) -> str:
-    was = "" if one.status == "active" else f" ({one.status}{_until(one.valid_to)})"
+    ended = f" {_day(one.valid_to)}" if one.valid_to is not None else ""
+    was = "" if one.status == "active" else f" ({one.status}{ended})"
     predicate = one.predicate.replace("_", " ")
     return headed(f"{one_line(one.subject)} {predicate} {one_line(one.object)}{was}")
 
@@ -263,10 +264,6 @@ def _place(path: str, start: int | None, end: int | None) -> str:
     if start is None:
         return one_line(path)
     return f"{one_line(path)}:{start}" + (f"-{end}" if end not in (None, start) else "")
-
-
-def _until(moment: datetime | None) -> str:
-    return f" {_day(moment)}" if moment is not None else ""
 
 
 def _day(moment: datetime) -> str:

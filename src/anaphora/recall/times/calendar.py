@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from anaphora.rank.dates import WEEKDAYS
+
 Days = tuple[datetime, datetime]
 
 DAY = timedelta(days=1)
@@ -18,16 +20,6 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _numbered(names: str, start: int) -> dict[str, int]:
-    return {name: number for number, name in enumerate(names.split(), start)}
-
-
-MONTHS = _numbered(
-    "january february march april may june july august september october november december", 1
-)
-MONTH_SHORT = {name[:3]: number for name, number in MONTHS.items() if name != "may"} | {"sept": 9}
-MONTH_OF = MONTHS | MONTH_SHORT
-WEEKDAYS = _numbered("monday tuesday wednesday thursday friday saturday sunday", 0)
 WEEKDAY_SHORT = {name[:3]: number for name, number in WEEKDAYS.items()} | {
     "tues": 1,
     "weds": 2,
@@ -44,7 +36,8 @@ UNITS = {
     for unit in ("hour", "day", "week", "month", "quarter", "year")
     for form in (unit, unit + "s")
 }
-NUMBERS = _numbered("one two three four five six seven eight nine ten eleven twelve", 1) | {
+_NUMBERS = "one two three four five six seven eight nine ten eleven twelve"
+NUMBERS = {name: number for number, name in enumerate(_NUMBERS.split(), 1)} | {
     "a": 1,
     "an": 1,
     "fifteen": 15,

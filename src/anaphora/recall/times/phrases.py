@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from anaphora.rank.dates import MONTH_OF, MONTH_SHORT, MONTHS
 from anaphora.recall.times import calendar
 from anaphora.recall.times.calendar import Days
 
@@ -254,9 +255,9 @@ def _day_of_month(words: Words, day: int, after: int) -> Match:
 
 def _month_number(words: Words, index: int) -> int | None:
     name = words.at(index)
-    if name in calendar.MONTH_SHORT and not words.capital(index) and not year_at(words, index + 1):
+    if name in MONTH_SHORT and not words.capital(index) and not year_at(words, index + 1):
         return None
-    return calendar.MONTH_OF.get(name)
+    return MONTH_OF.get(name)
 
 
 def month_at(words: Words, index: int, stated: bool) -> Match | None:
@@ -285,12 +286,10 @@ def _is_day(words: Words, index: int) -> bool:
 
 def _is_name_of_month(words: Words, index: int) -> bool:
     name = words.at(index)
-    if name in calendar.MONTH_SHORT:
+    if name in MONTH_SHORT:
         return False
     if name in _AMBIGUOUS:
-        listed = (
-            words.at(index - 1) in {"and", "or", ","} and words.at(index - 2) in calendar.MONTHS
-        )
+        listed = words.at(index - 1) in {"and", "or", ","} and words.at(index - 2) in MONTHS
         return words.capital(index) and (listed or words.at(index - 1) in _OWNERS)
     return True
 
@@ -474,7 +473,7 @@ def _named_relative(words: Words, index: int) -> Match | None:
         return Match(*span, index + 2)
     if name in calendar.HOLIDAYS or name == "new":
         return holiday_at(ahead, index + 1, True)
-    month = calendar.MONTHS.get(name)
+    month = MONTHS.get(name)
     if month is None or (name in VERBS and not words.capital(index + 1)):
         return None
     if which == "this":

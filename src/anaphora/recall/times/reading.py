@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from anaphora.errors import InvalidInput
+from anaphora.rank.dates import MONTH_OF
 from anaphora.recall.times import calendar
 from anaphora.recall.times.calendar import Days
 from anaphora.recall.times.phrases import (
@@ -97,7 +98,7 @@ def _moment(words: Words, index: int, stated: bool = False) -> Match | None:
     matcher = BY_WORD.get(first)
     if matcher is not None:
         return matcher(words, index)
-    if first in calendar.MONTH_OF:
+    if first in MONTH_OF:
         return month_at(words, index, stated)
     if first in calendar.WEEKDAY_OF:
         return weekday_at(words, index, stated)
@@ -223,7 +224,7 @@ _RELATIONS: dict[str, Matcher] = (
     | dict.fromkeys(("since", "before", "after", "until", "till"), _open)
     | dict.fromkeys(("between", "from"), _between)
 )
-_NAMES = {*calendar.MONTH_OF, *calendar.WEEKDAY_OF, *calendar.SEASONS, *calendar.HOLIDAYS}
+_NAMES = {*MONTH_OF, *calendar.WEEKDAY_OF, *calendar.SEASONS, *calendar.HOLIDAYS}
 _COUNTS = {*calendar.NUMBERS, *calendar.VAGUE}
 _FIRST = frozenset({*_NAMES, *_COUNTS, *_RELATIONS, *BY_WORD, "new"})
-_AFTER_NUMBER = frozenset({*calendar.MONTH_OF, *calendar.UNITS, "of"})
+_AFTER_NUMBER = frozenset({*MONTH_OF, *calendar.UNITS, "of"})
