@@ -18,6 +18,7 @@ from typing import TypeVar
 from anaphora import Memory
 from anaphora.embed.service import EmbedderService, spec_for
 from bench.figures import Figure, at_most, keep, percentile
+from bench.measuring import size_of
 
 HASHED = 5_000
 MINILM = 1_000
@@ -61,10 +62,6 @@ def _timed(call: Callable[[], ResultT]) -> tuple[float, ResultT]:
     return (time.perf_counter() - began) * 1000, result
 
 
-def _size(home: Path) -> int:
-    return sum(path.stat().st_size for path in home.rglob("*") if path.is_file())
-
-
 def _adds(embedder: str, texts: Sequence[str]) -> list[Figure]:
     alone = EmbedderService(spec_for(embedder), cache_size=0)
     alone.ready()
@@ -75,13 +72,13 @@ def _adds(embedder: str, texts: Sequence[str]) -> list[Figure]:
             for number in range(WARM):
                 memory.remember(f"the first ones make the database and load it: {number}")
             whole, over = _remembered(memory, alone, texts)
-            grown = _size(home)
+            grown = size_of(home)
             asked = texts[:: max(1, len(texts) // QUESTIONS)][:QUESTIONS]
             recalled = [_timed(lambda q=q: memory.recall(q)) for q in asked]  # type: ignore[misc]
             found = sum(
                 any(hit.text == q for hit in r) for q, (_, r) in zip(asked, recalled, strict=True)
             )
-        closed = _size(home)
+        closed = size_of(home)
     embedded = statistics.median(_timed(lambda q=q: alone.query(q))[0] for q in asked)  # type: ignore[misc]
     count = len(texts)
     tail = max(1, count // 10)
