@@ -58,9 +58,10 @@ from anaphora.store.db.engine import Database, open_database
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
 from anaphora.values.memories import HalfLives
+from bench.datasets import haystacks
 from bench.figures import machine, write
 from bench.memories import NOW, keep_with
-from bench.memory_texts import embedded, haystacks
+from bench.memory_texts import embedded
 from bench.metrics import recall_at_k, reciprocal_rank
 
 FIT: Final = range(1, 6)

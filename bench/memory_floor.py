@@ -22,7 +22,7 @@ from anaphora.recall.memories import FLOOR, MemoryRecall
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
-from bench.datasets import Haystack, read_dataset
+from bench.datasets import SETS, Haystack, haystacks
 from bench.figures import Figure, machine, percentile, show, write
 from bench.memories import NOW, keep_texts
 
@@ -51,8 +51,8 @@ def run(data: Path) -> list[Figure]:
         truth = open_database(Path(home) / "anaphora.db")
         chats = [
             _chat(Path(home), truth, embedder, form, number, haystack)
-            for form, folder in (("realtalk", "realtalk"), ("beam", "beam-100k"))
-            for number, haystack in enumerate(_haystacks(data / "conversations" / folder, form))
+            for form, _ in SETS
+            for number, (_, haystack) in enumerate(haystacks(data, form))
         ]
         scores = {half: _scores([c for c in chats if c.half == half]) for half in (0, 1)}
         for chat in chats:
@@ -66,10 +66,6 @@ def run(data: Path) -> list[Figure]:
     show("Floor of hybrid recall (second half of the chats)", figures)
     _keep(scores, figures)
     return figures
-
-
-def _haystacks(folder: Path, form: str) -> list[Haystack]:
-    return [found for found in read_dataset(folder, form) if isinstance(found, Haystack)]
 
 
 def _chat(
