@@ -40,7 +40,7 @@ from anaphora.rank.confidence import (
 )
 from anaphora.values.memories import NewMemory
 from bench.datasets import Haystack, haystacks
-from bench.figures import Figure, machine, show, write
+from bench.figures import Figure, machine_and_day, show, write
 
 FIT = range(1, 6)
 TOP = 10
@@ -225,7 +225,7 @@ def _keep(asked: Sequence[Asked], weights: dict[str, Floats], figures: Sequence[
     lines = [
         "# The shortcut of deep recall",
         "",
-        f"{machine()}, {datetime.now(UTC).date().isoformat()}. Weights fitted on chats 1 to 5 of",
+        f"{machine_and_day()}. Weights fitted on chats 1 to 5 of",
         "REALTALK and BEAM-100K; all figures are from chats 6 to 10. A hit is right if labelled",
         f"evidence is at most {REACH} turns away. The shortcut needs {NEEDED} hits at {SURE}.",
         "",

@@ -13,7 +13,6 @@ import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from anaphora.embed.service import EmbedderService, spec_for
@@ -23,7 +22,7 @@ from anaphora.store.db.engine import Database, open_database
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
 from bench.datasets import SETS, Haystack, haystacks
-from bench.figures import Figure, machine, percentile, show, write
+from bench.figures import Figure, machine_and_day, percentile, show, write
 from bench.memories import NOW, keep_texts
 
 QUESTIONS = 30
@@ -113,11 +112,10 @@ def _fit(scores: dict[str, list[float]]) -> float:
 
 
 def _keep(scores: dict[int, dict[str, list[float]]], figures: Sequence[Figure]) -> None:
-    ran = datetime.now(UTC).date().isoformat()
     lines = [
         "# Floor of hybrid recall",
         "",
-        f"{machine()}, {ran}. The best score of a question over the memories of one chat, all new.",
+        f"{machine_and_day()}. The best score of a question over the memories of one chat, all new.",
         "Related: its own chat. Unrelated, same kind: another chat of the same data set (people",
         "talk about the same things). Unrelated: a chat of the other data set.",
         "",
