@@ -1,7 +1,7 @@
 """What starting costs: `import anaphora`, and a whole `anaphora conversation recall` process.
 
-In: nothing, or a home to ask in. Out: figures in milliseconds and seconds, each the median of
-several fresh processes, run in turns with a bare interpreter so that both see the same machine.
+Figures in milliseconds and seconds, each the median of several fresh processes, run in turns with a
+bare interpreter so that both see the same machine.
 """
 
 from __future__ import annotations

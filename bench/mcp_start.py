@@ -1,8 +1,8 @@
 """What a coding agent waits for when it starts the server.
 
-In: nothing. Out: seconds from the spawn to the answers of `initialize`, `tools/list` and the first
-`recall_memory`, each the median of several fresh processes, run in turns with a process that only
-imports `mcp.server`, so that both see the same machine. The home is new, the model the real one.
+Seconds from the spawn to the answers of `initialize`, `tools/list` and the first `recall_memory`,
+each the median of several fresh processes, run in turns with a process that only imports
+`mcp.server`, so that both see the same machine. The home is new, the model the real one.
 """
 
 from __future__ import annotations
