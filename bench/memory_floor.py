@@ -115,7 +115,8 @@ def _keep(scores: dict[int, dict[str, list[float]]], figures: Sequence[Figure]) 
     lines = [
         "# Floor of hybrid recall",
         "",
-        f"{machine_and_day()}. The best score of a question over the memories of one chat, all new.",
+        f"{machine_and_day()}.",
+        "The best score of a question over the memories of one chat, all new.",
         "Related: its own chat. Unrelated, same kind: another chat of the same data set (people",
         "talk about the same things). Unrelated: a chat of the other data set.",
         "",
