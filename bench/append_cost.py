@@ -1,9 +1,9 @@
 """What an append costs as its thread grows: the 10,001st against the 10th.
 
-In: nothing (`data` is ignored). Out: medians in milliseconds, also in bench/results/, for an
-append of the store, for one that has to parse the thread first (another process wrote it last),
-and for reading and writing all of it with Python's json, as a plain program would. All three end
-with the same fsyncs and rename, and with the same turns in the file.
+Medians in milliseconds, also in bench/results/, for an append of the store, for one that has to
+parse the thread first (another process wrote it last), and for reading and writing all of it with
+Python's json, as a plain program would. All three end with the same fsyncs and rename, and with the
+same turns in the file.
 """
 
 from __future__ import annotations

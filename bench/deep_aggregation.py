@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.deep.aggregation_tasks import KINDS, Task, by_code, by_hits, said, tasks_over
 
 from anaphora import Memory
-from bench.datasets import Haystack, read_dataset
+from bench.datasets import haystacks
 from bench.figures import Figure, exactly, keep
 
 EACH = 4
@@ -26,8 +26,7 @@ def run(data: Path) -> list[Figure]:
     """Import the chats into a temporary home, answer every task both ways; print and keep."""
     chats = [
         conversation
-        for found in read_dataset(data / "conversations" / "realtalk", "realtalk")
-        if isinstance(found, Haystack)
+        for _, found in haystacks(data, "realtalk")
         for conversation in found.conversations
     ]
     # Words find what holds a word as well as vectors do, and both lanes use the same ones.

@@ -22,7 +22,7 @@ from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.deep.sandbox.monty import MontyEngine
 from anaphora.values.conversations import ImportedConversation
 from anaphora.values.deep import Scope
-from bench.datasets import Haystack, read_dataset
+from bench.datasets import haystacks
 from bench.figures import Figure, at_most, keep, percentile
 
 TURNS = 20_000
@@ -70,11 +70,9 @@ def evidence_of(memory: Memory) -> NamespaceEvidence:
 def _material(data: Path) -> tuple[list[ImportedConversation], list[str]]:
     chats: list[ImportedConversation] = []
     questions: list[str] = []
-    for form, folder in (("realtalk", "realtalk"), ("beam", "beam-100k"), ("realtalk", "realtalk")):
-        for found in read_dataset(data / "conversations" / folder, form):
-            if isinstance(found, Haystack):
-                chats += found.conversations
-                questions += [one.text for one in found.questions]
+    for _, found in (*haystacks(data), *haystacks(data, "realtalk")):
+        chats += found.conversations
+        questions += [one.text for one in found.questions]
     known: set[str] = set()
     left, kept = TURNS, []
     for chat in chats:

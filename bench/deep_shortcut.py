@@ -39,13 +39,12 @@ from anaphora.rank.confidence import (
     turn_features,
 )
 from anaphora.values.memories import NewMemory
-from bench.datasets import Haystack, read_dataset
-from bench.figures import Figure, machine, show, write
+from bench.datasets import Haystack, haystacks
+from bench.figures import Figure, machine_and_day, show, write
 
 FIT = range(1, 6)
 TOP = 10
 RIDGE = {"turn": 1e-3, "memory": 1e-4}
-SETS = (("realtalk", "realtalk"), ("beam", "beam-100k"))
 BINS = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 Floats = NDArray[np.float64]
@@ -99,11 +98,9 @@ def _ask_all(data: Path) -> Iterator[Asked]:
         tempfile.TemporaryDirectory(prefix="anaphora-shortcut-") as home,
         Memory.open(home, clock=clock) as memory,
     ):
-        for form, folder in SETS:
-            for found in read_dataset(data / "conversations" / folder, form):
-                if isinstance(found, Haystack):
-                    print(form, found.number, flush=True)
-                    yield from _ask(memory, clock, form, found)
+        for form, found in haystacks(data):
+            print(form, found.number, flush=True)
+            yield from _ask(memory, clock, form, found)
 
 
 def _ask(memory: Memory, clock: _Clock, form: str, haystack: Haystack) -> Iterator[Asked]:
@@ -228,7 +225,7 @@ def _keep(asked: Sequence[Asked], weights: dict[str, Floats], figures: Sequence[
     lines = [
         "# The shortcut of deep recall",
         "",
-        f"{machine()}, {datetime.now(UTC).date().isoformat()}. Weights fitted on chats 1 to 5 of",
+        f"{machine_and_day()}. Weights fitted on chats 1 to 5 of",
         "REALTALK and BEAM-100K; all figures are from chats 6 to 10. A hit is right if labelled",
         f"evidence is at most {REACH} turns away. The shortcut needs {NEEDED} hits at {SURE}.",
         "",

@@ -8,7 +8,6 @@ acknowledged when `append` has returned and its number has reached the parent.
 from __future__ import annotations
 
 import json
-import os
 import random
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from pathlib import Path
 
 from anaphora import Memory
 from bench.figures import Figure, exactly, keep
+from bench.measuring import plain_environment
 
 ROUNDS = 25
 TURNS = 200
@@ -63,14 +63,13 @@ def run(data: Path | None = None, *, rounds: int = ROUNDS, seed: int = SEED) -> 
 
 
 def _start(home: Path, thread: str, name: str, count: int, every: int) -> subprocess.Popen[str]:
-    environ = {k: v for k, v in os.environ.items() if not k.startswith(("ANAPHORA_", "NEO_"))}
     arguments = [str(home), thread, name, str(count), str(every)]
     process = subprocess.Popen(
         [sys.executable, "-c", WRITER, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env=environ,
+        env=plain_environment(),
     )
     assert process.stdout is not None
     if process.stdout.readline().strip() != "ready":

@@ -12,6 +12,7 @@ import os
 import platform
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results"
@@ -67,6 +68,11 @@ def machine() -> str:
         f"{processor}, {os.cpu_count()} cores, {platform.system()}, "
         f"Python {platform.python_version()}{busy}"
     )
+
+
+def machine_and_day() -> str:
+    """What it ran on, and when."""
+    return f"{machine()}, {datetime.now(UTC).date().isoformat()}"
 
 
 def show(title: str, figures: Sequence[Figure]) -> None:

@@ -47,12 +47,10 @@ from anaphora.rank.turns import DEFAULT_WEIGHTS, TurnScores, Weights, best_rows,
 from anaphora.recall.conversation import spoken_to
 from anaphora.recall.times.reading import read_times
 from bench import turn_signals as tried
-from bench.datasets import read_dataset
-from bench.datasets.common import Haystack
+from bench.datasets import SETS, Haystack, haystacks
 from bench.figures import write
 from bench.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
 
-SETS = (("realtalk", "realtalk"), ("beam", "beam-100k"))
 FIT = range(1, 6)
 K = 10
 _DOTTED = re.compile(r"\b\d{1,2}\.\d{1,2}\.\d{4}\b")
@@ -153,9 +151,8 @@ def load(data: Path, cache: Path | None) -> dict[str, list[Chat]]:
     """The chats of both data sets, embedded."""
     model = MiniLM()
     chats: dict[str, list[Chat]] = {}
-    for name, folder in SETS:
-        found = read_dataset(data / "conversations" / folder, name)
-        chats[name] = [_chat(one, model, cache) for one in found if isinstance(one, Haystack)]
+    for name, _ in SETS:
+        chats[name] = [_chat(one, model, cache) for _, one in haystacks(data, name)]
         print(f"{name}: {len(chats[name])} chats", flush=True)
     return chats
 

@@ -1,12 +1,11 @@
 """What starting costs: `import anaphora`, and a whole `anaphora conversation recall` process.
 
-In: nothing, or a home to ask in. Out: figures in milliseconds and seconds, each the median of
-several fresh processes, run in turns with a bare interpreter so that both see the same machine.
+Figures in milliseconds and seconds, each the median of several fresh processes, run in turns with a
+bare interpreter so that both see the same machine.
 """
 
 from __future__ import annotations
 
-import os
 import statistics
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import time
 from pathlib import Path
 
 from bench.figures import Figure, below
+from bench.measuring import plain_environment
 
 ROUNDS = 11
 SHOTS = 7
@@ -47,8 +47,8 @@ def one_shot(home: Path, question: str, turns: int) -> Figure:
 
 
 def _seconds(code: str) -> float:
-    # The developer's own settings are not to be measured.
-    environ = {k: v for k, v in os.environ.items() if not k.startswith(("ANAPHORA_", "NEO_"))}
     began = time.perf_counter()
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, env=environ)
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, env=plain_environment()
+    )
     return time.perf_counter() - began

@@ -31,6 +31,7 @@ from anaphora.store.projects.store import Projects
 from anaphora.store.records.ids import RecordIds
 from bench.context_speed import written
 from bench.figures import Figure, below, keep
+from bench.measuring import memory_of
 
 TEXTS = 1_000
 AGAIN = 5
@@ -134,7 +135,7 @@ def taken_in(root: Path, home: Path, texts: int) -> Taken:
         index.settle()
         words, processor = time.perf_counter() - began, time.process_time() - used
         again = [_again(indexing, root) for _ in range(AGAIN)]
-        memory = _most_memory()
+        memory = memory_of("VmHWM")
         made, embedding = 0, 0.0
         if texts:
             service.ready()
@@ -166,13 +167,6 @@ def _again(indexing: ProjectIndexer, root: Path) -> tuple[float, float]:
     began, used = time.perf_counter(), time.process_time()
     indexing.index(root, embed=False)
     return time.perf_counter() - began, time.process_time() - used
-
-
-def _most_memory() -> float:
-    """MB that this process had resident at the most; 0 where the kernel does not tell."""
-    place = Path("/proc/self/status")
-    lines = place.read_text(encoding="utf-8").splitlines() if place.is_file() else []
-    return next((int(line.split()[1]) / 1000 for line in lines if line.startswith("VmHWM")), 0.0)
 
 
 def main() -> None:

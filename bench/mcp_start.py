@@ -1,13 +1,12 @@
 """What a coding agent waits for when it starts the server.
 
-In: nothing. Out: seconds from the spawn to the answers of `initialize`, `tools/list` and the first
-`recall_memory`, each the median of several fresh processes, run in turns with a process that only
-imports `mcp.server`, so that both see the same machine. The home is new, the model the real one.
+Seconds from the spawn to the answers of `initialize`, `tools/list` and the first `recall_memory`,
+each the median of several fresh processes, run in turns with a process that only imports
+`mcp.server`, so that both see the same machine. The home is new, the model the real one.
 """
 
 from __future__ import annotations
 
-import os
 import statistics
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from typing import Any
 import anyio
 
 from bench.figures import Figure, below, keep
+from bench.measuring import plain_environment
 
 ROUNDS = 7
 CALLS = 200
@@ -86,10 +86,11 @@ async def _recall(session: Any, query: str) -> None:
 
 def _seconds(code: str) -> float:
     """From the spawn to the end of `code`."""
-    environ = {k: v for k, v in os.environ.items() if not k.startswith(("ANAPHORA_", "NEO_"))}
     began = time.perf_counter()
     with subprocess.Popen(
-        [sys.executable, "-c", code + "\nprint(flush=True)"], stdout=subprocess.PIPE, env=environ
+        [sys.executable, "-c", code + "\nprint(flush=True)"],
+        stdout=subprocess.PIPE,
+        env=plain_environment(),
     ) as process:
         assert process.stdout is not None
         # Until it is done, not until it has taken itself apart: a server does not end here either.

@@ -1,4 +1,4 @@
-"""A process that does nothing but open a home and recall: `python memory_child.py FOLDER`.
+"""A process that does nothing but open a home and recall: `python -m bench.memory_child FOLDER`.
 
 In: FOLDER with a truth, an index and asked.json (questions). Out: one line of JSON with megabytes
 resident after the questions and at the most, and milliseconds until the first answer.
@@ -18,6 +18,7 @@ from anaphora.recall.memories import MemoryRecall
 from anaphora.store.db.engine import open_database
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
+from bench.measuring import memory_of
 
 
 def main() -> None:
@@ -35,17 +36,10 @@ def main() -> None:
     for question in asked:
         lane.recall(question)
         first = first or 1000 * (time.perf_counter() - began)
-    print(json.dumps({"resident": _status("VmRSS"), "most": _status("VmHWM"), "first": first}))
+    print(json.dumps({"resident": memory_of("VmRSS"), "most": memory_of("VmHWM"), "first": first}))
     index.close()
     truth.close()
     service.close()
-
-
-def _status(name: str) -> float:
-    """A line of the kernel's in MB; 0 where there is none."""
-    place = Path("/proc/self/status")
-    lines = place.read_text().splitlines() if place.is_file() else []
-    return next((int(line.split()[1]) / 1000 for line in lines if line.startswith(name)), 0.0)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,6 @@ import random
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
 from typing import Final, Literal
@@ -58,9 +57,10 @@ from anaphora.store.db.engine import Database, open_database
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
 from anaphora.values.memories import HalfLives
-from bench.figures import machine, write
+from bench.datasets import haystacks
+from bench.figures import machine_and_day, write
 from bench.memories import NOW, keep_with
-from bench.memory_texts import embedded, haystacks
+from bench.memory_texts import embedded
 from bench.metrics import recall_at_k, reciprocal_rank
 
 FIT: Final = range(1, 6)
@@ -337,7 +337,7 @@ def _keep(
     lines = [
         "# Ablation of the memory ranking",
         "",
-        f"{machine()}, {datetime.now(UTC).date().isoformat()}.",
+        f"{machine_and_day()}.",
         "Evidence recall@3 and @10, mean over questions of REALTALK and BEAM:",
         f"{len(fit)} of chats 1 to 5 (fit), {len(report)} of chats 6 to 10 (report), each half in",
         "one namespace. Ages up to a year and counts (two in five restated, one in a hundred",

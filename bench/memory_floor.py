@@ -13,7 +13,6 @@ import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from anaphora.embed.service import EmbedderService, spec_for
@@ -22,8 +21,8 @@ from anaphora.recall.memories import FLOOR, MemoryRecall
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
-from bench.datasets import Haystack, read_dataset
-from bench.figures import Figure, machine, percentile, show, write
+from bench.datasets import SETS, Haystack, haystacks
+from bench.figures import Figure, machine_and_day, percentile, show, write
 from bench.memories import NOW, keep_texts
 
 QUESTIONS = 30
@@ -51,8 +50,8 @@ def run(data: Path) -> list[Figure]:
         truth = open_database(Path(home) / "anaphora.db")
         chats = [
             _chat(Path(home), truth, embedder, form, number, haystack)
-            for form, folder in (("realtalk", "realtalk"), ("beam", "beam-100k"))
-            for number, haystack in enumerate(_haystacks(data / "conversations" / folder, form))
+            for form, _ in SETS
+            for number, (_, haystack) in enumerate(haystacks(data, form))
         ]
         scores = {half: _scores([c for c in chats if c.half == half]) for half in (0, 1)}
         for chat in chats:
@@ -66,10 +65,6 @@ def run(data: Path) -> list[Figure]:
     show("Floor of hybrid recall (second half of the chats)", figures)
     _keep(scores, figures)
     return figures
-
-
-def _haystacks(folder: Path, form: str) -> list[Haystack]:
-    return [found for found in read_dataset(folder, form) if isinstance(found, Haystack)]
 
 
 def _chat(
@@ -117,11 +112,11 @@ def _fit(scores: dict[str, list[float]]) -> float:
 
 
 def _keep(scores: dict[int, dict[str, list[float]]], figures: Sequence[Figure]) -> None:
-    ran = datetime.now(UTC).date().isoformat()
     lines = [
         "# Floor of hybrid recall",
         "",
-        f"{machine()}, {ran}. The best score of a question over the memories of one chat, all new.",
+        f"{machine_and_day()}.",
+        "The best score of a question over the memories of one chat, all new.",
         "Related: its own chat. Unrelated, same kind: another chat of the same data set (people",
         "talk about the same things). Unrelated: a chat of the other data set.",
         "",

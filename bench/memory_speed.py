@@ -38,6 +38,7 @@ from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
 from anaphora.values.memories import NewMemory
 from bench.figures import Figure, at_most, below, exactly, keep, percentile
+from bench.measuring import size_of
 from bench.memories import NOW, keep_with
 from bench.memory_texts import embedded, questions, texts
 from bench.timed import TimedEmbedder
@@ -121,8 +122,8 @@ class _Home:
             Figure("index made from truth", made, "s"),
             below("index opened", opened, 150 if size <= SIZE else 1500, "ms"),
             Figure("follow when nothing changed, p50", 1000 * percentile(idle, 0.5), "us"),
-            Figure("truth on disk", _size(self.folder, "anaphora.db*"), "MB"),
-            Figure("index on disk", _size(self.folder / "index", "**/*"), "MB"),
+            Figure("truth on disk", size_of(self.folder, "anaphora.db*") / 1e6, "MB"),
+            Figure("index on disk", size_of(self.folder / "index") / 1e6, "MB"),
         ]
 
     def asking(self, questions: Sequence[str], size: int) -> list[Figure]:
@@ -187,7 +188,7 @@ class _Home:
         self, parts: Sequence[NDArray[np.floating]], questions: Sequence[str]
     ) -> list[Figure]:
         """What 5,000 single writes cost on disk, and questions after them."""
-        before = _size(self.folder, "**/*")
+        before = size_of(self.folder) / 1e6
         began = time.perf_counter()
         for number in range(SINGLE_ADDS):
             vectors = [parts[number % len(parts)]]
@@ -201,7 +202,7 @@ class _Home:
         return [
             Figure("single write to truth, mean of 5,000", spent, "ms"),
             Figure(
-                "disk after 5,000 single writes, more", _size(self.folder, "**/*") - before, "MB"
+                "disk after 5,000 single writes, more", size_of(self.folder) / 1e6 - before, "MB"
             ),
             Figure("repeated question after them, p50", percentile(after, 0.5), "ms"),
         ]
@@ -276,10 +277,8 @@ class _Chroma:
 def _alone(folder: Path, asked: Sequence[str], size: int) -> list[Figure]:
     """Memory of a process that does nothing but open the home and recall."""
     (folder / "asked.json").write_text(json.dumps(list(asked[:100])), encoding="utf-8")
-    child = Path(__file__).with_name("memory_child.py")
-    done = subprocess.run(
-        [sys.executable, str(child), str(folder)], capture_output=True, text=True, check=False
-    )
+    child = [sys.executable, "-m", "bench.memory_child", str(folder)]
+    done = subprocess.run(child, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"the process that recalls failed: {done.stderr}")
     found = json.loads(done.stdout.strip().splitlines()[-1])
@@ -297,10 +296,6 @@ def _times(action: Callable[[], object], count: int) -> list[float]:
         action()
         found.append(1000 * (time.perf_counter() - began))
     return found
-
-
-def _size(folder: Path, pattern: str) -> float:
-    return sum(p.stat().st_size for p in folder.glob(pattern) if p.is_file()) / 1e6
 
 
 def main() -> None:

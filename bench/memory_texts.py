@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,24 +19,12 @@ from numpy.typing import NDArray
 
 from anaphora.embed.service import EmbedderService
 from anaphora.errors import EmbeddingError
-from bench.datasets import Haystack, read_dataset
+from bench.datasets import haystacks
 
-__all__ = ["SETS", "embedded", "haystacks", "questions", "texts"]
-
-SETS = (("realtalk", "realtalk"), ("beam", "beam-100k"))
-"""(form, folder) of the data sets."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _SHORTEST = 20
 
 Floats = NDArray[np.float32]
-
-
-def haystacks(data: Path) -> Iterator[tuple[str, Haystack]]:
-    """(form, chat) of both data sets, in their order."""
-    for form, folder in SETS:
-        for found in read_dataset(data / "conversations" / folder, form):
-            if isinstance(found, Haystack):
-                yield form, found
 
 
 def texts(data: Path, size: int) -> list[str]:
@@ -54,6 +42,18 @@ def texts(data: Path, size: int) -> list[str]:
     if len(found) < size:
         print(f"only {len(found):,} different texts; asked for {size:,}", file=sys.stderr)
     return found[:size]
+
+
+def turns(data: Path | None, count: int) -> list[str]:
+    """`count` turns of REALTALK, each once; sentences of numbers where there are no more."""
+    found: dict[str, None] = {}
+    for _, chat in haystacks(data, "realtalk") if data is not None else ():
+        said = (turn.text for one in chat.conversations for turn in one.turns)
+        found.update((text, None) for text in said if text.strip())
+        if len(found) >= count:
+            break
+    made = (f"sentence {n} tells of {n * 7919 % 1000} boxes in room {n % 37}" for n in range(count))
+    return [*found, *made][:count]
 
 
 def questions(data: Path, count: int) -> list[str]:

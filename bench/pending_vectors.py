@@ -32,8 +32,9 @@ from anaphora.rank.turns import best_rows, score_turns
 from anaphora.recall.times.reading import read_times
 from anaphora.store.threads.file_store import ConversationStore
 from anaphora.values.conversations import NewTurn
+from bench.datasets import SETS
 from bench.figures import machine, write
-from bench.fit_turns import FIT, SETS, Chat, Floats, K, load, nicknames_in
+from bench.fit_turns import FIT, Chat, Floats, K, load, nicknames_in
 from bench.metrics import recall_at_k
 
 SEED: Final = 7

@@ -24,8 +24,8 @@ from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorRow
 from anaphora.values.memories import NewMemory
-from bench.datasets import Haystack, read_dataset
 from bench.figures import Figure, at_least, at_most, keep
+from bench.memory_texts import turns
 
 SINGLE, MANY, VECTORS = 300, 2_000, 100_000
 
@@ -53,7 +53,7 @@ class _Exact:
 
 def run(data: Path | None = None) -> list[Figure]:
     """All experiments. Prints and keeps the figures."""
-    texts = _texts(data)
+    texts = turns(data, SINGLE + MANY)
     service = EmbedderService(spec_for("minilm"))
     service.ready()
     with tempfile.TemporaryDirectory(prefix="anaphora-bench-") as folder:
@@ -64,20 +64,6 @@ def run(data: Path | None = None) -> list[Figure]:
         ]
     keep("remembering", "The cost of remembering", figures)
     return figures
-
-
-def _texts(data: Path | None) -> list[str]:
-    """Turns of real conversations, each once; sentences of numbers where there are none."""
-    found: dict[str, None] = {}
-    if data is not None:
-        for item in read_dataset(data / "conversations" / "realtalk", "realtalk"):
-            if isinstance(item, Haystack):
-                turns = [turn for chat in item.conversations for turn in chat.turns]
-                found.update((turn.text, None) for turn in turns if turn.text.strip())
-            if len(found) >= SINGLE + MANY:
-                break
-    made = (f"sentence {n} tells of {n * 7919 % 1000} boxes in room {n % 37}" for n in range(9_999))
-    return [*found, *made][: SINGLE + MANY]
 
 
 def _remember(place: Path, service: EmbedderService, near: Callable[..., object]) -> MemoryWriter:

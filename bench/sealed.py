@@ -30,6 +30,7 @@ from anaphora.store.records.vectors import RecordVectors
 from bench.conversations import run_benchmark
 from bench.datasets import Haystack, read_dataset
 from bench.figures import Figure, at_most, keep, percentile
+from bench.measuring import size_of
 from bench.memories import NOW, keep_texts
 
 SIZE = 10_000
@@ -119,7 +120,7 @@ def _speed(source: Path) -> Iterator[Figure]:
             homes[kind].index.sync()
             opened = 1000 * (time.perf_counter() - began)
             yield Figure(f"home and index opened, {kind}", opened, "ms")
-            yield Figure(f"on disk, {kind}", _size(place) / 1e6, "MB")
+            yield Figure(f"on disk, {kind}", size_of(place) / 1e6, "MB")
         yield from _asked(homes, questions)
         for home in homes.values():
             home.close()
@@ -151,10 +152,6 @@ def _texts(source: Path) -> tuple[list[str], list[str]]:
     while len(many) < SIZE:
         many += [f"{text} ({len(many)})" for text in many[: SIZE - len(many)]]
     return many[:SIZE], questions[:QUESTIONS]
-
-
-def _size(place: Path) -> int:
-    return sum(path.stat().st_size for path in place.rglob("*") if path.is_file())
 
 
 if __name__ == "__main__":

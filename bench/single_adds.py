@@ -18,6 +18,8 @@ from typing import TypeVar
 from anaphora import Memory
 from anaphora.embed.service import EmbedderService, spec_for
 from bench.figures import Figure, at_most, keep, percentile
+from bench.measuring import size_of
+from bench.memory_texts import turns
 
 HASHED = 5_000
 MINILM = 1_000
@@ -31,38 +33,16 @@ ResultT = TypeVar("ResultT")
 
 def run(data: Path | None = None, *, hashed: int = HASHED, minilm: int = MINILM) -> list[Figure]:
     """Both embedders, one after the other. Prints and keeps the figures."""
-    texts = _texts(data, max(hashed, minilm))
+    texts = turns(data, max(hashed, minilm))
     figures = [*_adds("hashing", texts[:hashed]), *_adds("minilm", texts[:minilm])]
     keep("single_adds", "The cost of single adds", figures)
     return figures
-
-
-def _texts(data: Path | None, count: int) -> list[str]:
-    """Turns of real conversations, each once, then sentences of numbers."""
-    found: dict[str, None] = {}
-    if data is not None:
-        from anaphora.ingest.importers import file_imports
-        from anaphora.values.conversations import ImportedConversation
-
-        for file in sorted((data / "conversations" / "realtalk").rglob("*.json")):
-            for part in file_imports(file, "realtalk"):
-                for item in part.items:
-                    if isinstance(item, ImportedConversation):
-                        found.update((turn.text, None) for turn in item.turns if turn.text.strip())
-            if len(found) >= count:
-                break
-    made = (f"sentence {n} tells of {n * 7919 % 1000} boxes in room {n % 37}" for n in range(count))
-    return [*found, *made][:count]
 
 
 def _timed(call: Callable[[], ResultT]) -> tuple[float, ResultT]:
     began = time.perf_counter()
     result = call()
     return (time.perf_counter() - began) * 1000, result
-
-
-def _size(home: Path) -> int:
-    return sum(path.stat().st_size for path in home.rglob("*") if path.is_file())
 
 
 def _adds(embedder: str, texts: Sequence[str]) -> list[Figure]:
@@ -75,13 +55,13 @@ def _adds(embedder: str, texts: Sequence[str]) -> list[Figure]:
             for number in range(WARM):
                 memory.remember(f"the first ones make the database and load it: {number}")
             whole, over = _remembered(memory, alone, texts)
-            grown = _size(home)
+            grown = size_of(home)
             asked = texts[:: max(1, len(texts) // QUESTIONS)][:QUESTIONS]
             recalled = [_timed(lambda q=q: memory.recall(q)) for q in asked]  # type: ignore[misc]
             found = sum(
                 any(hit.text == q for hit in r) for q, (_, r) in zip(asked, recalled, strict=True)
             )
-        closed = _size(home)
+        closed = size_of(home)
     embedded = statistics.median(_timed(lambda q=q: alone.query(q))[0] for q in asked)  # type: ignore[misc]
     count = len(texts)
     tail = max(1, count // 10)

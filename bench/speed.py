@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from anaphora import Memory
 from anaphora.embed.service import spec_for
 from anaphora.values.conversations import ImportedConversation
 from bench import imports_cost
-from bench.datasets import Haystack, read_dataset
+from bench.datasets import haystacks
 from bench.figures import Figure, at_most, below, keep, percentile
 from bench.timed import TimedEmbedder
 
@@ -29,9 +28,9 @@ WARM_UP = 10
 
 def run(data: Path) -> list[Figure]:
     """Index the turns in a temporary home, ask, start processes; print and keep the figures."""
-    haystacks = list(_haystacks(data))
-    conversations = _cut([c for h in haystacks for c in h.conversations], TURNS)
-    texts = [q.text for h in haystacks for q in h.questions]
+    chats = [chat for _, chat in haystacks(data)]
+    conversations = _cut([c for chat in chats for c in chat.conversations], TURNS)
+    texts = [q.text for chat in chats for q in chat.questions]
     questions = list(dict.fromkeys(texts[:: max(1, len(texts) // QUESTIONS)]))[:QUESTIONS]
     with tempfile.TemporaryDirectory(prefix="anaphora-bench-") as home:
         figures = _indexing(Path(home), conversations)
@@ -40,13 +39,6 @@ def run(data: Path) -> list[Figure]:
     figures += imports_cost.run()
     keep("speed", f"Speed of recall over {TURNS:,} turns", figures)
     return figures
-
-
-def _haystacks(data: Path) -> Iterator[Haystack]:
-    for form, folder in (("realtalk", "realtalk"), ("beam", "beam-100k")):
-        for found in read_dataset(data / "conversations" / folder, form):
-            if isinstance(found, Haystack):
-                yield found
 
 
 def _cut(conversations: list[ImportedConversation], turns: int) -> list[ImportedConversation]:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from bench.memory_texts import haystacks
+from bench.datasets import haystacks
 
 __all__ = ["PIECE", "Chat", "Item", "Question", "chats", "cut", "owner", "prepared"]
 

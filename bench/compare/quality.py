@@ -21,8 +21,8 @@ from typing import Any
 from bench.compare.asked import Chat, Item, latest, owner, prepared
 from bench.compare.contestants import Child, Contestant, Failed
 from bench.conversations import run_benchmark
+from bench.datasets import SETS
 from bench.fit_project import Kept
-from bench.memory_texts import SETS
 from bench.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
 
 __all__ = ["POOL", "Place", "Row", "conversations", "memories", "scored", "somewhere"]

@@ -1,4 +1,4 @@
-"""The comparison as Markdown and JSON. In: what was measured. Out: text. It measures nothing.
+"""The comparison as Markdown and JSON. It measures nothing.
 
 The Markdown shows the better of a contestant's two forms of texts, and where Anaphora is behind;
 the JSON has every row.

@@ -1,6 +1,6 @@
 """A benchmark report for people (columns of text) and for programs (plain values).
 
-In: a `BenchmarkReport`. Out: something Rich can print, or what `json` takes. It computes nothing.
+It computes nothing.
 """
 
 from __future__ import annotations

@@ -36,6 +36,7 @@ from bench.conversations.report import (
     score_rows,
 )
 from bench.datasets import Haystack, MessageKey, Question, read_dataset
+from bench.measuring import size_of
 from bench.timed import TimedEmbedder
 
 TOP_K = 20
@@ -92,7 +93,7 @@ def run_benchmark(
         if not run.conversations:
             why = run.problems[0].reason if run.problems else "no such chat"
             raise UnknownFormat("path", str(path), f"no {format} conversation found: {why}")
-        return run.report(format, _size(place))
+        return run.report(format, size_of(place))
 
 
 def _home(home: Path | str | None, stack: ExitStack) -> Path:
@@ -126,10 +127,6 @@ def _chosen(
             problems.append(one)
         elif chats is None or one.number in chats:
             yield one
-
-
-def _size(home: Path) -> int:
-    return sum(file.stat().st_size for file in home.rglob("*") if file.is_file())
 
 
 @dataclass(slots=True)

@@ -20,9 +20,11 @@ from bench.datasets.longmemeval import read_longmemeval
 
 __all__ = [
     "FORMATS",
+    "SETS",
     "Haystack",
     "MessageKey",
     "Question",
+    "haystacks",
     "read_dataset",
 ]
 
@@ -32,6 +34,18 @@ FORMATS: Mapping[str, Callable[[Path, Bounds], Iterator[Haystack | ImportProblem
     "beam": read_beam,
     "longmemeval": read_longmemeval,
 }
+
+SETS = (("realtalk", "realtalk"), ("beam", "beam-100k"))
+"""(form, folder) of the data sets that most measurements use."""
+
+
+def haystacks(data: Path, form: str | None = None) -> Iterator[tuple[str, Haystack]]:
+    """(form, chat) of both data sets of `SETS`, or of one, in their order."""
+    for name, folder in SETS:
+        if form in {None, name}:
+            for found in read_dataset(data / "conversations" / folder, name):
+                if isinstance(found, Haystack):
+                    yield name, found
 
 
 def read_dataset(

@@ -18,6 +18,7 @@ from typing import Any, Final
 from anaphora import Memory
 from anaphora.embed.service import spec_for
 from bench.figures import percentile
+from bench.measuring import memory_of
 from bench.scale.material import PoolEmbedder, pool
 
 NARROW: Final = {"AND": [{"category": "c3"}, {"tags": {"contains": "t2"}}]}
@@ -45,11 +46,11 @@ def asked(home: Path, questions: Sequence[str]) -> dict[str, Any]:
     embedder = PoolEmbedder(spec_for("minilm").load())
     embedder.embed_query("the model's first question takes longer")
     timed, found = _Asked(embedder), dict[str, Any]()
-    empty = resident("VmRSS")
+    empty = memory_of("VmRSS")
     memory = Memory.open(home, embedder=embedder)
     found["first_ms"] = timed.ms(lambda: memory.recall("what was said first?"))
     found["second_ms"] = timed.ms(lambda: memory.recall("what was said second?"))
-    found["resident_mb"], found["without_home_mb"] = resident("VmRSS"), empty
+    found["resident_mb"], found["without_home_mb"] = memory_of("VmRSS"), empty
     times = [timed.ms(lambda q=q: memory.recall(q)) for q in questions]  # type: ignore[misc]
     found |= _spread("recall", times)
     found |= _spread("again", [timed.ms(lambda q=q: memory.recall(q)) for q in questions[-100:]])  # type: ignore[misc]
@@ -60,7 +61,7 @@ def asked(home: Path, questions: Sequence[str]) -> dict[str, Any]:
     found["vector_ids"] = [_ids(memory, q, "vector") for q in questions]
     found["hybrid_ids"] = [_ids(memory, q, "hybrid") for q in questions]
     found["degraded"] = sorted({d.part for q in questions[:3] for d in memory.recall(q).degraded})
-    found["resident_after_mb"], found["most_mb"] = resident("VmRSS"), resident("VmHWM")
+    found["resident_after_mb"], found["most_mb"] = memory_of("VmRSS"), memory_of("VmHWM")
     memory.close()
     return found
 
@@ -92,15 +93,8 @@ def written(home: Path, count: int, vectors: Path) -> dict[str, Any]:
     began = time.perf_counter()
     memory.close()
     found["close_ms"] = 1000 * (time.perf_counter() - began)
-    found["most_writing_mb"] = resident("VmHWM")
+    found["most_writing_mb"] = memory_of("VmHWM")
     return found
-
-
-def resident(name: str) -> float:
-    """A line of the kernel's (VmRSS, VmHWM) in MB; 0 where there is none."""
-    place = Path("/proc/self/status")
-    lines = place.read_text().splitlines() if place.is_file() else []
-    return next((int(line.split()[1]) / 1000 for line in lines if line.startswith(name)), 0.0)
 
 
 def _ids(memory: Memory, question: str, mode: Any) -> list[str]:

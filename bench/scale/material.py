@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 from anaphora.embed.base import Embedder, unit_rows
 from anaphora.embed.service import EmbedderService, spec_for
-from bench.memory_texts import embedded, haystacks, texts
+from bench.datasets import haystacks
+from bench.memory_texts import embedded, texts
 
 __all__ = ["NAME", "PoolEmbedder", "filling_texts", "pool"]
 

@@ -33,9 +33,9 @@ from anaphora.embed.base import Embedder
 from anaphora.embed.service import spec_for
 from bench.figures import RESULTS, machine, percentile
 from bench.figures import write as write_files
+from bench.measuring import memory_of
 from bench.memory_texts import questions
 from bench.postgresql import database
-from bench.scale.asking import resident
 from bench.scale.filling import memories
 from bench.scale.material import PoolEmbedder, filling_texts, pool
 from bench.scale.report import table
@@ -183,7 +183,7 @@ def _held() -> Row:
     """What this process holds: megabytes, open files, threads."""
     files = Path("/proc/self/fd")
     return {
-        "resident_mb": resident("VmRSS"),
+        "resident_mb": memory_of("VmRSS"),
         "files": len(list(files.iterdir())) if files.is_dir() else 0,
         "threads": threading.active_count(),
     }

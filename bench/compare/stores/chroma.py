@@ -1,8 +1,8 @@
 """Chroma with a collection a space, opened as `PersistentClient`.
 
-In: texts. Out: ids. With the 32-bit model given, Chroma's own default embedding function runs it:
-class, code and settings are Chroma's, only the download is replaced. Without it, texts are embedded
-by the same model in 8 bits. Vectors that are known are looked up in both cases.
+With the 32-bit model given, Chroma's own default embedding function runs it: class, code and
+settings are Chroma's, only the download is replaced. Without it, texts are embedded by the same
+model in 8 bits. Vectors that are known are looked up in both cases.
 """
 
 from __future__ import annotations

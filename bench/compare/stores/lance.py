@@ -1,7 +1,7 @@
 """LanceDB's own hybrid search: its full-text index and vectors, joined by its `RRFReranker`.
 
-In: texts, a table a space. Out: ids. The full-text index has LanceDB's defaults (stems and stop
-words of English). At these sizes vectors are scanned exactly, as LanceDB does without an index.
+The full-text index has LanceDB's defaults (stems and stop words of English). At these sizes vectors
+are scanned exactly, as LanceDB does without an index.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """BM25, plain cosine, and both fused by their ranks: what a user writes in an afternoon.
 
-In: texts. Out: ids. BM25 is bm25s as its front page shows it (English stop words and stems);
-cosine is one product of matrices. They live in memory, and are written to a folder when closed.
+BM25 is bm25s as its front page shows it (English stop words and stems); cosine is one product of
+matrices. They live in memory, and are written to a folder when closed.
 """
 
 from __future__ import annotations

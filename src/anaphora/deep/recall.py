@@ -23,7 +23,6 @@ from anaphora.deep.tools import Models
 from anaphora.errors import NotFound
 from anaphora.rank.budget import token_cost
 from anaphora.rank.confidence import REACH
-from anaphora.values.conversations import Degraded
 from anaphora.values.deep import Budget, DeepAnswer, DeepSource, DeepStep, Scope
 
 if TYPE_CHECKING:
@@ -212,7 +211,7 @@ class DeepRecall:
         )
         blind = not weighed or (weighed[0].score or 0.0) < UNLIKELY
         if failed is not None:
-            why = _why_failed(failed.degraded)
+            why = next((one.reason for one in failed.degraded if one.part == "model"), None)
             # A model that could not be reached has not looked: that is no gap of the memory's.
             blind = why is None
             answer = replace(
@@ -312,8 +311,3 @@ def _answer_of(question: str, result: LoopResult, scoped: ScopedEvidence) -> Dee
         note=note,
         degraded=result.degraded,
     )
-
-
-def _why_failed(degraded: Sequence[Degraded]) -> str | None:
-    """Why a model gave nothing, in words; None where it is not the model that failed."""
-    return next((one.reason for one in degraded if one.part == "model"), None)

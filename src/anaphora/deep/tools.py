@@ -51,16 +51,14 @@ class DeepTools:
         self._given = code, sub
         self._engine = engine
         self._models: Models | None = None
-        self._known = False
         self._own: list[ModelRole] = []
         self._lock = threading.Lock()
 
     def models(self) -> Models | None:
         """The models of both roles; None where none is configured. Raises `NoModel`."""
         with self._lock:
-            if not self._known:
+            if self._models is None:
                 self._models = self._opened()
-                self._known = True
             return self._models
 
     def engine(self) -> Engine:

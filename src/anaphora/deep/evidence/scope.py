@@ -31,7 +31,6 @@ from anaphora.deep.evidence.sources import (
     is_called,
     lengths_of,
     line_of,
-    memory_id,
     newest_first,
     one_list,
     rows_in_scope,
@@ -386,7 +385,7 @@ class ScopedEvidence:
         from anaphora.recall.memories import FLOOR
 
         # All of them are weighed against each other; what is below the floor only for that.
-        near = {memory_id(hit.id) for hit in found if hit.similarity >= FLOOR}
+        near = {MEMORY + hit.id for hit in found if hit.similarity >= FLOOR}
         return [one for one in weighed_memories(found, query, rest) if one.id in near]
 
     def _keep(self, source: DeepSource) -> DeepSource:

@@ -39,6 +39,7 @@ def shown(when: datetime | None) -> str:
 
 
 MEMORY: Final = "memory:"
+"""What the id of a memory has before it where it is cited."""
 RECENT_SESSIONS: Final = 10
 HISTORY_TURN_CHARS: Final = 2_000
 SPEAKER_CHARS: Final = 80
@@ -57,11 +58,6 @@ Rows = NDArray[np.intp]
 def turn_id(conversation_id: str, index: int) -> str:
     """The id by which a turn is cited: "conversation#index"."""
     return f"{conversation_id}#{index}"
-
-
-def memory_id(record_id: str) -> str:
-    """The id by which a memory is cited: "memory:<id>"."""
-    return MEMORY + record_id
 
 
 def named(ids: Sequence[str]) -> str:
@@ -182,7 +178,7 @@ def weighed_memories(
     names = [hit.id for hit in ordered]
     chances = dict(zip(names, memory_confidence(told, rest=rest), strict=True))
     return [
-        DeepSource("memory", memory_id(hit.id), hit.text, ts=hit.created_at, score=chances[hit.id])
+        DeepSource("memory", MEMORY + hit.id, hit.text, ts=hit.created_at, score=chances[hit.id])
         for hit in hits
     ]
 

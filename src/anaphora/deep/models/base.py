@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
+from anaphora.rank.budget import token_cost
+
 # What a provider adds around a message: role, separators.
 _AROUND_MESSAGE = 4
 
@@ -64,9 +66,8 @@ class ModelRole(Protocol):
         ...
 
 
-def estimate_tokens(text: str) -> int:
-    """Tokens of a text, as everywhere in this package: UTF-8 bytes / 4, rounded up."""
-    return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
+estimate_tokens = token_cost
+"""Tokens of a text, as everywhere in this package: UTF-8 bytes / 4, rounded up."""
 
 
 def prompt_tokens(messages: Sequence[Message]) -> int:

@@ -84,6 +84,7 @@ class RemoteModel:
         sleep: Callable[[float], None] = time.sleep,
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.name = address.name
         self._address = address
         self._sleep = sleep
         self._timer = timer
@@ -93,11 +94,6 @@ class RemoteModel:
 
     def __repr__(self) -> str:
         return f"RemoteModel({self.name!r})"
-
-    @property
-    def name(self) -> str:
-        """What it is called, provider and server included."""
-        return self._address.name
 
     def ask(self, messages: Sequence[Message], *, max_output: int, timeout: float) -> Reply:
         """The answer; tried up to 3 times where a failure may pass, within `timeout` in all.
@@ -255,23 +251,17 @@ async def _request(
 
 
 def _messages(messages: Sequence[Message]) -> list[ModelMessage]:
-    from pydantic_ai.messages import (
-        ModelRequest,
-        ModelResponse,
-        SystemPromptPart,
-        TextPart,
-        UserPromptPart,
-    )
+    from pydantic_ai import messages as given
 
     out: list[ModelMessage] = []
     for message in messages:
         if message.role == "assistant":
             # Some servers refuse a message without words.
-            out.append(ModelResponse(parts=[TextPart(message.text or "(nothing)")]))
+            out.append(given.ModelResponse(parts=[given.TextPart(message.text or "(nothing)")]))
         elif message.role == "system":
-            out.append(ModelRequest(parts=[SystemPromptPart(message.text)]))
+            out.append(given.ModelRequest(parts=[given.SystemPromptPart(message.text)]))
         else:
-            out.append(ModelRequest(parts=[UserPromptPart(message.text)]))
+            out.append(given.ModelRequest(parts=[given.UserPromptPart(message.text)]))
     return out
 
 
