@@ -12,8 +12,6 @@ from tests.ops.lanes_desk import NUTS, live, notes_of, opened, project_at, said
 from anaphora import Memory
 from anaphora.errors import StoreError
 
-pytestmark = pytest.mark.internal
-
 FACT = "Rafi owns the staging database."
 
 
@@ -114,7 +112,7 @@ def test_two_servers_share_projects_notes_and_answers(
         assert not other.recall_context("refill the inkwell").primary_targets
         assert not other.deep_recall(TEA).sources
 
-        assert two._services().upkeep.forget_note(ids["rule"], soft=False).count == 1
+        assert two.forget(ids["rule"]).count == 1
         assert one.warm_up().constraints == ()
         two.conversations.delete("tea")
         assert one.traces() == ()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tests.deep.asking import TEA, Script, finds, submits, tell
+from tests.exported import exported
 
 from anaphora import Memory
 
@@ -99,13 +99,6 @@ def said(memory: Memory) -> dict[str, Any]:
 
 
 def notes_of(memory: Memory) -> dict[str, Any]:
-    """Every note with its events, by id; numbers of commits left out."""
-    notes = memory._services().notes
-    return {
-        row.record.id: (
-            row.kind,
-            replace(row.record, seq=0),
-            [replace(event, seq=0) for event in notes.events(row.record.id)],
-        )
-        for row in notes.changed_since(0, 10_000)
-    }
+    """Every note with its events, by id, as an export says it."""
+    lines = exported(memory, "observation") + exported(memory, "diary")
+    return {line["id"]: line for line in lines}

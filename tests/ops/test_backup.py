@@ -17,8 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from anaphora import ops
-from anaphora.container.home import Container
+from anaphora import Memory, keys, ops
 from anaphora.errors import (
     DamagedBackup,
     InvalidInput,
@@ -27,20 +26,10 @@ from anaphora.errors import (
     SchemaTooNew,
     StoreError,
 )
-from anaphora.store.home import master_key
-from anaphora.store.home.sealing import Home
 
-from .conftest import HomeWriter, OpenParts, everything, notes, threads
-
-pytestmark = pytest.mark.internal
+from .conftest import OpenHome, everything, notes, say, threads
 
 FIXTURES = Path(__file__).resolve().parents[1] / "store" / "fixtures"
-Clock = Callable[[], datetime]
-Keeping = Callable[[Container], HomeWriter]
-
-
-def backed_up(parts: Container, path: Path, clock: Clock) -> ops.Backup:
-    return ops.backup(parts.home, parts.truth, path, clock=clock)
 
 
 def rewritten(source: Path, target: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
@@ -56,35 +45,34 @@ def rewritten(source: Path, target: Path, change: Callable[[dict[str, bytes]], N
 
 @pytest.mark.promise("care.restore")
 def test_a_restored_home_is_the_one_that_was_backed_up(
-    filled: Container, open_parts: OpenParts, tmp_path: Path, clock: Clock
+    filled: Memory, open_home: OpenHome, tmp_path: Path
 ) -> None:
     """Threads to the byte, memories with their history, and notes come back; the index does not."""
-    (filled.home.root / "index").mkdir()
-    (filled.home.root / "index" / "turns.sqlite").write_bytes(b"derived")
-    made = backed_up(filled, tmp_path / "b.zip", clock)
+    assert any((filled.home / "index").iterdir())
+    made = filled.backup(tmp_path / "b.zip")
     assert (made.threads, made.memories, made.database, made.sealed) == (3, 4, "sqlite", False)
     assert ops.verify(tmp_path / "b.zip") == made
-    assert ops.restore(tmp_path / "b.zip", tmp_path / "again") == made
-    assert everything(open_parts("again")) == everything(filled)
+    assert Memory.restore(tmp_path / "b.zip", tmp_path / "again") == made
     assert not (tmp_path / "again" / "index").exists()
+    assert everything(open_home("again")) == everything(filled)
 
 
 @pytest.mark.promise("care.backup")
 @pytest.mark.parametrize("year", [1, 1970, 1979, 2108, 9999])
 def test_a_clock_that_no_zip_file_can_have(
-    filled: Container, open_parts: OpenParts, tmp_path: Path, year: int
+    filled: Memory, open_home: OpenHome, tmp_path: Path, year: int
 ) -> None:
     """On a machine whose clock was never set, a backup is made all the same, and says its time."""
     when = datetime(year, 1, 2, 3, 4, 5, tzinfo=UTC)
-    made = backed_up(filled, tmp_path / "b.zip", lambda: when)
+    made = open_home(clock=lambda: when).backup(tmp_path / "b.zip")
     assert str(made.created)[:4] == f"{year:04}"
-    assert ops.restore(tmp_path / "b.zip", tmp_path / "again") == made
-    assert everything(open_parts("again")) == everything(filled)
+    assert Memory.restore(tmp_path / "b.zip", tmp_path / "again") == made
+    assert everything(open_home("again")) == everything(filled)
 
 
 @pytest.mark.promise("care.backup")
 def test_in_a_shared_folder_nothing_of_others_is_touched(
-    filled: Container, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    filled: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What another user put there as if it had been left by a backup is neither opened nor gone."""
     victim = tmp_path / "precious"
@@ -96,65 +84,61 @@ def test_in_a_shared_folder_nothing_of_others_is_touched(
     planted[2].symlink_to(planted[0])
     uid = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: uid + 1)
-    backed_up(filled, tmp_path / "b.zip", clock)
+    filled.backup(tmp_path / "b.zip")
     monkeypatch.undo()
     assert victim.read_text() == "words"
     assert sorted(p for p in tmp_path.iterdir() if "unfinished" in p.name) == planted
 
 
-def test_an_empty_home_can_be_backed_up_and_restored(
-    parts: Container, tmp_path: Path, clock: Clock
-) -> None:
+def test_an_empty_home_can_be_backed_up_and_restored(open_home: OpenHome, tmp_path: Path) -> None:
     """A home in which nothing was ever said gives a backup of nothing."""
-    made = backed_up(parts, tmp_path / "b.zip", clock)
+    made = open_home().backup(tmp_path / "b.zip")
     assert (made.threads, made.memories, made.database) == (0, 0, "")
-    ops.restore(tmp_path / "b.zip", tmp_path / "again")
+    Memory.restore(tmp_path / "b.zip", tmp_path / "again")
     assert not (tmp_path / "again" / "anaphora.db").exists()
 
 
-def test_what_was_set_aside_is_kept(
-    filled: Container, open_parts: OpenParts, tmp_path: Path, clock: Clock
-) -> None:
+def test_what_was_set_aside_is_kept(filled: Memory, open_home: OpenHome, tmp_path: Path) -> None:
     """The bytes of an unreadable thread are in the backup too; temporary files are not."""
-    folder = filled.home.conversations
+    folder = filled.home / "conversations"
     (folder / ".corrupt").mkdir()
     (folder / ".corrupt" / "old.json.1").write_bytes(b"{torn")
     (folder / f".{'a' * 24}.1.ab.tmp").write_bytes(b"unfinished")
-    backed_up(filled, tmp_path / "b.zip", clock)
-    ops.restore(tmp_path / "b.zip", tmp_path / "again")
+    filled.backup(tmp_path / "b.zip")
+    Memory.restore(tmp_path / "b.zip", tmp_path / "again")
     again = tmp_path / "again" / "conversations"
     assert (again / ".corrupt" / "old.json.1").read_bytes() == b"{torn"
     assert not list(again.glob(".*.tmp"))
 
 
 @pytest.mark.promise("care.backup")
-def test_nothing_is_overwritten(filled: Container, tmp_path: Path, clock: Clock) -> None:
+def test_nothing_is_overwritten(filled: Memory, tmp_path: Path) -> None:
     """A path where something stands is refused, and so is one among the threads."""
     taken = tmp_path / "b.zip"
     taken.write_text("mine")
     with pytest.raises(NotEmpty):
-        backed_up(filled, taken, clock)
+        filled.backup(taken)
     assert taken.read_text() == "mine"
     with pytest.raises(InvalidInput):
-        backed_up(filled, filled.home.conversations / "b.zip", clock)
+        filled.backup(filled.home / "conversations" / "b.zip")
     assert not [p for p in tmp_path.iterdir() if "unfinished" in p.name]
 
 
 @pytest.mark.promise("care.backup_live")
 def test_a_backup_beside_writers_has_every_acknowledged_write(
-    filled: Container, keeping: Keeping, open_parts: OpenParts, tmp_path: Path, clock: Clock
+    filled: Memory, open_home: OpenHome, tmp_path: Path
 ) -> None:
     """What was acknowledged before the call is in it, and what it has is a state that can be read:
     no note speaks of a turn that is there with other words."""
     stop = threading.Event()
     said: list[str] = []
-    keeper = keeping(open_parts())
+    other = open_home()
 
     def write() -> None:
         while not stop.is_set():
             text = f"line {len(said)}"
-            keeper.say("busy", text)
-            keeper.remember(f"fact {len(said)}")
+            say(other, "busy", text)
+            other.remember(f"fact {len(said)}")
             said.append(text)
 
     writer = threading.Thread(target=write)
@@ -162,15 +146,16 @@ def test_a_backup_beside_writers_has_every_acknowledged_write(
     try:
         for number in range(5):
             before = len(said)
-            backed_up(filled, tmp_path / f"{number}.zip", clock)
-            ops.restore(tmp_path / f"{number}.zip", tmp_path / f"again{number}")
-            again = open_parts(f"again{number}")
-            thread = again.namespace("default").conversations.get("busy")
+            filled.backup(tmp_path / f"{number}.zip")
+            Memory.restore(tmp_path / f"{number}.zip", tmp_path / f"again{number}")
+            again = open_home(f"again{number}")
+            thread = again.conversations.get("busy")
             turns = thread.turns if thread else ()
             assert [turn.text for turn in turns][:before] == said[:before]
             # Each turn that is there has its speaker: notes are never older than their turns.
             assert {turn.speaker for turn in turns} <= {"Ann"}
-            assert again.namespace("default").records.version() >= before
+            facts = {record.text for record in again.list(limit=9_999)}
+            assert {f"fact {number}" for number in range(before)} <= facts
     finally:
         stop.set()
         writer.join()
@@ -179,14 +164,12 @@ def test_a_backup_beside_writers_has_every_acknowledged_write(
 @pytest.mark.promise("care.backup")
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.floats(0, 1, exclude_max=True), cut=st.booleans())
-def test_any_damage_is_found(
-    place: float, cut: bool, filled: Container, tmp_path: Path, clock: Clock
-) -> None:
+def test_any_damage_is_found(place: float, cut: bool, filled: Memory, tmp_path: Path) -> None:
     """A changed byte or a missing end is found by `verify`, and nothing is restored from it, unless
     the byte is one that nothing is read from."""
     whole, torn = tmp_path / "whole.zip", tmp_path / "torn.zip"
     if not whole.exists():
-        backed_up(filled, whole, clock)
+        filled.backup(whole)
     data = bytearray(whole.read_bytes())
     at = int(place * len(data))
     if cut:
@@ -198,18 +181,16 @@ def test_any_damage_is_found(
         same = ops.verify(torn)
     except StoreError:
         with pytest.raises(StoreError):
-            ops.restore(torn, tmp_path / "again")
+            Memory.restore(torn, tmp_path / "again")
         assert not (tmp_path / "again").exists()
     else:
         assert not cut
         assert same.rows == ops.verify(whole).rows
 
 
-def test_a_member_that_is_not_what_was_backed_up_is_named(
-    filled: Container, tmp_path: Path, clock: Clock
-) -> None:
+def test_a_member_that_is_not_what_was_backed_up_is_named(filled: Memory, tmp_path: Path) -> None:
     """A well-formed zip file with other words in a thread is refused, and so is one with more."""
-    backed_up(filled, tmp_path / "b.zip", clock)
+    filled.backup(tmp_path / "b.zip")
 
     def other_words(members: dict[str, bytes]) -> None:
         name = "conversations/trip.json"
@@ -217,7 +198,7 @@ def test_a_member_that_is_not_what_was_backed_up_is_named(
 
     changed = rewritten(tmp_path / "b.zip", tmp_path / "changed.zip", other_words)
     with pytest.raises(DamagedBackup, match=r"trip\.json"):
-        ops.restore(changed, tmp_path / "again")
+        Memory.restore(changed, tmp_path / "again")
 
     def one_more(members: dict[str, bytes]) -> None:
         members["conversations/more.json"] = b"{}"
@@ -233,11 +214,9 @@ def test_a_member_that_is_not_what_was_backed_up_is_named(
 @pytest.mark.parametrize(
     "name", ["../out", "conversations/../../out", "/out", "a\\..\\out", "index/x", "anaphora.db/x"]
 )
-def test_no_member_is_written_outside_a_home(
-    name: str, filled: Container, tmp_path: Path, clock: Clock
-) -> None:
+def test_no_member_is_written_outside_a_home(name: str, filled: Memory, tmp_path: Path) -> None:
     """A member with the name of another place is refused before anything is written."""
-    backed_up(filled, tmp_path / "b.zip", clock)
+    filled.backup(tmp_path / "b.zip")
 
     def add(members: dict[str, bytes]) -> None:
         manifest = json.loads(members["manifest.json"])
@@ -248,29 +227,27 @@ def test_no_member_is_written_outside_a_home(
 
     bad = rewritten(tmp_path / "b.zip", tmp_path / "bad.zip", add)
     with pytest.raises(DamagedBackup):
-        ops.restore(bad, tmp_path / "again")
+        Memory.restore(bad, tmp_path / "again")
     assert not (tmp_path / "again").exists()
     assert not (tmp_path / "out").exists()
 
 
-def test_only_an_empty_place_is_restored_into(
-    filled: Container, tmp_path: Path, clock: Clock
-) -> None:
+def test_only_an_empty_place_is_restored_into(filled: Memory, tmp_path: Path) -> None:
     """A missing or empty folder is filled; a home, a file and a folder with a file stay."""
-    backed_up(filled, tmp_path / "b.zip", clock)
+    filled.backup(tmp_path / "b.zip")
     (tmp_path / "empty").mkdir()
-    ops.restore(tmp_path / "b.zip", tmp_path / "empty")
-    ops.restore(tmp_path / "b.zip", tmp_path / "deep" / "new")
+    Memory.restore(tmp_path / "b.zip", tmp_path / "empty")
+    Memory.restore(tmp_path / "b.zip", tmp_path / "deep" / "new")
     (tmp_path / "file").write_text("mine")
     before = everything(filled)
-    for taken in (filled.home.root, tmp_path / "empty", tmp_path / "file"):
+    for taken in (filled.home, tmp_path / "empty", tmp_path / "file"):
         with pytest.raises(NotEmpty):
-            ops.restore(tmp_path / "b.zip", taken)
+            Memory.restore(tmp_path / "b.zip", taken)
     assert everything(filled) == before
     assert (tmp_path / "file").read_text() == "mine"
 
 
-def test_schemas_of_other_times(open_parts: OpenParts, tmp_path: Path, clock: Clock) -> None:
+def test_schemas_of_other_times(open_home: OpenHome, tmp_path: Path) -> None:
     """A backup of an older schema restores and migrates at the next open; of a newer one, not."""
     from pysqlite3 import dbapi2
 
@@ -279,11 +256,11 @@ def test_schemas_of_other_times(open_parts: OpenParts, tmp_path: Path, clock: Cl
     connection = dbapi2.connect(str(root / "anaphora.db"))
     connection.executescript((FIXTURES / "truth_0001.sql").read_text())
     connection.close()
-    old = open_parts("old")
-    made = backed_up(old, tmp_path / "b.zip", clock)
+    with Memory.open(root, embedder="hashing", warm=False) as old:
+        made = old.backup(tmp_path / "b.zip")
     assert made.schema == "0001"
-    ops.restore(tmp_path / "b.zip", tmp_path / "again")
-    assert notes(open_parts("again")) == notes(old)
+    Memory.restore(tmp_path / "b.zip", tmp_path / "again")
+    assert notes(open_home("again")) == notes(open_home("old"))
 
     def newer(members: dict[str, bytes]) -> None:
         manifest = json.loads(members["manifest.json"])
@@ -291,55 +268,48 @@ def test_schemas_of_other_times(open_parts: OpenParts, tmp_path: Path, clock: Cl
 
     future = rewritten(tmp_path / "b.zip", tmp_path / "future.zip", newer)
     with pytest.raises(SchemaTooNew):
-        ops.restore(future, tmp_path / "future")
+        Memory.restore(future, tmp_path / "future")
     assert not (tmp_path / "future").exists()
 
 
-def test_a_damaged_database_is_not_passed_off_as_a_backup(
-    filled: Container, tmp_path: Path, clock: Clock
-) -> None:
+def test_a_damaged_database_is_not_passed_off_as_a_backup(filled: Memory, tmp_path: Path) -> None:
     """A truth with torn pages raises, and leaves no file that looks like a backup."""
-    assert filled.truth.path is not None
-    filled.truth.close()
-    data = bytearray(filled.truth.path.read_bytes())
+    filled.close()
+    truth = filled.home / "anaphora.db"
+    data = bytearray(truth.read_bytes())
     data[4096 * 3 : 4096 * 6] = os.urandom(4096 * 3)
-    filled.truth.path.write_bytes(data)
-    with pytest.raises(StoreError):
-        backed_up(filled, tmp_path / "b.zip", clock)
+    truth.write_bytes(data)
+    with (
+        Memory.open(filled.home, embedder="hashing", warm=False) as torn,
+        pytest.raises(StoreError),
+    ):
+        torn.backup(tmp_path / "b.zip")
     assert not (tmp_path / "b.zip").exists()
 
 
-def test_a_sealed_backup_needs_the_exported_key(
-    open_parts: OpenParts, keeping: Keeping, tmp_path: Path, clock: Clock
-) -> None:
+def test_a_sealed_backup_needs_the_exported_key(open_home: OpenHome, tmp_path: Path) -> None:
     """No key is in a backup; restored elsewhere, it opens once the exported key was imported."""
     pytest.importorskip("cryptography")
-    parts = open_parts("sealed", encrypt="file")
-    keeper = keeping(parts)
-    keeper.say("secret", "The vault code is violet.")
-    key = master_key.export_master_key(parts.home, "a long passphrase")
-    made = backed_up(parts, tmp_path / "b.zip", clock)
+    parts = open_home("sealed", encrypt="file")
+    say(parts, "secret", "The vault code is violet.")
+    key = keys.export_key(parts.home, "a long passphrase")
+    made = parts.backup(tmp_path / "b.zip")
     assert made.sealed
     with zipfile.ZipFile(tmp_path / "b.zip") as file:
         assert not [name for name in file.namelist() if "key" in name]
         assert not [name for name in file.namelist() if b"violet" in file.read(name)]
         assert "exported" in file.read("manifest.json").decode() or made.needs_key
-    ops.restore(tmp_path / "b.zip", tmp_path / "again")
+    Memory.restore(tmp_path / "b.zip", tmp_path / "again")
     with pytest.raises(MissingKey):
-        open_parts("again")
-    home = Home(tmp_path / "again", tmp_path / "again" / "conversations")
-    master_key.import_master_key(home, key, "a long passphrase", kept="file")
-    assert threads(open_parts("again")) == threads(parts)
+        open_home("again")
+    keys.import_key(tmp_path / "again", key, "a long passphrase", kept="file")
+    assert threads(open_home("again")) == threads(parts)
 
 
 CHILD = """
 import os, signal, sys
-from datetime import UTC, datetime
-from pathlib import Path
-from anaphora import ops
-from anaphora.store.home.sealing import Home
-from anaphora.store.db.engine import open_database
-what, source, target, step = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
+from anaphora import Memory
+what, source, target, step = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
 seen = 0
 def progress(label, done, total):
     global seen
@@ -347,11 +317,10 @@ def progress(label, done, total):
     if seen == step:
         os.kill(os.getpid(), signal.SIGKILL)
 if what == "restore":
-    ops.restore(source, target, progress=progress)
+    Memory.restore(source, target, progress=progress)
 else:
-    home = Home(source, source / "conversations")
-    clock = lambda: datetime(2026, 1, 1, tzinfo=UTC)
-    ops.backup(home, open_database(home.truth), target, clock=clock, progress=progress)
+    with Memory.open(source, embedder="hashing", warm=False) as memory:
+        memory.backup(target, progress=progress)
 """
 
 
@@ -359,12 +328,12 @@ else:
 @pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
 @pytest.mark.parametrize("what", ["backup", "restore"])
 def test_who_is_killed_leaves_nothing_half_done(
-    what: str, filled: Container, open_parts: OpenParts, tmp_path: Path, clock: Clock
+    what: str, filled: Memory, open_home: OpenHome, tmp_path: Path
 ) -> None:
     """Killed at any step, a backup or restore leaves its target as it was; the next one works and
     clears up."""
-    backed_up(filled, tmp_path / "b.zip", clock)
-    source = tmp_path / "b.zip" if what == "restore" else filled.home.root
+    filled.backup(tmp_path / "b.zip")
+    source = tmp_path / "b.zip" if what == "restore" else filled.home
     target = tmp_path / "place" / "target"
     for step in range(1, 6):
         run = [sys.executable, "-c", CHILD, what, str(source), str(target), str(step)]
@@ -380,34 +349,29 @@ def test_who_is_killed_leaves_nothing_half_done(
     assert [place.name for place in target.parent.iterdir()] == ["target"]
     if what == "backup":
         assert ops.verify(target).threads == 3
-        ops.restore(target, tmp_path / "again")
+        Memory.restore(target, tmp_path / "again")
     else:
         target.rename(tmp_path / "again")
-    assert everything(open_parts("again")) == everything(filled)
+    assert everything(open_home("again")) == everything(filled)
 
 
 def test_a_database_server_is_backed_up_too(
-    open_parts: OpenParts,
-    keeping: Keeping,
+    open_home: OpenHome,
     new_database: Callable[[], str],
     tmp_path: Path,
-    clock: Clock,
 ) -> None:
     """A dump of PostgreSQL becomes a SQLite home or fills an empty database, and no other one."""
-    parts = open_parts("server", database=new_database())
-    keeper = keeping(parts)
-    keeper.say("trip", "We leave on Monday. \ud800\x00")
-    keeper.remember(
-        "NUL \x00 and half \udfff of one.", path="odd\x10path", payload={"a": [1, None]}
-    )
-    keeper.remember("Elsewhere.", namespace="team")
-    made = backed_up(parts, tmp_path / "b.zip", clock)
+    parts = open_home("server", database=new_database())
+    say(parts, "trip", "We leave on Monday. \ud800\x00")
+    parts.remember("NUL \x00 and half \udfff of\x10one.", path="p", payload={"a\x10": [1, None]})
+    parts.scoped("team").remember("Elsewhere.")
+    made = parts.backup(tmp_path / "b.zip")
     assert (made.database, made.memories, made.threads) == ("postgresql", 2, 1)
-    ops.restore(tmp_path / "b.zip", tmp_path / "file")
-    assert everything(open_parts("file")) == everything(parts)
+    Memory.restore(tmp_path / "b.zip", tmp_path / "file")
+    assert everything(open_home("file")) == everything(parts)
     database = new_database()
-    ops.restore(tmp_path / "b.zip", tmp_path / "other", database=database)
-    assert everything(open_parts("other", database=database)) == everything(parts)
+    Memory.restore(tmp_path / "b.zip", tmp_path / "other", database=database)
+    assert everything(open_home("other", database=database)) == everything(parts)
     with pytest.raises(NotEmpty):
-        ops.restore(tmp_path / "b.zip", tmp_path / "third", database=database)
+        Memory.restore(tmp_path / "b.zip", tmp_path / "third", database=database)
     assert not (tmp_path / "third").exists()

@@ -17,8 +17,6 @@ from anaphora.values.conversations import Check
 
 from .lanes_desk import live, opened, project_at, said
 
-pytestmark = pytest.mark.internal
-
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
@@ -116,12 +114,13 @@ def test_a_section_index_that_was_lost_is_made_again_by_using_it(
     """What a full disk has cost a small home is made again when there is room, without a repair."""
     with opened(tmp_path / "home", clock, script) as memory:
         live(memory, root, script, clock)
-        memory._services().sections.settle()
+        assert memory.ready(60)
         before = said(memory)
     folder = tmp_path / "home" / "index" / "default" / "context" / "words"
-    for path in folder.iterdir():
-        if path.is_dir():
-            shutil.rmtree(path)
+    segments = [path for path in folder.iterdir() if path.is_dir()]
+    assert segments
+    for path in segments:
+        shutil.rmtree(path)
     with opened(tmp_path / "home", clock) as memory:
         assert said(memory) == before
         if way == "ready":
@@ -141,7 +140,7 @@ def test_a_broken_section_index_is_made_again(
     """The doctor names it, answers stay right meanwhile, and a repair makes it whole."""
     with opened(tmp_path / "home", clock, script) as memory:
         live(memory, root, script, clock)
-        memory._services().sections.settle()
+        assert memory.ready(60)
         before = said(memory)
     folder = tmp_path / "home" / "index" / "default" / "context" / "words"
     manifest = folder / "sections.json"

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from anaphora import ops
-from anaphora.container.home import Container
-from anaphora.ingest.memories import FillResult
+from anaphora import Memory
+from anaphora.embed.base import Vectors
+from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora.errors import EmbeddingError
 from anaphora.store.threads.gojson import decode, encode
 from anaphora.values.conversations import Check, Thread
 
-from .conftest import HomeWriter, OpenParts, memories, threads
-
-pytestmark = pytest.mark.internal
-
-Keeping = Callable[[Container], HomeWriter]
+from .conftest import OpenHome, memories, threads
 
 
-def mended(parts: Container) -> dict[str, Check]:
-    return {check.name: check for check in ops.repair(parts.namespace("default"))}
+def mended(memory: Memory) -> dict[str, Check]:
+    """What a repair says that it did. Behind it stands what was found afterwards."""
+    found: dict[str, Check] = {}
+    for check in memory.doctor(repair=True):
+        found.setdefault(check.name, check)
+    return found
 
 
-def test_a_well_home_stays_as_it_is(filled: Container) -> None:
+def test_a_well_home_stays_as_it_is(filled: Memory) -> None:
     """Where nothing is wrong everything is reported as well, and no word changes."""
     before = memories(filled), threads(filled)
     found = mended(filled)
@@ -36,9 +37,9 @@ def test_a_well_home_stays_as_it_is(filled: Container) -> None:
 
 
 @pytest.mark.promise("care.repair")
-def test_what_interrupted_writes_left_is_removed(filled: Container, tmp_path: Path) -> None:
+def test_what_interrupted_writes_left_is_removed(filled: Memory, tmp_path: Path) -> None:
     """Temporary files and unfinished restores beside the home go; all else stays."""
-    folder = filled.home.conversations
+    folder = filled.home / "conversations"
     (folder / f".{'a' * 24}.1.ab.tmp").write_bytes(b"unfinished")
     stage = tmp_path / ".home.unfinished-0123456789ab"
     stage.mkdir()
@@ -53,24 +54,24 @@ def test_what_interrupted_writes_left_is_removed(filled: Container, tmp_path: Pa
 
 
 @pytest.mark.promise("care.repair")
-def test_a_damaged_index_is_made_again(filled: Container, open_parts: OpenParts) -> None:
+def test_a_damaged_index_is_made_again(filled: Memory, open_home: OpenHome) -> None:
     """After a repair the index holds every turn, with its vector."""
-    filled.namespace("default").turns.sync(embed="all")
     filled.close()
-    for place in (filled.home.root / "index" / "default").rglob("*"):
+    for place in (filled.home / "index" / "default").rglob("*"):
         if place.is_file() and place.suffix != ".lock":
             place.write_bytes(os.urandom(200))
-    again = open_parts()
-    found = mended(again)
-    assert found["index"].ok, found
-    seen = again.namespace("default").turns.check()
-    assert (seen.turns, seen.pending, seen.problems) == (3, 0, ())
+    again = open_home()
+    assert mended(again)["index"].ok
+    seen = again.stats()
+    assert (seen.turns, seen.indexed, seen.vectors, seen.pending) == (3, 3, 3, 0)
+    checks = {check.name: check for check in again.doctor()}
+    assert checks["index"].ok, checks
 
 
-def test_notes_go_back_to_their_turns(filled: Container, keeping: Keeping) -> None:
+def test_notes_go_back_to_their_turns(filled: Memory) -> None:
     """When another program has put a turn before others, their speakers follow them."""
-    store = filled.namespace("default").conversations
-    path = store.path("trip")
+    store = filled.conversations
+    path = filled.home / "conversations" / "trip.json"
     thread = decode(path.read_bytes())
     first = thread.turns[0]
     moved = Thread(
@@ -83,30 +84,39 @@ def test_notes_go_back_to_their_turns(filled: Container, keeping: Keeping) -> No
     assert [turn.speaker for turn in store.recent("trip")] == [None, None, None]
     found = mended(filled)
     assert "2 notes given back" in found["notes"].detail
-    again = filled.namespace("default").conversations.recent("trip")
+    again = store.recent("trip")
     assert [turn.speaker for turn in again] == [None, "Ann", "Ann"]
     assert [turn.text for turn in again] == [turn.text for turn in moved.turns]
     assert "0 notes given back" in mended(filled)["notes"].detail
 
 
-def test_damaged_truth_is_told_and_left_alone(filled: Container, open_parts: OpenParts) -> None:
+def test_damaged_truth_is_told_and_left_alone(filled: Memory) -> None:
     """A torn database is a finding that does not keep the rest from being mended."""
-    assert filled.truth.path is not None
-    filled.truth.close()
-    data = bytearray(filled.truth.path.read_bytes())
+    filled.close()
+    truth = filled.home / "anaphora.db"
+    data = bytearray(truth.read_bytes())
     data[4096 * 10 : 4096 * 12] = os.urandom(4096 * 2)
-    filled.truth.path.write_bytes(data)
-    found = mended(open_parts())
+    truth.write_bytes(data)
+    with Memory.open(filled.home, embedder="hashing", warm=False) as torn:
+        found = mended(torn)
     assert not found["truth"].ok
-    assert filled.truth.path.read_bytes() == bytes(data)
+    assert truth.read_bytes() == bytes(data)
 
 
-def test_vectors_that_are_missing_are_asked_for(
-    filled: Container, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class Refusing(WordHashingEmbedder):
+    """An embedder that cannot embed texts with the word "poison"."""
+
+    def embed(self, texts: Sequence[str]) -> list[Vectors]:
+        if any("poison" in text for text in texts):
+            raise EmbeddingError("poisoned")
+        return super().embed(texts)
+
+
+def test_vectors_that_are_missing_are_asked_for(tmp_path: Path) -> None:
     """Memories without vectors are embedded by who knows how, and what fails is told."""
-
-    services = filled.namespace("default")
-    monkeypatch.setattr(services.remember, "fill_vectors", lambda: FillResult(3, 1))
-    found = ops.repair(services)
+    with Memory.open(tmp_path / "home", embedder=Refusing(), warm=False) as cold:
+        for text in ("one", "two", "three", "poison"):
+            cold.remember(text)
+    with Memory.open(tmp_path / "home", embedder=Refusing()) as memory:
+        found = memory.doctor(repair=True)
     assert Check("vectors", ok=False, detail="3 memories embedded, 1 cannot be") in found

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.conftest import Clock
@@ -13,7 +15,7 @@ from tests.deep.asking import TEA, Script, submits, tell
 from anaphora import Memory
 from anaphora.values.projects import Observation
 
-from .lanes_desk import NUTS, live, notes_of, opened, project_at, said
+from .lanes_desk import NUTS, live, opened, project_at, said
 
 pytestmark = pytest.mark.internal
 
@@ -32,6 +34,19 @@ def script() -> Script:
 def memory(tmp_path: Path, clock: Clock, script: Script) -> Iterator[Memory]:
     with opened(tmp_path / "home", clock, script) as made:
         yield made
+
+
+def notes_of(memory: Memory) -> dict[str, Any]:
+    """Every note with its events, by id, as truth has it; numbers of commits left out."""
+    notes = memory._services().notes
+    return {
+        row.record.id: (
+            row.kind,
+            replace(row.record, seq=0),
+            [replace(event, seq=0) for event in notes.events(row.record.id)],
+        )
+        for row in notes.changed_since(0, 10_000)
+    }
 
 
 def exported(memory: Memory, path: Path) -> Path:
