@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import os
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,13 @@ from hypothesis import strategies as st
 from pysqlite3 import dbapi2
 
 from anaphora.errors import MissingKey, Tampered
-from anaphora.store.crypto.cipher import Cipher, Finder, Keys, binding
+from anaphora.store.crypto.cipher import Cipher, Finder, Keys, binding, derive
 from anaphora.store.crypto.columns import ClearRows, SealedRows, open_rows
 from anaphora.store.crypto.index import ClearIndex, SealedIndex
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.db.tables import TABLES
 from anaphora.store.threads.sidecar import ConversationNote, Sidecar, TurnNote
+from anaphora.store.threads.sql_store import SqlConversationStore
 
 pytestmark = pytest.mark.internal
 
@@ -369,3 +372,49 @@ def test_a_table_without_an_anchor_has_no_empty_cell(sealed: SealedRows) -> None
     stored = sealed.seal_row("turn", row)
     with pytest.raises(Tampered, match="emptied"):
         sealed.open_row("turn", {**stored, "text": None})
+
+
+def test_sealed_threads(tmp_path: Path) -> None:
+    """In a sealed home no word, id, title, role or time of a thread is in the database."""
+    path = tmp_path / "truth.db"
+    truth = open_database(path)
+    sealer = SealedRows(Keys(bytes(32), os.urandom))
+    sidecar = Sidecar(truth, "default", sealer)
+    store = SqlConversationStore(truth, "default", sidecar=sidecar, sealer=sealer)
+    when = datetime(2026, 4, 30, 12, tzinfo=UTC)
+    store.append("zeppelin", "user", "xylophone words", ts=when, speaker="Nour")
+    store.append("zeppelin", "assistant", "glockenspiel", ts=when, intent_id="quartz")
+    store.set_title("zeppelin", "harpsichord")
+    store.append("other", "user", "text", ts=when)
+    assert [turn.speaker for turn in store.recent("zeppelin")] == ["Nour", None]
+    assert {s.title for s in store.list()} == {"harpsichord", "text"}
+    assert store.redact("zeppelin", 1)
+    assert store.delete("other")
+    again = SqlConversationStore(truth, "default", sidecar=sidecar, sealer=sealer)
+    assert [turn.text for turn in again.recent("zeppelin")] == ["xylophone words", "[redacted]"]
+    assert [s.title for s in again.list()] == ["harpsichord"]
+    truth.close()
+    data = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    for word in ("xylophone", "glockenspiel", "quartz", "harpsichord", "zeppelin", "Nour",
+                 "assistant", "2026-04-30"):  # fmt: skip
+        assert word.encode() not in data
+    connection = dbapi2.connect(str(path))
+    connection.execute("UPDATE turn SET text = (SELECT text FROM turn WHERE position = 0)")
+    connection.commit()
+    connection.close()
+    truth = open_database(path)
+    with pytest.raises(Tampered):
+        SqlConversationStore(truth, "default", sealer=sealer).get("zeppelin")
+    truth.close()
+
+
+def test_derivation_is_hkdf_as_published() -> None:
+    """Derived keys are HKDF-SHA256 (RFC 5869) of the key with the label as info."""
+    import hashlib
+    import hmac
+
+    key = bytes(range(32))
+    extracted = hmac.digest(b"\0" * 32, key, "sha256")
+    block = hmac.digest(extracted, b"anaphora/records/v1\x01", "sha256")
+    assert derive(key, "records") == block
+    assert hashlib.sha256().digest_size == len(block)

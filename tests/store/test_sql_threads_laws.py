@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -15,19 +14,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from pysqlite3 import dbapi2
 
-from anaphora.errors import StoreError, Tampered
-from anaphora.store.crypto.cipher import Keys
-from anaphora.store.crypto.columns import SealedRows
+from anaphora.errors import StoreError
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.gojson import decode
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values.conversations import NewTurn
-
-pytestmark = pytest.mark.internal
 
 OpenTruth = Callable[[], Database]
 ids = st.sampled_from(["a", "b", "Ünï cödé"])
@@ -172,40 +166,6 @@ def test_namespaces_are_apart(open_again: OpenTruth) -> None:
     assert (len(one.list()), len(other.list())) == (1, 0)
     assert list(one.changes_since(0)) == ["c"]
     assert other.changes_since(0) == {"c": None}
-
-
-def test_sealed_threads(tmp_path: Path) -> None:
-    """In a sealed home no word, id, title, role or time of a thread is in the database."""
-    path = tmp_path / "truth.db"
-    truth = open_database(path)
-    sealer = SealedRows(Keys(bytes(32), os.urandom))
-    sidecar = Sidecar(truth, "default", sealer)
-    store = SqlConversationStore(truth, "default", sidecar=sidecar, sealer=sealer)
-    when = datetime(2026, 4, 30, 12, tzinfo=UTC)
-    store.append("zeppelin", "user", "xylophone words", ts=when, speaker="Nour")
-    store.append("zeppelin", "assistant", "glockenspiel", ts=when, intent_id="quartz")
-    store.set_title("zeppelin", "harpsichord")
-    store.append("other", "user", "text", ts=when)
-    assert [turn.speaker for turn in store.recent("zeppelin")] == ["Nour", None]
-    assert {s.title for s in store.list()} == {"harpsichord", "text"}
-    assert store.redact("zeppelin", 1)
-    assert store.delete("other")
-    again = SqlConversationStore(truth, "default", sidecar=sidecar, sealer=sealer)
-    assert [turn.text for turn in again.recent("zeppelin")] == ["xylophone words", "[redacted]"]
-    assert [s.title for s in again.list()] == ["harpsichord"]
-    truth.close()
-    data = b"".join(file.read_bytes() for file in tmp_path.iterdir())
-    for word in ("xylophone", "glockenspiel", "quartz", "harpsichord", "zeppelin", "Nour",
-                 "assistant", "2026-04-30"):  # fmt: skip
-        assert word.encode() not in data
-    connection = dbapi2.connect(str(path))
-    connection.execute("UPDATE turn SET text = (SELECT text FROM turn WHERE position = 0)")
-    connection.commit()
-    connection.close()
-    truth = open_database(path)
-    with pytest.raises(Tampered):
-        SqlConversationStore(truth, "default", sealer=sealer).get("zeppelin")
-    truth.close()
 
 
 def test_deleted_words_leave_the_file(tmp_path: Path) -> None:
