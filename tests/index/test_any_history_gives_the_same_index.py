@@ -13,12 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from anaphora.index.turns.index import TurnIndex
-from anaphora.index.vectors.ann import available
 from anaphora.values.conversations import NewTurn
 
-from .conftest import Bench, assert_same, facts
-
-pytestmark = pytest.mark.internal
+from .conftest import NO_ANN, Bench, assert_same, facts
 
 WORDS = ["apple", "river", "the", "stone", "running", "getUserName", "猫と犬", "zero", "Apples"]
 QUERIES = ("apples in the river", "username", "猫と犬 zero")
@@ -126,7 +123,7 @@ TestHistories.settings = settings(
     suppress_health_check=[HealthCheck.too_slow],
 )
 
-TestHistoriesInTheBulk = pytest.mark.skipif(not available(), reason="no LanceDB")(
+TestHistoriesInTheBulk = pytest.mark.skipif(NO_ANN, reason="no LanceDB")(
     HistoriesInTheBulk.TestCase
 )
 TestHistoriesInTheBulk.settings = settings(

@@ -26,8 +26,6 @@ from anaphora.values.conversations import NewTurn
 
 from .conftest import Ticking, facts
 
-pytestmark = pytest.mark.internal
-
 OpenTruth = Callable[[], Database]
 WORDS = ["apple", "river", "the", "stone", "running", "getUserName", "猫と犬", "zero", "Apples"]
 QUERIES = ("apples in the river", "username", "猫と犬 zero")

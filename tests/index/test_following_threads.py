@@ -20,7 +20,7 @@ from anaphora.values.conversations import NewTurn
 
 from .conftest import EXACT_AND_BULK, Bench, facts
 
-pytestmark = [EXACT_AND_BULK, pytest.mark.internal]
+pytestmark = EXACT_AND_BULK
 
 
 def all_bytes(folder: Path) -> bytes:
