@@ -7,12 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.ingest.project_desk import git, write
+from tests.ingest.project_files import git, write
 
 from anaphora import Memory
-from anaphora.index.sections.words import section_segments
-
-pytestmark = pytest.mark.internal
 
 FILES = {
     "xylophagous.py": '"""Wombats."""\n\n\ndef quokka_of(marsupial):\n    return "numbatwords"\n',
@@ -56,10 +53,9 @@ def test_a_removed_project_leaves_no_file(tmp_path: Path, killed: bool) -> None:
         else:
             memory.remove_project("gone")
         assert left(home) == []
-        after = section_segments(words).read()
-        assert len(after.ids) == 2
-        assert [place.name for place in words.iterdir() if place.is_dir()] == [
-            after.meta.generation
-        ]
+        (check,) = [one for one in memory.doctor() if one.name == "section index"]
+        assert check.ok
+        assert check.detail.startswith("2 sections and notes, words of 2 on disk")
+        assert len([place for place in words.iterdir() if place.is_dir()]) == 1
         assert memory.recall_context("herons").primary_targets
         assert not memory.recall_context("quokka_of").primary_targets

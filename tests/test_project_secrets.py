@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.ingest.project_desk import git, write
+from tests.ingest.project_files import git, write
 
 from anaphora import Memory
 from anaphora.ingest.projects import file_sync, git_history

@@ -15,7 +15,8 @@ from datetime import datetime
 
 from anaphora import Memory
 
-from .deep_desk import block, loop_over
+from .deep_desk import loop_over
+from .scripts import block
 
 __all__ = ["KINDS", "Said", "Task", "answer_from", "by_code", "by_hits", "said", "tasks_over"]
 

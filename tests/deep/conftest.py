@@ -9,8 +9,8 @@ import pytest
 
 from anaphora import Memory
 
-from .deep_desk import EXAMPLE, Timer
 from .openai_server import OpenAIServer
+from .scripts import EXAMPLE, Timer
 
 ASKED = datetime(2026, 4, 10, 9, 0, tzinfo=UTC)
 

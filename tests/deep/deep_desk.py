@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from anaphora import Memory
@@ -15,23 +14,6 @@ from anaphora.deep.models.scripted import Scripted, ScriptedModel
 from anaphora.deep.sandbox.base import Engine
 from anaphora.deep.sandbox.monty import MontyEngine
 from anaphora.values.deep import Budget, Scope
-
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "conversation.json"
-
-
-class Timer:
-    """Seconds that pass only when they are told to."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-        self.slept: list[float] = []
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
 
 
 def evidence_of(memory: Memory) -> NamespaceEvidence:
@@ -73,22 +55,6 @@ def loop_over(
     reading = None if sub is None else _model(sub)
     loop = DeepLoop(_model(code), reading, engine or MontyEngine(), **options)
     return LoopOver(loop, evidence_of(memory))
-
-
-def block(code: str, thought: str = "I look.") -> str:
-    """A reply of a model that writes this code."""
-    return f"{thought}\n```python\n{code}\n```"
-
-
-def slow(timer: Timer, seconds: float, said: str) -> Callable[..., str]:
-    """A script of one reply that takes its time."""
-
-    def reply(messages: object) -> str:
-        del messages
-        timer.now += seconds
-        return said
-
-    return reply
 
 
 def _model(given: Sequence[Scripted] | ModelRole) -> ModelRole:

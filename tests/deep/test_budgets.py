@@ -17,7 +17,8 @@ from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.errors import InvalidInput
 from anaphora.values.deep import BUDGET_LIMITS, Budget
 
-from .deep_desk import Timer, block, loop_over
+from .deep_desk import loop_over
+from .scripts import Timer, block
 
 pytestmark = pytest.mark.internal
 

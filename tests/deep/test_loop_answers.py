@@ -18,7 +18,8 @@ from anaphora.errors import InvalidInput, ModelError, NotFound
 from anaphora.values.deep import Budget, DeepStep
 
 from .conftest import ASKED
-from .deep_desk import block, evidence_of, loop_over
+from .deep_desk import evidence_of, loop_over
+from .scripts import block
 
 pytestmark = pytest.mark.internal
 

@@ -11,8 +11,9 @@ from anaphora import Memory
 from anaphora.deep.models.remote import ModelAddress, RemoteModel
 from anaphora.values.deep import Budget
 
-from .deep_desk import Timer, block, loop_over
+from .deep_desk import loop_over
 from .openai_server import Answer, OpenAIServer
+from .scripts import Timer, block
 
 KEY = "sk-loopback-key"
 QUESTION = "Why did we move the queue away from Redis?"

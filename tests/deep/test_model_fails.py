@@ -25,10 +25,8 @@ from anaphora.surfaces.mcp_server.calls import CALLS, CallContext
 from anaphora.surfaces.mcp_server.render import deep_text
 from anaphora.values.deep import Budget, DeepAnswer
 
-from .deep_desk import Timer, block
 from .openai_server import Answer, OpenAIServer
-
-pytestmark = pytest.mark.internal
+from .scripts import Timer, block
 
 FAILING: dict[str, Sequence[Scripted] | Callable[..., Scripted]] = {
     "down": lambda _: ModelError("m", "Connection error."),

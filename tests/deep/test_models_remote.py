@@ -16,8 +16,8 @@ from anaphora.deep.models.base import Message
 from anaphora.deep.models.remote import ModelAddress, RemoteModel, open_models
 from anaphora.errors import ModelError, ModelTimeout, NoModel
 
-from .deep_desk import Timer
 from .openai_server import Answer, OpenAIServer
+from .scripts import Timer
 
 KEY = "sk-very-secret-0123456789"
 ASKED = (
@@ -27,7 +27,7 @@ ASKED = (
     Message("user", "Two?"),
 )
 
-pytestmark = [pytest.mark.enable_socket, pytest.mark.internal]
+pytestmark = pytest.mark.enable_socket
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ from anaphora.values.conversations import Turn
 from anaphora.values.deep import DeepSource, DeepStep, SubCall
 
 from .conftest import ASKED
-from .deep_desk import block, loop_over
+from .deep_desk import loop_over
+from .scripts import block
 
 pytestmark = pytest.mark.internal
 

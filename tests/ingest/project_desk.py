@@ -7,11 +7,8 @@ report's counts as JSON; DELAY is how many seconds it rests after each batch of 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -28,30 +25,6 @@ from anaphora.store.projects.rows import SECTION_KIND, SectionRow
 from anaphora.store.projects.source import SectionSource
 from anaphora.store.projects.store import Projects
 from anaphora.store.records.ids import RecordIds
-
-__all__ = ["FILES", "ProjectDesk", "Ticking", "git", "sections_since", "write"]
-
-FILES = {
-    "README.md": "# Heron\n\nKeeps herons.\n\n## Install\n\npip install heron\n",
-    "pyproject.toml": (
-        '[project]\nname = "heron"\ndependencies = ["Requests>=2", "click"]\n\n'
-        '[project.scripts]\nheron = "heron.cli:main"\n'
-    ),
-    "src/heron/__init__.py": '"""Herons."""\n\nfrom heron.nest import Nest\n',
-    "src/heron/nest.py": (
-        '"""Where herons live."""\n\nimport json\n\nimport requests\n\n\n'
-        "class Nest:\n    def add_egg(self):\n        return 1\n\n\n"
-        "def find_nest(place):\n    return Nest()\n"
-    ),
-    "src/heron/cli.py": (
-        "import click\n\nfrom . import nest\nfrom .nest import find_nest\n\n\n"
-        "def main():\n    return find_nest('lake')\n"
-    ),
-    "tests/test_nest.py": (
-        "from heron.nest import Nest\n\n\ndef test_eggs():\n    assert Nest().add_egg() == 1\n"
-    ),
-    "docs/nesting.md": "# Nesting\n\nHow herons nest.\n\n## Twigs\n\nMany twigs.\n",
-}
 
 
 class Ticking:
@@ -137,27 +110,6 @@ class ProjectDesk:
             for row in rows
             if row.status == status and row.project in (project, None)
         }
-
-
-def write(root: Path, files: Mapping[str, str | bytes]) -> Path:
-    """Write these files under `root`."""
-    for path, text in files.items():
-        place = root / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return root
-
-
-def git(root: Path, *arguments: str, at: str = "2026-01-01T00:00:00Z") -> None:
-    """Run git in `root`, as somebody, at a time."""
-    someone = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
-    subprocess.run(
-        ["git", *someone, *arguments],
-        cwd=root,
-        check=True,
-        capture_output=True,
-        env={**os.environ, "GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at, "HOME": str(root)},
-    )
 
 
 def _main(database: str, root: str, delay: float) -> None:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.store.db.engine import Database, open_database
 
-from .project_desk import FILES, ProjectDesk, git, write
+from .project_desk import ProjectDesk
+from .project_files import FILES, git, write
 
 pytestmark = pytest.mark.internal
 

@@ -15,7 +15,8 @@ from anaphora.store.projects.graph_rows import alias_of
 from anaphora.store.projects.notes import NoteRecordKind, payload_of
 from anaphora.values.memories import MemoryRecord, NewMemory
 
-from .project_desk import FILES, ProjectDesk, git, write
+from .project_desk import ProjectDesk
+from .project_files import FILES, git, write
 
 pytestmark = pytest.mark.internal
 

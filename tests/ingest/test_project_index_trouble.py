@@ -23,7 +23,8 @@ from anaphora.store.home.conversion import decrypt, encrypt, rekey
 from anaphora.store.home.opening import open_home
 from anaphora.store.home.sealing import Home
 
-from .project_desk import FILES, ProjectDesk, git, write
+from .project_desk import ProjectDesk
+from .project_files import FILES, git, write
 
 pytestmark = pytest.mark.internal
 

@@ -9,7 +9,8 @@ import pytest
 from anaphora.store.db.engine import Database
 from anaphora.store.projects.graph_rows import RelationRow
 
-from .project_desk import ProjectDesk, write
+from .project_desk import ProjectDesk
+from .project_files import write
 
 pytestmark = pytest.mark.internal
 

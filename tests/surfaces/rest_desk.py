@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from starlette.testclient import TestClient
 
 from anaphora import Memory
+from anaphora.store.db.engine import open_database
 from anaphora.surfaces.rest import ServerOptions, create_app
 
 BASE = "http://127.0.0.1:7411"
@@ -33,3 +34,9 @@ def in_namespace(name: str, secret: str | None = None) -> dict[str, str]:
     if secret is not None:
         headers["Authorization"] = f"Bearer {secret}"
     return headers
+
+
+def version(memory: Memory, namespace: str) -> int:
+    """The number of the last change that truth has of a namespace."""
+    with closing(open_database(memory.home / "anaphora.db")) as truth:
+        return truth.version(namespace)

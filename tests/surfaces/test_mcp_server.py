@@ -14,11 +14,10 @@ from mcp_types import CallToolResult
 from tests.mcp_client import call, connected, refusal, text_of
 
 from anaphora import Memory
-from anaphora.recall.memories import FLOOR
 from anaphora.surfaces.mcp_server.tools import DEFAULT_TOOLS, INSTRUCTIONS, TOOLS
 
-pytestmark = pytest.mark.internal
-
+# The published floor of scores.
+FLOOR = 0.5
 DEFAULT = {
     "recall_memory",
     "store_memory",

@@ -10,13 +10,11 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from starlette.testclient import TestClient
-from tests.surfaces.rest_desk import BASE, in_namespace, served
+from tests.surfaces.rest_desk import BASE, in_namespace, served, version
 
 from anaphora import Memory
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.rest import ServerOptions, create_app
-
-pytestmark = pytest.mark.internal
 
 SECRET = "cardamom"
 OPEN = ServerOptions(page=None)
@@ -96,7 +94,7 @@ def test_no_token_reaches_beyond_its_scope(
     """By no route does a token of "play" read, change or learn of anything in "work"."""
     client, memory, work_id = filled_home
     secret = memory.tokens.create("play", namespaces=("play",)).secret
-    before = memory._container.truth.version("work")
+    before = version(memory, "work")
     # Another's namespace and one that does not exist are refused in the same words.
     refused = [
         call(client, method, path, work_id, in_namespace(name, secret)) for name in ("work", "nix")
@@ -109,7 +107,7 @@ def test_no_token_reaches_beyond_its_scope(
         assert answer.status_code < 500, answer.text
         assert f"the {SECRET}" not in answer.text
         assert '"work"' not in answer.text
-    assert memory._container.truth.version("work") == before
+    assert version(memory, "work") == before
     assert "work-thread" in [t.conversation_id for t in memory.scoped("work").conversations.list()]
 
 
@@ -139,13 +137,13 @@ def test_a_read_only_token_changes_nothing(
     """By no route does a read-only token change truth; what only reads is answered."""
     client, memory, work_id = filled_home
     secret = memory.tokens.create("reader", namespaces=("work",), read_only=True).secret
-    before = memory._container.truth.version("work")
+    before = version(memory, "work")
     answer = call(client, method, path, work_id, in_namespace("work", secret))
     assert answer.status_code < 500, answer.text
     # Figures are of the whole home, which this token does not open.
     reading = (method == "GET" and path != "/metrics") or path.endswith("recall")
     assert (answer.status_code == 403) is not reading, answer.text
-    assert memory._container.truth.version("work") == before
+    assert version(memory, "work") == before
 
 
 @pytest.mark.promise("rest.namespaces")

@@ -6,18 +6,18 @@ import itertools
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
-from tests.surfaces.rest_desk import in_namespace, served
+from tests.surfaces.rest_desk import in_namespace, served, version
 
 from anaphora import Memory
+from anaphora.store.db.engine import open_database
 from anaphora.surfaces.rest import ServerOptions
 from anaphora.surfaces.wire import plain
-
-pytestmark = pytest.mark.internal
 
 Pair = tuple[TestClient, Memory]
 
@@ -341,12 +341,15 @@ def test_health_tells_the_truth(tmp_path: Path) -> None:
         assert {"write", "threads", "index", "embedder", "disk"} == {
             check["name"] for check in seen["checks"]
         }
-        version = memory._container.truth.version("default")
+        before = version(memory, "default")
         ok(client.get("/health"))
-        assert memory._container.truth.version("default") == version
+        assert version(memory, "default") == before
         # A table that the probe writes to is taken away from under the server.
         shutil.copy(tmp_path / "home" / "anaphora.db", tmp_path / "kept.db")
-        with memory._container.truth.write("default") as write:
+        with (
+            closing(open_database(memory.home / "anaphora.db")) as truth,
+            truth.write("default") as write,
+        ):
             from sqlalchemy import text
 
             write.connection.execute(text("ALTER TABLE tombstone RENAME TO taken"))
