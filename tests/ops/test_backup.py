@@ -48,6 +48,7 @@ def test_a_restored_home_is_the_one_that_was_backed_up(
     filled: Memory, open_home: OpenHome, tmp_path: Path
 ) -> None:
     """Threads to the byte, memories with their history, and notes come back; the index does not."""
+    assert filled.ready(60)
     assert any((filled.home / "index").iterdir())
     made = filled.backup(tmp_path / "b.zip")
     assert (made.threads, made.memories, made.database, made.sealed) == (3, 4, "sqlite", False)

@@ -56,9 +56,12 @@ def test_what_interrupted_writes_left_is_removed(filled: Memory, tmp_path: Path)
 @pytest.mark.promise("care.repair")
 def test_a_damaged_index_is_made_again(filled: Memory, open_home: OpenHome) -> None:
     """After a repair the index holds every turn, with its vector."""
+    assert filled.ready(60)
     filled.close()
-    for place in (filled.home / "index" / "default").rglob("*"):
-        if place.is_file() and place.suffix != ".lock":
+    files = [place for place in (filled.home / "index" / "default").rglob("*") if place.is_file()]
+    assert files
+    for place in files:
+        if place.suffix != ".lock":
             place.write_bytes(os.urandom(200))
     again = open_home()
     assert mended(again)["index"].ok
