@@ -107,19 +107,23 @@ def test_damaged_truth_is_told_and_left_alone(filled: Memory) -> None:
 
 
 class Refusing(WordHashingEmbedder):
-    """An embedder that cannot embed texts with the word "poison"."""
+    """An embedder that cannot embed texts with one word in them."""
+
+    def __init__(self, word: str) -> None:
+        super().__init__()
+        self.word = word
 
     def embed(self, texts: Sequence[str]) -> list[Vectors]:
-        if any("poison" in text for text in texts):
-            raise EmbeddingError("poisoned")
+        if any(self.word in text for text in texts):
+            raise EmbeddingError("refused")
         return super().embed(texts)
 
 
 def test_vectors_that_are_missing_are_asked_for(tmp_path: Path) -> None:
     """Memories without vectors are embedded by who knows how, and what fails is told."""
-    with Memory.open(tmp_path / "home", embedder=Refusing(), warm=False) as cold:
+    with Memory.open(tmp_path / "home", embedder=Refusing("")) as broken:
         for text in ("one", "two", "three", "poison"):
-            cold.remember(text)
-    with Memory.open(tmp_path / "home", embedder=Refusing()) as memory:
+            broken.remember(text)
+    with Memory.open(tmp_path / "home", embedder=Refusing("poison")) as memory:
         found = memory.doctor(repair=True)
     assert Check("vectors", ok=False, detail="3 memories embedded, 1 cannot be") in found
