@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from anaphora import Memory
 from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora.embed.service import EmbedderService, spec_for
+from anaphora.recall.conversation import ConversationRecall
 from anaphora.values.conversations import NewTurn
 
-from .conftest import Bench, facts
+from .conftest import Bench, Ticking, facts
 
 pytestmark = pytest.mark.internal
 
@@ -205,20 +206,14 @@ def test_a_directory_that_vanishes_within_a_question(
 ) -> None:
     """Removed between the steps of a recall: it answers all the same, or says what it lacks."""
     filled(bench, 30)
-    threads = bench.root / "conversations"
-    embedder = Removing(bench.root / "home" / "index" / "default")
-    plain = WordHashingEmbedder(48, window=6)
-    with (
-        Memory.open(bench.root / "home", conversations_dir=threads, embedder=embedder) as memory,
-        Memory.open(bench.root / "calm", conversations_dir=threads, embedder=plain) as calm,
-    ):
-        memory.ready(60)
-        calm.ready(60)
-        for number in range(6):
-            bench.store.append("a", "user", f"something new {number}")
-            embedder.left = times
-            found = memory.recall_conversation(thread, f"thread a number {number}")
-            embedder.left = 0
-            expected = calm.recall_conversation(thread, f"thread a number {number}")
-            assert found.degraded or [hit.text for hit in found] == [hit.text for hit in expected]
-            assert times == 100 or found.hits
+    embedder = Removing(bench.root / "index")
+    index = bench.index(service=EmbedderService(spec_for(embedder)))
+    recall = ConversationRecall(bench.store, index, index._embedder, Ticking())
+    calm = ConversationRecall(bench.store, bench.index("calm"), bench.service, Ticking())
+    for number in range(6):
+        bench.store.append("a", "user", f"something new {number}")
+        embedder.left = times
+        found = recall.recall(thread, f"thread a number {number}")
+        expected = calm.recall(thread, f"thread a number {number}")
+        assert found.degraded or [hit.text for hit in found] == [hit.text for hit in expected]
+        assert times == 100 or found.hits
