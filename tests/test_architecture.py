@@ -233,7 +233,7 @@ OFFERED = (
     "anaphora.index.sections.index",
     "anaphora.index.turns.index",
     "anaphora.ingest.importers*",
-    "anaphora.ingest.projects.files",
+    "anaphora.ingest.projects.files.*",
     "anaphora.ingest.projects.git_history",
     "anaphora.ingest.projects.sections",
     "anaphora.ingest.secrets.redacting",
