@@ -53,6 +53,10 @@ SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
         ),
     ),
     (
+        "Recall quality: what holds now",
+        (Measured("changes", f"python -m bench.changes {DATA}"),),
+    ),
+    (
         "Recall quality: projects",
         (
             Measured("project", "python -m bench.fit_project ../shared/data --only report"),

@@ -1,0 +1,212 @@
+"""Does recall say what holds now? `python -m bench.changes --data DIR [--details FILE]`.
+
+Stories in which facts change, are contradicted, repeated and asked about again (`DIR/changes`),
+told once as chat turns and once as lasting facts; each way is a namespace of its own, asked through
+the public API when the story is over. Per kind of question: how often the first hit that holds an
+answer or an outdated value holds the answer ("right first"), how often an answer is among the first
+three, and how often nothing came at all. Written to bench/results/changes.json and .md, whole and
+by halves of the stories: what is fitted is fitted on the first half.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from anaphora import Memory
+from anaphora.values import NewTurn
+from bench.figures import machine_and_day, write
+
+KINDS: Final = (
+    "current",
+    "current-explicit",
+    "past",
+    "stable",
+    "echo",
+    "negation",
+    "person",
+    "number",
+    "implicit",
+)
+ABSENT: Final = "absent"
+MANY, FIRST = 10, 3
+# The namespaces of a story.
+CHATS, FACTS = "chats", "facts"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one question got: `right` is None where no hit holds an answer or an outdated value."""
+
+    story: int
+    told: str
+    kind: str
+    question: str
+    right: bool | None
+    among: bool
+    silent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table: shares of `asked` questions of one kind, told one way."""
+
+    told: str
+    kind: str
+    half: str
+    asked: int
+    right_first: float
+    among_first: float
+    silent: float
+
+
+def run(data: Path, details: Path | None = None) -> list[Row]:
+    """Tell every story both ways, ask, keep the figures."""
+    stories = json.loads((data / "changes" / "dev.json").read_text("utf-8"))
+    with tempfile.TemporaryDirectory(prefix="anaphora-changes-") as home:
+        outcomes = [
+            outcome
+            for number, story in enumerate(stories)
+            for outcome in _asked(Path(home) / str(number), number, story)
+        ]
+    rows = [
+        row
+        for half, chosen in (("all", outcomes), *_halves(outcomes))
+        for told in (CHATS, FACTS)
+        for row in _rows(told, half, [one for one in chosen if one.told == told])
+    ]
+    if details is not None:
+        details.write_text(json.dumps([asdict(one) for one in outcomes], indent=1), "utf-8")
+    _keep(rows, len(stories))
+    return rows
+
+
+def _asked(home: Path, number: int, story: dict[str, Any]) -> Iterator[Outcome]:
+    now = [datetime.now(UTC)]
+    with (
+        Memory.open(home, namespace=CHATS, clock=lambda: now[0]) as chats,
+        Memory.open(home, namespace=FACTS, clock=lambda: now[0]) as facts,
+    ):
+        for session in story["sessions"]:
+            chats.conversations.extend(session["id"], list(_turns(session)))
+        for fact in sorted(story["facts"], key=lambda one: str(one["when"])):
+            now[0] = _moment(fact["when"])
+            facts.remember(fact["text"], type=fact["type"])
+        chats.ready()
+        facts.ready()
+
+        def of_chats(question: str) -> list[str]:
+            found = chats.recall_conversation(None, question, top_k=MANY, budget=100_000)
+            return [hit.text for hit in found]
+
+        def of_facts(question: str) -> list[str]:
+            return [hit.text for hit in facts.recall(question, top_k=MANY)]
+
+        ways: tuple[tuple[str, Callable[[str], list[str]]], ...]
+        ways = ((CHATS, of_chats), (FACTS, of_facts))
+        for question in story["questions"]:
+            now[0] = _moment(question["now"])
+            for told, ask in ways:
+                yield _outcome(number, told, question, ask(question["q"]))
+
+
+def _turns(session: dict[str, Any]) -> Iterator[NewTurn]:
+    begun = _moment(session["when"])
+    for place, turn in enumerate(session["turns"]):
+        ts = begun + timedelta(seconds=place)
+        yield NewTurn(turn["role"], turn["text"], ts=ts, speaker=turn.get("speaker"))
+
+
+def _outcome(story: int, told: str, question: dict[str, Any], texts: Sequence[str]) -> Outcome:
+    right = None
+    for text in texts:
+        if _holds(text, question["answer"]) or _holds(text, question["stale"]):
+            right = _holds(text, question["answer"])
+            break
+    return Outcome(
+        story,
+        told,
+        question["kind"],
+        question["q"],
+        right,
+        any(_holds(text, question["answer"]) for text in texts[:FIRST]),
+        not texts,
+    )
+
+
+def _holds(text: str, strings: Iterable[str]) -> bool:
+    folded = text.casefold()
+    return any(string.casefold() in folded for string in strings)
+
+
+def _moment(written: str) -> datetime:
+    return datetime.fromisoformat(written.replace("Z", "+00:00"))
+
+
+def _halves(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, list[Outcome]]]:
+    for name, parity in (("first half", 0), ("second half", 1)):
+        yield name, [one for one in outcomes if one.story % 2 == parity]
+
+
+def _rows(told: str, half: str, outcomes: Sequence[Outcome]) -> Iterator[Row]:
+    answerable = [one for one in outcomes if one.kind != ABSENT]
+    groups = [(kind, [one for one in answerable if one.kind == kind]) for kind in KINDS]
+    absent = [one for one in outcomes if one.kind == ABSENT]
+    for kind, group in (*groups, ("all that can be answered", answerable), (ABSENT, absent)):
+        yield Row(
+            told,
+            kind,
+            half,
+            len(group),
+            sum(one.right is True for one in group) / len(group),
+            sum(one.among for one in group) / len(group),
+            sum(one.silent for one in group) / len(group),
+        )
+
+
+def _keep(rows: Sequence[Row], stories: int) -> None:
+    lines = [
+        "# What holds now",
+        "",
+        f"{machine_and_day()}.",
+        f"`python -m bench.changes`: {stories} stories in which facts change, told as chats "
+        "(`recall_conversation`, ten turns) and as lasting facts without a path (`recall`, ten "
+        "memories), asked when all is told. *Right first*: the first hit that holds the answer or "
+        "an outdated value holds the answer, as a share of all questions of the kind. *Among 3*: "
+        "the answer is in one of the first three hits. *Silent*: no hit, which is right for "
+        f"`{ABSENT}` alone.",
+    ]
+    for half in dict.fromkeys(row.half for row in rows):
+        lines += ["", f"## {half.capitalize()}", ""]
+        lines += ["| told as | kind | questions | right first | among 3 | silent |"]
+        lines += ["|---|---|---:|---:|---:|---:|"]
+        for row in (one for one in rows if one.half == half):
+            shares = ("–", "–") if row.kind == ABSENT else (row.right_first, row.among_first)
+            shown = [one if isinstance(one, str) else f"{one:.2f}" for one in shares]
+            lines += [
+                f"| {row.told} | {row.kind} | {row.asked} | {shown[0]} | {shown[1]} "
+                f"| {row.silent:.2f} |"
+            ]
+    write("changes", json.dumps({"rows": [asdict(row) for row in rows]}), "\n".join(lines))
+    print("\n".join(lines))
+
+
+def main() -> None:
+    """Run with the arguments of the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.changes", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument("--data", type=Path, required=True, help="the folder of shared data")
+    parser.add_argument("--details", type=Path, help="a file for the outcome of every question")
+    given = parser.parse_args()
+    run(given.data, given.details)
+
+
+if __name__ == "__main__":
+    main()
