@@ -262,10 +262,10 @@ def cli() -> str:
         "`--json` after it gives what the method of the same name gives in Python, as JSON.\n",
         "## Options of the program\n\n" + _options(root.params),
         "## Exit codes\n\n| code | meaning |\n|---:|---|\n"
-        "| 0 | done |\n| 1 | a check failed, nobody agreed, or another error |\n"
-        f"| {output.EXIT_INPUT} | what was asked cannot be done as written |\n"
+        "| 0 | done |\n| 1 | a check failed, you declined, or another error |\n"
+        f"| {output.EXIT_INPUT} | the arguments or the input are invalid |\n"
         f"| {output.EXIT_NOT_FOUND} | the id does not exist |\n"
-        f"| {output.EXIT_STORE} | truth could not be read or written |\n"
+        f"| {output.EXIT_STORE} | stored data could not be read or written |\n"
         f"| {output.EXIT_PARTLY} | done, and something was reported |\n",
         "## Commands\n",
     ]
@@ -467,9 +467,8 @@ home remembers (`{config.SETTINGS_FILE}`), and that over the defaults.
 |---|---|---|
 {rows}
 
-An empty variable is one that is not set; but `ANAPHORA_HOME`, `ANAPHORA_CONVERSATIONS_DIR` and
-`ANAPHORA_DATABASE`, which say where a memory lies, are refused when they are empty: what was meant
-is not the default.
+An empty variable counts as not set, except that `ANAPHORA_HOME`, `ANAPHORA_CONVERSATIONS_DIR` and
+`ANAPHORA_DATABASE`, which say where a memory lies, are refused when they are empty.
 
 Everything else is an argument: [Memory.open](python.md#open), [the command line](cli.md).
 """

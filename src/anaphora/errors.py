@@ -1,33 +1,33 @@
 """Every error that Anaphora raises on purpose, drawn as one tree.
 
 AnaphoraError
-├── InvalidInput (also ValueError)      what the caller passed cannot be used
+├── InvalidInput (also ValueError)      invalid input from the caller
 │   ├── InvalidId                       a conversation id or namespace name
 │   ├── InvalidTurn                     a turn's role, time or text
 │   ├── FilterError                     a filter that cannot be read; it names the place
 │   └── UnknownFormat                   a file that no importer recognises
 ├── NotFound (also KeyError)            an id that does not exist
-├── StoreError                          truth could not be read or written
-│   ├── ReadOnly                        the place cannot be written
-│   ├── DiskFull                        no room left; nothing was half-written
+├── StoreError                          stored data could not be read or written
+│   ├── ReadOnly                        the location is not writable
+│   ├── DiskFull                        no space left; nothing was half-written
 │   ├── CorruptThread                   a thread file that does not parse; it was kept
-│   ├── NotEmpty                        a place that must be empty holds something
-│   ├── DamagedBackup                   a backup or export that is not what was written
+│   ├── NotEmpty                        the target exists or is not empty
+│   ├── DamagedBackup                   a damaged backup or export
 │   ├── SchemaTooNew                    a home that a newer version wrote
-│   └── Unreadable                      a row that makes no sense; it takes no other along
+│   └── Unreadable                      an invalid row; all others can be read
 ├── EmbeddingError                      a text could not be turned into a vector
 │   ├── ModelIntegrityError             the model file is not the one that was shipped
 │   └── EmbedderNotReady                the model is still loading
-├── EncryptionError                     a sealed home that cannot be opened or trusted
+├── EncryptionError                     an encrypted home that cannot be opened or trusted
 │   ├── NoKeyringError                  there is no keychain to keep the master key in
 │   ├── MissingKey                      the keychain or the key file has no key of this home
-│   ├── WrongKey                        a key, or a passphrase, that is another one's
-│   ├── Tampered                        sealed bytes that were changed, cut or moved
-│   └── SealChanged                     the home was sealed or opened up while it was in use
-├── ModelError                          a language model did not answer, or not with words
+│   ├── WrongKey                        a key or passphrase that does not match
+│   ├── Tampered                        encrypted data that was modified, truncated or moved
+│   └── SealChanged                     the home was encrypted or decrypted while in use
+├── ModelError                          a language model did not answer, or returned no text
 │   ├── ModelTimeout                    it did not answer in the time that it was given
 │   └── NoModel                         none is configured, or it has no key
-├── SandboxError                        what runs a model's code could not be started
+├── SandboxError                        the sandbox could not be started
 ├── MissingExtra (also ImportError)     an optional dependency is not installed
 └── Closed (also RuntimeError)          a memory or session was used after `close()`
 
@@ -139,7 +139,7 @@ class NotFound(AnaphoraError, KeyError):
 
 
 class StoreError(AnaphoraError):
-    """Truth could not be read or written: `operation` on `path`, and why."""
+    """Stored data could not be read or written: `operation` on `path`, and why."""
 
     def __init__(self, operation: str, path: Path | str, reason: str) -> None:
         self.operation = operation
@@ -149,11 +149,11 @@ class StoreError(AnaphoraError):
 
 
 class ReadOnly(StoreError):
-    """The place cannot be written (permissions or a read-only file system)."""
+    """The location is not writable (permissions or a read-only file system)."""
 
 
 class DiskFull(StoreError):
-    """No room is left. Nothing was half-written: what was there before is there still."""
+    """No space is left. Nothing was half-written: existing data is unchanged."""
 
 
 class CorruptThread(StoreError):
@@ -174,7 +174,7 @@ class SchemaTooNew(StoreError):
 
 
 class Unreadable(StoreError):
-    """A row of truth that makes no sense: its `table` and `id`. All others can be read.
+    """An invalid stored row: its `table` and `id`. All others can be read.
 
     `doctor` names it, and `doctor --repair` mends it.
     """
@@ -186,7 +186,7 @@ class Unreadable(StoreError):
 
 
 class NotEmpty(StoreError):
-    """A place that must be free or empty holds something. It was left as it is."""
+    """The target exists or is not empty. It was not changed."""
 
 
 class DamagedBackup(StoreError):
@@ -237,11 +237,11 @@ class WrongKey(EncryptionError):
 
 
 class Tampered(EncryptionError):
-    """Sealed bytes that were changed, cut short, or moved to another place. None is returned."""
+    """Encrypted data that was modified, truncated or moved. None of it is returned."""
 
 
 class SealChanged(EncryptionError):
-    """The home was encrypted, decrypted or given new keys meanwhile: it must be opened again."""
+    """The home was encrypted, decrypted or re-keyed meanwhile: reopen it."""
 
 
 class MissingExtra(AnaphoraError, ImportError):

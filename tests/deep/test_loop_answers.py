@@ -172,10 +172,10 @@ def test_a_dead_sandbox_is_replaced(ferrywell: Memory) -> None:
 @pytest.mark.parametrize(
     ("code", "told"),
     [
-        ('submit("", [])', "answer must be a text that is not empty (given '')"),
+        ('submit("", [])', "answer must be a non-empty string (given '')"),
         ("submit(None, [])", "(given None)"),
         ('submit(["a"], [])', "(given a list of 1)"),
-        ('submit("x" * 5000, [])', "answer may hold 4000 characters"),
+        ('submit("x" * 5000, [])', "answer may have at most 4000 characters"),
         ('submit("It was.", [])', "sources is empty"),
         ('submit("It was.")', "sources is empty"),
         ('submit("It was.", "conv#1")', "sources must be a list of ids"),
@@ -339,9 +339,9 @@ def test_one_model_in_both_roles(ferrywell: Memory) -> None:
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        ('search("")', "search: query must be a text that is not empty (given '')"),
-        ("search(3)", "query must be a text that is not empty (given 3)"),
-        ('search("a" * 3000)', "query may hold 2000 characters (given 3000)"),
+        ('search("")', "search: query must be a non-empty string (given '')"),
+        ("search(3)", "query must be a non-empty string (given 3)"),
+        ('search("a" * 3000)', "query may have at most 2000 characters (given 3000)"),
         ('search("a", 0)', "limit must be a whole number from 1 to 100 (given 0)"),
         ('search("a", limit=10**30)', "an integer of more than 64 bits"),
         ('search("a", limit=10**12)', "from 1 to 100 (given 1000000000000)"),
@@ -349,15 +349,15 @@ def test_one_model_in_both_roles(ferrywell: Memory) -> None:
         ('search("a", since="soonish")', 'expected a time such as "2026-03-12"'),
         ('search("a", until="9999-12-31")', "between the years"),
         ('search("a", top_k=3)', "search(query, limit=20, since=None, until=None, speaker=None)"),
-        ('search("a", speaker=["x"])', "speaker must be a text"),
+        ('search("a", speaker=["x"])', "speaker must be a non-empty string"),
         ('load_transcript("nobody")', "no session with id 'nobody'"),
         ('load_transcript("nobody", 0, 501)', "at most 500 turns in one call"),
         ('load_transcript("nobody", -1)', "start must be a whole number from 0"),
         ("list_sessions(limit=100000)", "limit must be a whole number from 1 to 500"),
-        ('llm_query("")', "prompt must be a text"),
-        ('llm_query_batched("ab")', "prompts must be a list of texts (given 'ab')"),
+        ('llm_query("")', "prompt must be a non-empty string"),
+        ('llm_query_batched("ab")', "prompts must be a list of strings (given 'ab')"),
         ('llm_query_batched(["a"] * 65)', "at most 64 prompts in one call"),
-        ('llm_query_batched(["a", None])', "prompts[1] must be a text"),
+        ('llm_query_batched(["a", None])', "prompts[1] must be a non-empty string"),
     ],
 )
 def test_arguments_are_checked(ferrywell: Memory, call: str, told: str) -> None:

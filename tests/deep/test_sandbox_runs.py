@@ -222,7 +222,7 @@ def test_a_closed_session_says_so(engine: Engine) -> None:
     "value", [object(), {1: "a"}, b"bytes", {1, 2}, 2**70, [[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]
 )
 def test_inputs_that_cannot_cross_are_refused(engine: Engine, value: object) -> None:
-    """An input that is no plain data is the caller's mistake, told before anything is started."""
+    """An input that is not plain data is the caller's mistake, told before anything is started."""
     with pytest.raises(InvalidInput, match="inputs"):
         engine.open({"value": value}, {})  # type: ignore[dict-item]
 
@@ -249,7 +249,7 @@ def test_results_are_bounded(engine: Engine) -> None:
     limits = Limits(result_chars=5_000)
     with engine.open({}, {"many": many, "odd": odd}, limits) as session:
         assert "result of many is refused: too much text" in (session.run("many()").error or "")
-        assert "result of odd is refused: set is no plain data" in (
+        assert "result of odd is refused: set is not plain data" in (
             session.run("odd()").error or ""
         )
         assert session.run("print(1)").output == "1\n"

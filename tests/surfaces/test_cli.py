@@ -253,7 +253,7 @@ def test_an_interrupted_import_says_what_is_kept(
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 130
     assert f"{len(SMALL)} turns are kept" in done.output
-    assert "anaphora reindex finishes their vectors" in done.output
+    assert "computes their vectors" in done.output
     monkeypatch.undo()
     monkeypatch.setenv("ANAPHORA_EMBEDDER", "hashing")
     assert CliRunner().invoke(app, ["--home", str(home), "reindex"]).exit_code == 0

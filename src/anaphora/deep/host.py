@@ -50,7 +50,7 @@ class SubCalls:
             self._meter.need_sub_calls(len(new))
             claims = self._claims(new, deadline)
         except OverBudget as over:
-            raise HostRefusal(f"{over.detail}; go on with what you have") from None
+            raise HostRefusal(f"{over.detail}; continue with what you have") from None
         failed = self._answer(claims, deadline)
         self._note_known(prompts, new)
         if failed and len(prompts) == 1:
@@ -203,7 +203,7 @@ class Host:
     def llm_query_batched(self, prompts: Any) -> JsonValue:
         """The answers of the model that reads, in the order of the prompts."""
         if not isinstance(prompts, list | tuple):
-            raise HostRefusal(f"prompts must be a list of texts (given {_shown(prompts)})")
+            raise HostRefusal(f"prompts must be a list of strings (given {_shown(prompts)})")
         if len(prompts) > PROMPTS:
             raise HostRefusal(f"at most {PROMPTS} prompts in one call (given {len(prompts)})")
         texts = [
@@ -225,10 +225,12 @@ class Host:
         if isinstance(answer, int | float) and not isinstance(answer, bool):
             answer = str(answer)
         if not isinstance(answer, str) or not answer.strip():
-            mistakes.append(f"answer must be a text that is not empty (given {_shown(answer)})")
+            mistakes.append(f"answer must be a non-empty string (given {_shown(answer)})")
             answer = ""
         elif len(answer) > ANSWER_CHARS:
-            mistakes.append(f"answer may hold {ANSWER_CHARS} characters (given {len(answer)})")
+            mistakes.append(
+                f"answer may have at most {ANSWER_CHARS} characters (given {len(answer)})"
+            )
         ids = _ids(sources)
         if ids is None:
             shown = _shown(sources)
@@ -322,9 +324,9 @@ def _bounded(text: str, room: int) -> tuple[str, bool]:
 
 def _text(what: str, value: object, most: int) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise HostRefusal(f"{what} must be a text that is not empty (given {_shown(value)})")
+        raise HostRefusal(f"{what} must be a non-empty string (given {_shown(value)})")
     if len(value) > most:
-        raise HostRefusal(f"{what} may hold {most} characters (given {len(value)})")
+        raise HostRefusal(f"{what} may have at most {most} characters (given {len(value)})")
     return value
 
 

@@ -97,7 +97,7 @@ class _Budget:
             return self._mapping(value.items(), depth)
         if isinstance(value, list | tuple):
             return [self.take(part, depth - 1) for part in value]
-        raise Oversized(f"{type(value).__name__} is no plain data")
+        raise Oversized(f"{type(value).__name__} is not plain data")
 
     def _integer(self, value: int) -> int:
         if not -MAX_INTEGER <= value < MAX_INTEGER:
@@ -114,7 +114,7 @@ class _Budget:
         found: dict[str, JsonValue] = {}
         for key, part in items:
             if not isinstance(key, str):
-                raise Oversized("a key that is no text")
+                raise Oversized("a key that is not a string")
             found[self._text(key)] = self.take(part, depth - 1)
         return found
 

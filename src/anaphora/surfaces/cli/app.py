@@ -44,7 +44,7 @@ def options(
         typer.Option(
             parser=place,
             metavar="PATH",
-            help="Where the memory lives (ANAPHORA_HOME; else the user's data folder).",
+            help="The home of the memory (ANAPHORA_HOME; otherwise the user's data folder).",
         ),
     ] = None,
     namespace: Annotated[str, typer.Option(help="The namespace to work in.")] = "default",
@@ -57,7 +57,7 @@ def options(
         ),
     ] = None,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """Memory and recall for AI agents, on your own machine."""

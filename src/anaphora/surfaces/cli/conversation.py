@@ -50,14 +50,14 @@ def watch(
             parser=place, help="Transcript folders (default: those of Claude Code and Codex)."
         ),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Look once and end.")] = False,
-    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 2.0,
+    once: Annotated[bool, typer.Option("--once", help="Check once and exit.")] = False,
+    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two checks.")] = 2.0,
     idle: Annotated[
         float, typer.Option(min=0.0, help="Minutes after which a quiet session has ended.")
     ] = IDLE.total_seconds() / 60,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON line a look.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON line per check.")] = False,
 ) -> None:
-    """Follow the transcripts of coding agents: what is said there is remembered here.
+    """Import the transcripts of coding agents as they grow.
 
     Runs until it is interrupted. Only files that changed are read; a session that was quiet for
     --idle minutes counts as ended, which queues what a session's end brings.
@@ -140,8 +140,8 @@ def _show_kept(memory: Memory) -> None:
     """What an import that was broken off has done, and what does the rest."""
     kept = sum(one.turn_count for one in memory.conversations.list())
     console(stderr=True).print(
-        f"interrupted: {kept:,} turns are kept in this memory; the same import goes on from there, "
-        "anaphora reindex finishes their vectors"
+        f"interrupted: {kept:,} turns are kept in this memory; run the same import again to "
+        "continue; `anaphora reindex` computes their vectors"
     )
 
 
@@ -203,7 +203,7 @@ def show(
     last: Annotated[int | None, typer.Option(min=1, help="Only the last turns.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Show a conversation, every word of it."""
+    """Show a whole conversation."""
     with opened(context) as memory:
         found = memory.conversations.get(conversation_id)
         thread = must_exist(found, "conversation", conversation_id)
@@ -255,7 +255,7 @@ def delete(
     conversation_id: Annotated[str, typer.Argument(help="The conversation's id.")],
     as_json: Json = False,
 ) -> None:
-    """Delete a conversation for real: file, index and side notes."""
+    """Delete a conversation for good: file, index and metadata."""
     with opened(context) as memory:
         must_exist(memory.conversations.delete(conversation_id), "conversation", conversation_id)
     give({"deleted": conversation_id}, f"deleted {conversation_id}", as_json=as_json)
@@ -268,7 +268,7 @@ def redact(
     index: Annotated[int, typer.Argument(min=0, help="The turn's index, from 0.")],
     as_json: Json = False,
 ) -> None:
-    """Take one turn's words out of the file and the index; its place stays, marked as redacted."""
+    """Remove one turn's words from the file and the index; its place stays, marked as redacted."""
     with opened(context) as memory:
         redacted = memory.conversations.redact(conversation_id, index)
         must_exist(redacted, "turn", f"{conversation_id} #{index}")

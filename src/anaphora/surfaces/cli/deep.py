@@ -113,17 +113,19 @@ def deep(
         bool, typer.Option("--memory/--no-memory", help="Look at memories too.")
     ] = True,
     iterations: Annotated[
-        int | None, typer.Option(min=1, help="Programs that are run at most.")
+        int | None, typer.Option(min=1, help="Maximum number of programs to run.")
     ] = None,
-    sub_calls: Annotated[int | None, typer.Option(min=0, help="Sub-calls at most.")] = None,
-    tokens: Annotated[int | None, typer.Option(min=0, help="Tokens at most.")] = None,
-    seconds: Annotated[float | None, typer.Option(min=0, help="Seconds at most.")] = None,
-    dollars: Annotated[float | None, typer.Option(min=0, help="Dollars at most.")] = None,
+    sub_calls: Annotated[
+        int | None, typer.Option(min=0, help="Maximum number of sub-calls.")
+    ] = None,
+    tokens: Annotated[int | None, typer.Option(min=0, help="Maximum number of tokens.")] = None,
+    seconds: Annotated[float | None, typer.Option(min=0, help="Maximum number of seconds.")] = None,
+    dollars: Annotated[float | None, typer.Option(min=0, help="Maximum cost in dollars.")] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Show every step as it ends.")] = False,
     show: Annotated[
-        str | None, typer.Option(metavar="TRACE_ID", help="Show a trace that was kept.")
+        str | None, typer.Option(metavar="TRACE_ID", help="Show a stored trace.")
     ] = None,
-    traces: Annotated[bool, typer.Option("--traces", help="List the traces kept.")] = False,
+    traces: Annotated[bool, typer.Option("--traces", help="List the stored traces.")] = False,
     as_json: Json = False,
 ) -> None:
     """Answer a question over many turns: a model writes its own search, in a sandbox."""
@@ -131,7 +133,7 @@ def deep(
         _show_traces(context, show, as_json=as_json)
         return
     if question is None:
-        raise InvalidInput("question", question, "expected a question, --show or --traces")
+        raise InvalidInput("question", question, "give a question, --show or --traces")
     given = {
         "iterations": iterations,
         "sub_calls": sub_calls,
@@ -226,7 +228,7 @@ def gaps(
     status: Annotated[str, typer.Option(help="open, closed, expired or all.")] = "open",
     as_json: Json = False,
 ) -> None:
-    """List the questions that memory could not answer, the most asked first."""
+    """List the questions that could not be answered, most asked first."""
     if status not in _STATUSES:
         raise InvalidInput("status", status, f"expected one of {', '.join(_STATUSES)}")
     with opened(context) as home:
@@ -250,14 +252,14 @@ def gaps(
 def dream(
     context: typer.Context,
     model: Annotated[
-        bool, typer.Option("--model/--no-model", help="Let the configured model look too.")
+        bool, typer.Option("--model/--no-model", help="Also ask the configured model.")
     ] = True,
     queued: Annotated[
-        bool, typer.Option("--queued", help="Only what ended sessions have queued.")
+        bool, typer.Option("--queued", help="Only jobs queued by ended sessions.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Explore the open gaps over what is known now, and link restatements. Deletes nothing."""
+    """Try the open gaps again, and link duplicate memories. Deletes nothing."""
     with opened(context, warm=True) as home:
         report = home.run_jobs() if queued else home.dream(model=model)
     give(report, _show_dream, as_json=as_json)
@@ -297,7 +299,7 @@ def extract(
     conversation: Annotated[str, typer.Argument(metavar="CONVERSATION", help="Its id.")],
     as_json: Json = False,
 ) -> None:
-    """Take lasting facts out of a finished conversation, with the configured model."""
+    """Extract lasting facts from a finished conversation, with the configured model."""
     with opened(context, warm=True) as home:
         done = home.extract(conversation)
         texts = {} if as_json else {one: home.get(one).text for one in done.added}
@@ -316,8 +318,8 @@ def _show_extracted(done: Extracted) -> None:
     out = console()
     why = {
         "no_model": "no model is configured: set ANAPHORA_MODEL",
-        "unchanged": "nothing is new since the last time",
-        "too_short": "what is new is too short",
+        "unchanged": "nothing new since last time",
+        "too_short": "the new part is too short",
     }
     name = one_line(done.conversation_id)
     if done.skipped in why:
@@ -336,4 +338,4 @@ def _show_extracted(done: Extracted) -> None:
         f"{len(done.refused)} refused"
     )
     for text in done.refused:
-        out.print(shown(f"   refused, it cites no turn that is there: {text}", "yellow"))
+        out.print(shown(f"   rejected, it cites no existing turn: {text}", "yellow"))

@@ -50,7 +50,7 @@ def export(context: typer.Context, path: NewFile, as_json: Json = False) -> None
 
 
 def backup(context: typer.Context, path: NewFile, as_json: Json = False) -> None:
-    """Copy the whole home to one file, while others go on writing."""
+    """Back up the whole home to one file, even while others write."""
     with opened(context, begins=True) as memory, tracker(quiet=as_json) as progress:
         done = memory.backup(path, progress=progress)
     if as_json:
@@ -69,11 +69,11 @@ def restore(
     path: Annotated[Path, typer.Argument(parser=place, help="The backup.")],
     as_json: Json = False,
 ) -> None:
-    """Make the home named by --home out of a backup; it must be new or empty."""
+    """Restore a backup into the home named by --home, which must be new or empty."""
     where: Where = context.obj
     if where.home is None:
         raise InvalidInput(
-            "--home", None, "say which home to make, e.g. anaphora --home NEW restore"
+            "--home", None, "name the home to create, e.g. anaphora --home NEW restore"
         )
     with tracker(quiet=as_json) as progress:
         done = Memory.restore(path, where.home, progress=progress)
@@ -92,14 +92,12 @@ def reindex(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Make the vectors that are missing; can be interrupted and run again."""
+    """Compute missing vectors; can be interrupted and run again."""
     try:
         with opened(context, warm=embedder is None) as memory, tracker(quiet=as_json) as progress:
             done = memory.reindex(embedder, progress=progress)
     except KeyboardInterrupt:
-        said = (
-            "interrupted: the vectors that were made are kept; the same command goes on from there"
-        )
+        said = "interrupted: computed vectors are kept; run the same command again to continue"
         console(stderr=True).print(said)
         raise typer.Exit(EXIT_INTERRUPTED) from None
     said = (
@@ -110,7 +108,7 @@ def reindex(
 
 
 def stats(context: typer.Context, as_json: Json = False) -> None:
-    """What this namespace holds, and its size on disk."""
+    """Show what this namespace contains, and its size on disk."""
     with opened(context) as memory:
         found = memory.stats()
     rows: list[tuple[str, object]] = [
@@ -142,10 +140,10 @@ def _to_come(vectors: int) -> str:
 
 def doctor(
     context: typer.Context,
-    repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Check truth, index, model and database; exit code 1 when something is wrong."""
+    """Check stored data, index, model and database; exit code 1 if something is wrong."""
     with opened(context) as memory:
         checks = memory.doctor(repair=repair)
     if as_json:

@@ -19,13 +19,15 @@ from anaphora.surfaces.cli.output import EXIT_PARTLY, Json, console, emit, give,
 from anaphora.surfaces.cli.where import Where, place
 from anaphora.surfaces.wire import counted
 
-app = typer.Typer(no_args_is_help=True, help="The key of a sealed home: export, import, rotate.")
+app = typer.Typer(
+    no_args_is_help=True, help="The key of an encrypted home: export, import, rotate."
+)
 
 KeptIn = Annotated[
     str | None,
     typer.Option(
         "--kept",
-        help="keychain, or file: master.key in the home, readable for whoever gets the home.",
+        help="keychain, or file (master.key in the home, readable by whoever gets the home).",
     ),
 ]
 PassphraseFile = Annotated[
@@ -58,14 +60,14 @@ def encrypt(context: typer.Context, kept: KeptIn = "keychain", as_json: Json = F
     _show(done, as_json, f"encrypted: {_held(done)}")
     if not as_json:
         console(stderr=True).print(
-            Text("without its key it is lost: run `anaphora key export` now", "yellow")
+            Text("without the key the data is lost: run `anaphora key export` now", "yellow")
         )
     if done.problems:
         raise typer.Exit(EXIT_PARTLY)
 
 
 def decrypt(context: typer.Context, as_json: Json = False) -> None:
-    """Write the home in clear again, and drop its key."""
+    """Decrypt the home, and delete its key."""
     where: Where = context.obj
     with tracker(quiet=as_json) as progress:
         done = keys.decrypt(where.home, conversations_dir=where.conversations, progress=progress)
@@ -85,9 +87,9 @@ def _show(done: keys.Converted, as_json: bool, line: str) -> None:
     out = console()
     out.print(line)
     for problem in done.problems:
-        out.print(shown(f"  kept as it is: {problem}", "yellow"))
+        out.print(shown(f"  not converted: {problem}", "yellow"))
     for left in done.left_in_clear:
-        out.print(shown(f"  not ours, left in clear: {left}", "yellow"))
+        out.print(shown(f"  not one of our files, left unencrypted: {left}", "yellow"))
 
 
 @app.command("export")
@@ -97,7 +99,7 @@ def export(
     raw: Annotated[bool, typer.Option("--raw", help="The key itself, unprotected.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Print the key, protected by a passphrase: keep it where the home is not."""
+    """Print the key, protected by a passphrase. Store it away from the home."""
     where: Where = context.obj
     phrase = None if raw else _passphrase(passphrase_file, confirm=True)
     exported = keys.export_key(where.home, phrase, raw=raw)
@@ -117,7 +119,7 @@ def import_(
     kept: KeptIn = None,
     as_json: Json = False,
 ) -> None:
-    """Keep an exported key for this home: after a restore, or on another machine."""
+    """Import an exported key for this home, after a restore or on another machine."""
     where: Where = context.obj
     exported = sys.stdin.read() if str(path) == "-" else _read(path)
     # Only a key that was exported with a passphrase is JSON.
@@ -133,7 +135,7 @@ def rotate(
     kept: KeptIn = None,
     as_json: Json = False,
 ) -> None:
-    """Make a new key; the old one opens older backups alone. Export the new one afterwards."""
+    """Make a new key; the old one then opens only older backups. Export the new one afterwards."""
     where: Where = context.obj
     keys.rotate_key(
         where.home,
@@ -148,7 +150,7 @@ def _passphrase(file: Path | None, *, confirm: bool = False) -> str:
     if file is not None:
         return _read(file).split("\n", 1)[0].rstrip("\r")
     if not sys.stdin.isatty():
-        raise InvalidInput("--passphrase-file", None, "is needed where nobody can be asked")
+        raise InvalidInput("--passphrase-file", None, "is required without a terminal")
     asked: str = typer.prompt("passphrase", hide_input=True, confirmation_prompt=confirm, err=True)
     return asked
 

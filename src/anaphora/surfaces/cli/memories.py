@@ -48,14 +48,16 @@ def remember(
         str | None, typer.Option(help="What this is the value of, e.g. user.editor.")
     ] = None,
     payload: Annotated[str | None, typer.Option(help="A JSON object kept with it.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="A tag; give it several times.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="A tag; may be repeated.")] = None,
     category: Annotated[str | None, typer.Option(help="A category.")] = None,
     source: Annotated[str | None, typer.Option(help="Where it comes from.")] = None,
-    supersedes: Annotated[str | None, typer.Option(help="The id that it replaces.")] = None,
-    expires: Annotated[str | None, typer.Option(help="When it ends, RFC 3339.")] = None,
+    supersedes: Annotated[
+        str | None, typer.Option(help="The id of the memory it replaces.")
+    ] = None,
+    expires: Annotated[str | None, typer.Option(help="When it expires, RFC 3339.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Remember a fact. Said again it is reinforced; a new value of a path supersedes the old."""
+    """Remember a fact. A repeated fact is reinforced; a new value of a path replaces the old."""
     with opened(context, warm=True, begins=True) as memory:
         done = memory.remember(
             text,
@@ -74,9 +76,9 @@ def remember(
     out = console()
     out.print(f"{done.action} {done.id}")
     if done.redacted:
-        out.print(Text(f"  taken out before storing: {', '.join(done.redacted)}", "yellow"))
+        out.print(Text(f"  redacted before storing: {', '.join(done.redacted)}", "yellow"))
     for related in done.related:
-        out.print(shown(f"  close to {related}", "dim"))
+        out.print(shown(f"  similar to {related}", "dim"))
 
 
 def recall(
@@ -84,11 +86,11 @@ def recall(
     query: Annotated[str, typer.Argument(help=QUERY)],
     top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help=meaning("limit"))] = 3,
     min_score: Annotated[
-        float | None, typer.Option(help="Leave out what scores less; 0 shows the nearest.")
+        float | None, typer.Option(help="Leave out lower scores; 0 shows the nearest.")
     ] = None,
     filters: Filters = None,
     mode: Annotated[str, typer.Option(help="hybrid, words or vector.")] = "hybrid",
-    as_of: Annotated[str | None, typer.Option(help="As it was then, RFC 3339.")] = None,
+    as_of: Annotated[str | None, typer.Option(help="Recall as of this time, RFC 3339.")] = None,
     why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show what was rejected too.")] = False,
     as_json: Json = False,
@@ -161,7 +163,7 @@ def get(
     id_: Annotated[str, typer.Argument(metavar="ID", help="The memory's id.")],
     as_json: Json = False,
 ) -> None:
-    """Show one memory with all that is known of it."""
+    """Show one memory with all its details."""
     with opened(context) as memory:
         record = memory.get(id_)
     give(record, _show_record, as_json=as_json)
@@ -187,9 +189,9 @@ def update(
     ] = None,
     type_: Annotated[str | None, typer.Option("--type", help="A new type.")] = None,
     payload: Annotated[str | None, typer.Option(help="A new JSON object.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="New tags, in place of the old.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="New tags, replacing the old ones.")] = None,
     category: Annotated[str | None, typer.Option(help="A new category.")] = None,
-    expires: Annotated[str | None, typer.Option(help="When it ends, RFC 3339.")] = None,
+    expires: Annotated[str | None, typer.Option(help="When it expires, RFC 3339.")] = None,
     as_json: Json = False,
 ) -> None:
     """Change a memory. New words make a new version; the old one stays in its history."""
@@ -203,7 +205,7 @@ def update(
     }
     changes = {name: value for name, value in given.items() if value is not None}
     if not changes:
-        raise InvalidInput("update", id_, "expected something to change")
+        raise InvalidInput("update", id_, "nothing to change: give at least one option")
     with opened(context, warm=True) as memory:
         done = memory.update(id_, **changes)
     give(done, f"{done.action} {done.id}", as_json=as_json)
@@ -216,7 +218,7 @@ def forget(
     soft: Annotated[bool, typer.Option("--soft", help="Keep it in history.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Forget one memory, or all that a filter finds, for real; say what still holds the words."""
+    """Delete one memory, or all that match a filter, for good; list what still has the words."""
     with opened(context) as memory:
         done = memory.forget(id_, filters=_object("filters", filters), soft=soft)
     if as_json:
@@ -226,7 +228,7 @@ def forget(
     out.print(f"forgot {done.count}")
     for place in done.surviving:
         at = "" if place.index is None else f" #{place.index}"
-        out.print(shown(f"  still said in {place.kind} {place.id}{at}", "yellow"))
+        out.print(shown(f"  still in {place.kind} {place.id}{at}", "yellow"))
     if done.more:
         out.print(Text(f"  … and in {done.more:,} more", "yellow"))
 

@@ -23,9 +23,9 @@ from anaphora.surfaces.wire import dumps
 from anaphora.values.conversations import Degraded, Recall, TurnHit
 
 # 0 done · 1 a check failed or an unforeseen error · then:
-EXIT_INPUT = 2  # what was asked cannot be done as written
+EXIT_INPUT = 2  # the arguments or the input are invalid
 EXIT_NOT_FOUND = 3  # the id does not exist
-EXIT_STORE = 4  # truth could not be read or written
+EXIT_STORE = 4  # stored data could not be read or written
 EXIT_PARTLY = 5  # done, but something was reported (a malformed line of an import)
 EXIT_INTERRUPTED = 130  # Ctrl-C, as shells have it; what was done until then is kept
 

@@ -59,10 +59,10 @@ def index(
     context: typer.Context,
     root: Annotated[Path, typer.Argument(parser=place, help="The project's folder.")] = Path(),
     name: Annotated[str | None, typer.Option(help="What to call it.")] = None,
-    embed: Annotated[bool, typer.Option(help="Make the vectors now.")] = True,
+    embed: Annotated[bool, typer.Option(help="Compute the vectors now.")] = True,
     as_json: Json = False,
 ) -> None:
-    """Index a project; again, and only what changed is read."""
+    """Index a project. Run again, it reads only what changed."""
     with opened(context, warm=embed, begins=True) as memory, tracker(quiet=as_json) as progress:
         report = memory.index_project(root, name=name, embed=embed, progress=progress)
     give(report, _show_report, as_json=as_json)
@@ -82,7 +82,10 @@ def _show_report(report: IndexReport) -> None:
     done = [f"{getattr(report, kind)} {kind}" for kind in kinds if getattr(report, kind)]
     out.print("  " + ", ".join(done) if done else "  nothing changed")
     if report.pending:
-        out.print(f"  {report.pending} sections still get their vectors; words find them now")
+        out.print(
+            f"  {report.pending} sections are waiting for vectors; "
+            "they are found by words until then"
+        )
     secret = [one for one in report.skipped if one.reason in _SECRET]
     others = [one for one in report.skipped if one.reason not in _SECRET]
     _show_some([f"left out: {one.path}: {one.reason}" for one in secret], "secret files")
@@ -101,7 +104,7 @@ def _show_some(lines: Sequence[str], what: str) -> None:
 
 @app.command("list")
 def list_(context: typer.Context, as_json: Json = False) -> None:
-    """List the projects that are known."""
+    """List the indexed projects."""
     with opened(context) as memory:
         found = memory.projects()
     rows = [(p.name, p.root, p.files, p.sections, f"{p.indexed_at:%Y-%m-%d %H:%M}") for p in found]
@@ -224,7 +227,7 @@ def warm_up(
     block: Annotated[bool, typer.Option("--block", help="The compact text for an agent.")] = False,
     as_json: Json = False,
 ) -> None:
-    """What a new session should know: rules, decisions, the diary, the shape of the project."""
+    """What a new session should know: rules, decisions, diary, project outline."""
     with opened(context, warm=topic is not None) as memory:
         warm = memory.warm_up(topic, project=project, budget=budget)
     if as_json:
@@ -259,7 +262,7 @@ def _show_warm_up(out: Console, warm: WarmUp) -> None:
         _heading(out, "The topic")
         _show_package(out, warm.topic, why=False)
     if not any((warm.shape, warm.topic, *(memories for _, memories in parts))):
-        out.print("nothing is known yet: anaphora project index, anaphora observe")
+        out.print("nothing yet: use anaphora project index or anaphora observe")
     show_degraded(warm.degraded)
 
 
@@ -271,7 +274,7 @@ def observe(
         typer.Option(help="blocker, code_insight, constraint, decision, fact, note or preference."),
     ] = "note",
     importance: Annotated[int, typer.Option(min=1, max=5, help="1 to 5.")] = 3,
-    tag: Annotated[list[str] | None, typer.Option(help="A word to filter by; repeat it.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="A tag; may be repeated.")] = None,
     source: Annotated[str | None, typer.Option(help="Where it comes from.")] = None,
     supersedes: Annotated[
         str | None, typer.Option(help="The id of a note that it replaces.")
@@ -279,7 +282,7 @@ def observe(
     project: InProject = None,
     as_json: Json = False,
 ) -> None:
-    """Keep a note about a project: a decision, a constraint, an insight."""
+    """Store a note about a project: a decision, a constraint, an insight."""
     with opened(context, warm=True, begins=True) as memory:
         made = memory.observe(
             text,
@@ -297,11 +300,11 @@ def diary(
     context: typer.Context,
     summary: Annotated[str, typer.Argument(help="What was done, learned, and is next.")],
     subject: Annotated[str | None, typer.Option(help=meaning("subject"))] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="A word to filter by; repeat it.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="A tag; may be repeated.")] = None,
     project: InProject = None,
     as_json: Json = False,
 ) -> None:
-    """Keep a diary entry for the next session."""
+    """Store a diary entry for the next session."""
     with opened(context, warm=True, begins=True) as memory:
         made = memory.write_diary(summary, subject=subject, tags=tag or [], project=project)
     _kept(as_json, made, f"diary {made.id}", made.redacted)

@@ -30,27 +30,30 @@ def register(app: typer.Typer) -> None:
 def serve(
     context: typer.Context,
     host: Annotated[
-        str, typer.Option(help="The address; any but loopback needs a token.")
+        str, typer.Option(help="The address to listen on; any but loopback needs a token.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: a free one.")] = DEFAULT_PORT,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port; 0 chooses a free one.")
+    ] = DEFAULT_PORT,
     require_token: Annotated[
         bool,
         typer.Option(
-            "--require-token", help="Take tokens of `token create` alone, on loopback too."
+            "--require-token", help="Accept only tokens made by `token create`, even on loopback."
         ),
     ] = False,
     no_token: Annotated[
         bool,
         typer.Option(
             "--no-token",
-            help="Ask for none: every user and program of this machine may read and change all.",
+            help="Require no token: every user and program of this machine may read and change "
+            "everything.",
         ),
     ] = False,
     allow_host: Annotated[
-        list[str] | None, typer.Option(help="A name by which it is called, besides its address.")
+        list[str] | None, typer.Option(help="Another host name the server may be called by.")
     ] = None,
     allow_origin: Annotated[
-        list[str] | None, typer.Option(help="A site whose pages may call it.")
+        list[str] | None, typer.Option(help="An origin whose pages may call the server.")
     ] = None,
     projects: Annotated[
         list[Path] | None,
@@ -60,17 +63,17 @@ def serve(
             help="A folder in which tokens made with --may-index may index projects.",
         ),
     ] = None,
-    rate: Annotated[float, typer.Option(min=0, help="Requests a second for each caller.")] = 0,
-    burst: Annotated[int, typer.Option(min=1, help="Requests at once for each caller.")] = 200,
-    body_limit: Annotated[int, typer.Option(min=1, help="Bytes of a body at most.")] = (
-        ServerOptions().body_limit
-    ),
+    rate: Annotated[float, typer.Option(min=0, help="Requests per second and client.")] = 0,
+    burst: Annotated[int, typer.Option(min=1, help="Burst size per client.")] = 200,
+    body_limit: Annotated[
+        int, typer.Option(min=1, help="Maximum size of a request body, in bytes.")
+    ] = ServerOptions().body_limit,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for one request.")] = 60.0,
     dream_every: Annotated[
-        float | None, typer.Option(min=0.01, help="Minutes between background dreams.")
+        float | None, typer.Option(min=0.01, help="Minutes between background dream cycles.")
     ] = None,
 ) -> None:
-    """Serve memory over HTTP, and the page to look at it, until interrupted."""
+    """Serve the HTTP API and the web page until interrupted."""
     from anaphora.surfaces import rest
 
     options = ServerOptions(
@@ -114,7 +117,7 @@ def mcp(
         ),
     ] = False,
 ) -> None:
-    """Serve coding agents by the Model Context Protocol, on standard input and output."""
+    """Run the MCP server for coding agents, on standard input and output."""
     from anaphora.surfaces import mcp_server
 
     at: Where = context.obj
@@ -129,17 +132,17 @@ def create(
     name: Annotated[str, typer.Argument(help="What it is for, e.g. the agent's name.")],
     namespace: Annotated[
         list[str] | None,
-        typer.Option(help="A namespace that it opens; several times for several; '*' for all."),
+        typer.Option(help="A namespace it gives access to; may be repeated; '*' for all."),
     ] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="It changes nothing.")] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", help="It can only read.")] = False,
     may_index: Annotated[
         bool,
-        typer.Option("--may-index", help="It may have folders of `serve --projects` indexed."),
+        typer.Option("--may-index", help="It may index folders under `serve --projects`."),
     ] = False,
-    expires: Annotated[str | None, typer.Option(help="When it ends, RFC 3339.")] = None,
+    expires: Annotated[str | None, typer.Option(help="When it expires, RFC 3339.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Make a token. It is shown once: only a hash of it is kept."""
+    """Create a token. It is shown once: only its hash is stored."""
     where: Where = context.obj
     with opened(context, begins=True) as memory:
         made = memory.tokens.create(
@@ -155,12 +158,14 @@ def create(
     out = console()
     out.print(Text(made.secret))
     opens = ", ".join(made.token.namespaces)
-    out.print(shown(f"{made.token.name} opens {opens}; keep it, it is not shown again"))
+    out.print(
+        shown(f"{made.token.name} gives access to {opens}; save it now, it is not shown again")
+    )
 
 
 @tokens.command("list")
 def list_(context: typer.Context, as_json: Json = False) -> None:
-    """List the tokens that were made, and what each opens."""
+    """List the tokens, and what each gives access to."""
     with opened(context, begins=True) as memory:
         found = memory.tokens.list()
     now = datetime.now(UTC)
@@ -203,7 +208,7 @@ def revoke(
     which: Annotated[str, typer.Argument(metavar="ID|NAME", help="The token's id or name.")],
     as_json: Json = False,
 ) -> None:
-    """Let a token open nothing any more, from this moment on."""
+    """Revoke a token, effective immediately."""
     with opened(context, begins=True) as memory:
         gone = memory.tokens.revoke(which)
     give(gone, f"revoked {gone.name} ({gone.id})", as_json=as_json)

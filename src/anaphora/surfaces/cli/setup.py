@@ -27,11 +27,11 @@ def setup(
     context: typer.Context,
     client: Annotated[str, typer.Argument(help=f"One of {', '.join(CLIENTS)}.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the change.")] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Take Anaphora out again.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Remove Anaphora again.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Put Anaphora into a coding agent: its memory server and, where there are any, its hooks."""
+    """Set up Anaphora in a coding agent: the memory server and, if the agent has them, hooks."""
     wanted = entries(client, client_folders(), _command(context.obj))
     changes = plan_undo(wanted) if undo else plan(wanted)
     todo = [change for change in changes if not change.nothing]
@@ -76,7 +76,7 @@ def hook(
     told = _hook_input()
     path = told.get("transcript_path")
     if not isinstance(path, str) or not path.strip():
-        raise InvalidInput("transcript_path", path, "the hook must say where the transcript is")
+        raise InvalidInput("transcript_path", path, "the hook's JSON has no transcript_path")
     with opened(context, begins=True) as memory:
         # The client waits for its hook: words are kept now, vectors come with the next question.
         form = client.replace("-", "_")
@@ -126,8 +126,8 @@ def _show_refused(changes: list[Change]) -> None:
     out = console()
     for change in changes:
         out.print(shown(f"{change.path}: {change.refused}", "yellow"))
-        what = "Take this out of" if change.undoes else "Put this into"
-        out.print(f"{what} it by hand, beside what is there:")
+        what = "Take this out of it" if change.undoes else "Next to the existing entries, add this"
+        out.print(f"{what} yourself:")
         for line in change.by_hand.splitlines():
             out.print(shown(line))
 

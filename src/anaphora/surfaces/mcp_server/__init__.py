@@ -63,7 +63,7 @@ def serve(
 
     host, port = parsed_address(http)
     if open_to_all and not is_loopback(host):
-        raise InvalidInput("no-token", host, "must be an address that only this machine reaches")
+        raise InvalidInput("no-token", host, "must be a loopback address")
     asked = is_loopback(host) and not open_to_all
     own = access.own_secret(load_settings(home).home) if asked else None
     # Where a server for several clients was started says nothing about any of them, and folders of

@@ -72,7 +72,10 @@ def run_http(
         app: Any = server.streamable_http_app(host=host, **SESSIONS)
     else:
         if not session.memory().tokens.any():
-            reason = "others can reach this address: make a token first (anaphora token create)"
+            reason = (
+                "other machines can reach this address: create a token first "
+                "(anaphora token create)"
+            )
             raise InvalidInput("http", host, reason)
         # Who has a token may come by any name.
         anyone = TransportSecuritySettings(enable_dns_rebinding_protection=False)
@@ -120,9 +123,9 @@ class Gate:
         headers = Headers(scope=scope)
         if headers.get("transfer-encoding") and headers.get("content-length"):
             # Two lengths of one body: who stands between may have believed the other.
-            return _refusal(400, "one of Content-Length and Transfer-Encoding")
+            return _refusal(400, "expected either Content-Length or Transfer-Encoding")
         if not _same_site(headers):
-            return _refusal(403, "pages of other sites may not call this server")
+            return _refusal(403, "other sites may not call this server")
         secret = headers.get("authorization")
         token = None if secret is None else await self._token_of(secret)
         if token is None and (self._required or secret is not None):

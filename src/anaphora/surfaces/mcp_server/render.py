@@ -97,8 +97,8 @@ def remembered_text(done: Remembered) -> str:
     """What became of a memory."""
     said = {
         "added": "Kept",
-        "reinforced": "It was kept before, and is stronger now:",
-        "superseded": "Kept in place of an older value:",
+        "reinforced": "It was already stored, and is reinforced:",
+        "superseded": "Stored in place of an older value:",
         "updated": "Changed",
     }[done.action]
     lines = [f"{said} {done.id}."]
@@ -152,7 +152,7 @@ def _verdict(found: DeepAnswer) -> str:
         return "Nothing was found."
     if not found.answer:
         return f"No answer, but the best evidence: {counted(len(found.sources), 'place')}."
-    said = ["supported by its sources" if found.supported else "not supported by what it cites"]
+    said = ["supported by its sources" if found.supported else "not supported by its sources"]
     said += [] if found.complete else [f"incomplete (limit: {found.limit})"]
     return f"Answer, {', '.join(said)}."
 

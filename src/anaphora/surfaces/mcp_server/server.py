@@ -86,7 +86,7 @@ class ToolServer:
         """Run one tool in a worker thread."""
         spec = self._tools.get(params.name)
         if spec is None:
-            raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r} here")
+            raise MCPError(types.INVALID_PARAMS, f"unknown tool {params.name!r}")
         if not spec.read_only and not _may(context, "change"):
             text = types.TextContent(text=f"{spec.name}: this token may only read")
             return types.CallToolResult(content=[text], is_error=True)

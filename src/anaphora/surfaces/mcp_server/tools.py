@@ -198,7 +198,7 @@ _SPECS = (
     ToolSpec(
         "recall_memory",
         "Recall lasting memories",
-        "Facts, preferences and decisions that were kept, ranked by closeness, age and how often "
+        "Stored facts, preferences and decisions, ranked by similarity, age and how often "
         "they were confirmed. Use it before assuming anything about the user or their projects.",
         {
             "query": text(QUERY, minLength=1),
@@ -227,9 +227,9 @@ _SPECS = (
     ToolSpec(
         "store_memory",
         "Keep a memory",
-        "Keep one fact, preference or decision for good, in words that stand alone. Said again it "
-        "grows stronger; with `path` it replaces the older value of that path. Keys and card "
-        "numbers are taken out before anything is stored.",
+        "Keep one fact, preference or decision for good, in words that stand alone. Repeating "
+        "it reinforces it; with `path` it replaces the older value of that path. Keys and card "
+        "numbers are redacted before storing.",
         {
             "content": text("The words to keep.", minLength=1, maxLength=65_536),
             "path": text('What it is the value of, e.g. "user.editor".'),
@@ -308,8 +308,8 @@ _SPECS = (
         "deep_recall",
         "Answer from the whole history",
         "For questions that one search cannot answer (how often, when first, everything about): a "
-        "model, if the user configured one, searches the history by code of its own and answers "
-        "with sources. Without one, or when it fails, the best evidence comes back and why.",
+        "model, if the user configured one, searches the history with its own code and answers "
+        "with sources. Without one, or if it fails, you get the best evidence and the reason.",
         {
             "query": text("The question.", minLength=1),
             "scope": choice(get_args(Scope), "recent_sessions"),
@@ -346,8 +346,8 @@ _SPECS = (
     ToolSpec(
         "save_turns",
         "Keep turns of this conversation",
-        "Keep turns verbatim, for clients whose transcripts are not followed. Turns that are there "
-        "already are not kept again.",
+        "Keep turns verbatim, for clients whose transcripts are not imported. Turns that are "
+        "already stored are skipped.",
         {
             "conversationId": text("Where they belong.", minLength=1),
             "turns": {
@@ -393,8 +393,8 @@ _SPECS = (
     ToolSpec(
         "forget",
         "Forget for good",
-        "Delete one memory or note, or all that filters find, with its history. Says how many went "
-        "and which conversations still hold the words.",
+        "Delete one memory or note, or all that filters find, with its history. Reports how many "
+        "were deleted and which conversations still contain the words.",
         {
             "id": text("The id of what to forget."),
             "filters": {"type": "object", "description": "Or conditions, as in recall_memory."},

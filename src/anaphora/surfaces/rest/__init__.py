@@ -106,14 +106,20 @@ def serve(
         with throttled_logs():
             AnnouncingServer(config).run()
     except SystemExit:
-        raise InvalidInput("port", port, f"expected one that is free, on {host}") from None
+        raise InvalidInput(
+            "port", port, f"cannot listen on it at {host}; choose a free port"
+        ) from None
 
 
 def _with_access(
     memory: Memory, host: str, options: ServerOptions, *, open_to_all: bool
 ) -> ServerOptions:
     if open_to_all and (options.require_token or not is_loopback(host)):
-        raise InvalidInput("no-token", host, "loopback, and no --require-token beside it")
+        raise InvalidInput(
+            "no-token",
+            host,
+            "needs a loopback address, and cannot be combined with --require-token",
+        )
     if open_to_all:
         return options
     if options.require_token or not is_loopback(host):
@@ -121,7 +127,7 @@ def _with_access(
             raise InvalidInput(
                 "host" if not is_loopback(host) else "require-token",
                 host,
-                "there is no token yet: make one by `anaphora token create NAME`",
+                "there is no token yet: create one with `anaphora token create NAME`",
             )
         return replace(
             options,

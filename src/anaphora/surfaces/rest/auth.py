@@ -44,13 +44,13 @@ class Authenticator:
         """Refuse a request to another name, or from another site's page."""
         host = headers.get("host", "")
         if not self._is_ours(host_of(host)):
-            raise Problem(421, "host", "this server does not answer to that name")
+            raise Problem(421, "host", "this host name is not allowed (--allow-host)")
         origin = headers.get("origin")
         if origin is not None and not self.is_known_origin(origin, host):
-            raise Problem(403, "origin", "pages of that site may not call this server")
+            raise Problem(403, "origin", "this origin is not allowed (--allow-origin)")
         away = headers.get("sec-fetch-site") in {"cross-site", "same-site"}
         if away and origin is None and headers.get("sec-fetch-mode") != "navigate":
-            raise Problem(403, "origin", "pages of other sites may not call this server")
+            raise Problem(403, "origin", "other sites may not call this server")
 
     def is_known_origin(self, origin: str, host: str) -> bool:
         """Whether it is the server's own origin, or one that was allowed."""
@@ -73,7 +73,7 @@ class Authenticator:
                 return OWN
             token = await to_thread.run_sync(self._tokens.check, secret, limiter=self._limiter)
         if token is None:
-            raise Problem(401, "token", "this token opens nothing", _CHALLENGE)
+            raise Problem(401, "token", "the token is unknown, revoked or expired", _CHALLENGE)
         return token
 
     def caller(self, token: Token | None, method: str, path: str, headers: Headers) -> Caller:
@@ -86,7 +86,7 @@ class Authenticator:
             namespace = token.namespaces[0]
         namespace = namespace or _DEFAULT
         if token is not None and not token.opens(namespace):
-            raise Problem(403, "namespace", "this token does not open that namespace")
+            raise Problem(403, "namespace", "this token has no access to that namespace")
         return Caller(namespace, token)
 
     def _is_ours(self, name: str) -> bool:
@@ -124,5 +124,5 @@ def _namespace(headers: Headers) -> str | None:
         # Header values arrive as Latin-1, whatever was meant.
         return check_id(given.encode("latin-1").decode("utf-8"))
     except (UnicodeError, InvalidInput):
-        reason = "the header Anaphora-Namespace names no namespace"
+        reason = "the header Anaphora-Namespace has an invalid name"
         raise Problem(400, "namespace", reason) from None

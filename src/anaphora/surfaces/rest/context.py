@@ -104,10 +104,10 @@ def _folder(root: str, caller: Caller, options: ServerOptions) -> Path:
             raise ValueError
         place = place.resolve()
     except (OSError, RuntimeError, ValueError):
-        raise Problem(422, "invalid_input", "root: expected the whole path of a folder") from None
+        raise Problem(422, "invalid_input", "root: expected an absolute path of a folder") from None
     if may(caller.token, "any_folder"):
         return place
     for allowed in options.projects:
         if place.is_relative_to(allowed.expanduser().resolve()):
             return place
-    raise Problem(403, "project", "only folders that the server was told of (--projects)")
+    raise Problem(403, "project", "only folders under --projects may be indexed")

@@ -150,5 +150,5 @@ def _read_cursor(cursor: str | None) -> tuple[datetime, str] | None:
         if moment.tzinfo is None or not isinstance(last, str):
             raise ValueError
     except (ValueError, TypeError, binascii.Error, RecursionError):
-        raise InvalidInput("cursor", cursor, "expected what an earlier page gave") from None
+        raise InvalidInput("cursor", cursor, "expected a cursor from an earlier page") from None
     return moment, last

@@ -54,7 +54,7 @@ class Buckets:
             raise Problem(
                 429,
                 "rate",
-                f"at most {self.rate:g} requests a second; come again in {seconds} s",
+                f"too many requests (limit {self.rate:g} per second); retry in {seconds} s",
                 {"Retry-After": str(seconds)},
             )
 
@@ -109,7 +109,7 @@ def limited_body(receive: Receive, limit: int, declared: str | None, *, wanted: 
 
 
 def _too_large(limit: int) -> Problem:
-    return Problem(413, "too_large", f"a body has at most {limit:,} bytes here")
+    return Problem(413, "too_large", f"the body may have at most {limit:,} bytes")
 
 
 CONTENT_POLICY: Final = (
@@ -155,7 +155,7 @@ class Gate:
         try:
             if "transfer-encoding" in headers and "content-length" in headers:
                 # Two lengths of one body: who stands between may have believed the other.
-                reason = "one of Content-Length and Transfer-Encoding"
+                reason = "expected either Content-Length or Transfer-Encoding"
                 raise Problem(400, "unreadable", reason, {"Connection": "close"})
             self._auth.check_place(headers)
             answer.allowed = self._foreign(headers)
@@ -175,7 +175,9 @@ class Gate:
         except TimeoutError:
             if answer.begun:
                 raise
-            reason = "what was begun is finished all the same; ask again"
+            reason = (
+                "the timeout was reached; an operation that has begun still finishes on the server"
+            )
             await problem(504, "timeout", reason)(scope, receive, answer.send)
 
     async def _let_in(self, scope: Scope, headers: Headers) -> None:
@@ -195,7 +197,7 @@ class Gate:
 
     def _preflight(self, headers: Headers) -> Response:
         if self._foreign(headers) is None:
-            raise Problem(403, "origin", "pages of that site may not call this server")
+            raise Problem(403, "origin", "this origin is not allowed (--allow-origin)")
         return Response(
             status_code=204,
             headers={

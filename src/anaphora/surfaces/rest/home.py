@@ -45,7 +45,7 @@ def session(memory: Memory, request: Request) -> Any:
 
 @router.answers("GET /stats", "What there is", Stats)
 def stats(memory: Memory, request: Request) -> Any:
-    """What this namespace holds, and its size on disk.
+    """What this namespace contains, and its size on disk.
 
     A token that does not open every namespace is not told where the home lies, and how large it is.
     """

@@ -108,7 +108,11 @@ async def metrics(request: Request) -> Response:
     They are of all callers and namespaces: a token has to open all of them.
     """
     if not opens_all(request):
-        raise Problem(403, "namespace", "these are of the whole home, and this token opens a part")
+        raise Problem(
+            403,
+            "namespace",
+            "metrics cover the whole home, and this token has access to part of it only",
+        )
     service = service_of(request)
     known: Metrics = request.app.state.metrics
     health = await service.run("question", service.memory.health)

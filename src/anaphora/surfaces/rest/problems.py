@@ -41,7 +41,7 @@ TITLES: Final[Mapping[int, str]] = {
     502: "The language model did not answer",
     503: "This cannot be served now",
     504: "It took too long",
-    507: "No room is left",
+    507: "Insufficient storage",
 }
 
 # The first that fits; what a caller can mend is below 500.
@@ -139,7 +139,7 @@ async def _unusable(_: Request, error: Exception) -> Response:
         for one in error.errors()[:20]
     ]
     said = "; ".join(f"{one['at']}: {one['reason']}" for one in found[:3])
-    return problem(422, "invalid_input", said or "the request cannot be used", errors=found)
+    return problem(422, "invalid_input", said or "the request is invalid", errors=found)
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -155,12 +155,12 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 async def _gone(_: Request, __: Exception) -> Response:
     # Nobody is there to read it.
-    return problem(408, "gone", "the caller has gone")
+    return problem(408, "gone", "the client disconnected")
 
 
 async def _unforeseen(_: Request, __: Exception) -> Response:
     # The framework logs the traceback on this side.
-    return problem(500, "internal", "the server's log says more")
+    return problem(500, "internal", "details are in the server's log")
 
 
 def _methods(request: Request) -> list[str]:

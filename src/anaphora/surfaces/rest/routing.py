@@ -105,7 +105,7 @@ async def _refuse_change(request: Request) -> None:
     """Refuse a read-only token what would change something."""
     changes = not reads(request.scope["route"], request.method)
     if changes and not may(caller_of(request).token, "change"):
-        raise Problem(403, "read_only", "this token only reads")
+        raise Problem(403, "read_only", "this token is read-only")
 
 
 async def _no_query(_: Annotated[NoQuery, Query()]) -> None:

@@ -255,7 +255,7 @@ class NewDiaryEntry(Body):
 
 
 class BudgetBody(Body):
-    """What may be spent at most. What is not here has its default."""
+    """The limits of the call. What is not here has its default."""
 
     iterations: Annotated[int, Field(ge=1, le=100)] | None = None
     sub_calls: Annotated[int, Field(ge=0, le=10_000)] | None = None

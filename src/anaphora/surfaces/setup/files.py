@@ -47,10 +47,10 @@ def read_document(form: str, path: Path, content: bytes) -> dict[str, Any]:
         value = tomllib.loads(text) if form == "toml" else _json(text)
     except ValueError as error:
         raise InvalidInput(
-            str(path), None, f"it is not plain {form.upper()} and is left as it is: {error}"
+            str(path), None, f"it is not plain {form.upper()} and was not changed: {error}"
         ) from error
     if not isinstance(value, dict):
-        raise InvalidInput(str(path), None, "expected an object at the top; it is left as it is")
+        raise InvalidInput(str(path), None, "the top level is not an object; it was not changed")
     return value
 
 
@@ -82,7 +82,7 @@ def _edited(
     except tomllib.TOMLDecodeError:
         found = {}
     if found != after:
-        reason = "it is written in a way that cannot be added to, and is left as it is"
+        reason = "its format cannot be edited automatically, and it was not changed"
         raise InvalidInput(str(entry.path), None, reason)
     return made.encode()
 
@@ -118,14 +118,16 @@ def _put(entry: Entry, whole: Mapping[str, Any]) -> dict[str, Any]:
     for key in entry.keys[:-1]:
         place = place.setdefault(key, {})
         if not isinstance(place, dict):
-            raise InvalidInput(str(entry.path), place, f"{key} is no object; it is left as it is")
+            raise InvalidInput(
+                str(entry.path), place, f"{key} is not an object; it was not changed"
+            )
     last = entry.keys[-1]
     if entry.member_of is None:
         place[last] = copy.deepcopy(dict(entry.value))
         return after
     members = place.setdefault(last, [])
     if not isinstance(members, list):
-        raise InvalidInput(str(entry.path), members, f"{last} is no list; it is left as it is")
+        raise InvalidInput(str(entry.path), members, f"{last} is not a list; it was not changed")
     mine = [n for n, one in enumerate(members) if _is_mine(entry, one)]
     if not mine:
         members.append(copy.deepcopy(dict(entry.value)))
@@ -168,7 +170,9 @@ def _json_like(path: Path, value: Mapping[str, Any], content: bytes) -> bytes:
     """JSON in the manner of what was there: indentation, the line at the end, a byte order mark."""
     text = content.decode("utf-8-sig")
     if not _is_plain(text):
-        reason = "it has comments or commas that plain JSON has not, and is left as it is"
+        reason = (
+            "it has comments or trailing commas, which JSON does not allow, and was not changed"
+        )
         raise InvalidInput(str(path), None, reason)
     found = re.search(r"^[{\[]\r?\n([ \t]+)", text)
     indent = found[1] if found else (None if text.strip() not in {"", "{}"} else "  ")
@@ -269,9 +273,7 @@ class Change:
             if self.undoes:
                 backup.unlink(missing_ok=True)
         except FileChanged as error:
-            raise InvalidInput(
-                str(self.path), None, "it was written meanwhile; try again"
-            ) from error
+            raise InvalidInput(str(self.path), None, "it changed meanwhile; try again") from error
         except OSError as error:
             raise translate(error, "write", self.path) from error
 
