@@ -354,7 +354,7 @@ def test_one_model_in_both_roles(ferrywell: Memory) -> None:
         ('load_transcript("nobody", -1)', "start must be a whole number from 0"),
         ("list_sessions(limit=100000)", "limit must be a whole number from 1 to 500"),
         ('llm_query("")', "prompt must be a text"),
-        ('llm_query_batched("ab")', "prompts must be a list of texts (given 'ab')"),
+        ('llm_query_batched("ab")', "prompts must be a list of strings (given 'ab')"),
         ('llm_query_batched(["a"] * 65)', "at most 64 prompts in one call"),
         ('llm_query_batched(["a", None])', "prompts[1] must be a text"),
     ],

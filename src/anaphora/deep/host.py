@@ -203,7 +203,7 @@ class Host:
     def llm_query_batched(self, prompts: Any) -> JsonValue:
         """The answers of the model that reads, in the order of the prompts."""
         if not isinstance(prompts, list | tuple):
-            raise HostRefusal(f"prompts must be a list of texts (given {_shown(prompts)})")
+            raise HostRefusal(f"prompts must be a list of strings (given {_shown(prompts)})")
         if len(prompts) > PROMPTS:
             raise HostRefusal(f"at most {PROMPTS} prompts in one call (given {len(prompts)})")
         texts = [
