@@ -182,7 +182,7 @@ class Unreadable(StoreError):
     def __init__(self, table: str, id: str, reason: str) -> None:  # noqa: A002 - the field's name
         self.table = table
         self.id = id
-        super().__init__("read", f"{table} {id}", f"{reason}; doctor --repair mends it")
+        super().__init__("read", f"{table} {id}", f"{reason}; `doctor --repair` repairs it")
 
 
 class NotEmpty(StoreError):

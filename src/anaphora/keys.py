@@ -115,7 +115,7 @@ def _sealed(home: Place, conversations_dir: Place = None) -> Home:
 
     found = _home(home, conversations_dir)
     if marker.read(found.root) is None:
-        raise InvalidInput("home", str(found.root), "it is not sealed")
+        raise InvalidInput("home", str(found.root), "it is not encrypted")
     return found
 
 

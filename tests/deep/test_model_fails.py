@@ -88,7 +88,7 @@ def test_a_model_that_fails_is_as_none(
         (Answer(status=500, body=b"<html>oops</html>"), "HTTP 500"),
         (Answer(body=b"\x00\x01 this is no JSON"), "the model openai:m"),
         (Answer(body=b'{"hello": "world"}'), "the model openai:m"),
-        (Answer("As an AI I like tea."), "its last reply was no answer"),
+        (Answer("As an AI I like tea."), "its last reply contained no answer"),
     ],
     ids=["401", "500", "bytes", "another JSON", "words"],
 )

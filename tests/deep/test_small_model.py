@@ -81,7 +81,7 @@ def _within_limits(result: LoopResult, memory: Memory) -> None:
     # A server of one's own has no price that anybody knows.
     assert cost.estimated_dollars is None
     # A small model may end without an answer that can be read; it was reached all the same.
-    assert all("its last reply was no answer" in part.reason for part in result.degraded)
+    assert all("its last reply contained no answer" in part.reason for part in result.degraded)
     assert result.complete or result.limit is not None
     evidence = evidence_of(memory).within("all_sessions")
     assert all(evidence.exists(one) for one in result.source_ids)

@@ -225,7 +225,7 @@ def test_the_file_system_of_this_home_is_told(tmp_path: Path) -> None:
     with memory_of(tmp_path / "home") as memory:
         (found,) = (check for check in memory.doctor() if check.name == "file system")
     assert found.ok
-    assert found.detail == (kind_of(tmp_path) or "its kind is not told by this system")
+    assert found.detail == (kind_of(tmp_path) or "this system does not report its type")
 
 
 @pytest.mark.promise("durable.places")

@@ -301,10 +301,10 @@ def test_pipes_devices_and_sockets_are_reported_and_never_waited_for(odd: Path) 
     turns, problems = taken(odd)
     assert turns == ["an honest turn"] * 2
     assert {(Path(p.path).name, p.reason) for p in problems} == {
-        ("pipe.json", "it is a named pipe, no regular file"),
-        ("pipe.zip", "it is a named pipe, no regular file"),
-        ("socket.json", "it is a socket, no regular file"),
-        ("zero.jsonl", "it is a device, no regular file"),
+        ("pipe.json", "it is a named pipe, not a regular file"),
+        ("pipe.zip", "it is a named pipe, not a regular file"),
+        ("socket.json", "it is a socket, not a regular file"),
+        ("zero.jsonl", "it is a device, not a regular file"),
     }
 
 
@@ -323,8 +323,8 @@ def test_what_is_no_file_is_refused_by_name(odd: Path, tmp_path: Path, form: str
     """A pipe or device that is named itself ends at once, in our words."""
     with Memory.open(tmp_path / "home", embedder="hashing") as memory:
         for name in ("pipe.json", "pipe.zip", "zero.jsonl", "socket.json"):
-            assert "no regular file" in said_of(memory, odd / name, form)
-    with pytest.raises(StoreError, match="no regular file"):
+            assert "not a regular file" in said_of(memory, odd / name, form)
+    with pytest.raises(StoreError, match="not a regular file"):
         Memory.restore(odd / "pipe.zip", tmp_path / "other")
 
 
@@ -350,7 +350,7 @@ def test_a_backup_is_not_unpacked_beyond_what_it_says(tmp_path: Path) -> None:
     assert sum(written) <= 1 << 20
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(MANIFEST, json.dumps(said | {"blank": " " * (70 << 20)}))
-    with pytest.raises(DamagedBackup, match="no manifest of ours"), opened(path):
+    with pytest.raises(DamagedBackup, match="no valid manifest"), opened(path):
         pass
 
 

@@ -71,14 +71,14 @@ def test_the_doctor_says_what_a_user_should_know(
     memory.index_project(root, embed=False)
     assert memory.stats().sections_pending == 1
     found = looked_at(memory)
-    assert "1 vectors to come" in found["projects"][0].detail
+    assert "1 vectors pending" in found["projects"][0].detail
     assert "1 without a vector" in found["section index"][0].detail
     shutil.rmtree(root)
     first, second = looked_at(memory)["projects"]
     assert first.ok
     assert second.ok
     assert str(root) in second.detail
-    assert "is not there" in second.detail
+    assert "does not exist" in second.detail
 
 
 @pytest.mark.promise("care.lanes")

@@ -33,7 +33,7 @@ def test_a_well_home_stays_as_it_is(filled: Memory) -> None:
     assert all(check.ok for check in found.values()), found
     assert (memories(filled), threads(filled)) == before
     assert "0 removed" in found["temporary files"].detail
-    assert "0 notes given back" in found["notes"].detail
+    assert "0 notes reattached" in found["notes"].detail
 
 
 @pytest.mark.promise("care.repair")
@@ -86,11 +86,11 @@ def test_notes_go_back_to_their_turns(filled: Memory) -> None:
     path.write_bytes(encode(moved))
     assert [turn.speaker for turn in store.recent("trip")] == [None, None, None]
     found = mended(filled)
-    assert "2 notes given back" in found["notes"].detail
+    assert "2 notes reattached" in found["notes"].detail
     again = store.recent("trip")
     assert [turn.speaker for turn in again] == [None, "Ann", "Ann"]
     assert [turn.text for turn in again] == [turn.text for turn in moved.turns]
-    assert "0 notes given back" in mended(filled)["notes"].detail
+    assert "0 notes reattached" in mended(filled)["notes"].detail
 
 
 def test_damaged_truth_is_told_and_left_alone(filled: Memory) -> None:

@@ -102,7 +102,7 @@ def test_a_token_ends_at_its_end(tokens: Tokens, clock: Clock) -> None:
     clock.advance(seconds=1)
     assert tokens.check(made.secret) is None
     assert not tokens.any()
-    with pytest.raises(InvalidInput, match="to come"):
+    with pytest.raises(InvalidInput, match="in the future"):
         tokens.create("late", expires_at=clock.now)
 
 

@@ -59,7 +59,7 @@ def test_what_is_not_ours_is_named(cli: Run, tmp_path: Path) -> None:
     assert json.loads(cli("encrypt", "--kept", "file", "--json").stdout)["left_in_clear"] == left
     checks = json.loads(cli("doctor", "--json").stdout)["checks"]
     told = [c["detail"] for c in checks if c["name"] == "sealing" and not c["ok"]]
-    assert [detail.split(" is not ours")[0] for detail in told] == left
+    assert [detail.split(" is not one of our files")[0] for detail in told] == left
     assert "left_in_clear" in cli("decrypt", "--json").stdout
     shown = cli("encrypt", "--kept", "file").stdout
     assert all(Path(place).name in shown for place in left)
@@ -76,14 +76,14 @@ def test_a_home_is_encrypted_used_and_decrypted(cli: Run, tmp_path: Path) -> Non
     checks = json.loads(cli("doctor", "--json").stdout)["checks"]
     (sealing,) = [check for check in checks if check["name"] == "sealing"]
     assert sealing["ok"]
-    assert sealing["detail"].startswith("sealed; key ")
+    assert sealing["detail"].startswith("encrypted; key ")
     assert cli("key", "rotate", "--deep").stdout == "rotated\n"
     assert "decrypted: " in cli("decrypt").stdout
     assert "Ada drinks cardamom" in cli("recall", "cardamom").stdout
     checks = json.loads(cli("doctor", "--json").stdout)["checks"]
     (sealing,) = [check for check in checks if check["name"] == "sealing"]
     assert sealing["ok"]
-    assert sealing["detail"].startswith("clear; keychain: there is none")
+    assert sealing["detail"].startswith("not encrypted; keychain: there is none")
 
 
 def test_a_key_is_exported_and_imported(cli: Run, tmp_path: Path) -> None:
@@ -118,11 +118,11 @@ def test_what_cannot_be_done_is_one_line(cli: Run, tmp_path: Path) -> None:
     for words, code, said in (
         (("encrypt",), 1, "keychain"),
         (("encrypt", "--kept", "cellar"), 2, "expected 'keychain' or 'file'"),
-        (("decrypt",), 2, "not sealed"),
-        (("key", "export", "--raw"), 2, "not sealed"),
+        (("decrypt",), 2, "not encrypted"),
+        (("key", "export", "--raw"), 2, "not encrypted"),
         (("key", "export"), 2, "passphrase-file"),
         (("key", "import", tmp_path / "none"), 4, "cannot read"),
-        (("key", "rotate"), 2, "not sealed"),
+        (("key", "rotate"), 2, "not encrypted"),
     ):
         done = cli(*words)
         assert (done.returncode, done.stdout) == (code, "")

@@ -285,7 +285,7 @@ def test_messages_are_sentences(somewhere: Path) -> None:
     assert str(InvalidInput("query", 5, "must be a text")) == "query: must be a text (given 5)"
     assert "very large" in InvalidInput("top_k", 10**5000, "is too much").value
     done = ran("--home", "home", "project", "index", "nope")
-    assert str(done.exception).startswith("root: there is no such folder (given '")
+    assert str(done.exception).startswith("root: the folder does not exist (given '")
     sources = Path(anaphora.__file__).parent
     for file in sources.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):

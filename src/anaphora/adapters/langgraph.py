@@ -108,7 +108,7 @@ class AnaphoraStore(BaseStore):
                 results.append(self._namespaces(op))
             else:
                 raise InvalidInput(
-                    "ops", type(op).__name__, "must be an operation of langgraph.store.base"
+                    "ops", type(op).__name__, "expected an operation of langgraph.store.base"
                 )
         self._put(list(puts.values()))
         return results
@@ -296,7 +296,7 @@ def _after(now: datetime, minutes: float) -> datetime:
     try:
         return now + timedelta(minutes=minutes)
     except (OverflowError, ValueError):
-        raise InvalidInput("ttl", minutes, "minutes that end before the year 10000") from None
+        raise InvalidInput("ttl", minutes, "must end before the year 10000") from None
 
 
 def matches(value: Any, wanted: Any) -> bool:

@@ -73,13 +73,13 @@ def path_of(name: str, given: object) -> Path:
         # Path("") is the present folder, which nobody meant who passed a variable that is not set.
         raise InvalidInput(name, given, "must not be blank")
     if "\0" in text:
-        raise InvalidInput(name, given, "must have no NUL character")
+        raise InvalidInput(name, given, "must not contain a NUL character")
     try:
         place = Path(text).expanduser().absolute()
         os.fsencode(place)
         _refuse_too_long(name, place)
     except UnicodeEncodeError:
-        raise InvalidInput(name, given, "must be text that a file system takes") from None
+        raise InvalidInput(name, given, "must be a name that a file system accepts") from None
     except RuntimeError as error:
         raise InvalidInput(name, given, str(error)) from None
     return place
@@ -91,7 +91,7 @@ def _refuse_too_long(name: str, place: Path) -> None:
         place.lstat()
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            raise InvalidInput(name, place, "must not be longer than the disk takes") from None
+            raise InvalidInput(name, place, "is longer than the file system allows") from None
 
 
 def from_epoch(seconds: float) -> datetime:
@@ -114,7 +114,7 @@ def checked_moment(what: str, value: object) -> datetime:
     if not isinstance(value, datetime):
         raise InvalidInput(what, value, "must be a datetime")
     if value.utcoffset() is None:
-        raise InvalidInput(what, value, "must have a time zone")
+        raise InvalidInput(what, value, "must have a time zone (an offset)")
     if not has_utc(value):
         raise InvalidInput(what, value, "must lie in the years 1 to 9999 in UTC")
     return value
@@ -255,7 +255,7 @@ def _several(said: Any) -> _Kind:
 
 def _whole(name: str, value: int) -> int:
     if not -MOST <= value <= MOST:
-        raise InvalidInput(name, value, "expected a whole number of at most 63 bits")
+        raise InvalidInput(name, value, "expected an integer that fits in 63 bits")
     return value
 
 

@@ -262,7 +262,7 @@ def _cap(env: Mapping[str, str], name: str) -> int:
     if text is None:
         return EXACT_CAP
     if not text.isdecimal():
-        raise InvalidInput(name, text, "expected a whole number, 0 or more")
+        raise InvalidInput(name, text, "expected an integer, 0 or more")
     return int(text)
 
 

@@ -217,7 +217,7 @@ class Meter:
 def checked_question(question: str) -> str:
     """The question without outer space. Raises `InvalidInput` for one that cannot be asked."""
     if not question.strip():
-        raise InvalidInput("question", question, "expected a text that is not empty")
+        raise InvalidInput("question", question, "expected a non-empty string")
     if len(question) > QUESTION_CHARS:
-        raise InvalidInput("question", question, f"expected at most {QUESTION_CHARS} characters")
+        raise InvalidInput("question", question, f"is longer than {QUESTION_CHARS} characters")
     return question.strip()

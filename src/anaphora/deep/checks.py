@@ -31,7 +31,7 @@ def _models(tools: DeepTools | None) -> Check:
     except AnaphoraError as error:
         return Check("models", ok=False, detail=str(error))
     if models is None:
-        return Check("models", ok=True, detail="none configured: deep recall gives evidence alone")
+        return Check("models", ok=True, detail="none configured: deep recall returns evidence only")
     detail = f"{models.code.name} writes the searches, {models.sub.name} reads"
     return Check("models", ok=True, detail=detail)
 
@@ -57,7 +57,7 @@ def sandbox_checks() -> tuple[Check, ...]:
     first = Check(
         "sandbox",
         ok=run.output == "42\n" and (bool(outer) or not _linux()),
-        detail=f"runs {behind}" if run.output == "42\n" else f"does not run: {run.error}",
+        detail=f"works {behind}" if run.output == "42\n" else f"does not work: {run.error}",
     )
     return (first, *(_check(wall, outer) for wall in walls))
 

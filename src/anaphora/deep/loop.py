@@ -241,7 +241,7 @@ class _Search:
         if not self._is_said(read):
             if self._host.refused is not None and self._host.refused.answer:
                 return self._partial(limit)
-            reason = "its last reply was no answer, and none was submitted"
+            reason = "its last reply contained no answer"
             return self._partial(limit, ModelError(self._lane.code.name, reason))
         note = "answered from what was seen when the limit was reached"
         answer = _or_none(read.answer)

@@ -297,7 +297,7 @@ def _answer_of(question: str, result: LoopResult, scoped: ScopedEvidence) -> Dee
     useful = not says_nothing(result.answer)
     note = result.note
     if unknown:
-        said = f"it cites what does not exist: {named(unknown)}"
+        said = f"it cites sources that do not exist: {named(unknown)}"
         note = f"{note}; {said}" if note else said
     return DeepAnswer(
         question,

@@ -47,7 +47,7 @@ class DeepTools:
         given: tuple[tuple[str, object], ...] = (("model", code), ("sub_model", sub))
         for name, model in given:
             if isinstance(model, type) or not isinstance(model, ModelRole | None):
-                raise InvalidInput(name, model, "expected the name of a model, or a ModelRole")
+                raise InvalidInput(name, model, "expected a model name or a ModelRole")
         self._given = code, sub
         self._engine = engine
         self._models: Models | None = None

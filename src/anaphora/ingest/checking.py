@@ -46,10 +46,10 @@ def as_new(item: object) -> NewMemory:
     if isinstance(item, str):
         return NewMemory(item)
     if not isinstance(item, Mapping):
-        raise InvalidInput("item", item, "expected a text, a mapping of fields, or a NewMemory")
+        raise InvalidInput("item", item, "expected a string, a mapping of fields, or a NewMemory")
     for name in item:
         if name not in _FIELDS:
-            raise InvalidInput(str(name), item[name], f"no such field; there are {_KNOWN}")
+            raise InvalidInput(str(name), item[name], f"unknown field; expected one of {_KNOWN}")
     if "text" not in item:
         raise InvalidInput("text", None, "is required")
     return NewMemory(**item)
@@ -145,21 +145,21 @@ def _path(name: str, value: object) -> str:
     if path != path.strip():
         raise InvalidInput(name, path, "must not begin or end with white space")
     if len(path) > MAX_PATH:
-        raise InvalidInput(name, path, f"must have at most {MAX_PATH} characters")
+        raise InvalidInput(name, path, f"must be at most {MAX_PATH} characters long")
     if not path.isprintable():
-        raise InvalidInput(name, path, "must have no control characters or lone surrogates")
+        raise InvalidInput(name, path, "must not contain control characters or lone surrogates")
     return path
 
 
 def _tags(name: str, value: object) -> tuple[str, ...]:
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-        raise InvalidInput(name, value, "must be a list of texts")
+        raise InvalidInput(name, value, "must be a list of strings")
     return tuple(dict.fromkeys(_text(name, tag) for tag in value))
 
 
 def _whole(name: str, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST:
-        raise InvalidInput(name, value, "must be a number from 0")
+        raise InvalidInput(name, value, "must be a number, 0 or more")
     return value
 
 
@@ -194,7 +194,7 @@ _OPTIONAL: Final = {field.name for field in fields(NewMemory) if field.default i
 def _plain(value: object, place: str, depth: int) -> Any:
     """The JSON value that `value` is, in fresh dicts and lists."""
     if depth > MAX_DEPTH:
-        raise InvalidInput(place[:200], "...", f"must not be nested more than {MAX_DEPTH} deep")
+        raise InvalidInput(place[:200], "...", f"must not be nested deeper than {MAX_DEPTH} levels")
     if value is None or isinstance(value, (str, bool)):
         return value
     if isinstance(value, (int, float)):
@@ -203,7 +203,7 @@ def _plain(value: object, place: str, depth: int) -> Any:
         fields: dict[str, Any] = {}
         for name, item in value.items():
             if not isinstance(name, str):
-                raise InvalidInput(place, name, "names of fields must be texts")
+                raise InvalidInput(place, name, "field names must be strings")
             fields[name] = _plain(item, f"{place}.{name}", depth + 1)
         return fields
     if isinstance(value, (list, tuple)):

@@ -361,7 +361,7 @@ def _prepared_changes(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     wanted = checked_changes(changes)
     if "path" in wanted and wanted["path"] is None:
-        raise InvalidInput("path", None, "can be changed, not taken away")
+        raise InvalidInput("path", None, "can be changed, but not removed")
     if not redact:
         return wanted, ()
     whole, redacted = without_secrets(NewMemory(**({"text": "-"} | wanted)))
@@ -480,10 +480,10 @@ def named(gone: ForgottenRecords, surviving: Iterable[SurvivingSource]) -> Forgo
 def _one_of(record_id: str | None, filters: Mapping[str, Any] | None) -> Filter:
     if record_id is not None:
         if filters is not None:
-            raise InvalidInput("filters", filters, "expected an id or filters, not both")
+            raise InvalidInput("filters", filters, "give either an id or filters, not both")
         return Filter()
     if not filters:
-        raise InvalidInput("filters", filters, "expected an id, or filters that say what to forget")
+        raise InvalidInput("filters", filters, "expected an id or filters")
     return parse(filters)
 
 

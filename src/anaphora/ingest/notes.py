@@ -103,7 +103,7 @@ class NoteWriter:
     ) -> DiaryEntry:
         """Keep a diary entry; when this returns it is on the disk. Raises what `observe` does."""
         if subject is not None and not str(subject).strip():
-            raise InvalidInput("subject", subject, "must be a text with something in it")
+            raise InvalidInput("subject", subject, "must be a non-empty string")
         payload = payload_of(subject=subject, project=self._project(project))
         new = NewMemory(summary, payload=payload, tags=cast("Any", tags))
         row, redacted = self._keep("diary", "note", new)

@@ -110,13 +110,13 @@ class MemoryRecall:
             found = self.index.candidates(wanted)
         degraded.extend(found.degraded)
         if found.pending:
-            reason = f"{found.pending} memories have no vector yet: words alone can find them"
+            reason = f"{found.pending} memories have no vector yet and are found by words only"
             degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
         work = _AnswerBuilder(self, wanted, not bare)
         hits = work.hits(found, top_k, -math.inf if min_score is None else min_score)
         if damaged := self.records.unreadable():
             names = ", ".join(damaged[:5]) + (", …" if len(damaged) > 5 else "")
-            reason = f"{len(damaged)} cannot be read ({names}): doctor --repair mends them"
+            reason = f"{len(damaged)} cannot be read ({names}): `doctor --repair` repairs them"
             degraded.append(Degraded("memories", reason))
         rejected = work.rejected(found) if explain else ()
         return Recall(hits, tuple(degraded), rejected)

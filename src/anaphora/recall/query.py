@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from anaphora.embed.base import Vector
     from anaphora.embed.service import EmbedderService
 
-BLANK: Final = Degraded("query", "it is blank: there is nothing to look for")
+BLANK: Final = Degraded("query", "the query is blank")
 
 MODEL_PATIENCE: Final = 10.0
 """Seconds that a question waits for a model that is still loading before words answer alone.
@@ -45,7 +45,7 @@ def query_vector(embedder: EmbedderService, text: str, degraded: list[Degraded])
     try:
         return embedder.query(text, timeout=MODEL_PATIENCE)
     except EmbeddingError as error:
-        degraded.append(Degraded("embeddings", f"words answered alone: {error}"))
+        degraded.append(Degraded("embeddings", f"only words were searched: {error}"))
         return None
 
 
@@ -61,8 +61,8 @@ def truncated_question(text: str, most: int = MOST_BYTES) -> tuple[str, tuple[De
     head = _whole_words(first_bytes(text, half), text)
     tail = _whole_words(first_bytes(text[: -half - 1 : -1], half), text[::-1])[::-1]
     reason = (
-        f"it has {len(text):,} characters: its first {len(head):,} and its last {len(tail):,} are "
-        "read, the rest is not"
+        f"only the first {len(head):,} and the last {len(tail):,} of its {len(text):,} characters "
+        "are read"
     )
     return head + _BREAK + tail, (Degraded("query", reason),)
 

@@ -54,8 +54,8 @@ def _nearest(micros: int) -> datetime:
     # Once each: whoever lists many memories must not fill the log.
     found = LATEST if micros > 0 else EARLIEST
     _log.warning(
-        "a stored time (%d microseconds from 1970) lies outside the years 1 to 9999 and is read "
-        "as %s; doctor --repair mends it", micros, found.isoformat(),
+        "a stored time (%d microseconds from 1970) is outside the years 1 to 9999 and is "
+        "treated as %s; `doctor --repair` repairs it", micros, found.isoformat(),
     )  # fmt: skip
     return found
 

@@ -104,7 +104,7 @@ def refuse_irregular(status: os.stat_result) -> None:
     """Raise OSError for what is no regular file: its reader might wait, or read, for ever."""
     if not stat.S_ISREG(status.st_mode):
         kind = next((name for is_a, name in _KINDS if is_a(status.st_mode)), "something else")
-        raise OSError(errno.EINVAL, f"it is {kind}, no regular file")
+        raise OSError(errno.EINVAL, f"it is {kind}, not a regular file")
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -199,7 +199,7 @@ def copy_start(source: int, target: BinaryIO, count: int) -> None:
     while done < count:
         chunk = os.read(source, min(_CHUNK, count - done))
         if not chunk:
-            raise OSError(errno.EIO, "the file became shorter while it was copied")
+            raise OSError(errno.EIO, "the file shrank while it was copied")
         target.write(chunk)
         done += len(chunk)
 

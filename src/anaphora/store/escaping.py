@@ -39,5 +39,5 @@ def _encode(match: re.Match[str]) -> str:
 def _decode(match: re.Match[str]) -> str:
     character = chr(int(match[1], 16)) if match[1] else ""
     if not _REFUSED.fullmatch(character):
-        raise InvalidInput("stored text", match.string, "holds an escape that no escaping wrote")
+        raise InvalidInput("stored text", match.string, "contains an invalid escape")
     return character

@@ -307,7 +307,7 @@ class _Reader:
         parts: list[_Node] = []
         for name, value in given.items():
             if not isinstance(name, str):
-                raise fault(place, name, "names of fields are texts")
+                raise fault(place, name, "field names must be strings")
             parts.extend(self._entry(name, value, f"{place}.{name}", depth))
         return parts[0] if len(parts) == 1 else _All(tuple(parts))
 
@@ -323,10 +323,14 @@ class _Reader:
             yield self._condition(path, kind, "eq", value, place)
             return
         if not value:
-            raise fault(place, value, f"expected operators, such as {{'eq': …}}; {_known()}")
+            raise fault(
+                place, value, f"expected operators, such as {{'eq': …}}; there are {_known()}"
+            )
         for operator, operand in value.items():
             if operator not in _OPERATORS:
-                reason = f"no such operator; {_known()}{_near(operator, _OPERATORS)}"
+                reason = (
+                    f"unknown operator; expected one of {_known()}{_near(operator, _OPERATORS)}"
+                )
                 raise fault(f"{place}.{operator}", operand, reason)
             yield self._condition(path, kind, operator, operand, f"{place}.{operator}")
 
@@ -365,23 +369,23 @@ def _kind_of(name: str, place: str) -> str:
     if name.startswith(_PAYLOAD):
         if all(name.split(".")):
             return "payload"
-        raise fault(place, name, "a part of the name is empty")
+        raise fault(place, name, "the field name has an empty part")
     kind = KINDS.get(name)
     if kind is not None:
         return kind
     if name == "payload":
         raise fault(place, name, "name a field of the payload, such as payload.framework")
     if name == "text":
-        raise fault(place, name, "the text is searched by the query, not by a filter")
+        raise fault(place, name, "a memory's text cannot be filtered on: put it into the query")
     if name.upper() in _JUNCTIONS:
         raise fault(place, name, f"write {name.upper()} in capital letters")
     fields = (*KINDS, "payload.<name>")
-    reason = f"no such field; there are {', '.join(fields)}{_near(name, KINDS)}"
+    reason = f"unknown field; expected one of {', '.join(fields)}{_near(name, KINDS)}"
     raise fault(place, name, reason)
 
 
 def _known() -> str:
-    return f"there are {', '.join(_OPERATORS)}"
+    return ", ".join(_OPERATORS)
 
 
 def _near(name: object, known: Mapping[str, str] | tuple[str, ...]) -> str:

@@ -76,7 +76,7 @@ class RowMapping(Generic[ValueT]):
             return self._made(**given, **more)
         except DAMAGE as error:
             which = " ".join(map(str, row[: self._own_key]))
-            reason = f"it makes no sense ({error})"
+            reason = f"it is invalid ({error})"
             raise Unreadable(self.table.name, which, reason) from error
 
     def cell(self, name: str) -> tuple[str, Callable[[Any], Any]]:
@@ -119,7 +119,7 @@ def _decoder(column: Column) -> Callable[[Any], Any] | None:
 
 def _words(stored: Any) -> str:
     if not isinstance(stored, str):
-        raise ValueError("its words are no text")
+        raise ValueError("its text is not a string")
     return stored
 
 

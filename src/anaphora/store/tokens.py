@@ -143,7 +143,7 @@ class Tokens(NamespaceReader):
             checked_moment("expires_at", expires_at)
         if read_only and may_index:
             raise InvalidInput(
-                "may_index", may_index, "does not go with read_only: indexing writes"
+                "may_index", may_index, "cannot be combined with read_only: indexing writes"
             )
         token = Token(
             id=self._ids(),
@@ -155,7 +155,9 @@ class Tokens(NamespaceReader):
             may_index=may_index,
         )
         if expires_at is not None and not token.alive(now):
-            raise InvalidInput("expires_at", expires_at.isoformat(), "expected a time to come")
+            raise InvalidInput(
+                "expires_at", expires_at.isoformat(), "expected a time in the future"
+            )
         secret = PREFIX + self._random(_BYTES).hex()
         with self._changing() as work:
             work.add(token, secret)
@@ -181,7 +183,7 @@ class Tokens(NamespaceReader):
         if not found:
             raise NotFound("token", which)
         if len(found) > 1:
-            raise InvalidInput("token", which, "several have this name: give the id of one")
+            raise InvalidInput("token", which, "several tokens have this name: give an id")
         with self._changing() as work:
             work.revoke(found[0].id, now)
         return found[0]

@@ -114,7 +114,7 @@ class NamespaceEvidence:
             check_id(conversation_id)
         only = conversation_id if scope == "current_session" else None
         if scope == "current_session" and only is None:
-            reason = "expected the id of a conversation for the scope current_session"
+            reason = "the scope current_session needs a conversation id"
             raise InvalidInput("conversation_id", conversation_id, reason)
         followed, view = self.turns.synced_view(only)
         if only is None:

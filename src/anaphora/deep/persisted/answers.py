@@ -191,7 +191,7 @@ class TraceStore:
         try:
             answer: DeepAnswer = from_plain(DeepAnswer, json.loads(rows[0]["body"]))
         except DAMAGE as error:
-            raise Unreadable("trace", trace_id, f"it makes no sense ({error})") from error
+            raise Unreadable("trace", trace_id, f"it is invalid ({error})") from error
         return answer
 
     def put_trace(

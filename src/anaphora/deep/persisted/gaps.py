@@ -193,7 +193,7 @@ def _gap_of(row: Row) -> GapRecord:
             tried=tuple(details.get("tried", ())),
         )
     except DAMAGE as error:
-        reason = f"it makes no sense ({error})"
+        reason = f"it is invalid ({error})"
         raise Unreadable("gap", str(row["gap_id"]), reason) from error
 
 

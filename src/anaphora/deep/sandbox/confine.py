@@ -112,7 +112,7 @@ def restrict_files(files: list[str]) -> None:
     """Allow this thread to read and execute `files` (or folders), nothing else. Raises OSError."""
     version = landlock_version()
     if version < 1:
-        raise OSError("no Landlock in this kernel")
+        raise OSError("this kernel has no Landlock")
     rights = (1 << 13) - 1
     for since, bit in ((2, 13), (3, 14), (5, 15)):
         rights |= (1 << bit) if version >= since else 0
@@ -140,7 +140,7 @@ def restrict_syscalls() -> None:
     head = struct.pack("@HP", len(program) // 8, ctypes.addressof(kept))
     _no_new_privileges()
     if _libc().prctl(_SET_SECCOMP, _FILTER, head, 0, 0):
-        raise OSError(ctypes.get_errno(), "the filter of system calls was refused")
+        raise OSError(ctypes.get_errno(), "the system refused the system call filter")
 
 
 def close_descriptors(kept: set[int]) -> None:

@@ -237,7 +237,7 @@ class MontyEngine:
             detail=f"monty {self._monty.__version__}: no files, sockets, processes or environment; "
             "time, memory and depth are limited",
         )
-        watchdog = Wall("watchdog", active=True, detail="kills the process when its time is over")
+        watchdog = Wall("watchdog", active=True, detail="kills the process when its time is up")
         return (inner, watchdog, *self._launcher.standing.walls)
 
     def open(
@@ -451,7 +451,9 @@ def _words(limit: LimitName, limits: Limits) -> str:
 def _check_name(name: str) -> None:
     usable = name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_")
     if not usable or name == "print":
-        raise InvalidInput("name", name, "must be an identifier without a leading underscore")
+        raise InvalidInput(
+            "name", name, "must be an identifier that does not begin with an underscore"
+        )
 
 
 def _nowhere(stream: str, text: str) -> None:

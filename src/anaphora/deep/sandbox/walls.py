@@ -170,7 +170,7 @@ def detect(program: Path, outer: Outer = "auto", readable: tuple[Path, ...] = ()
     stand alone.
     """
     if outer == "none" or os.name != "posix":
-        why = "not asked for" if outer == "none" else "not on this system"
+        why = "not requested" if outer == "none" else "not on this system"
         missing = tuple(Wall(n, active=False, detail=why) for n in _NAMES)
         return WallSetup("none", _closing(), walls=missing)
     limits = _working_limits()
@@ -198,7 +198,7 @@ def _try(
     """The wall of this name, or why it does not stand."""
     if not sys.platform.startswith("linux"):
         return "Linux only"
-    why = _ABSENT.get(name, "not asked for")
+    why = _ABSENT.get(name, "not requested")
     try:
         for candidate in _candidates(name, program, readable):
             found = replace(candidate, limits=limits)
@@ -305,7 +305,7 @@ def _limit(letter: str, memory_bytes: int) -> int:
 def _named(standing: WallSetup, tried: dict[str, str]) -> WallSetup:
     """The same with its walls in words."""
     bubblewrap, landlock = standing.outer == "bubblewrap", standing.outer == "landlock"
-    instead = f"not needed beside {standing.outer}" if bubblewrap else "not asked for"
+    instead = f"not needed beside {standing.outer}" if bubblewrap else "not requested"
     missing = ", ".join(_LIMITS[k][0] for k in _wanted_limits() if k not in standing.limits)
     limits = ", ".join(_LIMITS[k][2] for k in standing.limits) or "none here"
     limits += f"; not here: {missing}" if missing else ""
@@ -315,7 +315,7 @@ def _named(standing: WallSetup, tried: dict[str, str]) -> WallSetup:
             bubblewrap,
             "bubblewrap: own users, processes, network and mounts; of the files only the "
             "interpreter and its libraries, read-only; no capabilities",
-            tried.get("bubblewrap", "not asked for"),
+            tried.get("bubblewrap", "not requested"),
         ),
         (
             landlock,

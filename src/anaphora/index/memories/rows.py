@@ -121,5 +121,5 @@ class MemoryRows(KeyedRows):
 def _sound(row: tuple[Any, ...]) -> tuple[Any, ...]:
     """A row of `Records.short_rows` whose numbers are numbers. Raises `Unreadable`."""
     if not all(isinstance(number, int) for number in row[3:] if number is not None):
-        raise Unreadable("record", str(row[0]), "its numbers make no sense")
+        raise Unreadable("record", str(row[0]), "its numbers are invalid")
     return row

@@ -215,11 +215,11 @@ class MemoryState:
 
     def _lacking(self, near: Nearest | None) -> tuple[Degraded, ...]:
         if near is not None and self.vectors.lost:
-            reason = f"it was lost and will be made again: {self.vectors.lost}"
+            reason = f"it was lost and will be rebuilt: {self.vectors.lost}"
             return (Degraded("vector index", reason),)
         if near is not None and self.vectors.beyond():
             reason = (
-                f"{self.vectors.parts:,} vectors are scanned one by one: "
+                f"{self.vectors.parts:,} vectors are scanned exactly: "
                 "pip install 'anaphora[large]' searches them faster"
             )
             return (Degraded("vector index", reason),)

@@ -80,7 +80,7 @@ class IndexCore:
 
     def with_index(self, action: Callable[[], ResultT]) -> ResultT:
         """Do something with the open index; where that is torn or gone, make it again and retry."""
-        reason = "it was lost again and again"
+        reason = "it was lost repeatedly"
         with self.lock:
             for _ in range(_ROUNDS):
                 try:
@@ -183,7 +183,7 @@ class IndexCore:
                 break
         else:
             if self.openings != opening:
-                raise IndexLost("it was removed again and again")
+                raise IndexLost("it was removed repeatedly")
         if conversation_id is None:
             self._whole_at = self.openings
         self.state.view()

@@ -105,7 +105,7 @@ class TurnIndex:
             result, view, same = self._sync(conversation_id, embed, None)
             if same:
                 return result, view
-        lost = Degraded("index", "it was removed again and again while it was read")
+        lost = Degraded("index", "it was removed repeatedly while it was read")
         return replace(result, degraded=(*result.degraded, lost)), view
 
     def _sync(
@@ -304,7 +304,7 @@ class TurnIndex:
         scanned = self._core.state.parts
         if self._core.ann.beyond(scanned):
             reason = "pip install 'anaphora[large]' searches them faster"
-            parts.append(Degraded("vectors", f"{scanned:,} are scanned one by one: {reason}"))
+            parts.append(Degraded("vectors", f"{scanned:,} are scanned exactly: {reason}"))
         return tuple(parts)
 
     # The background.

@@ -76,7 +76,7 @@ def detect(path: Path | str) -> str:
 
     Raises UnknownFormat when there is none, InvalidInput when there is no such path.
     """
-    reason = "no conversations in it that an importer knows"
+    reason = "no importer recognises its contents"
     with closing(find(_existing(path))) as files:
         for found in files:
             if isinstance(found, ImportProblem):

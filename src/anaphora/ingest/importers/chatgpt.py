@@ -91,7 +91,7 @@ def _message(
         draft.skip(kind, node_id, parent)
         return
     if role not in {"user", "assistant"}:
-        raise Malformed(f"the role {role[:40]!r} is not known")
+        raise Malformed(f"unknown role {role[:40]!r}")
     words, attachments = _words(content)
     if attachments:
         draft.left_out[LeftOut.ATTACHMENT] += attachments

@@ -69,7 +69,7 @@ def _add(draft: Draft, message: Mapping[str, object], key: str, parent: str, pla
     sender = text_at(message, "sender")
     role = _ROLES.get(sender)
     if role is None:
-        raise Malformed(f"the sender {sender[:40]!r} is not known")
+        raise Malformed(f"unknown sender {sender[:40]!r}")
     text = _words(draft, message)
     others = sum(
         len(found)

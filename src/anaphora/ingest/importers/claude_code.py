@@ -91,7 +91,7 @@ class _Transcript:
         value = as_object(record.value, "a record")
         kind = value.get("type")
         if not isinstance(kind, str):
-            raise Malformed("a record without a type")
+            raise Malformed("the record has no type")
         session_id = value.get("sessionId")
         title = value.get("customTitle") or value.get("aiTitle") or value.get("summary")
         leaf = value.get("leafUuid") or session_id

@@ -89,7 +89,7 @@ def _time_of_number(value: float) -> datetime:
                 break
         return datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError) as error:
-        raise Malformed(f"a time that no calendar has: {str(value)[:40]}") from error
+        raise Malformed(f"the time is out of range: {str(value)[:40]}") from error
 
 
 def _time_of_text(text: str) -> datetime | None:
@@ -104,7 +104,7 @@ def _time_of_text(text: str) -> datetime | None:
         # Years 1 and 9999 may leave the calendar when a zone is applied.
         time.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise Malformed(f"a time that is not understood: {text[:40]!r}") from error
+        raise Malformed(f"cannot parse the time: {text[:40]!r}") from error
     return time
 
 
@@ -133,7 +133,7 @@ def check_room(file: ImportFile, conversations: int) -> None:
     """Raises Malformed where a file has as many conversations of single messages as it may."""
     most = file.bounds.conversations
     if conversations >= most:
-        raise Malformed(f"more than {most:,} conversations in one file; it was left out")
+        raise Malformed(f"more than {most:,} conversations in one file; it was skipped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class Draft:
         try:
             return read_time(value)
         except Malformed as error:
-            self.problem(place, f"{error}; the time before it is used")
+            self.problem(place, f"{error}; the previous time is used")
             return None
 
     def problem(self, place: str, reason: str) -> None:
@@ -234,7 +234,7 @@ class Draft:
             return key
         if self._is_full():
             most = self.file.bounds.messages
-            raise Malformed(f"more than {most:,} messages in one conversation; it was left out")
+            raise Malformed(f"more than {most:,} messages in one conversation; it was skipped")
         self._held += len(text) + _A_TURN
         self.file.held += len(text) + _A_TURN
         turn = ImportedTurn(key, None, role, text, ts, speaker, intent_id=intent_id)

@@ -239,7 +239,7 @@ def _values(file: ImportFile, buffer: _Buffer, accept: Accept) -> Iterator[Recor
         else:
             yield Record(found[0], place)
     if buffer.peek():
-        yield file.problem(buffer.where(buffer.position), "text after the end of the JSON value")
+        yield file.problem(buffer.where(buffer.position), "unexpected text after the JSON value")
 
 
 def _array(
@@ -256,7 +256,7 @@ def _array(
         elif number > 1 and character:
             yield file.problem(buffer.where(buffer.position), "a comma is missing")
         if not buffer.peek():
-            yield file.problem(buffer.where(buffer.position), "the file ends within the array")
+            yield file.problem(buffer.where(buffer.position), "the file ends inside the array")
             return False
         place = f"element {number}, {buffer.where(buffer.position)}"
         found: _Damage | tuple[object] | None = buffer.decode()
@@ -344,11 +344,11 @@ def _is_crowded(text: str, start: int, bounds: Bounds) -> bool:
 
 
 def _too_long(bounds: Bounds) -> str:
-    return f"longer than {bounds.characters:,} characters; it was left out"
+    return f"longer than {bounds.characters:,} characters; it was skipped"
 
 
 def _too_many(bounds: Bounds) -> str:
-    return f"more than {bounds.parts:,} values within one; it was left out"
+    return f"more than {bounds.parts:,} values within one; it was skipped"
 
 
 class _Text:

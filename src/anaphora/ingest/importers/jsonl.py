@@ -143,7 +143,7 @@ def _who(value: Mapping[str, object]) -> tuple[str, str | None]:
         found for name in (*_WHO, "name") if isinstance(found := value.get(name), str) and found
     ]
     if not names:
-        raise Malformed(f"nobody speaks: none of {', '.join(_WHO)} is there")
+        raise Malformed(f"no speaker: none of {', '.join(_WHO)} is there")
     role = speaker = None
     for name in names:
         known = name.lower() if name.lower() in _TOOLS else _ROLES.get(name.lower())

@@ -40,7 +40,7 @@ def _turn(draft: Draft, value: object, place: str) -> None:
     turn = as_object(value, "a turn")
     role, text = text_at(turn, "role"), text_at(turn, "text")
     if not role.strip() or not role.isprintable():
-        raise Malformed(f"the role {role[:40]!r} is none")
+        raise Malformed(f"unknown role {role[:40]!r}")
     intent = turn.get("intent_id")
     ts = draft.time(turn.get("ts"), place)
     draft.add(role, text, ts=ts, intent_id=intent if isinstance(intent, str) else "")

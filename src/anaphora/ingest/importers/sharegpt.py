@@ -56,7 +56,7 @@ def _message(draft: Draft, value: object, _place: str) -> None:
         return
     role = _ROLES.get(sender.lower())
     if role is None:
-        raise Malformed(f"the sender {sender[:40]!r} is not known")
+        raise Malformed(f"unknown sender {sender[:40]!r}")
     draft.add(role, text_at(message, "value"))
 
 

@@ -146,9 +146,9 @@ def project_folder(root: str | Path) -> Path:
     try:
         place = Path(root).expanduser().resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:
-        raise InvalidInput("root", str(root), "there is no such folder") from error
+        raise InvalidInput("root", str(root), "the folder does not exist") from error
     if not place.is_dir():
-        raise InvalidInput("root", str(root), "it is no folder")
+        raise InvalidInput("root", str(root), "it is not a folder")
     return place
 
 

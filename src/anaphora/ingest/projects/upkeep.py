@@ -57,13 +57,13 @@ class ProjectUpkeep:
         except NotFound:
             return (Degraded("project", "it was removed meanwhile"),)
         except StoreError as error:
-            return (Degraded("project", f"changed files were not taken in: {error}"),)
+            return (Degraded("project", f"changed files were not indexed: {error}"),)
         if done.added or done.changed:
             # Words answer at once; vectors of what changed come behind.
             self.worker.begin(self._fill_quietly)
         found: list[Degraded] = []
         if done.missing:
-            found.append(Degraded("project", "its folder is not there; what was indexed answers"))
+            found.append(Degraded("project", "its folder does not exist; the last index is used"))
         if done.left:
             changed = f"{done.left} files changed since it was indexed: index it again"
             found.append(Degraded("project", changed))

@@ -100,11 +100,11 @@ class Unpacker:
         self._zip = file
         infos = file.infolist()
         if any(i.flag_bits & _ENCRYPTED or i.compress_type not in _KINDS for i in infos):
-            raise DamagedBackup("read", path, "it is no zip file that we write")
+            raise DamagedBackup("read", path, "it is not an Anaphora backup")
         self.manifest = self._read_manifest()
         names = file.namelist()
         if sorted(names) != sorted([*self.members, MANIFEST]):
-            raise DamagedBackup("read", path, "it does not hold what its manifest says")
+            raise DamagedBackup("read", path, "its contents do not match its manifest")
 
     @property
     def members(self) -> dict[str, dict[str, Any]]:
@@ -126,7 +126,7 @@ class Unpacker:
                 size += len(chunk)
                 write(chunk)
         if (digest.hexdigest(), size) != (said["sha256"], said["bytes"]):
-            raise DamagedBackup("read", self._path, f"{name} is not what was backed up")
+            raise DamagedBackup("read", self._path, f"{name} does not match its hash")
 
     def _read_manifest(self) -> dict[str, Any]:
         try:
@@ -141,9 +141,9 @@ class Unpacker:
                 for said in members.values()
             )
         except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise DamagedBackup("read", self._path, "it has no manifest of ours") from error
+            raise DamagedBackup("read", self._path, "it has no valid manifest") from error
         if found.get("anaphora") != "backup" or not sane:
-            raise DamagedBackup("read", self._path, "it has no manifest of ours")
+            raise DamagedBackup("read", self._path, "it has no valid manifest")
         if found.get("version") != 1:
             reason = f"its format {found.get('version')} is newer than this program"
             raise StoreError("read", self._path, reason)
@@ -157,6 +157,6 @@ def opened(path: Path) -> Iterator[Unpacker]:
         with open_regular(path) as raw, zipfile.ZipFile(raw) as file:
             yield Unpacker(path, file)
     except _BROKEN as error:
-        raise DamagedBackup("read", path, f"it is no whole zip file ({error})") from error
+        raise DamagedBackup("read", path, f"it is not a complete zip file ({error})") from error
     except OSError as error:
         raise translate(error, "read", path) from error

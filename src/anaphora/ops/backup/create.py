@@ -87,7 +87,9 @@ def backup(
     place = markers.place_of(home.root)
     marker = markers.read(home.root)
     if marker is not None and marker.state != "sealed":
-        raise StoreError("back up", home.root, "a conversion is unfinished: open the home first")
+        raise StoreError(
+            "back up", home.root, "an encryption or decryption is unfinished: open the home first"
+        )
     when = clock().astimezone(UTC)
     with staging.staged(target) as stage:
         with (
@@ -103,7 +105,7 @@ def backup(
             manifest = _manifest(when, marker, threads, facts, left_out)
             packer.finish(manifest)
         if markers.place_of(home.root) != place:
-            reason = "it was encrypted, decrypted or given new keys meanwhile; back it up again"
+            reason = "it was encrypted, decrypted or re-keyed meanwhile: back it up again"
             raise SealChanged(str(home.root), reason)
         made = backup_of(stage / "backup.zip", manifest)
         # Last of all: nothing can fail any more once it stands there.
@@ -137,9 +139,9 @@ def backup_of(path: Path, manifest: dict[str, Any]) -> Backup:
             left_out=tuple(manifest["left_out"]),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise DamagedBackup("read", path, "its manifest is not one of ours") from error
+        raise DamagedBackup("read", path, "its manifest is invalid") from error
     if not _is_sane(made):
-        raise DamagedBackup("read", path, "its manifest is not one of ours")
+        raise DamagedBackup("read", path, "its manifest is invalid")
     return made
 
 
@@ -183,7 +185,7 @@ def _manifest(
 def _refuse_inside(home: Home, target: Path) -> None:
     for _, folder in home.folders():
         if target.is_relative_to(folder):
-            raise InvalidInput("path", str(target), "it lies among the threads")
+            raise InvalidInput("path", str(target), "it is inside the folder of thread files")
 
 
 def _add_threads(home: Home, packer: archive.Packer, progress: Progress | None) -> list[str]:
@@ -241,7 +243,7 @@ def _bytes_of(path: Path) -> Any:
         return None
     except OSError as error:
         raise translate(error, "read", path) from error
-    raise StoreError("back up", path, "another program keeps writing it in place")
+    raise StoreError("back up", path, "another program keeps overwriting it")
 
 
 def _add_truth(

@@ -65,11 +65,11 @@ def _check(made: Backup, unpacker: archive.Unpacker, source: Path, database: str
     if made.schema is not None and made.schema != REVISION and not is_older(made.schema):
         raise SchemaTooNew(source, made.schema)
     if database is not None and made.database != "postgresql":
-        reason = "this backup has a SQLite file: restore it as one, and move it by export"
+        reason = "this backup is from SQLite: restore it without a database, then export and import"
         raise InvalidInput("database", database.split("@")[-1], reason)
     for name in unpacker.members:
         if not _is_ours(name):
-            raise DamagedBackup("read", source, f"{name!r} is no part of a home")
+            raise DamagedBackup("read", source, f"{name!r} does not belong in a home")
 
 
 def _is_ours(name: str) -> bool:
@@ -99,7 +99,7 @@ def _settle(stage: Path, target: Path) -> None:
     """Give the whole home its name. On POSIX it takes the place of an empty folder in one step."""
     for companion in ("-wal", "-shm"):
         if (stage / (DATABASE + companion)).exists():
-            raise DamagedBackup("restore", target, "its database was not closed")
+            raise DamagedBackup("restore", target, "its database has an unfinished log")
     if (stage / DATABASE).exists():
         staging.sync_file(stage / DATABASE)
     staging.sync_tree(stage)
@@ -131,4 +131,4 @@ def _refuse_taken(target: Path) -> None:
         pass
     except OSError as error:
         raise translate(error, "restore into", target) from error
-    raise NotEmpty("restore into", target, "only a new or empty home can be filled")
+    raise NotEmpty("restore into", target, "the home must be new or empty")

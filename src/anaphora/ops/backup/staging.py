@@ -34,7 +34,7 @@ def free_path(path: str | os.PathLike[str]) -> Path:
     """The path, absolute. `NotEmpty` when something stands there: nothing is overwritten."""
     target = Path(path).expanduser().absolute()
     if os.path.lexists(target):
-        raise NotEmpty("write", target, "there is something already, and nothing is overwritten")
+        raise NotEmpty("write", target, "it already exists, and nothing is overwritten")
     return target
 
 
@@ -81,7 +81,7 @@ def put_file(source: Path, target: Path) -> None:
         # Unlike a rename, a link never replaces what another process put there meanwhile.
         os.link(source, target)
     except FileExistsError as error:
-        reason = "there is something already, and nothing is overwritten"
+        reason = "it already exists, and nothing is overwritten"
         raise NotEmpty("write", target, reason) from error
     except OSError as error:
         if error.errno not in {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK}:

@@ -80,7 +80,7 @@ def _projects(services: NamespaceServices, counts: Mapping[str, int]) -> Iterato
         f"{counts['sections']:,} sections"
     )
     if counts["sections_pending"]:
-        detail += f", {counts['sections_pending']:,} vectors to come ({FINISH_VECTORS})"
+        detail += f", {counts['sections_pending']:,} vectors pending ({FINISH_VECTORS})"
     yield Check("projects", ok=True, detail=detail)
     for row in services.projects.rows():
         # On a server the folder may well be another machine's: that is nobody's fault.
@@ -88,11 +88,13 @@ def _projects(services: NamespaceServices, counts: Mapping[str, int]) -> Iterato
             yield Check(
                 "projects",
                 ok=True,
-                detail=f"{row.name}: its folder {row.root} is not there; what was indexed answers, "
-                "until the project is removed or indexed where it is now",
+                detail=f"{row.name}: its folder {row.root} does not exist; recall uses the last "
+                "index until you remove the project or index it at its new place",
             )
         elif row.indexed_at is None or row.stale:
-            yield Check("projects", ok=True, detail=f"{row.name}: not finished; index it again")
+            yield Check(
+                "projects", ok=True, detail=f"{row.name}: indexing is not finished: index it again"
+            )
 
 
 def _rows(services: NamespaceServices) -> tuple[Check, ...]:
@@ -109,7 +111,9 @@ def _rows(services: NamespaceServices) -> tuple[Check, ...]:
     if not found:
         return (Check("rows", ok=True, detail="every row can be read"),)
     more = f", and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
-    detail = f"{'; '.join(found[:_NAMED])}{more}; doctor --repair mends them and keeps the words"
+    detail = (
+        f"{'; '.join(found[:_NAMED])}{more}; `doctor --repair` repairs them and keeps the words"
+    )
     return (Check("rows", ok=False, detail=detail),)
 
 
@@ -125,7 +129,8 @@ def _sections(services: NamespaceServices) -> Check:
     if seen.pending:
         detail += f" ({FINISH_VECTORS})"
     if seen.problem is not None:
-        detail += f"; {seen.problem}; truth answers, and `doctor --repair` makes it again"
+        detail += f"; {seen.problem}; recall reads the database meanwhile, "
+        detail += "and `doctor --repair` rebuilds it"
     return Check("section index", ok=seen.problem is None, detail=detail)
 
 
@@ -171,15 +176,15 @@ def file_systems(places: Iterable[Path], mounts: Path = MOUNTS) -> Check:
         try:
             kind = kind_of(place, mounts)
         except OSError as error:
-            detail = f"{place} cannot be followed: {error.strerror}"
+            detail = f"{place} cannot be resolved: {error.strerror}"
             return Check("file system", ok=False, detail=detail)
         if kind is not None:
             kinds.setdefault(kind, place)
     if not kinds:
-        return Check("file system", ok=True, detail="its kind is not told by this system")
-    remote = [f"{place} lies on {kind}" for kind, place in kinds.items() if kind in REMOTE]
+        return Check("file system", ok=True, detail="this system does not report its type")
+    remote = [f"{place} is on {kind}" for kind, place in kinds.items() if kind in REMOTE]
     if remote:
-        detail = f"{'; '.join(remote)}: writes there are not promised to last or to be locked"
+        detail = f"{'; '.join(remote)}: durability and locking are not guaranteed there"
         return Check("file system", ok=False, detail=detail)
     return Check("file system", ok=True, detail=", ".join(kinds))
 
@@ -259,7 +264,9 @@ def _sealing(settings: Settings) -> Iterator[Check]:
         yield Check("sealing", ok=False, detail=str(error))
         return
     for place in left:
-        yield Check("sealing", ok=False, detail=f"{place} is not ours, and lies here in clear")
+        yield Check(
+            "sealing", ok=False, detail=f"{place} is not one of our files and is not encrypted"
+        )
 
 
 def _seal(home: Home) -> tuple[Check, bool]:
@@ -271,16 +278,20 @@ def _seal(home: Home) -> tuple[Check, bool]:
         marker = markers.read(home.root)
         if marker is not None:
             load_keys(home, marker)
-            where = "the keychain" if marker.kept == "keychain" else "a file of the home, in clear"
-            detail = f"sealed; key {marker.key_name} is in {where}"
+            where = (
+                "the keychain" if marker.kept == "keychain" else "a file in the home, unencrypted"
+            )
+            detail = f"encrypted; key {marker.key_name} is in {where}"
             return Check("sealing", ok=marker.state == "sealed", detail=detail), True
     except AnaphoraError as error:
         return Check("sealing", ok=False, detail=str(error)), True
     try:
-        return Check("sealing", ok=True, detail=f"clear; keychain: {Keychain().name()}"), False
+        return Check(
+            "sealing", ok=True, detail=f"not encrypted; keychain: {Keychain().name()}"
+        ), False
     except (MissingExtra, NoKeyringError) as error:
         # A clear home needs none.
-        return Check("sealing", ok=True, detail=f"clear; {error}"), False
+        return Check("sealing", ok=True, detail=f"not encrypted; {error}"), False
 
 
 def _threads(conversations: Conversations) -> Iterator[Check]:
@@ -297,9 +308,9 @@ def _truth(truth: Database) -> Check:
     from anaphora.store.db.health import check_truth
 
     health = check_truth(truth)
-    detail = [f"{health.kind} {health.version}", f"schema {health.revision or 'not made yet'}"]
+    detail = [f"{health.kind} {health.version}", f"schema {health.revision or 'not created yet'}"]
     if health.wal_is_safe is not None:
-        safe = "has the fix for write-ahead logs" if health.wal_is_safe else "too old for WAL"
+        safe = "has the WAL fix" if health.wal_is_safe else "too old for WAL"
         detail.append(f"{health.journal} journal ({safe})")
     return Check("truth", ok=not health.problems, detail="; ".join([*detail, *health.problems]))
 
@@ -308,7 +319,7 @@ def _index(index: TurnIndex) -> Iterator[Check]:
     followed = index.sync(embed="none")
     seen = index.check()
     detail = (
-        f"{seen.turns:,} turns, {seen.vectors:,} vectors, {seen.pending:,} to come, "
+        f"{seen.turns:,} turns, {seen.vectors:,} vectors, {seen.pending:,} pending, "
         f"{seen.size / 1e6:.1f} MB" + (f"; {FINISH_VECTORS}" if seen.pending else "")
     )
     yield Check("index", ok=not seen.problems and not seen.failed, detail=detail)
@@ -324,7 +335,7 @@ def _memories(vectors: RecordVectors, embedder: EmbedderService) -> Check:
     if others:
         detail += f"; other embedders: {', '.join(f'{n} ({c:,})' for n, c in others.items())}"
     if here < known:
-        detail += "; the rest are found by words until `ready` or `reindex`"
+        detail += "; the rest are found by words only until `ready` or `reindex`"
     return Check("memories", ok=True, detail=detail)
 
 

@@ -102,7 +102,7 @@ def _index(services: NamespaceServices) -> tuple[int, int, Check]:
         return 0, 0, Check("index", ok=False, detail=str(error))
     pending = seen.pending + waiting
     trouble = [*seen.problems, *([f"{seen.failed} turns failed"] if seen.failed else [])]
-    detail = "; ".join(map(str, trouble)) or f"{pending:,} vectors to come"
+    detail = "; ".join(map(str, trouble)) or f"{pending:,} vectors pending"
     return pending, jobs, Check("index", ok=not trouble, detail=detail)
 
 
@@ -111,12 +111,14 @@ def _embedder(embedder: EmbedderService) -> Check:
         return Check("embedder", ok=True, detail=f"{embedder.name} is loaded")
     if embedder.failure is not None:
         return Check("embedder", ok=False, detail=f"{embedder.name}: {embedder.failure}")
-    return Check("embedder", ok=True, detail=f"{embedder.name} is loading; words answer meanwhile")
+    return Check(
+        "embedder", ok=True, detail=f"{embedder.name} is loading; recall uses words only until then"
+    )
 
 
 def _disk(home: Path) -> Check:
     try:
         free = shutil.disk_usage(_existing(home)).free
     except OSError as error:
-        return Check("disk", ok=False, detail=f"cannot be looked at: {error.strerror}")
+        return Check("disk", ok=False, detail=f"cannot be read: {error.strerror}")
     return Check("disk", ok=free >= LEAST_FREE, detail=f"{free / 1e9:,.1f} GB free")

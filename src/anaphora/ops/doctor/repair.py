@@ -84,7 +84,7 @@ def _reseat_notes(services: NamespaceServices) -> Check:
         services.sidecar.note_turns(moved)
         seated += len(moved)
         void += lost - len(moved)
-    detail = f"{seated} notes given back to their turns, {void} speak of turns that are not here"
+    detail = f"{seated} notes reattached to their turns, {void} refer to missing turns"
     return Check("notes", ok=True, detail=detail)
 
 
@@ -116,11 +116,11 @@ def _merge_log(services: NamespaceServices) -> Check:
 
     problems = check_truth(services.truth).problems
     if problems:
-        detail = f"damaged, and left as it is: {'; '.join(problems)}; restore a backup"
+        detail = f"damaged, and not changed: {'; '.join(problems)}; restore a backup"
         return Check("truth", ok=False, detail=detail)
     if services.truth.scrub():
-        return Check("truth", ok=True, detail="the write-ahead log is merged")
-    return Check("truth", ok=True, detail="whole; the write-ahead log is in use by another process")
+        return Check("truth", ok=True, detail="the write-ahead log was checkpointed")
+    return Check("truth", ok=True, detail="intact; another process is using the write-ahead log")
 
 
 def _mend_turns(services: NamespaceServices) -> Check:
@@ -159,7 +159,7 @@ def _mend_rows(services: NamespaceServices) -> Check:
     turns = 0
     if not isinstance(services.conversations, ConversationStore):
         turns = services.conversations.mend_times()
-    detail = f"{records:,} records, {times:,} rows with impossible times, {turns:,} turns mended"
+    detail = f"{records:,} records, {times:,} rows with impossible times, {turns:,} turns repaired"
     return Check("rows", ok=True, detail=detail)
 
 

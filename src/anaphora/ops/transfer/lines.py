@@ -56,7 +56,7 @@ def _scalar(value: object) -> object:
         return time_text(value)
     if value is None or isinstance(value, (str, int, float)):
         return value
-    raise InvalidInput("export", value, "is nothing that JSON has")
+    raise InvalidInput("export", value, "cannot be written as JSON")
 
 
 def time_text(moment: datetime) -> str:
@@ -70,7 +70,7 @@ def from_line(line: bytes) -> dict[str, Any]:
     if isinstance(found, dict) and found.get("kind") == "escaped":
         found = _object(unescape(string(found, "line")))
     if not isinstance(found, dict):
-        raise ValueError("it is no JSON object")
+        raise ValueError("it is not a JSON object")
     return found
 
 
@@ -92,7 +92,7 @@ def _finite(text: str) -> float:
     """A number of JSON; one that is beyond what a float holds could not be written again."""
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text[:40]} is no number that can be kept")
+        raise ValueError(f"{text[:40]} is not a number that can be stored")
     return number
 
 
@@ -157,7 +157,7 @@ def string(line: Line, name: str) -> str:
     """A member that must be a string. ValueError."""
     value = line.get(name)
     if not isinstance(value, str):
-        raise ValueError(f'"{name}" is no string')
+        raise ValueError(f'"{name}" is not a string')
     return value
 
 
@@ -165,7 +165,9 @@ def id_in(line: Line, name: str = "id") -> str:
     """A name that no text around it can be confused with. ValueError."""
     value = string(line, name)
     if _ID.fullmatch(value) is None:
-        raise ValueError(f'"{name}" is no id: 1 to 128 ASCII letters, digits, "_", "-", ".", ":"')
+        raise ValueError(
+            f'"{name}" is not an id: 1 to 128 ASCII letters, digits, "_", "-", ".", ":"'
+        )
     return value
 
 
@@ -178,7 +180,7 @@ def time_in(line: Line, name: str) -> datetime | None:
     if moment.utcoffset() is None:
         raise ValueError(f'"{name}" has no offset')
     if not has_utc(moment):
-        raise ValueError(f'"{name}" lies beyond the years that there are')
+        raise ValueError(f'"{name}" is outside the years 1 to 9999')
     return moment.astimezone(UTC)
 
 
@@ -191,7 +193,7 @@ def texts_in(line: Line, name: str) -> tuple[str, ...]:
     """A member that is a list of strings, each once; () where it is missing. ValueError."""
     value = line.get(name, [])
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError(f'"{name}" is no list of strings')
+        raise ValueError(f'"{name}" is not a list of strings')
     return tuple(dict.fromkeys(value))
 
 
@@ -201,7 +203,7 @@ def number_in(line: Line, name: str) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MOST:
-        raise ValueError(f'"{name}" is no whole number from 0 on')
+        raise ValueError(f'"{name}" is not an integer, 0 or more')
     return value
 
 
@@ -209,18 +211,18 @@ def real_in(line: Line, name: str) -> float:
     """A member that must be a number. ValueError."""
     value = line.get(name)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError(f'"{name}" is no number')
+        raise ValueError(f'"{name}" is not a number')
     try:
         return float(value)
     except OverflowError:
-        raise ValueError(f'"{name}" is beyond every number that is kept') from None
+        raise ValueError(f'"{name}" is too large a number') from None
 
 
 def object_in(line: Line, name: str) -> dict[str, Any] | None:
     """A member that is an object, or None where it is missing. ValueError."""
     value = line.get(name)
     if value is not None and not isinstance(value, dict):
-        raise ValueError(f'"{name}" is no object')
+        raise ValueError(f'"{name}" is not an object')
     return value
 
 
@@ -228,7 +230,7 @@ def list_in(line: Line, name: str) -> list[Any]:
     """A member that is a list, empty where it is missing. ValueError."""
     value = line.get(name, [])
     if not isinstance(value, list):
-        raise ValueError(f'"{name}" is no list')
+        raise ValueError(f'"{name}" is not a list')
     return value
 
 

@@ -175,7 +175,7 @@ class _Import:
         """Read another line, and do what can be done by now; None for one that is too long."""
         self.number += 1
         if line is None:
-            self._problem(self.number, f"longer than {_MOST_LINE:,} bytes; it was left out")
+            self._problem(self.number, f"longer than {_MOST_LINE:,} bytes; it was skipped")
             return
         try:
             self._read(from_line(line))
@@ -192,7 +192,7 @@ class _Import:
             self._ended = True
             return
         if kind not in _READERS:
-            raise ValueError(f"a line of the unknown kind {kind!r}")
+            raise ValueError(f"unknown kind of line {kind!r}")
         namespace = self._into or check_id(string(line, "namespace"))
         reader = self._reader_of(namespace, kind)
         if reader is not self._reader:

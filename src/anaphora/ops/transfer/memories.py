@@ -150,7 +150,7 @@ def memory_lines(
         after = found[-1].seq
         tell(len(ids))
     for kind, damaged in unreadable_records(records.truth, namespace, sealer).items():
-        reason = "it cannot be read; doctor --repair mends it"
+        reason = "it cannot be read; `doctor --repair` repairs it"
         problems += [ImportProblem(kind, record_id, reason) for record_id in damaged]
     for start in range(0, len(ids), STEP):
         some = ids[start : start + STEP]
@@ -167,7 +167,7 @@ def memory_lines(
 
 def _event_in(record_id: str, line: Any) -> RecordEvent:
     if not isinstance(line, dict) or line.get("kind") not in get_args(EventKind):
-        raise ValueError("an event is of no known kind")
+        raise ValueError("an event has an unknown kind")
     given = _EVENT.read(line)
     if "at" not in given:
         raise ValueError("an event has no time")
@@ -258,7 +258,7 @@ class LinkReader(BatchReader[RecordLink]):
                 if one == other or self.target.gone & {one, other}:
                     continue
                 if work.find(one) is None or work.find(other) is None:
-                    self.target.problem(number, "a link to a memory that is not here")
+                    self.target.problem(number, "a link to a memory that is missing")
                 elif key not in known:
                     fresh[key] = link
             work.join(fresh.values())

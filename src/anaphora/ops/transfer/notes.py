@@ -74,7 +74,7 @@ class ProjectNoteReader(BatchReader[_IncomingNote]):
         kind: NoteRecordKind = "diary" if line["kind"] == "diary" else "observation"
         importance = number_in(line, "importance")
         if importance is not None and not 1 <= importance <= _MOST_IMPORTANT:
-            raise ValueError('"importance" is no number from 1 to 5')
+            raise ValueError('"importance" is not a number from 1 to 5')
         payload = payload_of(
             importance=importance,
             project=text_in(line, "project"),

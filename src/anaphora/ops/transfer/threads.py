@@ -179,9 +179,11 @@ class ThreadReader(LineReader):
 
     def _next_turn(self, line: Line) -> Turn:
         if self._head is None or self._head.conversation_id != string(line, "thread"):
-            raise ValueError("a turn without its thread before it")
+            raise ValueError("a turn comes before its thread")
         if line.get("index") != len(self._turns):
-            raise ValueError(f"turn {line.get('index')!r} stands where {len(self._turns)} belongs")
+            raise ValueError(
+                f"turn {line.get('index')!r} comes where {len(self._turns)} was expected"
+            )
         ts_text = string(line, "ts")
         intent = string(line, "intent_id") if "intent_id" in line else ""
         role, text = string(line, "role"), string(line, "text")
@@ -278,7 +280,7 @@ class NoteReader(BatchReader[TurnNote]):
             return None
         index = line.get("index")
         if isinstance(index, bool) or not isinstance(index, int) or index < 0:
-            raise ValueError('"index" is no number from 0 on')
+            raise ValueError('"index" is not an integer, 0 or more')
         note = TurnNote(conversation_id, index, "", **_TURN_NOTE.read(line))
         if line["kind"] == "forgotten_turn":
             self._write_forgotten(note)
@@ -293,7 +295,7 @@ class NoteReader(BatchReader[TurnNote]):
     def _of_turn(self, note: TurnNote) -> TurnNote | None:
         hashes = self.target.turn_hashes.get(note.conversation_id, [])
         if note.index >= len(hashes):
-            raise ValueError("a note about a turn that did not come")
+            raise ValueError("a note about a turn that is not in the file")
         here = self._notes_here(note.conversation_id).get(note.index)
         if here is not None and here.turn_hash == hashes[note.index]:
             return None

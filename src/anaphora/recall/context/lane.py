@@ -112,7 +112,9 @@ class ContextRecall:
         found, rung = search(question.reader, wanted)
         degraded.extend(found.degraded)
         if found.pending:
-            reason = f"{found.pending} parts have no vector yet: words alone find them"
+            reason = (
+                f"{found.pending} sections and notes have no vector yet and are found by words only"
+            )
             degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
         if rung == "none":
             what = _NOTHING if question.projects else _NO_PROJECT

@@ -47,7 +47,7 @@ def read_times(question: str, now: datetime) -> tuple[TimeSpan, ...]:
     at `OPEN_START`. Raises InvalidInput when `now` has no zone.
     """
     if now.tzinfo is None:
-        raise InvalidInput("now", now, "expected a time with a zone")
+        raise InvalidInput("now", now, "expected a datetime with a time zone")
     words = split(question, now.replace(tzinfo=None, fold=0))
     spans: list[TimeSpan] = []
     index = 0

@@ -64,11 +64,11 @@ class Cipher:
     def open(self, sealed: bytes, bound: bytes, what: str) -> bytes:
         """What was sealed. `Tampered`, naming `what`, for anything else."""
         if len(sealed) < _NONCE + _TAG:
-            raise Tampered(what, "it was cut short")
+            raise Tampered(what, "it is truncated")
         try:
             data: bytes = self._aead.decrypt(sealed[:_NONCE], sealed[_NONCE:], bound)
         except self._refused:
-            reason = "it was changed, or it was sealed for another place"
+            reason = "it was modified, or moved from another place"
             raise Tampered(what, reason) from None
         return data
 
@@ -106,18 +106,18 @@ class Finder:
         """The text that was sealed. `Tampered`, naming `what`, for anything else."""
         data = _decoded(sealed, LOOKUP_PREFIX, what)
         if len(data) <= _TAG:
-            raise Tampered(what, "it was cut short")
+            raise Tampered(what, "it is truncated")
         try:
             clear: bytes = self._aead.decrypt(data, [bound])
         except self._refused:
-            reason = "it was changed, or it was sealed for another place"
+            reason = "it was modified, or moved from another place"
             raise Tampered(what, reason) from None
         return clear[1:].decode("utf-8", "surrogatepass")
 
 
 def _decoded(sealed: object, prefix: str, what: str) -> bytes:
     if not isinstance(sealed, str) or not sealed.startswith(prefix):
-        raise Tampered(what, "it is not sealed, in a home where everything is")
+        raise Tampered(what, "it is not encrypted, but the home is")
     try:
         return base64.b64decode(sealed[len(prefix) :], validate=True)
     except (binascii.Error, ValueError):
@@ -201,7 +201,7 @@ def unwrap(master: bytes, wrapped: str, home: str) -> bytes:
         sealed = base64.b64decode(wrapped, validate=True)
         return cipher.open(sealed, binding("data key", home), "data key")
     except (Tampered, binascii.Error, ValueError) as error:
-        raise WrongKey("master key", "it does not open this home") from error
+        raise WrongKey("master key", "it is not the key of this home") from error
 
 
 def export_key(master: bytes, home: str, passphrase: str | None, random: Random) -> str:
@@ -256,12 +256,12 @@ def import_key(exported: str, passphrase: str | None) -> bytes:
 def _scrypt(passphrase: str, salt: bytes, costs: dict[str, int]) -> bytes:
     memory = 128 * costs["r"] * (costs["n"] + costs["p"] + 2)
     if min(costs.values()) < 1 or memory > _MOST_MEMORY:
-        raise InvalidInput("exported key", costs, "its costs are not ones that we write")
+        raise InvalidInput("exported key", costs, "its scrypt parameters are invalid")
     data = passphrase.encode("utf-8", "surrogatepass")
     try:
         return hashlib.scrypt(data, salt=salt, maxmem=memory + (1 << 20), dklen=KEY_BYTES, **costs)
     except ValueError as error:
-        raise InvalidInput("exported key", costs, "its costs are not ones that we write") from error
+        raise InvalidInput("exported key", costs, "its scrypt parameters are invalid") from error
 
 
 def _no_randomness(_count: int) -> bytes:

@@ -91,7 +91,7 @@ class ClearRows(HomeForm):
 
     def _refuse(self) -> None:
         self.check()
-        reason = "its rows are sealed and sealed.json is missing; restore that file"
+        reason = "its rows are encrypted, but sealed.json is missing: restore that file"
         raise MissingKey("truth", reason)
 
 
@@ -215,8 +215,8 @@ class SealedRows(HomeForm):
         if value is None and plan.anchor and not anchor and column not in plan.filled:
             # Whether it may be empty is what the anchor says.
             return None
-        reason = "it was emptied" if value is None else "it is not sealed"
-        raise Tampered(what, f"{reason}, in a home where everything is sealed")
+        reason = "it was emptied" if value is None else "it is not encrypted"
+        raise Tampered(what, f"{reason}, but the home is encrypted")
 
     def _open_older(
         self, plan: Table, column: str, value: str | None, place: tuple[Any, ...], what: str

@@ -58,16 +58,14 @@ class Keychain:
         if found is None:
             return None
         if not re.fullmatch(r"[0-9a-f]{64}", found):
-            raise NoKeyringError("keychain", f"what it keeps as {name} is no key")
+            raise NoKeyringError("keychain", f"the entry {name} is not a valid key")
         return bytes.fromhex(found)
 
     def put(self, name: str, key: bytes) -> None:
         """Keep a key. `NoKeyringError` when the keychain refuses, or keeps nothing."""
         self._do("set_password", name, key.hex())
         if self.get(name) != key:
-            raise NoKeyringError(
-                "keychain", f"it took the key and does not give it back; {_ADVICE}"
-            )
+            raise NoKeyringError("keychain", f"it stored the key but does not return it; {_ADVICE}")
 
     def drop(self, name: str) -> None:
         """Forget a key."""

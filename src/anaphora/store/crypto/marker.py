@@ -93,11 +93,11 @@ def read(home: Path) -> Marker | None:
     except OSError as error:
         raise translate(error, "read", path) from error
     except (ValueError, TypeError) as error:
-        raise Tampered(str(path), "it is not what this program wrote") from error
+        raise Tampered(str(path), "it was not written by this program") from error
     if marker.version not in range(1, FORMAT + 1):
         raise StoreError("open", path, f"its format {marker.version} is newer than this program")
     if marker.state not in get_args(State) or marker.kept not in get_args(Kept):
-        raise Tampered(str(path), "it is not what this program wrote")
+        raise Tampered(str(path), "it was not written by this program")
     return marker
 
 
@@ -145,7 +145,7 @@ class Guard:
         found = read(self._home)
         same = found.check if found is not None and found.state == "sealed" else None
         if same != self._key_check or (found is not None and same is None):
-            reason = "it was encrypted, decrypted or given new keys meanwhile; open it again"
+            reason = "it was encrypted, decrypted or re-keyed meanwhile: reopen it"
             raise SealChanged(str(self._home), reason)
         # A new master key alone changes nothing for a process that has the data key.
         self._place = place

@@ -137,7 +137,7 @@ def _bring_up(engine: Engine, location: str) -> None:
     except SQLAlchemyError as error:
         explained = explain(error, "open", location)
         if isinstance(explained, ReadOnly):
-            reason = "its schema is of an older version, and it cannot be written to change that"
+            reason = "its schema is older and cannot be migrated: the database is read-only"
             raise ReadOnly("migrate", location, reason) from error
         raise explained from error
 
@@ -148,7 +148,7 @@ def _make_or_migrate(connection: Connection, location: str) -> None:
         taken = _tables_in_the_way(connection)
         if taken:
             names = ", ".join(sorted(taken))
-            raise StoreError("open", location, f"it holds tables of another program: {names}")
+            raise StoreError("open", location, f"it contains tables of another program: {names}")
         make_tables(connection)
     elif is_older(found):
         from anaphora.store.db.migrate import upgrade

@@ -68,7 +68,7 @@ def load(members: Iterable[str], read: ReadMember, schema: str, database: Path |
         begun = engine.connect().execution_options(anaphora_begin="BEGIN IMMEDIATE")
         with begun as connection, connection.begin():
             if inspect(connection).has_table(REVISION_TABLE):
-                raise NotEmpty("restore into", place, "it holds an Anaphora home already")
+                raise NotEmpty("restore into", place, "it already contains an Anaphora home")
             _make(connection, schema)
             for name in _in_order(members):
                 _fill(connection, read, name)
@@ -119,7 +119,7 @@ def _fill(connection: Connection, read: ReadMember, name: str) -> None:
         try:
             cells = [_native(cell) for cell in json.loads(line)]
         except (ValueError, KeyError, TypeError) as error:
-            raise DamagedBackup("read", name, "a row is not what was backed up") from error
+            raise DamagedBackup("read", name, "a row is invalid") from error
         if not columns:
             columns.extend(cells)
             return
@@ -128,7 +128,7 @@ def _fill(connection: Connection, read: ReadMember, name: str) -> None:
             insert()
 
     if not name.isidentifier():
-        raise DamagedBackup("read", name, "it is the name of no table")
+        raise DamagedBackup("read", name, "there is no such table")
     read(f"{FOLDER}{name}{_SUFFIX}", lines_to(take))
     insert()
 

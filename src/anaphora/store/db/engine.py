@@ -325,9 +325,7 @@ def _refuse_other_files(path: Path, opened: dict[Any, Any]) -> None:
     # The log can be made by the first write of a connection, and then stays while that is open.
     opened["files"] = database, log or files[1]
     if files != opened["files"]:
-        reason = (
-            "its file was deleted or replaced meanwhile: this change may be lost; open it again"
-        )
+        reason = "its file was deleted or replaced: this change may be lost; reopen the home"
         raise StoreError("write", path, reason)
 
 

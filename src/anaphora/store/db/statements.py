@@ -134,7 +134,7 @@ def lock(connection: Connection, namespace: str) -> int:
 
 def _refuse(found: str) -> NoReturn:
     if is_older(found):
-        reason = f"its schema has become revision {found} meanwhile: open it again"
+        reason = f"it was migrated to schema revision {found}: reopen it"
         raise StoreError("write", "the database", reason)
     raise SchemaTooNew("the database", found)
 

@@ -67,7 +67,7 @@ def encrypt(home: Home, kept: Kept = "keychain", progress: Progress | None = Non
         if marker is not None:
             if marker.state == "encrypting":
                 return _run(home, marker, progress)
-            raise InvalidInput("home", str(home.root), "it is sealed already")
+            raise InvalidInput("home", str(home.root), "it is already encrypted")
         _refuse_server(home)
         _check_threads_open(home)
         marker = new_marker(home, kept, "encrypting", _number(home))
@@ -116,7 +116,7 @@ def _convert(home: Home, state: markers.State, progress: Progress | None) -> Con
         if marker.state == state:
             return _run(home, marker, progress)
         if marker.state != "sealed":
-            reason = "another conversion is unfinished: open the home first"
+            reason = "another encryption or decryption is unfinished: open the home first"
             raise InvalidInput("home", marker.state, reason)
         _refuse_server(home)
         keys = load_keys(home, marker)
@@ -188,7 +188,10 @@ def _finish(home: Home, marker: Marker, target: Sealing) -> None:
 
 def _refuse_server(home: Home) -> None:
     if not isinstance(home.truth, Path):
-        reason = "only a home whose truth is a file can be converted; begin a sealed one instead"
+        reason = (
+            "only a home with a SQLite database can be converted: "
+            "create a new encrypted home instead"
+        )
         raise InvalidInput("database", "a server", reason)
 
 
@@ -196,7 +199,7 @@ def _check_threads_open(home: Home) -> None:
     """Refuse before anything is changed what would leave the conversion stuck half-way."""
     for _, folder in home.folders():
         if folder.exists() and not folder.is_dir():
-            raise StoreError("convert", folder, "it is no directory")
+            raise StoreError("convert", folder, "it is not a directory")
 
 
 def _number(home: Home) -> int:

@@ -54,7 +54,7 @@ def convert_rows(
     finally:
         connection.close()
     if busy:
-        reason = "another process reads it all the time: close it, and open the home again"
+        reason = "another process keeps it open: close that, then reopen the home"
         raise StoreError("convert", place, reason)
     return done
 

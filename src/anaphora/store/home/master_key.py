@@ -57,7 +57,7 @@ def export_master_key(home: Home, passphrase: str | None = None, *, raw: bool = 
     Only with `raw` it is the key itself, as 64 hex digits. `InvalidInput` for neither or both.
     """
     if raw == (passphrase is not None):
-        raise InvalidInput("passphrase", None, "give one, or ask for the raw key, not both")
+        raise InvalidInput("passphrase", None, "give either a passphrase or raw=True, not both")
     marker = marker_of(home)
     master = _master(home, marker)
     _opened(home, marker, master)
@@ -91,7 +91,9 @@ def rotate_master_key(home: Home, *, kept: Kept | None = None) -> None:
     with home.locked():
         marker = marker_of(home)
         if marker.state != "sealed":
-            raise InvalidInput("home", marker.state, "its conversion is unfinished: open the home")
+            raise InvalidInput(
+                "home", marker.state, "its encryption or decryption is unfinished: open the home"
+            )
         keys = load_keys(home, marker)
         master = home.random(KEY_BYTES)
         turned = replace(
@@ -117,7 +119,7 @@ def marker_of(home: Home) -> Marker:
     """The marker of a sealed home. `InvalidInput` for a clear one."""
     marker = markers.read(home.root)
     if marker is None:
-        raise InvalidInput("home", str(home.root), "it is not sealed")
+        raise InvalidInput("home", str(home.root), "it is not encrypted")
     return marker
 
 
@@ -133,7 +135,7 @@ def _master(home: Home, marker: Marker) -> bytes:
 def _opened(home: Home, marker: Marker, master: bytes) -> Keys:
     keys = Keys(unwrap(master, marker.wrapped, marker.home), home.random)
     if keys.check != marker.check:
-        raise WrongKey("data key", "it is not the one that this home was sealed with")
+        raise WrongKey("data key", "it is not the key this home was encrypted with")
     expected = markers.signed(marker, keys.of("marker")).mac
     if not hmac.compare_digest(expected, marker.mac):
         raise Tampered(str(home.root / markers.MARKER), "it was changed")

@@ -47,7 +47,7 @@ def open_home(home: Home, encrypt: bool | Kept | None = None) -> Sealing:
         _refuse_sealed_leftovers(home)
         return clear_sealing(home, guarded=True)
     if marker is not None and encrypt is False:
-        raise InvalidInput("encrypt", False, "the home is sealed: decrypt it first")
+        raise InvalidInput("encrypt", False, "the home is encrypted: decrypt it first")
     if marker is None:
         marker = _begin_sealed(home, "file" if encrypt == "file" else "keychain")
     if marker.state != "sealed" or marker.older:
@@ -115,11 +115,13 @@ def _begin_sealed(home: Home, kept: Kept) -> Marker:
 def _refuse_clear_contents(home: Home) -> None:
     truth = home.truth
     if isinstance(truth, Path) and truth.exists():
-        raise InvalidInput("encrypt", str(home.root), "the home has clear contents: encrypt it")
+        raise InvalidInput(
+            "encrypt", str(home.root), "the home has unencrypted contents: run `anaphora encrypt`"
+        )
     for _, folder in home.folders():
         with suppress(FileNotFoundError, NotADirectoryError):
             if any(place.suffix == SUFFIX for place in folder.iterdir()):
-                reason = "there are clear threads here: encrypt the home"
+                reason = "there are unencrypted threads: run `anaphora encrypt`"
                 raise InvalidInput("encrypt", str(folder), reason)
 
 
@@ -128,5 +130,5 @@ def _refuse_sealed_leftovers(home: Home) -> None:
     for _, folder in home.folders():
         with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
             if any(entry.name.endswith(SEALED_SUFFIX) for entry in islice(entries, _LOOK_AT)):
-                reason = "its threads are sealed and sealed.json is missing; restore that file"
+                reason = "its threads are encrypted, but sealed.json is missing: restore that file"
                 raise MissingKey(str(home.root), reason)

@@ -355,5 +355,5 @@ def _joined(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
 def refuse_superseded(record: MemoryRecord) -> None:
     """`InvalidInput` for a version that is not the present one: only that one's value changes."""
     if record.valid_to is not None:
-        reason = f"it was superseded by {record.superseded_by}: change that one"
+        reason = f"it was superseded by {record.superseded_by}: change that memory instead"
         raise InvalidInput("id", record.id, reason)

@@ -300,4 +300,4 @@ def _seq_of(cursor: str | None) -> int:
             raise ValueError(text)
         return int(text[1:])
     except (ValueError, binascii.Error, AttributeError) as error:
-        raise InvalidInput("cursor", cursor, "expected the cursor of an earlier page") from error
+        raise InvalidInput("cursor", cursor, "expected a cursor from an earlier page") from error

@@ -250,7 +250,7 @@ class Conversations(ABC):
             raise InvalidTurn(
                 "speaker" if turn.speaker is not None else "source",
                 turn.speaker if turn.speaker is not None else turn.source,
-                "a thread file has no place for it, and this store was opened without a sidecar",
+                "a thread file cannot store it, and this store has no sidecar",
             )
         ts_text = _time_text(turn.ts if turn.ts is not None else self._clock().astimezone(UTC))
         return Turn(
@@ -317,9 +317,9 @@ def _label(text: str, characters: int) -> str:
 
 def _check_role(role: object) -> None:
     if not isinstance(role, str) or not role.strip():
-        raise InvalidTurn("role", role, "must be a string with something in it")
+        raise InvalidTurn("role", role, "must be a non-empty string")
     if any(unicodedata.category(character) in {"Cc", "Cs"} for character in role):
-        raise InvalidTurn("role", role, "must not have control characters")
+        raise InvalidTurn("role", role, "must not contain control characters")
 
 
 def _time_text(instant: object) -> str:

@@ -207,7 +207,7 @@ class ConversationStore(Conversations):
                 except NotAThread as error:
                     raise self._set_aside(file, str(error)) from error
         except OSError as error:
-            why = f"{reason}; it could not be set aside: {error.strerror or error}"
+            why = f"{reason}; it could not be moved to .corrupt: {error.strerror or error}"
             self._keep_problem(file, why)
             raise CorruptThread(file.path, why) from error
 
@@ -251,7 +251,7 @@ class ConversationStore(Conversations):
         try:
             place = self._folder.set_aside(file.path)
         except OSError as error:
-            why = f"{reason}; it could not be set aside: {error.strerror or error}"
+            why = f"{reason}; it could not be moved to .corrupt: {error.strerror or error}"
             self._keep_problem(file, why)
             return CorruptThread(file.path, why)
         corrupt = CorruptThread(file.path, reason, place)

@@ -254,9 +254,9 @@ class ThreadFolder:
                 path = self.directory / name
                 conversation_id = self.form.id_in(name, path) or ""
                 if not conversation_id:
-                    yield ThreadProblem("", str(path), "its name is no conversation's")
+                    yield ThreadProblem("", str(path), "its name is not a conversation id")
                 elif self.file(conversation_id).path != path:
-                    reason = "another program's file of the same conversation stands before it"
+                    reason = "another program's file of the same conversation takes precedence"
                     yield ThreadProblem(conversation_id, str(path), reason)
 
     def remove(self, conversation_id: str) -> bool:

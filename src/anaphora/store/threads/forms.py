@@ -170,7 +170,7 @@ class SealedThreads(HomeForm):
             pieces.append(self._cipher.open(piece, bound, "thread"))
             number += 1
         if not pieces:
-            raise Tampered("thread", "it was cut short")
+            raise Tampered("thread", "it is truncated")
         body = sum(map(len, pieces[:-1]))
         seam = Seam(last_offset, number - 1, writing)
         return conversation_id, original, DecodedThread(b"".join(pieces), seam, body)
@@ -203,9 +203,9 @@ class SealedThreads(HomeForm):
 
     def _label(self, data: bytes) -> tuple[str, str, int]:
         if data[: len(_MAGIC)] != _MAGIC or len(data) < _START:
-            raise Tampered("thread", "it was cut short, or it is no sealed thread")
+            raise Tampered("thread", "it is truncated, or not an encrypted thread")
         if data[len(_MAGIC) : len(_MAGIC) + 8] != self._key:
-            raise WrongKey("thread", "it was sealed with another key")
+            raise WrongKey("thread", "it was encrypted with another key")
         sealed, offset = _piece(data, _START)
         bound = binding("label", self._namespace) + data[_START - 16 : _START]
         conversation_id, original = json.loads(self._cipher.open(sealed, bound, "thread"))
@@ -229,11 +229,11 @@ def _framed(piece: bytes) -> bytes:
 
 def _piece(data: bytes, offset: int) -> tuple[bytes, int]:
     if offset + 4 > len(data):
-        raise Tampered("thread", "it was cut short")
+        raise Tampered("thread", "it is truncated")
     start = offset + 4
     end = start + _LENGTH.unpack_from(data, offset)[0]
     if end > len(data):
-        raise Tampered("thread", "it was cut short")
+        raise Tampered("thread", "it is truncated")
     return data[start:end], end
 
 

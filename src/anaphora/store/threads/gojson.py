@@ -109,7 +109,7 @@ def _parts(text: str) -> tuple[str, str, str, str]:
     """Date, time of day, fraction of exactly nine digits, and zone."""
     match = _RFC3339.match(text)
     if match is None:
-        raise ValueError(f"{text[:40]!r} is no RFC 3339 time")
+        raise ValueError(f"{text[:40]!r} is not an RFC 3339 time")
     date, hour, rest, fraction, zone = match.groups()
     return date, hour.zfill(2) + rest, ((fraction or "") + "000000000")[:9], zone
 
@@ -283,7 +283,7 @@ class _Reader:
             return document
         if not self.text.startswith("{", start):
             self.value(start)
-            raise NotAThread("it is no JSON object")
+            raise NotAThread("it is not a JSON object")
         members = list(self._members(start))
         known: list[_Member] = []
         for member in members:
@@ -300,12 +300,12 @@ class _Reader:
     def _assign(self, document: Document, name: str, member: _Member) -> None:
         if name == "turns":
             if not isinstance(member.value, list) or isinstance(member.value, _Object):
-                raise NotAThread('"turns" is no list')
+                raise NotAThread('"turns" is not a list')
             document.turns = [_turn(value) for value in member.value]
             document.raw_turns = [self.text[a:b] for a, b in self.turn_spans]
             return
         if not isinstance(member.value, str):
-            raise NotAThread(f'"{name}" is no string')
+            raise NotAThread(f'"{name}" is not a string')
         if name == "updated":
             read_time(member.value)
         setattr(document, name, member.value)
@@ -386,7 +386,7 @@ class _Reader:
 
     def _end(self, position: int) -> None:
         if self._skip(position) != len(self.text):
-            raise NotAThread(f"something follows the end at character {position}")
+            raise NotAThread(f"unexpected data after the end, at character {position}")
 
 
 def _field_name(key: str, fields: frozenset[str]) -> str | None:
@@ -402,7 +402,7 @@ def _turn(value: Any) -> Turn:
     if value is None:
         value = _Object()
     if not isinstance(value, _Object):
-        raise NotAThread("a turn is no object")
+        raise NotAThread("a turn is not an object")
     fields = _turn_fields(value)
     ts_text = fields.get("ts", ZERO_TIME)
     ts: datetime = read_time(ts_text)
@@ -422,7 +422,7 @@ def _turn_fields(pairs: list[tuple[str, Any]]) -> dict[str, str]:
         if name is None or content is None:
             continue
         if not isinstance(content, str):
-            raise NotAThread(f'"{name}" of a turn is no string')
+            raise NotAThread(f'"{name}" of a turn is not a string')
         fields[name] = content
     return fields
 

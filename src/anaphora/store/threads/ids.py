@@ -47,18 +47,20 @@ def check_id(conversation_id: str) -> str:
         raise InvalidId("conversation id", conversation_id, "must not be blank")
     if len(conversation_id) > MAX_ID_CHARACTERS:
         raise InvalidId(
-            "conversation id", conversation_id, f"must have at most {MAX_ID_CHARACTERS} characters"
+            "conversation id",
+            conversation_id,
+            f"must be at most {MAX_ID_CHARACTERS} characters long",
         )
     if conversation_id in {".", ".."}:
         raise InvalidId("conversation id", conversation_id, "must not be a relative path")
     for character in conversation_id:
         if character in "/\\":
-            raise InvalidId("conversation id", conversation_id, "must not have path separators")
+            raise InvalidId("conversation id", conversation_id, "must not contain path separators")
         if unicodedata.category(character) in {"Cc", "Cs"}:
             raise InvalidId(
                 "conversation id",
                 conversation_id,
-                "must not have control characters or lone surrogates",
+                "must not contain control characters or lone surrogates",
             )
     return conversation_id
 

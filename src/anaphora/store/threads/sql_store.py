@@ -334,7 +334,7 @@ class SqlConversationStore(NamespaceReader, Conversations):
 
     def problems(self) -> tuple[ThreadProblem, ...]:
         """Turns whose times make no sense: they are read as never set. Looks at every turn."""
-        reason = "its time makes no sense and is read as never set; doctor --repair mends it"
+        reason = "its time is invalid and is treated as missing; `doctor --repair` repairs it"
         return tuple(
             ThreadProblem(key, f"{self.truth.location}, turn {place}", reason)
             for key, places in self._misdated().items()
@@ -359,7 +359,7 @@ class SqlConversationStore(NamespaceReader, Conversations):
 
     def path(self, conversation_id: str) -> Path:
         """Raises StoreError: there is no file. InvalidId for an id that no store would take."""
-        reason = "the conversations of this home are in its database; export writes their files"
+        reason = "this home keeps conversations in its database: use export to get files"
         raise StoreError("find a file of", self._check_id(conversation_id), reason)
 
     def read_file(self, conversation_id: str) -> tuple[bytes, Identity]:
@@ -444,7 +444,7 @@ class SqlConversationStore(NamespaceReader, Conversations):
     def _refuse_gaps(self, rows: Sequence[tuple[Any, ...]], start: int, count: int) -> None:
         """`Tampered` where a sealed conversation lacks turns: its head says how many there are."""
         if self.sealer.sealed and [row[_PLACE] for row in rows] != list(range(start, count)):
-            raise Tampered("conversation", "turns of it are missing")
+            raise Tampered("conversation", "some of its turns are missing")
 
     def _turns(self, stored_id: str, rows: Sequence[tuple[Any, ...]]) -> Iterator[Turn]:
         told = {} if self._sidecar is None else self._speakers(stored_id, rows)
@@ -489,7 +489,7 @@ class SqlConversationStore(NamespaceReader, Conversations):
     def _check_id(self, conversation_id: str) -> str:
         check_id(conversation_id)
         if len(conversation_id.encode()) > _MAX_ID_BYTES:
-            reason = f"must take at most {_MAX_ID_BYTES:,} bytes where threads live in a database"
+            reason = f"must be at most {_MAX_ID_BYTES:,} bytes when threads are in a database"
             raise InvalidId("conversation id", conversation_id, reason)
         return conversation_id
 

@@ -454,7 +454,9 @@ def checked(spec: ToolSpec, given: Mapping[str, Any] | None) -> dict[str, Any]:
     unknown = [name for name in kept if name not in spec.parameters]
     if unknown:
         known = ", ".join(spec.parameters)
-        raise InvalidInput(unknown[0], kept[unknown[0]], f"no such argument; there are {known}")
+        raise InvalidInput(
+            unknown[0], kept[unknown[0]], f"unknown argument; expected one of {known}"
+        )
     for name in spec.required:
         if name not in kept:
             raise InvalidInput(name, None, "is required")
