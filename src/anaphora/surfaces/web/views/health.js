@@ -47,7 +47,7 @@ export const view = {
 
 function states(health) {
   return [h("p", { class: `note ${health.ok ? "good" : "bad"}` }, h("span", null, h("strong", null, health.ok ? "All is well. " : "Something is wrong. "),
-    health.pending ? `${many(health.pending, "vector")} still to come; words find those texts now.` : "Nothing waits for its vector.",
+    health.pending ? `${many(health.pending, "vector")} still pending; words find those texts now.` : "Nothing waits for its vector.",
     health.jobs ? ` ${many(health.jobs, "job")} of ended sessions wait.` : "")),
   h("div", { class: "card" }, h("div", { class: "parts" }, health.checks.map((check) => h("div", { class: "part-state" },
     h("span", null, badge(check.ok ? "well" : "failing", check.ok ? "good" : "bad")), h("b", null, NAMES[check.name] ?? check.name), h("span", null, check.detail)))))];
