@@ -336,7 +336,7 @@ def test_the_doctor_is_told_about_every_wall() -> None:
     assert checks.keys() == {"sandbox", *walls}
     for name, wall in walls.items():
         assert checks[name].detail.startswith("stands" if wall.active else "does not stand")
-    assert checks["sandbox"].detail.startswith("runs")
+    assert checks["sandbox"].detail.startswith("works")
 
 
 def test_a_filter_is_made_for_known_machines_alone() -> None:

@@ -143,7 +143,7 @@ def test_deep_questions_and_their_programs_are_bounded(
         other.ready(60)
         counting.asked.clear()
         found = other.deep_recall("Which walnuts?", scope="all_sessions")
-    assert "may hold 2000 characters" in str(found.steps)
+    assert "may have at most 2000 characters" in str(found.steps)
     assert max(counting.asked) <= MOST_BYTES
 
 

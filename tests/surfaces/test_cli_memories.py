@@ -117,7 +117,7 @@ def test_a_home_is_copied_and_moved(run: Run, tmp_path: Path) -> None:
         (["update", "nothing", "--text", "x"], 3, "no memory"),
         (["update", "nothing"], 2, "nothing to change: give at least one option"),
         (["forget", "nothing"], 3, "no memory"),
-        (["forget"], 2, "forget"),
+        (["forget"], 2, "expected an id or filters"),
         (["reindex", "--embedder", "magic"], 2, "embedder"),
         (["import", "/no/such/file"], 2, "/no/such/file"),
     ],
