@@ -146,7 +146,7 @@ def _holds(text: str, strings: Iterable[str]) -> bool:
 
 
 def _moment(written: str) -> datetime:
-    return datetime.fromisoformat(written.replace("Z", "+00:00"))
+    return datetime.fromisoformat(written)
 
 
 def _halves(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, list[Outcome]]]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from anaphora.embed.service import EmbedderService
 from anaphora.errors import EmbeddingError
-from anaphora.store.hashing import embedded_text_hash
+from anaphora.store.hashing import hash_text
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import STANDS_ALONE
 from anaphora.store.records.store import Records
@@ -66,6 +66,6 @@ def keep_with(
                 work.add(one, STANDS_ALONE)
                 for number, part in enumerate(parts[at]):
                     data = np.asarray(part, "<f2").tobytes()
-                    rows.append(VectorRow(one.id, number, embedded_text_hash(one.text), data))
+                    rows.append(VectorRow(one.id, number, hash_text(one.text), data))
             work.flush()
             vectors.put(embedder, rows, work.write)

@@ -19,7 +19,7 @@ from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
 from anaphora.recall.memories import MemoryRecall
 from anaphora.store.db.engine import open_database
-from anaphora.store.hashing import embedded_text_hash
+from anaphora.store.hashing import hash_text
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import same_key_of
 from anaphora.store.records.store import Records
@@ -88,7 +88,7 @@ class MemoryHome:
         (parts,) = self.service.embed([text])
         assert isinstance(parts, np.ndarray)
         rows = [
-            VectorRow(record_id, n, embedded_text_hash(text), part.astype("<f2").tobytes())
+            VectorRow(record_id, n, hash_text(text), part.astype("<f2").tobytes())
             for n, part in enumerate(parts)
         ]
         self.vectors.put(self.service.name, rows)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from anaphora.index.sections.state import strongest
 from anaphora.index.sections.words import SectionWords, section_segments
 from anaphora.index.words.index import WordIndex
 from anaphora.index.words.manifest import Document, Manifest, document_of
@@ -169,13 +168,3 @@ def test_a_files_own_name_is_no_common_word(tmp_path: Path) -> None:
     )
     assert words.weights({"budget": 1.0})["budget"] == pytest.approx(idf(9, 1))
     assert words.weights({"tea": 1.0})["tea"] == pytest.approx(idf(9, 9))
-
-
-@settings(deadline=None)
-@given(st.dictionaries(st.text(min_size=1, max_size=4), st.floats(0.01, 9)), st.integers(0, 6))
-def test_the_strongest_terms_are_kept(weights: dict[str, float], limit: int) -> None:
-    """No term that is left out is weightier than one that is kept."""
-    kept = strongest(weights, limit)
-    assert len(kept) == min(limit, len(weights))
-    left = [weight for term, weight in weights.items() if term not in kept]
-    assert not left or not kept or min(kept.values()) >= max(left)

@@ -17,7 +17,7 @@ from tests.ingest.truth_desk import drop_vectors
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.filters import parse
-from anaphora.store.hashing import embedded_text_hash
+from anaphora.store.hashing import hash_text
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorRow
@@ -165,7 +165,7 @@ def test_vectors_belong_to_their_records(truth: Database) -> None:
     data = [bytes([n]) * 8 for n in range(10)]
 
     def row(n: int, part: int) -> VectorRow:
-        return VectorRow(ids[n], part, embedded_text_hash(str(n)), data[2 * n + part])
+        return VectorRow(ids[n], part, hash_text(str(n)), data[2 * n + part])
 
     assert vectors.put("e", [row(n, part) for n in range(4) for part in range(2)]) == 4
     assert vectors.put("f", [row(0, 0), VectorRow("nobody", 0, "h", b"x")]) == 1

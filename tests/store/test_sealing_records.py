@@ -21,7 +21,7 @@ from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.columns import CLEAR, SealedRows, Sealer
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.filters import parse
-from anaphora.store.hashing import embedded_text_hash
+from anaphora.store.hashing import hash_text
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import RecordLink
 from anaphora.store.records.store import Records
@@ -82,9 +82,7 @@ class Desk:
             return forget_for_good(work, [record_id]).texts
 
     def embed(self, record_id: str, *parts: bytes) -> None:
-        rows = [
-            VectorRow(record_id, n, embedded_text_hash("x"), data) for n, data in enumerate(parts)
-        ]
+        rows = [VectorRow(record_id, n, hash_text("x"), data) for n, data in enumerate(parts)]
         self.vectors.put(EMBEDDER, rows)
 
     def everything(self) -> dict[str, Any]:

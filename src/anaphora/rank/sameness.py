@@ -23,12 +23,8 @@ from functools import lru_cache
 from itertools import chain
 
 from anaphora.core.analyser import analyse
+from anaphora.core.word_lists import words
 from anaphora.rank.dates import MONTH_OF, WEEKDAYS
-
-
-def words(text: str) -> frozenset[str]:
-    """The words of `text` as a set."""
-    return frozenset(text.split())
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -518,8 +514,8 @@ def _coarse_differences(one: TextReading, other: TextReading) -> tuple[str, ...]
 
 def _kind(word: Word) -> str:
     text = word.text
-    for kind, words in _KINDS:
-        if text in words:
+    for kind, listed in _KINDS:
+        if text in listed:
             return kind
     if _IS_TIME.match(text):
         return "time"

@@ -31,6 +31,7 @@ def stored_turn_hash(role: str, text: str) -> str:
     return made.hexdigest()[:32]
 
 
-def embedded_text_hash(text: str) -> str:
-    """Of a text that was embedded: a vector of an older text is not one of the present text."""
+def hash_text(text: str) -> str:
+    """Of a text alone: what was embedded, so that a vector of an older text is not one of the
+    present text; and a turn that a fact was taken from, so that it is known again."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -8,7 +8,6 @@ transaction where that is possible. It never touches a thread.
 
 from __future__ import annotations
 
-import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from anaphora.deep.evidence.questions import folded, question_form
 from anaphora.deep.evidence.sources import MEMORY
 from anaphora.deep.persisted.answers import drop_traces
 from anaphora.store.codecs import DAMAGE, parsed
+from anaphora.store.hashing import hash_text
 from anaphora.store.threads.gojson import REDACTED
 from anaphora.values.memories import SurvivingSource
 
@@ -40,11 +40,6 @@ OF_MEMORY: Final = -1
 """The position of a source that is a memory, and no turn."""
 
 
-def text_digest(text: str) -> str:
-    """A digest by which a turn is known again."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
 def bind(work: DeepTransaction, record_id: str, sources: Iterable[tuple[str, int, str]]) -> None:
     """Note what a fact was taken from: a conversation or memory, the index of a turn, its text."""
     for source, index, text in sources:
@@ -52,7 +47,7 @@ def bind(work: DeepTransaction, record_id: str, sources: Iterable[tuple[str, int
             "record_id": record_id,
             "conversation_id": source,
             "position": index,
-            "turn_hash": text_digest(text),
+            "turn_hash": hash_text(text),
         }
         work.put("fact_turn", [row])
 
@@ -161,7 +156,7 @@ class DeepForgetting:
         redacted = any(REDACTED in one for one in said)
 
         def stands(index: int, digest: str) -> bool:
-            return index < len(turns) and text_digest(turns[index].text) == digest
+            return index < len(turns) and hash_text(turns[index].text) == digest
 
         def is_gone(index: int) -> bool:
             return index >= len(turns) or REDACTED in turns[index].text

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from anaphora.core.word_lists import by_word
 from anaphora.ingest.importers.base import (
     ImportFile,
     ImportItem,
@@ -19,7 +20,6 @@ from anaphora.ingest.importers.base import (
 )
 from anaphora.ingest.importers.drafts import Draft, LeftOut
 from anaphora.ingest.importers.json_reader import conversation_format
-from anaphora.ingest.tables import by_word
 from anaphora.store.hashing import digest
 
 # What an assistant's or a tool's message is when it is not said to the user.

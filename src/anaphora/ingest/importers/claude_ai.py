@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import cast
 
+from anaphora.core.word_lists import by_word
 from anaphora.ingest.importers.base import (
     ImportFile,
     ImportItem,
@@ -18,7 +19,6 @@ from anaphora.ingest.importers.base import (
 )
 from anaphora.ingest.importers.drafts import AFTER_LAST, Draft, LeftOut, blocks_of
 from anaphora.ingest.importers.json_reader import conversation_format
-from anaphora.ingest.tables import by_word
 from anaphora.store.hashing import digest
 
 _ROLES = by_word({"user": "human user", "assistant": "assistant"})

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from anaphora.core.word_lists import by_word
 from anaphora.ingest.importers.base import (
     Format,
     ImportFile,
@@ -26,7 +27,6 @@ from anaphora.ingest.importers.base import (
 )
 from anaphora.ingest.importers.drafts import Draft, LeftOut, blocks_of, check_room
 from anaphora.ingest.importers.json_reader import Record, read_log
-from anaphora.ingest.tables import by_word
 
 _LEFT_OUT_BLOCKS = by_word(
     {

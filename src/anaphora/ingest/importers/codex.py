@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from anaphora.core.word_lists import by_word, words
 from anaphora.ingest.importers.base import (
     Format,
     ImportFile,
@@ -23,7 +24,6 @@ from anaphora.ingest.importers.base import (
 )
 from anaphora.ingest.importers.drafts import Draft, LeftOut, blocks_of
 from anaphora.ingest.importers.json_reader import Record, read_log
-from anaphora.ingest.tables import by_word, words
 from anaphora.store.hashing import digest
 
 _EVENTS = {"user_message": "user", "agent_message": "assistant"}

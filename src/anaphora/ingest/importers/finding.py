@@ -15,8 +15,8 @@ import zlib
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
+from anaphora.core.word_lists import words
 from anaphora.ingest.importers.base import BOUNDS, Bounds, ImportFile
-from anaphora.ingest.tables import words
 from anaphora.store.disk import open_regular
 from anaphora.values.conversations import ImportProblem
 

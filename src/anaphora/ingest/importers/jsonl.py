@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from anaphora.core.word_lists import by_word, words
 from anaphora.ingest.importers.base import (
     Format,
     ImportFile,
@@ -21,7 +22,6 @@ from anaphora.ingest.importers.base import (
 )
 from anaphora.ingest.importers.drafts import AFTER_LAST, Draft, LeftOut, chat_key, check_room
 from anaphora.ingest.importers.json_reader import Record, read_log
-from anaphora.ingest.tables import by_word, words
 
 _WHO = ("role", "speaker", "from", "sender", "author")
 _WHAT = ("text", "content", "value", "message", "body")

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
+from anaphora.core.word_lists import by_word
 from anaphora.ingest.importers.base import ImportFile, ImportItem, Malformed, as_object, text_at
 from anaphora.ingest.importers.drafts import Draft, LeftOut, chat_key
 from anaphora.ingest.importers.json_reader import conversation_format
-from anaphora.ingest.tables import by_word
 
 _ROLES = by_word(
     {

@@ -25,7 +25,7 @@ from anaphora.ingest.projects.git_history import Rename
 from anaphora.ingest.projects.graph import IndexServices, facts_of
 from anaphora.ingest.projects.sections import Section, parse
 from anaphora.ingest.secrets.redacting import redact
-from anaphora.store.hashing import embedded_text_hash
+from anaphora.store.hashing import hash_text
 from anaphora.store.projects.rows import FileRow, ProjectRow, SectionRow
 from anaphora.values.projects import Skipped
 
@@ -129,7 +129,7 @@ def _section(file: FileRow, one: Section) -> SectionRow:
         start_line=one.start_line,
         end_line=one.end_line,
         changed_at=file.changed_at,
-        text_hash=embedded_text_hash(embedded_text(one.title, one.heading, one.text)),
+        text_hash=hash_text(embedded_text(one.title, one.heading, one.text)),
     )
 
 

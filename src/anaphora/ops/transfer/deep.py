@@ -12,10 +12,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from anaphora.deep.evidence.sources import MEMORY
-from anaphora.deep.persisted.forgetting import OF_MEMORY, text_digest
+from anaphora.deep.persisted.forgetting import OF_MEMORY
 from anaphora.deep.persisted.gaps import GapRecord, gaps_in, put_gap, question_key
 from anaphora.ops.transfer.lines import Line, LineFields, number_in, string, text_in
 from anaphora.ops.transfer.reading import BatchReader, Outcome
+from anaphora.store.hashing import hash_text
 from anaphora.store.threads.gojson import REDACTED
 from anaphora.store.threads.ids import check_id
 from anaphora.values.deep import Gap, GapStatus, Scope
@@ -194,7 +195,7 @@ class OriginReader(BatchReader[tuple[str, str, int]]):
                 }
                 said = texts[source].get(at)
                 if fact in facts and said is not None and not work.find("fact_turn", where):
-                    work.put("fact_turn", [{**where, "turn_hash": text_digest(said)}])
+                    work.put("fact_turn", [{**where, "turn_hash": hash_text(said)}])
 
     def _texts(self, source: str, at: int) -> dict[int, str]:
         services = self.target.services

@@ -15,11 +15,6 @@ Days = tuple[datetime, datetime]
 DAY = timedelta(days=1)
 
 
-def words_of(text: str) -> frozenset[str]:
-    """The words of `text` as a set."""
-    return frozenset(text.split())
-
-
 WEEKDAY_SHORT = {name[:3]: number for name, number in WEEKDAYS.items()} | {
     "tues": 1,
     "weds": 2,

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from anaphora.core.word_lists import words
 from anaphora.rank.dates import MONTH_OF, MONTH_SHORT, MONTHS
 from anaphora.recall.times import calendar
 from anaphora.recall.times.calendar import Days
@@ -72,7 +73,7 @@ LEADS = frozenset(
 )
 OFFSETS = {"last": -1, "previous": -1, "past": -1, "this": 0, "current": 0, "next": 1, "coming": 1}
 # What may follow "the 14th" where it is a day: "the 14th floor" is none.
-_AFTER = frozenset({"", ".", ",", *calendar.DAYPARTS}) | calendar.words_of(
+_AFTER = frozenset({"", ".", ",", *calendar.DAYPARTS}) | words(
     "of at and or to when about did do was were with in we i you they he she until till"
 )
 VERBS = frozenset({"may", "march"})
@@ -164,7 +165,7 @@ _AROUND = frozenset({"at", "over", "around", "during", "about"})
 _HOLIDAY_LEADS = frozenset(RANGE | _AROUND | {"on"})
 _OWNERS = frozenset({"the", "our", "my", "your", "their", "his", "her", "its"})
 # "after 2048 tokens" counts; it names no year.
-_COUNTED = calendar.words_of(
+_COUNTED = words(
     "bits bytes dollars euros files items jobs lines messages ms parcels people points records"
     " requests rows steps times tokens users words"
 )

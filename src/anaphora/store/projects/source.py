@@ -21,7 +21,7 @@ from anaphora.values.memories import MemoryRecord
 
 _FILES = SOURCE_FILE.select(FILE_COLUMNS) + "AND seq > :since AND skipped IS NULL"
 _SECTIONS = (
-    "SELECT section_id, seq, project_id, file_id, title, start_line, end_line, changed_at, "
+    "SELECT section_id, seq, project_id, file_id, start_line, end_line, changed_at, "
     "text_hash, LENGTH(text) FROM section "
     "WHERE namespace = :namespace AND seq > :since ORDER BY seq"
 )
@@ -69,7 +69,6 @@ class ShortSection(NamedTuple):
     seq: int
     project: str
     file: str
-    title: str
     start_line: int
     end_line: int
     changed_at: int
@@ -124,11 +123,7 @@ class SectionSource(NamespaceReader):
 
     def sections(self, since: int) -> list[ShortSection]:
         """Sections that changed after number `since`, in the order of their numbers."""
-        rows = self._rows(_SECTIONS, since=since)
-        if not self.sealer.sealed:
-            return [ShortSection(*row) for row in rows]
-        title = self.sealer.opener("section", "title", self.namespace)
-        return [ShortSection(*(*row[:4], title((row[0],), row[4]), *row[5:])) for row in rows]
+        return [ShortSection(*row) for row in self._rows(_SECTIONS, since=since)]
 
     def texts_of_files(self, files: Iterable[str]) -> Iterator[list[SectionText]]:
         """The sections of each of these files, in the order of their places in it."""

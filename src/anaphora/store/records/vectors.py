@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.tables import RECORD, VECTOR
-from anaphora.store.hashing import embedded_text_hash
+from anaphora.store.hashing import hash_text
 from anaphora.store.mapping import RowMapping
 from anaphora.store.namespace import STEP, NamespaceReader, NamespaceTransaction, ids_named
 from anaphora.store.records.rows import MEMORY
@@ -96,7 +96,7 @@ class TextToEmbed:
 
 def vector_rows(record_id: str, text: str, vectors: NDArray[floating[Any]]) -> list[VectorRow]:
     """What is kept of a record's vectors, shape (parts, dimensions): float16, little-endian."""
-    digest = embedded_text_hash(text)
+    digest = hash_text(text)
     return [
         VectorRow(record_id, part, digest, row.tobytes())
         for part, row in enumerate(vectors.astype("<f2"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from anaphora.ingest.tables import by_word, words
+from anaphora.core.word_lists import by_word, words
 from anaphora.values.projects import SourceRole
 
 _BY_ENDING: Final = by_word(

@@ -17,8 +17,8 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
+from anaphora.core.word_lists import words
 from anaphora.ingest.secrets.redacting import redact_path
-from anaphora.ingest.tables import words
 from anaphora.values.projects import Skipped
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from anaphora.core.word_lists import words
 from anaphora.ingest.projects.sections.base import (
     MAX_CHARS,
     MAX_LINES,
@@ -24,7 +25,6 @@ from anaphora.ingest.projects.sections.base import (
 )
 from anaphora.ingest.projects.sections.grammars import GRAMMARS, Grammar, language, query
 from anaphora.ingest.projects.sections.imports import imports_of
-from anaphora.ingest.tables import words
 
 if TYPE_CHECKING:
     from tree_sitter import Node

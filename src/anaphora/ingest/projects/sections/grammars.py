@@ -8,7 +8,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from anaphora.ingest.tables import by_word, words
+from anaphora.core.word_lists import by_word, words
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Query

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
+from anaphora.core.word_lists import words
 from anaphora.ingest.projects.sections.base import Import
-from anaphora.ingest.tables import words
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -1,4 +1,4 @@
-"""Tables that are written as words with spaces between them."""
+"""Lists and tables that are written as words with spaces between them."""
 
 from __future__ import annotations
 
