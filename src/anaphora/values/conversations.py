@@ -20,6 +20,7 @@ __all__ = [
     "NewTurn",
     "Recall",
     "RecallMode",
+    "RelatedTurn",
     "Stats",
     "Thread",
     "ThreadProblem",
@@ -89,10 +90,25 @@ class TimeSpan:
 
 
 @dataclass(frozen=True, slots=True)
+class RelatedTurn:
+    """Another turn that a hit is about: one that says the same, or that says it otherwise."""
+
+    conversation_id: str
+    index: int
+    role: str
+    text: str
+    ts: datetime
+    speaker: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TurnHit:
     """A recalled turn. `score` is what it was ordered by; `factors` are the parts of that score.
 
     `index` is the turn's place in its thread, from 0. In `mode="vector"` the score is the cosine.
+    `current` is False where a later turn seems to say otherwise: `older_than` is that turn, and
+    `previous` are those that this one seems to replace, the newest first. Both are read from the
+    words, and may be wrong. `occurrences` are other turns that say the same, oldest first.
     """
 
     conversation_id: str
@@ -103,6 +119,10 @@ class TurnHit:
     score: float
     factors: Mapping[str, float] = field(default_factory=dict)
     speaker: str | None = None
+    current: bool = True
+    older_than: RelatedTurn | None = None
+    previous: tuple[RelatedTurn, ...] = ()
+    occurrences: tuple[RelatedTurn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ __all__ = [
     "Page",
     "Reindexed",
     "Rejected",
+    "RelatedMemory",
     "Remembered",
     "SurvivingSource",
 ]
@@ -152,11 +153,22 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
+class RelatedMemory:
+    """Another memory that something is about: its id, its words, and when it was learned."""
+
+    id: str
+    text: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryHit:
     """A recalled memory. `score` = `similarity` × `decay` × `reinforcement`.
 
     `similarity` is absolute, 0…1. `factors` says how it came about. `related` are ids of close
-    memories; `same_as` those that say the same and are not shown again.
+    memories; `same_as` those that say the same and are not shown again. `current` is False where a
+    later memory seems to say otherwise: `older_than` is that one, and `previous` are those that
+    this one seems to replace, the newest first.
     """
 
     id: str
@@ -174,6 +186,9 @@ class MemoryHit:
     factors: Mapping[str, float] = field(default_factory=dict)
     related: tuple[str, ...] = ()
     same_as: tuple[str, ...] = ()
+    current: bool = True
+    older_than: RelatedMemory | None = None
+    previous: tuple[RelatedMemory, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,8 @@ _OF_TYPE: Final[Mapping[str, Schema]] = {
     "bool": {"type": "boolean"},
     "Mapping[str, Any] | None": {"type": ["object", "null"]},
     "tuple[str, ...]": STRINGS,
+    "RelatedTurn | None": {"type": ["object", "null"]},
+    "RelatedMemory | None": {"type": ["object", "null"]},
 }
 
 
@@ -219,7 +221,7 @@ _SPECS = (
             result(
                 MemoryHit,
                 "id path payload text score similarity? decay? reinforcement? type? created_at? "
-                + " ".join(f"{name}?" for name in _LABELS),
+                "current? older_than? previous? " + " ".join(f"{name}?" for name in _LABELS),
             )
         ),
         ("query",),
@@ -261,7 +263,11 @@ _SPECS = (
             "budget": count(TOKENS, 0, 100_000, 2500),
         },
         enveloped_rows(
-            result(TurnHit, "conversation_id index role speaker? text ts score"),
+            result(
+                TurnHit,
+                "conversation_id index role speaker? text ts score "
+                "current? older_than? previous? occurrences?",
+            ),
         ),
         ("query",),
     ),
