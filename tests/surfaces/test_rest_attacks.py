@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import logging
@@ -311,3 +312,38 @@ def test_a_request_of_two_lengths_is_refused(tmp_path: Path) -> None:
         answer = heard(came(port, WHOLE + both + ASK))
         assert answer.startswith(b"HTTP/1.1 400")
         assert answer.count(b"HTTP/1.1") == 1
+
+
+@pytest.mark.promise("server.refusals")
+@pytest.mark.parametrize(("query", "status"), [(b"after=caf\xfb", 400), ("after=é".encode(), 422)])
+def test_a_query_string_of_other_bytes_is_refused(
+    tmp_path: Path, query: bytes, status: int
+) -> None:
+    """Not every server in front of the application refuses raw bytes that are not UTF-8."""
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": "/v1/conversations",
+        "raw_path": b"/v1/conversations",
+        "query_string": query,
+        "root_path": "",
+        "headers": [(b"host", b"127.0.0.1")],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 7411),
+    }
+    with Memory.open(tmp_path / "home", embedder="hashing") as memory:
+        asyncio.run(create_app(memory, settings=ServerOptions(page=None))(scope, receive, send))
+    assert sent[0]["status"] == status
+    named = b"byte 10 of the query string is not UTF-8" in sent[1]["body"]
+    assert named == (status == 400)
