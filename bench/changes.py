@@ -14,6 +14,7 @@ import argparse
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -87,7 +88,13 @@ def run(data: Path, details: Path | None = None) -> list[Row]:
     return rows
 
 
-def _asked(home: Path, number: int, story: dict[str, Any]) -> Iterator[Outcome]:
+Ask = Callable[[dict[str, Any]], list[str]]
+"""A question as it stands in a story to the texts that came, best first."""
+
+
+@contextmanager
+def told_both_ways(home: Path, story: dict[str, Any]) -> Iterator[dict[str, Ask]]:
+    """A story told as chats and as facts: for each, how to ask."""
     now = [datetime.now(UTC)]
     with (
         Memory.open(home, namespace=CHATS, clock=lambda: now[0]) as chats,
@@ -101,19 +108,23 @@ def _asked(home: Path, number: int, story: dict[str, Any]) -> Iterator[Outcome]:
         chats.ready()
         facts.ready()
 
-        def of_chats(question: str) -> list[str]:
-            found = chats.recall_conversation(None, question, top_k=MANY, budget=100_000)
+        def of_chats(question: dict[str, Any]) -> list[str]:
+            now[0] = _moment(question["now"])
+            found = chats.recall_conversation(None, question["q"], top_k=MANY, budget=100_000)
             return [hit.text for hit in found]
 
-        def of_facts(question: str) -> list[str]:
-            return [hit.text for hit in facts.recall(question, top_k=MANY)]
-
-        ways: tuple[tuple[str, Callable[[str], list[str]]], ...]
-        ways = ((CHATS, of_chats), (FACTS, of_facts))
-        for question in story["questions"]:
+        def of_facts(question: dict[str, Any]) -> list[str]:
             now[0] = _moment(question["now"])
-            for told, ask in ways:
-                yield _outcome(number, told, question, ask(question["q"]))
+            return [hit.text for hit in facts.recall(question["q"], top_k=MANY)]
+
+        yield {CHATS: of_chats, FACTS: of_facts}
+
+
+def _asked(home: Path, number: int, story: dict[str, Any]) -> Iterator[Outcome]:
+    with told_both_ways(home, story) as ways:
+        for question in story["questions"]:
+            for told, ask in ways.items():
+                yield _outcome(number, told, question, ask(question))
 
 
 def _turns(session: dict[str, Any]) -> Iterator[NewTurn]:
@@ -126,8 +137,8 @@ def _turns(session: dict[str, Any]) -> Iterator[NewTurn]:
 def _outcome(story: int, told: str, question: dict[str, Any], texts: Sequence[str]) -> Outcome:
     right = None
     for text in texts:
-        if _holds(text, question["answer"]) or _holds(text, question["stale"]):
-            right = _holds(text, question["answer"])
+        if holds_any(text, question["answer"]) or holds_any(text, question["stale"]):
+            right = holds_any(text, question["answer"])
             break
     return Outcome(
         story,
@@ -135,12 +146,13 @@ def _outcome(story: int, told: str, question: dict[str, Any], texts: Sequence[st
         question["kind"],
         question["q"],
         right,
-        any(_holds(text, question["answer"]) for text in texts[:FIRST]),
+        any(holds_any(text, question["answer"]) for text in texts[:FIRST]),
         not texts,
     )
 
 
-def _holds(text: str, strings: Iterable[str]) -> bool:
+def holds_any(text: str, strings: Iterable[str]) -> bool:
+    """Whether `text` holds one of `strings`, whatever the case."""
     folded = text.casefold()
     return any(string.casefold() in folded for string in strings)
 

@@ -195,8 +195,8 @@ def test_a_turn_without_a_vector_is_recalled_by_its_own_words(tmp_path: Path, on
 @pytest.mark.parametrize("mode", ["hybrid", "words", "vector"])
 def test_ties_keep_thread_order(memory: Memory, mode: str) -> None:
     """Turns with equal scores come in the order of their thread."""
-    for _ in range(6):
-        memory.conversations.append("chat", "user", "salt", ts=START)
+    for number in range(6):
+        memory.conversations.append("chat", "user", "salt", ts=START, speaker=f"Cook {number}")
     found = memory.recall_conversation("chat", "salt", mode=mode)  # type: ignore[arg-type]
     same = [hit.index for hit in found if hit.score == found[1].score]
     assert same == sorted(same)
@@ -233,7 +233,7 @@ def test_one_thread_or_all_of_the_namespace(memory: Memory) -> None:
 @pytest.mark.promise("recall.neighbours")
 def test_the_turns_around_a_match_are_raised(memory: Memory) -> None:
     """Of two equal turns, the one beside a matching turn stands higher."""
-    talk(memory, "chat", ["It was red.", "Bread.", "Salt.", "The zeppelin?", "It was red."])
+    talk(memory, "chat", ["It was red.", "Bread.", "Salt.", "The zeppelin?", "It was tan."])
     found = memory.recall_conversation("chat", "what colour was the zeppelin?", top_k=5)
     places = [hit.index for hit in found]
     assert places.index(4) < places.index(0)
@@ -259,9 +259,10 @@ def test_a_speaker_is_found_by_the_name_that_others_use(memory: Memory, thread: 
     store.append("other", "user", "Hello there, I like sailing", ts=START, speaker="Tomas")
     for number in range(3):
         when = START + timedelta(days=number)
-        store.append("chat", "assistant", "I like rowing", ts=when, speaker="elise")
+        sport = f"I like {('rowing', 'diving', 'boxing')[number]}"
+        store.append("chat", "assistant", sport, ts=when, speaker="elise")
         if number < 2:
-            store.append("chat", "user", "I like rowing", ts=when, speaker="Emi 🌸")
+            store.append("chat", "user", sport, ts=when, speaker="Emi 🌸")
         store.append("chat", "assistant", "Hey Kate, how are you?", ts=when, speaker="elise")
         if number == 1:
             unsure = memory.recall_conversation(thread, "What does Kate like?", top_k=3)

@@ -7,10 +7,10 @@ alone, and the result says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ from anaphora.rank.turns import (
     score_by,
     score_turns,
 )
+from anaphora.recall.currency import Candidate, order_turns
 from anaphora.recall.query import (
     BLANK,
     check_count,
@@ -46,7 +47,7 @@ from anaphora.recall.query import (
 from anaphora.recall.times.reading import read_times
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.threads.ids import check_id
-from anaphora.values.conversations import Degraded, Recall, RecallMode, TurnHit
+from anaphora.values.conversations import Degraded, Recall, RecallMode, RelatedTurn, TurnHit
 
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
@@ -62,7 +63,7 @@ _ROLES = {ROLE_USER: "user", ROLE_ASSISTANT: "assistant"}
 
 # Candidates are ordered, and their texts read from the disk, in chunks that double: most questions
 # are answered from the first, a long live transcript to exclude or a tight budget needs more.
-FIRST_CHUNK = 8
+FIRST_CHUNK = 24
 
 # Threads whose speakers are remembered between questions, and names, nobody's among them.
 _THREADS_KEPT = 256
@@ -180,7 +181,7 @@ class ConversationRecall:
             answer = None if known is None else answer
         if answer is None:
             meaning, scores = self._score(question)
-            hits = self._fill(view, scores, limits)
+            hits = self._fill(question, scores, limits)
             answer = _CachedAnswer(meaning, hits, tuple(question.degraded))
             # What was unavailable may be there the next time, and who wants no cache gets none.
             if not answer.degraded and self._embedder.cache_size:
@@ -200,7 +201,7 @@ class ConversationRecall:
         query, cut = truncated_question(query)
         question = _Question(view, rows, query, self._spans(query))
         _, scores = self._score(question)
-        return Recall(self._fill(view, scores, _Limits(top_k)), (*cut, *question.degraded))
+        return Recall(self._fill(question, scores, _Limits(top_k)), (*cut, *question.degraded))
 
     def _spans(self, query: str) -> Spans:
         return tuple(
@@ -280,14 +281,51 @@ class ConversationRecall:
             return view.cosine(vector, rows)
         return view.cosine(vector, also=None if words is None else np.flatnonzero(words))
 
-    def _fill(self, view: TurnView, scores: TurnScores, limits: _Limits) -> tuple[TurnHit, ...]:
-        found = fill(
-            self._with_texts(view, scores, limits),
-            lambda item: token_cost(item[1]),
-            top_k=limits.top_k,
-            budget=limits.budget,
+    def _fill(
+        self, question: _Question, scores: TurnScores, limits: _Limits
+    ) -> tuple[TurnHit, ...]:
+        view = question.view
+        found = self._candidates(view, scores, limits)
+        if question.mode == "hybrid":
+            found = order_turns(found, question.text, question.spans)
+        taken = fill(
+            found, lambda one: token_cost(one.text), top_k=limits.top_k, budget=limits.budget
         )
-        return tuple(self._hit(view.table, scores, place, text) for place, text in found)
+        related = self._related(view, scores, taken)
+        return tuple(self._hit(view.table, scores, one, related) for one in taken)
+
+    def _candidates(
+        self, view: TurnView, scores: TurnScores, limits: _Limits
+    ) -> Iterator[Candidate]:
+        table, meaning = view.table, scores.factors.get("meaning")
+        named = scores.factors.get("speaker")
+        for place, text in self._with_texts(view, scores, limits):
+            row = int(scores.rows[place])
+            speaker = int(table.speaker[row])
+            yield Candidate(
+                place,
+                text,
+                float(scores.total[place]),
+                0.0 if meaning is None else float(meaning[place]) * self._weights.scale,
+                float(table.ts[row]),
+                table.speakers[speaker] if speaker >= 0 else "",
+                int(table.role[row]) == ROLE_ASSISTANT,
+                named is not None and speaker >= 0 and float(named[place]) > 0.0,
+            )
+
+    def _related(
+        self, view: TurnView, scores: TurnScores, taken: Sequence[Candidate]
+    ) -> Mapping[int, RelatedTurn]:
+        """The turns that the hits are about, by their places; without those forgotten since."""
+        wanted = {place for one in taken for place in (*one.again, *one.previous)}
+        wanted |= {one.older_than for one in taken if one.older_than is not None}
+        places = sorted(wanted)
+        texts = self._index.texts_of(view, scores.rows[places]) if places else ()
+        return {
+            place: RelatedTurn(**self._turn(view.table, int(scores.rows[place])), text=text)
+            for place, text in zip(places, texts, strict=True)
+            if text
+        }
 
     def _with_texts(
         self, view: TurnView, scores: TurnScores, limits: _Limits
@@ -306,22 +344,38 @@ class ConversationRecall:
                 return
             done, size = done + size, 2 * size
 
-    def _hit(self, table: TurnTable, scores: TurnScores, place: int, text: str) -> TurnHit:
-        row = int(scores.rows[place])
+    def _hit(
+        self,
+        table: TurnTable,
+        scores: TurnScores,
+        one: Candidate,
+        related: Mapping[int, RelatedTurn],
+    ) -> TurnHit:
+        replacing = None if one.older_than is None else related.get(one.older_than)
+        return TurnHit(
+            **self._turn(table, int(scores.rows[one.place])),
+            text=one.text,
+            score=one.score,
+            factors={**scores.explain(one.place), **one.changes},
+            current=replacing is None,
+            older_than=replacing,
+            previous=tuple(related[place] for place in one.previous if place in related),
+            occurrences=tuple(related[place] for place in one.again if place in related),
+        )
+
+    def _turn(self, table: TurnTable, row: int) -> dict[str, Any]:
+        """What a table says of a turn: the fields of a hit, but for its text."""
         speaker = int(table.speaker[row])
         conversation_id = table.conversations[int(table.conversation[row])]
         position, ts = int(table.position[row]), float(table.ts[row])
-        return TurnHit(
-            conversation_id=conversation_id,
-            index=position,
-            role=self._role(int(table.role[row]), conversation_id, position),
-            text=text,
+        return {
+            "conversation_id": conversation_id,
+            "index": position,
+            "role": self._role(int(table.role[row]), conversation_id, position),
             # A turn without a known time keeps Go's zero time, as its file has it.
-            ts=from_epoch(ts) if np.isfinite(ts) else EARLIEST,
-            score=float(scores.total[place]),
-            factors=scores.explain(place),
-            speaker=table.speakers[speaker] if speaker >= 0 else None,
-        )
+            "ts": from_epoch(ts) if np.isfinite(ts) else EARLIEST,
+            "speaker": table.speakers[speaker] if speaker >= 0 else None,
+        }
 
     def _role(self, code: int, conversation_id: str, position: int) -> str:
         if code in _ROLES:

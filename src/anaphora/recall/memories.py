@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -17,11 +17,12 @@ from anaphora.core.analyser import query_terms
 from anaphora.core.arguments import checked_moment
 from anaphora.errors import EmbeddingError
 from anaphora.rank.memories import MemoryScores, rank_memories
+from anaphora.recall.currency import WINDOW, Candidate, order_memories
 from anaphora.recall.query import BLANK, check_count, query_vector, truncated_question
 from anaphora.store.codecs import to_micros
 from anaphora.store.filters import parse
 from anaphora.values.conversations import FINISH_VECTORS, Degraded, Recall, RecallMode
-from anaphora.values.memories import HalfLives, MemoryHit, MemoryRecord, Rejected
+from anaphora.values.memories import HalfLives, MemoryHit, MemoryRecord, Rejected, RelatedMemory
 
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
@@ -112,7 +113,7 @@ class MemoryRecall:
         if found.pending:
             reason = f"{found.pending} memories have no vector yet and are found by words only"
             degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
-        work = _AnswerBuilder(self, wanted, not bare)
+        work = _AnswerBuilder(self, query, wanted, not bare)
         hits = work.hits(found, top_k, -math.inf if min_score is None else min_score)
         if damaged := self.records.unreadable():
             names = ", ".join(damaged[:5]) + (", …" if len(damaged) > 5 else "")
@@ -127,6 +128,7 @@ class _AnswerBuilder:
     """One answer in the making."""
 
     _lane: MemoryRecall
+    _question: str
     _wanted: MemoryQuery
     _hybrid: bool
     _rejected: list[tuple[int, str]] = field(default_factory=list)
@@ -135,38 +137,77 @@ class _AnswerBuilder:
     def hits(self, found: Candidates, top_k: int, least: float) -> tuple[MemoryHit, ...]:
         """The best `top_k` of at least this score, restatements shown once."""
         scores = self._scores = self._rank(found)
-        ids, silent = found.columns.ids, self._hybrid and not self._wanted.every
-        taken: list[int] = []
+        ids = found.columns.ids
+        taken: list[Candidate] = []
         links = _Links(self._lane.records, [ids[p] for p in scores.order.tolist()])
         same: dict[str, list[str]] = {}
-        for place in scores.order.tolist():
-            if scores.score[place] < least:
-                self._rejected.append((place, "below_min_score"))
+        for one in self._ordered(found, scores):
+            shown = (ids[other.place] for other in taken)
+            if one.score < least:
+                self._rejected.append((one.place, "below_min_score"))
             elif len(taken) == top_k:
-                self._rejected.append((place, "beyond_top_k"))
-            elif twin := self._hybrid and links.shown_twin(ids[place], (ids[p] for p in taken)):
-                same.setdefault(twin, []).append(ids[place])
-                self._rejected.append((place, f"same_as {twin}"))
-            elif silent and scores.similarity[place] <= 0.0:
-                self._rejected.append((place, "nothing_in_common"))
+                self._rejected.append((one.place, "beyond_top_k"))
+            elif twin := self._hybrid and links.shown_twin(ids[one.place], shown):
+                same.setdefault(twin, []).append(ids[one.place])
+                self._rejected.append((one.place, f"same_as {twin}"))
             else:
-                taken.append(place)
-        records = self._lane.records.many(ids[p] for p in taken)
-        related = self._standing(links, [ids[p] for p in taken])
+                taken.append(one)
+        records = self._lane.records.many(self._mentioned(ids, taken))
+        related = self._standing(links, [ids[one.place] for one in taken])
+        versions = _versions(records, ids, taken)
         hits = []
-        for place in taken:
-            record = records.get(ids[place])
+        for one in taken:
+            record = records.get(ids[one.place])
             # Forgotten between the search and now: it must not come back.
             if record is not None and not record.forgotten:
                 others = tuple(i for i in links.others(record.id, "related") if i in related)
                 twins = [i for i in links.others(record.id, _SAME) if i in related]
                 shown_once = tuple(dict.fromkeys((*same.get(record.id, ()), *twins)))
-                hits.append(_hit(record, scores, place, others, shown_once))
+                hit = _hit(record, scores, one.place, others, shown_once)
+                hits.append(_with_versions(hit, one, versions))
         return tuple(hits)
+
+    def _ordered(self, found: Candidates, scores: MemoryScores) -> Iterator[Candidate]:
+        """What has anything in common with the question, what holds now before what it replaced."""
+        places: list[int] = scores.order.tolist()
+        if self._hybrid and not self._wanted.every:
+            silent = {place for place in places if scores.similarity[place] <= 0.0}
+            self._rejected += [(place, "nothing_in_common") for place in places if place in silent]
+            places = [place for place in places if place not in silent]
+        candidates = self._candidates(found, scores, places)
+        return order_memories(candidates, self._question) if self._hybrid else candidates
+
+    def _candidates(
+        self, found: Candidates, scores: MemoryScores, places: Sequence[int]
+    ) -> Iterator[Candidate]:
+        columns, meaning = found.columns, scores.factors.get("meaning")
+        read = (
+            self._lane.records.many(columns.ids[p] for p in places[:WINDOW]) if self._hybrid else {}
+        )
+        for number, place in enumerate(places):
+            record = read.get(columns.ids[place])
+            if self._hybrid and number < WINDOW and record is None:
+                continue
+            yield Candidate(
+                place,
+                "" if record is None else record.text,
+                float(scores.score[place]),
+                0.0 if meaning is None else float(meaning[place]),
+                # What was said again holds from then on.
+                float(columns.reinforced_at[place]) / 1e6,
+            )
+
+    def _mentioned(self, ids: Sequence[str], taken: Sequence[Candidate]) -> set[str]:
+        """The ids of the hits, and of what they replace or are replaced by."""
+        places = {place for one in taken for place in (one.place, *one.previous)}
+        places |= {one.older_than for one in taken if one.older_than is not None}
+        return {ids[place] for place in places}
 
     def rejected(self, found: Candidates) -> tuple[Rejected, ...]:
         """Candidates that were not shown, best first: of what could be shown, then of the rest."""
         assert self._scores is not None
+        rank = {place: at for at, place in enumerate(self._scores.order.tolist())}
+        self._rejected.sort(key=lambda one: rank[one[0]])
         out = self._described(found, self._scores, self._rejected)
         every = self._lane.index.excluded(self._wanted)
         known = set(found.columns.ids)
@@ -250,4 +291,36 @@ def _hit(
         related=related,
         same_as=same_as,
         factors=scores.explain(place),
+    )
+
+
+def _versions(
+    records: Mapping[str, MemoryRecord], ids: Sequence[str], taken: Sequence[Candidate]
+) -> dict[int, RelatedMemory]:
+    """The memories that hits replace or are replaced by, by their places; none forgotten since."""
+    places = {place for one in taken for place in one.previous}
+    places |= {one.older_than for one in taken if one.older_than is not None}
+    found = ((place, records.get(ids[place])) for place in sorted(places))
+    return {
+        place: RelatedMemory(record.id, record.text, record.created_at)
+        for place, record in found
+        if record is not None and not record.forgotten
+    }
+
+
+def _with_versions(
+    hit: MemoryHit, one: Candidate, versions: Mapping[int, RelatedMemory]
+) -> MemoryHit:
+    """`hit` with what it replaces and is replaced by; its score is what it was ordered by."""
+    replacing = None if one.older_than is None else versions.get(one.older_than)
+    changed = {}
+    if one.changes and hit.score:
+        changed = {"currency": one.score / hit.score}
+    return replace(
+        hit,
+        score=one.score,
+        factors={**hit.factors, **changed},
+        current=replacing is None,
+        older_than=replacing,
+        previous=tuple(versions[place] for place in one.previous if place in versions),
     )

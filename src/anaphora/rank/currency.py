@@ -1,0 +1,530 @@
+"""Puts what holds now before what it replaced, among statements that are about one thing.
+
+For each pair of candidates of one question, an older and a newer one, `compare_statements` gives
+the probability that the newer one replaces the older: how alike their words are, which words of the
+question each holds, whether they speak of the same subject, how long lies between them, how near
+each is to the question. It is a logistic regression, fitted by `python -m tools.fit_currency` on
+stories in which facts change and on questions of real chats (`currency_weights`). Words of change
+("moved to", "no longer"), values of the same kind and the closeness of the two vectors were tried
+as features and are worth nothing beside these: docs/decisions/0027.
+
+`order_by_currency` then puts a statement before those that it replaces; where the question asks for
+the past, those stand first that held then. A short turn that only asks, or says that it does not
+know, counts for less. The known words are English, with the commonest of German and Spanish.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.core.analyser import STOP_WORDS, analyse, query_terms
+from anaphora.rank.currency_weights import CONSTANT, WEIGHTS
+from anaphora.rank.dates import MONTH_OF, WEEKDAYS
+
+Floats = NDArray[np.float32]
+
+WINDOW: Final = 14
+"""Candidates that are compared, best first."""
+
+REPLACED: Final = 0.5
+"""The probability from which on a statement is called older than another one."""
+
+LEAST_SHARE: Final = 0.4
+"""The score that a statement must have, as a share of that of the one that it replaces."""
+
+UNANSWERED: Final = 0.3
+"""What a turn without an answer loses, as a share of the best score."""
+
+_HEAD: Final = 600
+"""Characters of a text that are read: what is pasted below says nothing of change."""
+
+_SHORT: Final = 100
+"""Characters of a mere question or "I do not know": longer ones tell something as well."""
+
+_DAY: Final = 86_400.0
+
+
+def _any_of(*parts: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(parts)})\b", re.IGNORECASE)
+
+
+_UNKNOWN: Final = _any_of(
+    r"(?:do|does|did)(?:n['’]t| not) (?:know|have|see|find|recall|remember|mention|say|tell)",
+    r"(?:have|has)(?:n['’]t| not) (?:been (?:told|given)|come up|any|told|said|heard|seen|got)",
+    r"(?:nobody|no one) (?:has )?(?:told|said|mentioned)",
+    r"no (?:idea|record|note|information|mention)",
+    r"nothing (?:about|on|noted|recorded|in my notes)",
+    r"not sure|unknown|never (?:told|said|mentioned|came up)|can(?:['’]?t|not) (?:find|say|tell)",
+    r"(?:is|are|was)(?:n['’]t| not) (?:in my notes|known|recorded)",
+    r"weiß (?:ich )?(?:es )?nicht|keine (?:ahnung|notiz|information|angabe)\w*",
+    r"no (?:lo )?s[eé]|no (?:me )?(?:consta|tengo|han dicho|ha dicho)|nadie (?:me )?(?:lo )?ha",
+)
+_QUESTION_WORD: Final = re.compile(
+    r"(?:(?:and|so|hey|hi|hello|ok(?:ay)?|sorry|quick (?:one|question)|remind me|again|btw"
+    r"|by the way|also|und|oye|y)\b[,:!. ]*)*"
+    r"(?:what|which|who|whose|whom|when|where|why|how|is|are|was|were|do|does|did|has|have|can|could"
+    r"|will|would|should|wer|wie|was|wann|wo|welche\w*|qué|quién|cuándo|dónde|cómo|cuál|cuánto)\b",
+    re.IGNORECASE,
+)
+_ASKED: Final = _any_of("asked", "wanted to know", "wondered", "fragte", "preguntó")
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|\n+")
+_CAPITAL: Final = re.compile(r"\b[A-Z\u00c0-\u00dd][^\W\d_]+")
+_PERSONAL: Final = re.compile(
+    r"\b(?:I|[Mm]y|[Mm]ine|me|I['’](?:m|ve|d|ll)|[Ii]ch|[Mm]ein\w*|mir|mich|[Mm]i|[Yy]o)\b"
+)
+_NEGATION: Final = _any_of(
+    r"not?|\w+n['’]t|never|none|without|off|out|stopped|quit|nicht|kein\w*|nunca|ya no"
+)
+_CALENDAR: Final = frozenset((*MONTH_OF, *WEEKDAYS))
+_MONTHS: Final = (
+    "january|february|march|april|may|june|july|august|september|october|november|december"
+    "|spring|summer|autumn|winter"
+)
+_FIRST: Final = _any_of(
+    r"at first|original(?:ly)?|initial(?:ly)?|in the beginning|to begin with",
+    r"start(?:ed)? (?:out|off)|first(?! (?:name|aid|floor|class|thing))",
+    r"at the (?:very )?(?:start|beginning|outset)",
+    r"ursprünglich|zuerst|anfangs|erste[rnms]?|al principio|primer[oa]?|inicialmente|originalmente",
+)
+_BEFORE: Final = _any_of(
+    r"before|used to|former(?:ly)?|previous(?:ly)?|earlier|prior|back (?:in|then)",
+    rf"last (?:year|{_MONTHS})|in (?:{_MONTHS}|(?:19|20)\d\d)",
+    r"früher|vorher|antes|im (?:frühling|sommer|herbst|januar|februar|märz|mai|juni|juli|oktober)",
+)
+_PAST_TENSE: Final = _any_of("did", "was", "were", "had", "until", "old", "war", "hatte", "era")
+_NOW: Final = _any_of(
+    r"now(?:adays)?|these days|current(?:ly)?|latest|newest|at (?:the moment|present)|today|still",
+    r"any ?more|most recent(?:ly)?|present(?:ly)?|jetzt|aktuell\w*|derzeit|momentan|inzwischen",
+    r"ahora|actual(?:mente)?|hoy",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StatementReading:
+    """What is read of one text, whoever asks.
+
+    `words` are its tokens without stop words, `told` those outside its questions, `names` what is
+    written like a name, folded. `personal`: it speaks in the first person; `negated`: it
+    holds a negation; `asks`: it is a question
+    and little else; `unknown`: it says that something is not known.
+    """
+
+    words: frozenset[str]
+    told: frozenset[str]
+    names: frozenset[str]
+    personal: bool
+    negated: bool
+    asks: bool
+    unknown: bool
+    length: int
+
+
+@lru_cache(maxsize=8192)
+def read_statement(text: str) -> StatementReading:
+    """Read the first 600 characters of `text`."""
+    head = text[:_HEAD]
+    sentences = [one for one in _SENTENCE_END.split(head) if one.strip()]
+    asking = [one for one in sentences if one.rstrip("\"')”’ ").endswith("?")]
+    tokens = analyse(head, keep_stop_words=False)
+    told, asks = tokens, False
+    if asking:
+        rest = " ".join(one for one in sentences if one not in asking)
+        told, asks = analyse(rest, keep_stop_words=False), len(rest) <= len(head) / 3
+    elif len(sentences) == 1 and not head.rstrip().endswith((".", "!")):
+        asks = _QUESTION_WORD.match(head.strip()) is not None
+    return StatementReading(
+        frozenset(tokens),
+        frozenset(told),
+        _names(head),
+        _PERSONAL.search(head) is not None,
+        _NEGATION.search(head) is not None,
+        asks or _ASKED.search(head) is not None,
+        _UNKNOWN.search(head) is not None,
+        len(tokens),
+    )
+
+
+def _names(text: str) -> frozenset[str]:
+    found = {match.group().casefold() for match in _CAPITAL.finditer(text)}
+    return frozenset(found - STOP_WORDS - _CALENDAR)
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionCues:
+    """What a question says of time, its words and the names in it.
+
+    `past` is 0 for the present, 1 where only a tense speaks of the past ("was"), 2 where words do
+    ("before", "used to"); `first` asks for the oldest ("at first"); `now` says so ("these days").
+    """
+
+    terms: frozenset[str]
+    names: frozenset[str]
+    past: int
+    first: bool
+    now: bool
+
+
+@lru_cache(maxsize=1024)
+def read_cues(question: str) -> QuestionCues:
+    """Read what `question` says of time."""
+    first, now = _FIRST.search(question) is not None, _NOW.search(question) is not None
+    past = 0
+    if first or _BEFORE.search(question):
+        past = 2
+    elif not now and _PAST_TENSE.search(question):
+        past = 1
+    names = _names(question)
+    opening = _CAPITAL.match(question)
+    if opening is not None and _QUESTION_WORD.match(question):
+        names -= {opening.group().casefold()}
+    return QuestionCues(frozenset(query_terms(question)), names, past, first, now)
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """S candidates of one question, best first.
+
+    `at` (S,) is when each was said, in seconds (NaN: not known), `speakers` (S,) by whom ("": not
+    known), `assistant` (S,) whether by an assistant. `scores` (S,) is what they are ordered by,
+    `meaning` (S,) the cosine to the question, 0 where it is not known. `asked_for` (S,): it is
+    by whom the question names.
+    """
+
+    texts: Sequence[str]
+    at: NDArray[np.float64]
+    speakers: Sequence[str]
+    assistant: NDArray[np.bool_]
+    scores: Floats
+    meaning: Floats
+    asked_for: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def readings(self) -> list[StatementReading]:
+        """What is read of each text."""
+        return [read_statement(text) for text in self.texts]
+
+
+OF_PAIR: Final = (
+    "alike",  # words in common, as a share of the words of both
+    "held",  # the same as a share of the shorter text's
+    "asked in both",  # words of the question that both hold, as a share of them
+    "else in both",  # words in common beside those
+    "days",  # between the two, as a logarithm
+    "reply",  # the newer one was said within a minute
+    "gap",  # score of the newer one over that of the older, as a share of the best
+    "meaning gap",
+    "asked gap",
+    "same subject",
+    "other subject",
+    "other person",  # both speak in the first person, and are not the same speaker
+)
+OF_ONE: Final = (
+    "meaning",
+    "asked",  # words of the question in what it tells, as a share of them
+    "of asked",  # names of the question that it is about, as a share
+    "of others",  # it is about somebody else than whom the question names
+    "words",
+    "size",
+    "pasted",
+    "personal",
+    "asks",
+    "unknown",
+)
+OF_QUESTION: Final = ("past", "now", "long", "longer")
+# These mean another thing in long messages, which hold much else, than in short statements.
+IN_LONG: Final = (
+    "days",
+    "gap",
+    "meaning gap",
+    "asked gap",
+    "newer asked",
+    "older of asked",
+)
+FEATURES: Final = (
+    *OF_PAIR,
+    *(f"{side} {name}" for side in ("older", "newer") for name in OF_ONE),
+    *OF_QUESTION,
+    "message",
+    *(f"{name} in a message" for name in IN_LONG),
+)
+_PLACES: Final = [FEATURES.index(name) for name in IN_LONG]
+_FROM_LENGTH, _TO_LENGTH = 140, 260
+
+
+def pair_features(statements: Statements, cues: QuestionCues) -> Floats:
+    """What is known of every pair, shape (S, S, F): [older, newer], F in the order of `FEATURES`.
+
+    For every two places, whichever was said first: the caller looks at those of the right order.
+    """
+    size, readings = len(statements), statements.readings
+    one = _of_each(statements, readings, cues)
+    asked = max(1, len(cues.terms))
+    words = _incidence([read.words for read in readings])
+    common, count = words @ words.T, words.sum(1)
+    terms = _incidence([read.words & cues.terms for read in readings])
+    both = terms @ terms.T
+    about = _incidence(_subjects(statements, readings, cues))
+    shared, named = about @ about.T > 0, about.any(1)
+    days = np.nan_to_num(statements.at[None, :] - statements.at[:, None]) / _DAY
+    personal = one[:, OF_ONE.index("personal")] > 0
+    speakers = np.array(statements.speakers)
+    others = (speakers[:, None] != speakers[None, :]) & (speakers != "")[:, None]
+    meaning, told = one[:, 0], one[:, 1]
+    best = max(float(statements.scores[0]), 1e-6)
+    pairs = (
+        common / np.maximum(count[:, None] + count[None, :] - common, 1),
+        common / np.maximum(np.minimum(count[:, None], count[None, :]), 1),
+        both / asked,
+        np.minimum((common - both) / 6, 1),
+        np.log1p(np.maximum(days, 0)) / 6,
+        days < 60 / _DAY,
+        (statements.scores[None, :] - statements.scores[:, None]) / best,
+        meaning[None, :] - meaning[:, None],
+        told[None, :] - told[:, None],
+        shared,
+        named[:, None] & named[None, :] & ~shared,
+        personal[:, None] & personal[None, :] & others,
+    )
+    lengths = np.array([len(text) for text in statements.texts], np.float32)
+    longest = np.maximum(lengths[:, None], lengths[None, :])
+    message = np.clip((longest - _FROM_LENGTH) / (_TO_LENGTH - _FROM_LENGTH), 0, 1)[..., None]
+    question = (cues.past / 2, cues.now, min(asked, 6) / 6, min(asked, 16) / 16)
+    wide = (size, size, len(OF_ONE))
+    features = np.concatenate(
+        (
+            np.stack(pairs, axis=-1),
+            np.broadcast_to(one[:, None, :], wide),
+            np.broadcast_to(one[None, :, :], wide),
+            np.broadcast_to(np.array(question, np.float32), (size, size, len(OF_QUESTION))),
+        ),
+        axis=-1,
+        dtype=np.float32,
+    )
+    return np.concatenate((features, message, features[..., _PLACES] * message), axis=-1)
+
+
+def compare_statements(statements: Statements, cues: QuestionCues) -> Floats:
+    """The probability that the newer replaces the older, (S, S): [older, newer].
+
+    0 where the second was not said after the first, or one of the two has no known time.
+    """
+    odds = pair_features(statements, cues) @ _weights() + np.float32(CONSTANT)
+    with np.errstate(invalid="ignore"):
+        later = statements.at[None, :] > statements.at[:, None]
+    able = later & _comparable(statements, cues)
+    found: Floats = np.where(able, 1.0 / (1.0 + np.exp(-np.clip(odds, -60, 60))), 0.0)
+    return found
+
+
+def _comparable(statements: Statements, cues: QuestionCues) -> NDArray[np.bool_]:
+    """Which pairs can be a change, (S, S): [older, newer].
+
+    None is where the newer one says nothing new, scores far below the older one, lacks a number or
+    identifier of the question that the older one holds, or is another person's than the one that
+    the question names.
+    """
+    readings, scores = statements.readings, statements.scores
+    found = scores[None, :] >= LEAST_SHARE * scores[:, None]
+    exact = frozenset(term for term in cues.terms if any(map(str.isdigit, term)))
+    for newer, read in enumerate(readings):
+        another = not statements.asked_for[newer] and not read.names & cues.names
+        for older, other in enumerate(readings):
+            again = read.told <= other.words and read.negated == other.negated
+            person = another and statements.asked_for[older]
+            if again or person or exact & other.words - read.words:
+                found[older, newer] = False
+    return found
+
+
+@lru_cache(maxsize=1)
+def _weights() -> Floats:
+    return np.array([WEIGHTS[name] for name in FEATURES], np.float32)
+
+
+def _of_each(
+    statements: Statements, readings: Sequence[StatementReading], cues: QuestionCues
+) -> Floats:
+    """The features of each statement alone, (S, `OF_ONE`)."""
+    asked, named = max(1, len(cues.terms)), max(1, len(cues.names))
+    subjects = _subjects(statements, readings, cues)
+    rows = [
+        (
+            meaning,
+            len(read.told & cues.terms) / asked,
+            len(about & cues.names) / named,
+            bool(cues.names and about and not about & cues.names),
+            min(read.length, 60) / 60,
+            min(len(text), 400) / 400,
+            min(len(text), 2_000) / 2_000,
+            read.personal and not assistant,
+            read.asks,
+            read.unknown,
+        )
+        for text, meaning, assistant, read, about in zip(
+            statements.texts,
+            statements.meaning.tolist(),
+            statements.assistant.tolist(),
+            readings,
+            subjects,
+            strict=True,
+        )
+    ]
+    return np.array(rows, np.float32).reshape(len(rows), len(OF_ONE))
+
+
+def _subjects(
+    statements: Statements, readings: Sequence[StatementReading], cues: QuestionCues
+) -> list[frozenset[str]]:
+    """Whom each statement is about: the names in it that the question or a speaker bears.
+
+    Who speaks of themselves is one of them.
+    """
+    own = [_first_name(name) for name in statements.speakers]
+    known = cues.names | frozenset(name for name in own if name)
+    found = []
+    for read, name, assistant in zip(readings, own, statements.assistant.tolist(), strict=True):
+        about = read.names & known
+        found.append(about | {name} if name and read.personal and not assistant else about)
+    return found
+
+
+def _first_name(name: str) -> str:
+    parts = name.split()
+    return parts[0].casefold() if parts else ""
+
+
+def _incidence(sets: Sequence[frozenset[str]]) -> Floats:
+    """Which set holds which member of any, (S, members)."""
+    members = {word: at for at, word in enumerate(frozenset().union(*sets))}
+    found = np.zeros((len(sets), max(1, len(members))), np.float32)
+    for row, one in enumerate(sets):
+        found[row, [members[word] for word in one]] = 1.0
+    return found
+
+
+def date_echoes(statements: Statements) -> NDArray[np.float64]:
+    """When each was said first, (S,): an assistant's repetition has the time of what it repeats.
+
+    It supports the user's statement and is no news. It repeats where half of its words, and every
+    number in it, were the user's.
+    """
+    at, readings = statements.at.copy(), statements.readings
+    told = [not (read.asks or read.unknown) for read in readings]
+    numbers = [frozenset(w for w in read.words if any(map(str.isdigit, w))) for read in readings]
+    for place in np.flatnonzero(statements.assistant & told).tolist():
+        words, numeric = readings[place].words, numbers[place]
+        for other in np.argsort(statements.at, kind="stable").tolist():
+            if not statements.at[other] < statements.at[place]:
+                break
+            if statements.assistant[other] or not told[other] or not numeric <= numbers[other]:
+                continue
+            if 2 * len(words & readings[other].words) >= max(1, len(words)):
+                # A moment later: it must not count as the older of the two.
+                at[place] = statements.at[other] + 0.5
+                break
+    return at
+
+
+@dataclass(frozen=True, slots=True)
+class CurrencyOrder:
+    """Places of S statements in their new order, and why.
+
+    `scores` (S,) descend in that order; `raised` says what was added to the score of a place that
+    stands before what it replaces, or what held at the time that the question asks for; `lowered`
+    what one without an answer lost. `replaced` are (older, newer) places, surest first.
+    """
+
+    order: tuple[int, ...]
+    scores: Mapping[int, float]
+    raised: Mapping[int, float] = field(default_factory=dict)
+    lowered: Mapping[int, float] = field(default_factory=dict)
+    replaced: tuple[tuple[int, int], ...] = ()
+
+
+def order_by_currency(
+    statements: Statements,
+    question: str,
+    threshold: float,
+    spans: Sequence[tuple[float, float]] = (),
+) -> CurrencyOrder:
+    """Order `statements` for `question`: what replaces another one by `threshold` stands before it.
+
+    `spans` are the times that the question names, in seconds: of two statements the one counts that
+    held at the end of the last of them. Where it asks for the past and names no time, the older one
+    of two stands first.
+    """
+    cues = read_cues(question)
+    dated = replace(statements, at=date_echoes(statements))
+    chance = compare_statements(dated, cues)
+    lost = _unanswered(dated, cues)
+    scores = [float(s) - lost.get(at, 0.0) for at, s in enumerate(statements.scores.tolist())]
+    order = _lifted(dated, cues, chance, threshold, spans, scores)
+    raised: dict[int, float] = {}
+    final: dict[int, float] = {}
+    least = -np.inf
+    for place in reversed(order):
+        # As high as whatever it stands before.
+        if scores[place] < least:
+            raised[place] = least - scores[place]
+        least = final[place] = max(least, scores[place])
+    sure = [(o, n) for o, n in np.argwhere(chance >= REPLACED).tolist() if n not in lost]
+    sure.sort(key=lambda pair: -chance[pair[0], pair[1]])
+    replaced = tuple(pair for pair in sure if pair[0] not in lost)
+    return CurrencyOrder(tuple(order), final, raised, lost, replaced)
+
+
+def _unanswered(statements: Statements, cues: QuestionCues) -> dict[int, float]:
+    """What short turns lose that only ask, or that say that they do not know."""
+    cost = UNANSWERED * max(0.0, float(statements.scores[0]))
+    found = {}
+    for place, (text, read) in enumerate(zip(statements.texts, statements.readings, strict=True)):
+        asked = read.words - read.told
+        again = len(asked & cues.terms) >= 0.6 * len(cues.terms) and not read.told & cues.terms
+        if len(text) <= _SHORT and (read.asks or read.unknown or (asked and again)):
+            found[place] = cost
+    return found
+
+
+def _lifted(
+    statements: Statements,
+    cues: QuestionCues,
+    chance: Floats,
+    threshold: float,
+    spans: Sequence[tuple[float, float]],
+    scores: Sequence[float],
+) -> list[int]:
+    """Places by score, each after those that come before it by their relation."""
+    end = max((end for _, end in spans), default=None) if cues.past or spans else None
+    before: dict[int, list[tuple[float, int]]] = {}
+    for older, newer in np.argwhere(chance >= threshold).tolist():
+        sure = float(chance[older, newer])
+        if end is not None and cues.past:
+            newer_first = bool(statements.at[newer] < end)
+        else:
+            newer_first = cues.past < 2
+        first, second = (newer, older) if newer_first else (older, newer)
+        before.setdefault(second, []).append((-statements.at[older] if cues.first else sure, first))
+    out: list[int] = []
+    under_way: set[int] = set()
+
+    def put(place: int) -> None:
+        if place in under_way:
+            return
+        under_way.add(place)
+        for _, first in sorted(before.get(place, ()), reverse=True):
+            put(first)
+        out.append(place)
+
+    for place in sorted(range(len(statements)), key=lambda at: -scores[at]):
+        put(place)
+    return out

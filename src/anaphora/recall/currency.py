@@ -1,0 +1,132 @@
+"""What holds now first, in both lanes: repetitions become one candidate, and the order changes.
+
+In: candidates of one question, best first. Out: the same, those that say the same folded into one,
+what holds now before what it replaced, with what was added to or taken from each score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+from typing import Final
+
+import numpy as np
+
+from anaphora.core.analyser import fold
+from anaphora.rank.currency import WINDOW, CurrencyOrder, Statements, order_by_currency
+
+__all__ = ["WINDOW", "Candidate", "order_memories", "order_turns"]
+
+THRESHOLD: Final = 0.3
+"""The probability from which on a statement stands before the one that it replaces."""
+
+READ: Final = 24
+"""Candidates among which repetitions are folded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One that was found: its place among the scores, and what its order depends on.
+
+    `at` is when it was said, in seconds (NaN: not known); `asked_for`: by whom the question names.
+    `again` are the places of those that say the same, oldest first. `changes` are the factors that
+    this module adds. `older_than` is the place of what replaces it, `previous` are those of what
+    it replaces, the newest first.
+    """
+
+    place: int
+    text: str
+    score: float
+    meaning: float
+    at: float
+    speaker: str = ""
+    assistant: bool = False
+    asked_for: bool = False
+    again: tuple[int, ...] = ()
+    changes: Mapping[str, float] = field(default_factory=dict)
+    older_than: int | None = None
+    previous: tuple[int, ...] = ()
+
+
+def order_turns(
+    found: Iterable[Candidate], question: str, spans: Sequence[tuple[float, float]] = ()
+) -> Iterator[Candidate]:
+    """`found` with its first `WINDOW` different candidates in the order of what holds now.
+
+    Those that follow come as they are, and are not read before they are asked for.
+    """
+    rest = iter(found)
+    window, left = _folded(islice(rest, READ))
+    return chain(_ordered(window, question, spans), left, rest)
+
+
+def order_memories(found: Iterable[Candidate], question: str) -> Iterator[Candidate]:
+    """As `order_turns`; what says the same was linked when it was kept, and is not looked for."""
+    rest = iter(found)
+    return chain(_ordered(list(islice(rest, WINDOW)), question, ()), rest)
+
+
+def _ordered(
+    window: Sequence[Candidate], question: str, spans: Sequence[tuple[float, float]]
+) -> Iterable[Candidate]:
+    if not window:
+        return ()
+    statements = Statements(
+        [one.text for one in window],
+        np.array([one.at for one in window]),
+        [one.speaker for one in window],
+        np.array([one.assistant for one in window]),
+        np.array([one.score for one in window], np.float32),
+        np.array([one.meaning for one in window], np.float32),
+        np.array([one.asked_for for one in window]),
+    )
+    return _related(window, order_by_currency(statements, question, THRESHOLD, spans))
+
+
+def _folded(found: Iterable[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
+    """The first `WINDOW` that differ, those that say the same folded into them, and the others."""
+    first: dict[tuple[str, str, bool], Candidate] = {}
+    again: dict[tuple[str, str, bool], list[Candidate]] = {}
+    left: list[Candidate] = []
+    for one in found:
+        key = (fold(one.text).rstrip(" .!?"), one.speaker, one.assistant)
+        if key in first:
+            again.setdefault(key, []).append(one)
+        elif len(first) < WINDOW:
+            first[key] = one
+        else:
+            left.append(one)
+    window = []
+    for key, one in first.items():
+        others = sorted(again.get(key, ()), key=lambda other: other.at)
+        # What was said again holds from then on; an assistant only repeats it.
+        at = one.at if one.assistant or not others else max(one.at, others[-1].at)
+        window.append(replace(one, at=at, again=tuple(other.place for other in others)))
+    return window, left
+
+
+def _related(window: Sequence[Candidate], ordered: CurrencyOrder) -> Iterator[Candidate]:
+    newer: dict[int, int] = {}
+    older: dict[int, list[int]] = {}
+    past = {old for old, _ in ordered.replaced}
+    for old, new in ordered.replaced:
+        older.setdefault(new, []).append(old)
+        # What replaces it in the end, where that is known.
+        if old not in newer or (newer[old] in past and new not in past):
+            newer[old] = new
+    for at in ordered.order:
+        one = window[at]
+        changes = {}
+        if at in ordered.raised:
+            changes["currency"] = ordered.raised[at]
+        if at in ordered.lowered:
+            changes["unanswered"] = -ordered.lowered[at]
+        previous = sorted(older.get(at, ()), key=lambda place: -window[place].at)
+        yield replace(
+            one,
+            score=ordered.scores[at],
+            changes=changes,
+            older_than=window[newer[at]].place if at in newer else None,
+            previous=tuple(window[place].place for place in previous),
+        )
