@@ -32,6 +32,7 @@ from anaphora.values.conversations import (
     ThreadSummary,
     Turn,
     TurnHit,
+    TurnRole,
 )
 from anaphora.values.deep import (
     Budget,
@@ -204,6 +205,11 @@ class AsyncMemory:
         budget: int = 2500,
         exclude: str | Iterable[str] = (),
         mode: RecallMode = "hybrid",
+        since: datetime | None = None,
+        until: datetime | None = None,
+        speaker: str | None = None,
+        role: TurnRole | None = None,
+        min_confidence: float | None = None,
     ) -> Recall[TurnHit]:
         """As `Memory.recall_conversation`."""
 
@@ -283,6 +289,7 @@ class AsyncMemory:
         mode: RecallMode = "hybrid",
         as_of: datetime | None = None,
         explain: bool = False,
+        min_confidence: float | None = None,
     ) -> Recall[MemoryHit]:
         """As `Memory.recall`."""
 

@@ -102,15 +102,19 @@ class LastingMemories(NamespaceView):
         mode: RecallMode = "hybrid",
         as_of: datetime | None = None,
         explain: bool = False,
+        min_confidence: float | None = None,
     ) -> Recall[MemoryHit]:
-        """The memories that matter for `query`: score = similarity × decay × reinforcement.
+        """The memories that matter for `query`: similarity × decay × reinforcement × currency.
 
         `mode="vector"` is the seed's formula to the letter. `filters` (see docs/filters.md) apply
         before anything is cut, and what they let through comes, however far it is from the
         question. `min_score` leaves out lower scores; 0 shows what has nothing in common with the
         question, too, which without it and without filters is left out. `as_of` answers for a past
-        moment; `explain` also returns the rejected candidates with the reason. Raises
-        `InvalidInput` and `FilterError` naming the place.
+        moment; `explain` also returns the rejected candidates with the reason. What holds now
+        stands before what it replaced. Where the probability that a hit answers is below
+        `min_confidence` (0 to 1, by default a calibrated floor; 0: never), there are no hits, and
+        `Recall.nearest` has what came closest. Raises `InvalidInput` and `FilterError` naming the
+        place.
         """
         with span("recall", mode=mode, top_k=top_k):
             found = self._services().recall_memories.recall(
@@ -121,6 +125,7 @@ class LastingMemories(NamespaceView):
                 mode=mode,
                 as_of=as_of,
                 explain=explain,
+                min_confidence=min_confidence,
             )
         self._container.tell("recall", found)
         return found

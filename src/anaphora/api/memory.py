@@ -29,7 +29,9 @@ from anaphora.values.conversations import (
     RecallMode,
     Source,
     Stats,
+    TurnChoice,
     TurnHit,
+    TurnRole,
 )
 
 if TYPE_CHECKING:
@@ -129,6 +131,11 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         budget: int = 2500,
         exclude: str | Iterable[str] = (),
         mode: RecallMode = "hybrid",
+        since: datetime | None = None,
+        until: datetime | None = None,
+        speaker: str | None = None,
+        role: TurnRole | None = None,
+        min_confidence: float | None = None,
     ) -> Recall[TurnHit]:
         """The turns of one thread (or, with None, of all threads) that matter for `query`.
 
@@ -136,7 +143,13 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         but one hit if there is any; a hit that does not fit is skipped. Texts in `exclude` (the
         live transcript; one text is one) are dropped before anything is filled, compared without
         outer white space. A thread that is not there has no turns yet: nothing is recalled.
-        `mode` is "hybrid" (default), "words" (BM25 alone) or "vector" (plain cosine).
+        `mode` is "hybrid" (default), "words" (BM25 alone) or "vector" (plain cosine). In "hybrid",
+        what holds now stands before what it replaced, and turns that say the same are one hit.
+        Only turns from `since` to before `until` (aware), by `speaker` (a name or its first word)
+        and in `role` ("user", "assistant", "other") are looked at. Where the probability that a hit
+        answers is below `min_confidence` (0 to 1, by default a calibrated floor; 0: never), there
+        are no hits, and `Recall.nearest` has what came closest. `Recall.notices` says where a
+        speaker is not known, or nothing was said at the time that is asked about;
         `Recall.degraded` names what was unavailable. Raises `InvalidInput` for bad arguments.
         """
         with span("recall_conversation", mode=mode, top_k=top_k):
@@ -147,6 +160,8 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
                 budget=budget,
                 exclude=(exclude,) if isinstance(exclude, str) else exclude,
                 mode=mode,
+                choice=TurnChoice(since, until, speaker, role),
+                min_confidence=min_confidence,
             )
         self._container.tell("recall", found)
         return found

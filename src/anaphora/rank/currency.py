@@ -278,7 +278,8 @@ def pair_features(statements: Statements, cues: QuestionCues) -> Floats:
     days = np.nan_to_num(statements.at[None, :] - statements.at[:, None]) / _DAY
     personal = one[:, OF_ONE.index("personal")] > 0
     speakers = np.array(statements.speakers)
-    others = (speakers[:, None] != speakers[None, :]) & (speakers != "")[:, None]
+    known = np.array([bool(name) for name in statements.speakers], np.bool_)
+    others = (speakers[:, None] != speakers[None, :]) & known[:, None]
     meaning, told = one[:, 0], one[:, 1]
     best = max(float(statements.scores[0]), 1e-6)
     pairs = (
@@ -466,7 +467,7 @@ def order_by_currency(
     cues = read_cues(question)
     dated = replace(statements, at=date_echoes(statements))
     chance = compare_statements(dated, cues)
-    lost = _unanswered(dated, cues)
+    lost = unanswered(dated, cues)
     scores = [float(s) - lost.get(at, 0.0) for at, s in enumerate(statements.scores.tolist())]
     order = _lifted(dated, cues, chance, threshold, spans, scores)
     raised: dict[int, float] = {}
@@ -483,7 +484,7 @@ def order_by_currency(
     return CurrencyOrder(tuple(order), final, raised, lost, replaced)
 
 
-def _unanswered(statements: Statements, cues: QuestionCues) -> dict[int, float]:
+def unanswered(statements: Statements, cues: QuestionCues) -> dict[int, float]:
     """What short turns lose that only ask, or that say that they do not know."""
     cost = UNANSWERED * max(0.0, float(statements.scores[0]))
     found = {}

@@ -28,6 +28,7 @@ from anaphora.rank.question import (
     speakers_present,
     unknown_names,
 )
+from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER, TurnTable
 from anaphora.rank.turns import (
     DEFAULT_WEIGHTS,
@@ -38,16 +39,26 @@ from anaphora.rank.turns import (
     score_turns,
 )
 from anaphora.recall.currency import Candidate, order_turns
+from anaphora.recall.narrowing import chosen_rows, silent_spans
 from anaphora.recall.query import (
     BLANK,
     check_count,
+    check_share,
     query_vector,
     truncated_question,
 )
 from anaphora.recall.times.reading import read_times
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.threads.ids import check_id
-from anaphora.values.conversations import Degraded, Recall, RecallMode, RelatedTurn, TurnHit
+from anaphora.values.conversations import (
+    Degraded,
+    Recall,
+    RecallMode,
+    RelatedTurn,
+    TimeSpan,
+    TurnChoice,
+    TurnHit,
+)
 
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
@@ -75,6 +86,8 @@ _STEPS = 4
 # How many turns get a score for their words: beyond the best few hundred, the words of a question
 # match by chance, and every one of them costs time.
 WORD_HITS = 200
+
+ANY_TURN = TurnChoice()
 
 # More tokens than any thread holds.
 NO_BUDGET = 1 << 40
@@ -122,6 +135,7 @@ class _CachedAnswer:
     meaning: str | None
     hits: tuple[TurnHit, ...]
     degraded: tuple[Degraded, ...]
+    confidence: float | None = None
 
 
 class ConversationRecall:
@@ -154,12 +168,16 @@ class ConversationRecall:
         budget: int = 2500,
         exclude: Iterable[str] = (),
         mode: RecallMode = "hybrid",
+        choice: TurnChoice = ANY_TURN,
+        min_confidence: float | None = None,
     ) -> Recall[TurnHit]:
         """The best turns for `query`; see `Memory.recall_conversation` for the arguments."""
         if conversation_id is not None:
             check_id(conversation_id)
         check_count("top_k", top_k, 1)
         check_count("budget", budget, 0)
+        floor = FLOOR if min_confidence is None else min_confidence
+        check_share("min_confidence", floor)
         if not query.strip():
             return Recall((), (BLANK,))
         query, cut = truncated_question(query)
@@ -169,11 +187,27 @@ class ConversationRecall:
             rows = np.arange(len(view), dtype=np.intp)
         else:
             rows = view.rows(conversation_id)
+        rows, notices = chosen_rows(view.table, rows, choice)
         if not len(rows):
-            return Recall((), degraded)
-        question = _Question(view, rows, query, self._spans(query), mode)
+            return Recall((), degraded, notices=notices)
+        now = self._clock()
+        times = read_times(query, now)
+        question = _Question(view, rows, query, _seconds(times), mode)
+        notices += silent_spans(view.table, rows, times, now)
         limits = _Limits(top_k, budget, frozenset(text.strip() for text in exclude))
-        key = (conversation_id, query, mode, limits, question.spans)
+        answer = self._cached(question, limits, (conversation_id, choice))
+        degraded += answer.degraded
+        sure = answer.confidence
+        if sure is not None and sure < floor:
+            nearest = answer.hits
+            return Recall((), degraded, confidence=sure, nearest=nearest, notices=notices)
+        return Recall(answer.hits, degraded, confidence=sure, notices=notices)
+
+    def _cached(
+        self, question: _Question, limits: _Limits, chosen: tuple[str | None, TurnChoice]
+    ) -> _CachedAnswer:
+        view, mode = question.view, question.mode
+        key = (chosen, question.text, mode, limits, question.spans)
         answer = self._answers.get(view, key)
         if answer is not None and answer.meaning is not None:
             # Can its vector still be had? Asking also counts as a hit of the cache of vectors.
@@ -181,12 +215,12 @@ class ConversationRecall:
             answer = None if known is None else answer
         if answer is None:
             meaning, scores = self._score(question)
-            hits = self._fill(question, scores, limits)
-            answer = _CachedAnswer(meaning, hits, tuple(question.degraded))
+            hits, sure = self._fill(question, scores, limits)
+            answer = _CachedAnswer(meaning, hits, tuple(question.degraded), sure)
             # What was unavailable may be there the next time, and who wants no cache gets none.
             if not answer.degraded and self._embedder.cache_size:
                 self._answers.put(view, key, answer)
-        return Recall(answer.hits, (*degraded, *answer.degraded))
+        return answer
 
     def recall_among(
         self, view: TurnView, rows: Rows, query: str, *, top_k: int
@@ -199,15 +233,10 @@ class ConversationRecall:
         if not query.strip() or not len(rows):
             return Recall()
         query, cut = truncated_question(query)
-        question = _Question(view, rows, query, self._spans(query))
+        question = _Question(view, rows, query, _seconds(read_times(query, self._clock())))
         _, scores = self._score(question)
-        return Recall(self._fill(question, scores, _Limits(top_k)), (*cut, *question.degraded))
-
-    def _spans(self, query: str) -> Spans:
-        return tuple(
-            (span.start.timestamp(), span.end.timestamp())
-            for span in read_times(query, self._clock())
-        )
+        hits, sure = self._fill(question, scores, _Limits(top_k))
+        return Recall(hits, (*cut, *question.degraded), confidence=sure)
 
     def _score(self, question: _Question) -> tuple[str | None, TurnScores]:
         """Score the rows by what the mode asks for, by words alone where vectors cannot be had.
@@ -283,16 +312,21 @@ class ConversationRecall:
 
     def _fill(
         self, question: _Question, scores: TurnScores, limits: _Limits
-    ) -> tuple[TurnHit, ...]:
-        view = question.view
+    ) -> tuple[tuple[TurnHit, ...], float | None]:
+        """The hits, and the probability that one of them answers, None where it is not known."""
+        view, sure = question.view, None
         found = self._candidates(view, scores, limits)
         if question.mode == "hybrid":
-            found = order_turns(found, question.text, question.spans)
+            ordered = order_turns(found, question.text, question.spans)
+            found = ordered.candidates
+            calibrated = self._embedder.name.startswith(CALIBRATED_FOR)
+            if calibrated and not question.degraded and view.embedded[question.rows].all():
+                sure = ordered.confidence
         taken = fill(
             found, lambda one: token_cost(one.text), top_k=limits.top_k, budget=limits.budget
         )
         related = self._related(view, scores, taken)
-        return tuple(self._hit(view.table, scores, one, related) for one in taken)
+        return tuple(self._hit(view.table, scores, one, related) for one in taken), sure
 
     def _candidates(
         self, view: TurnView, scores: TurnScores, limits: _Limits
@@ -384,6 +418,10 @@ class ConversationRecall:
         thread = self._store.get(conversation_id)
         known = thread is not None and position < len(thread.turns)
         return thread.turns[position].role if thread is not None and known else "other"
+
+
+def _seconds(times: Iterable[TimeSpan]) -> Spans:
+    return tuple((span.start.timestamp(), span.end.timestamp()) for span in times)
 
 
 def _alike(

@@ -14,7 +14,14 @@ from typing import Final
 import numpy as np
 
 from anaphora.core.analyser import fold
-from anaphora.rank.currency import WINDOW, CurrencyOrder, Statements, order_by_currency
+from anaphora.rank.currency import (
+    WINDOW,
+    CurrencyOrder,
+    Statements,
+    order_by_currency,
+    read_cues,
+)
+from anaphora.rank.silence import answer_probability
 
 __all__ = ["WINDOW", "Candidate", "order_memories", "order_turns"]
 
@@ -49,29 +56,40 @@ class Candidate:
     previous: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """Candidates in their order, and the probability that one of them answers the question."""
+
+    candidates: Iterator[Candidate]
+    confidence: float
+
+
 def order_turns(
     found: Iterable[Candidate], question: str, spans: Sequence[tuple[float, float]] = ()
-) -> Iterator[Candidate]:
+) -> Ordered:
     """`found` with its first `WINDOW` different candidates in the order of what holds now.
 
     Those that follow come as they are, and are not read before they are asked for.
     """
     rest = iter(found)
     window, left = _folded(islice(rest, READ))
-    return chain(_ordered(window, question, spans), left, rest)
+    return _ordered(window, question, spans, chain(left, rest))
 
 
-def order_memories(found: Iterable[Candidate], question: str) -> Iterator[Candidate]:
+def order_memories(found: Iterable[Candidate], question: str) -> Ordered:
     """As `order_turns`; what says the same was linked when it was kept, and is not looked for."""
     rest = iter(found)
-    return chain(_ordered(list(islice(rest, WINDOW)), question, ()), rest)
+    return _ordered(list(islice(rest, WINDOW)), question, (), rest)
 
 
 def _ordered(
-    window: Sequence[Candidate], question: str, spans: Sequence[tuple[float, float]]
-) -> Iterable[Candidate]:
+    window: Sequence[Candidate],
+    question: str,
+    spans: Sequence[tuple[float, float]],
+    rest: Iterator[Candidate],
+) -> Ordered:
     if not window:
-        return ()
+        return Ordered(rest, 0.0)
     statements = Statements(
         [one.text for one in window],
         np.array([one.at for one in window]),
@@ -81,7 +99,9 @@ def _ordered(
         np.array([one.meaning for one in window], np.float32),
         np.array([one.asked_for for one in window]),
     )
-    return _related(window, order_by_currency(statements, question, THRESHOLD, spans))
+    ordered = order_by_currency(statements, question, THRESHOLD, spans)
+    confidence = answer_probability(statements, read_cues(question))
+    return Ordered(chain(_related(window, ordered), rest), confidence)
 
 
 def _folded(found: Iterable[Candidate]) -> tuple[list[Candidate], list[Candidate]]:

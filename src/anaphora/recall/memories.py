@@ -17,8 +17,9 @@ from anaphora.core.analyser import query_terms
 from anaphora.core.arguments import checked_moment
 from anaphora.errors import EmbeddingError
 from anaphora.rank.memories import MemoryScores, rank_memories
+from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
 from anaphora.recall.currency import WINDOW, Candidate, order_memories
-from anaphora.recall.query import BLANK, check_count, query_vector, truncated_question
+from anaphora.recall.query import BLANK, check_count, check_share, query_vector, truncated_question
 from anaphora.store.codecs import to_micros
 from anaphora.store.filters import parse
 from anaphora.values.conversations import FINISH_VECTORS, Degraded, Recall, RecallMode
@@ -40,9 +41,6 @@ OVERFETCH: Final = 8
 FEW: Final = 32
 """Memories without a vector that a question embeds first. A backlog of short texts this long takes
 some 60 ms; a longer one is brought in by `reindex` or `ready`, or question by question."""
-
-FLOOR: Final = 0.5
-"""The published floor of `mode="hybrid"`: see bench/results/memory_floor.md."""
 
 _SAME = "same"
 _SHARED = {one.name for one in fields(MemoryRecord)} & {one.name for one in fields(MemoryHit)}
@@ -70,18 +68,22 @@ class MemoryRecall:
         mode: RecallMode = "hybrid",
         as_of: datetime | None = None,
         explain: bool = False,
+        min_confidence: float | None = None,
     ) -> Recall[MemoryHit]:
         """The `top_k` best memories for `query`, in descending order of score.
 
         `min_score` leaves out hits of a lower score; without one, and without filters, what has
         nothing in common with the question is left out. `filters` are applied before anything is
-        cut, and what they let through comes, in the order of scores.
+        cut, and what they let through comes, in the order of scores. Where the probability that a
+        hit answers is below `min_confidence` (None: the calibrated floor), there are no hits.
         `as_of` (aware) asks what was true then. `explain` fills `Recall.rejected`. Raises
         `InvalidInput` for bad arguments and `FilterError` for a bad filter.
         """
         from anaphora.index.memories.state import MemoryQuery
 
         check_count("top_k", top_k, 1)
+        floor = FLOOR if min_confidence is None else min_confidence
+        check_share("min_confidence", floor)
         if as_of is not None:
             checked_moment("as_of", as_of)
         keep = parse(filters)
@@ -120,7 +122,12 @@ class MemoryRecall:
             reason = f"{len(damaged)} cannot be read ({names}): `doctor --repair` repairs them"
             degraded.append(Degraded("memories", reason))
         rejected = work.rejected(found) if explain else ()
-        return Recall(hits, tuple(degraded), rejected)
+        sure = None
+        if vector is not None and not found.pending and mode == "hybrid":
+            sure = work.confidence if self.embedder.name.startswith(CALIBRATED_FOR) else None
+        if sure is not None and sure < floor and not every:
+            return Recall((), tuple(degraded), rejected, sure, nearest=hits)
+        return Recall(hits, tuple(degraded), rejected, sure)
 
 
 @dataclass(slots=True)
@@ -131,6 +138,7 @@ class _AnswerBuilder:
     _question: str
     _wanted: MemoryQuery
     _hybrid: bool
+    confidence: float = 0.0
     _rejected: list[tuple[int, str]] = field(default_factory=list)
     _scores: MemoryScores | None = None
 
@@ -175,7 +183,11 @@ class _AnswerBuilder:
             self._rejected += [(place, "nothing_in_common") for place in places if place in silent]
             places = [place for place in places if place not in silent]
         candidates = self._candidates(found, scores, places)
-        return order_memories(candidates, self._question) if self._hybrid else candidates
+        if not self._hybrid:
+            return candidates
+        ordered = order_memories(candidates, self._question)
+        self.confidence = ordered.confidence
+        return ordered.candidates
 
     def _candidates(
         self, found: Candidates, scores: MemoryScores, places: Sequence[int]

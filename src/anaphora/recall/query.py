@@ -40,6 +40,12 @@ def check_count(name: str, value: int, least: int) -> None:
         raise InvalidInput(name, value, f"expected a whole number, {least} or more")
 
 
+def check_share(name: str, value: float) -> None:
+    """Raise `InvalidInput` for what is no number from 0 to 1."""
+    if not 0.0 <= value <= 1.0:
+        raise InvalidInput(name, value, "expected a number from 0 to 1")
+
+
 def query_vector(embedder: EmbedderService, text: str, degraded: list[Degraded]) -> Vector | None:
     """The vector of a question; None where it cannot be had, and `degraded` gets the reason."""
     try:

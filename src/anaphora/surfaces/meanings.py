@@ -39,6 +39,8 @@ _EVERYWHERE: Final = {
     "kind": "What kind of note it is.",
     "limit": "At most this many.",
     "memory_id": "The memory.",
+    "min_confidence": "Return nothing where the probability that a result answers the question is "
+    "lower: 0 to 1, by default a calibrated floor. 0 shows the nearest, however far.",
     "min_score": "Leave out lower scores. 0 also returns memories that have nothing in common with "
     "the question; by default they are left out unless there are filters.",
     "mode": "`hybrid`: meaning and words; `words`: words only (BM25); `vector`: cosine only.",
@@ -52,6 +54,7 @@ _EVERYWHERE: Final = {
     "scope": "How far to look.",
     "seconds": "Seconds that the whole answer may take.",
     "soft": "Keep the history, only leave it out of recall.",
+    "since": "Only what was said at this time or later.",
     "speaker": "The speaker's name.",
     "status": "Only those of this status.",
     "sub_calls": "Calls of the cheap model.",
@@ -64,6 +67,7 @@ _EVERYWHERE: Final = {
     "topic": "What the session is about, if that is known.",
     "trace_id": "The trace.",
     "ts": "When it was said; without it, now.",
+    "until": "Only what was said before this time.",
     "turns": "In order; either all are stored or none.",
     "within": "A folder of the project: the map shows its files.",
 }
@@ -77,6 +81,8 @@ _HERE: Final = {
     ("Forgetting", "filters"): "All that the filter finds; give either this or `id`.",
     ("NewObservation", "text"): NOTE,
     ("/v1/warm-up", "budget"): _TOKENS,
+    ("TurnQuestion", "speaker"): "Only turns by this speaker: the name, or its first word.",
+    ("TurnQuestion", "role"): "Only turns in this role; `other` is any but the first two.",
     ("TurnQuestion", "conversation_id"): "Only this conversation; without it, all.",
     ("DeepQuestion", "conversation_id"): "The conversation, where `scope` asks for one.",
     ("NewMemoryBody", "text"): _CLEANED,

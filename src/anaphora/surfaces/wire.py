@@ -7,13 +7,13 @@ first turn. Who names one on a surface has read its id somewhere, and a slip in 
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from anaphora.core import json_codec
 from anaphora.core.display import visible_json
-from anaphora.errors import NotFound
+from anaphora.errors import InvalidInput, NotFound
 from anaphora.values.conversations import Recall, Turn, TurnHit
 
 if TYPE_CHECKING:
@@ -40,6 +40,18 @@ def dumps(value: Any, *, indent: int | None = 2) -> str:
     return visible_json(json.dumps(plain(value), ensure_ascii=False, indent=indent))
 
 
+def time_of(name: str, text: str | None) -> datetime | None:
+    """The day or time that a text gives, in UTC unless it says otherwise. Raises `InvalidInput`."""
+    if text is None:
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        reason = "expected a day or a time like 2026-03-01 or 2026-03-01T12:00:00Z"
+        raise InvalidInput(name, text, reason) from None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
 def _scalar(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
@@ -51,7 +63,9 @@ def _scalar(value: Any) -> Any:
 def _members(value: Any) -> dict[str, Any]:
     if isinstance(value, Recall):
         found: dict[str, Any] = {"hits": value.hits, "degraded": value.degraded}
-        return found | {"rejected": value.rejected} if value.rejected else found
+        more = {"rejected": value.rejected, "nearest": value.nearest, "notices": value.notices}
+        found |= {name: rows for name, rows in more.items() if rows}
+        return found | {"confidence": value.confidence}
     members = json_codec.members_of(value)
     for name, text in _EXACT_TIMES.items():
         if text in members:

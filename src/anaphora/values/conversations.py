@@ -27,12 +27,15 @@ __all__ = [
     "ThreadSummary",
     "TimeSpan",
     "Turn",
+    "TurnChoice",
     "TurnHit",
+    "TurnRole",
 ]
 
 HitT = TypeVar("HitT", covariant=True)
 
 RecallMode = Literal["hybrid", "words", "vector"]
+TurnRole = Literal["user", "assistant", "other"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,16 @@ class TimeSpan:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnChoice:
+    """Turns from `since` to before `until` (aware), by `speaker`, in a `role`; None for any."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+    speaker: str | None = None
+    role: TurnRole | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RelatedTurn:
     """Another turn that a hit is about: one that says the same, or that says it otherwise."""
 
@@ -141,11 +154,17 @@ class Recall(Sequence[HitT], Generic[HitT]):
     """Hits in descending order of score, and what was unavailable while they were found.
 
     `rejected` are candidates that did not come back (`Rejected`), where they were asked for.
+    `confidence` is the probability that a hit answers the question, None where it is not known
+    (another mode or embedder than the default one). Where it is below what was asked for there are
+    no hits: `nearest` are those that would have come. `notices` say what a reader should know.
     """
 
     hits: tuple[HitT, ...] = ()
     degraded: tuple[Degraded, ...] = ()
     rejected: tuple[Any, ...] = ()
+    confidence: float | None = None
+    nearest: tuple[HitT, ...] = ()
+    notices: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.hits)

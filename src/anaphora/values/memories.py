@@ -163,8 +163,9 @@ class RelatedMemory:
 
 @dataclass(frozen=True, slots=True)
 class MemoryHit:
-    """A recalled memory. `score` = `similarity` × `decay` × `reinforcement`.
+    """A recalled memory. `score` = `similarity` × `decay` × `reinforcement` × `currency`.
 
+    `currency` is a factor where what holds now was put before what it replaced, else it is 1.
     `similarity` is absolute, 0…1. `factors` says how it came about. `related` are ids of close
     memories; `same_as` those that say the same and are not shown again. `current` is False where a
     later memory seems to say otherwise: `older_than` is that one, and `previous` are those that

@@ -55,6 +55,9 @@ if TYPE_CHECKING:
     from anaphora.store.threads.conversations import Conversations
     from anaphora.values.conversations import TurnHit
 
+NEAR: Final = 0.5
+"""The similarity from which on a memory is evidence; what is below it is only weighed against."""
+
 HISTORY_CHARS: Final = 200_000
 CHARS_A_TOKEN: Final = 5
 CHARS_A_LINE: Final = 60
@@ -380,12 +383,11 @@ class ScopedEvidence:
             top_k=max(MEMORIES, limit // MEMORY_SHARE),
             min_score=None,
             filters={"created_at": given} if given else None,
+            min_confidence=0.0,
         )
         self._report(found.degraded)
-        from anaphora.recall.memories import FLOOR
-
         # All of them are weighed against each other; what is below the floor only for that.
-        near = {MEMORY + hit.id for hit in found if hit.similarity >= FLOOR}
+        near = {MEMORY + hit.id for hit in found if hit.similarity >= NEAR}
         return [one for one in weighed_memories(found, query, rest) if one.id in near]
 
     def _keep(self, source: DeepSource) -> DeepSource:

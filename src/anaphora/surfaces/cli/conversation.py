@@ -18,11 +18,12 @@ from anaphora.surfaces.cli.output import (
     EXIT_INTERRUPTED,
     EXIT_PARTLY,
     Json,
+    MinConfidence,
     console,
     emit,
     give,
-    show_degraded,
     show_hits,
+    show_notes,
     show_text,
     shown,
     table,
@@ -30,13 +31,15 @@ from anaphora.surfaces.cli.output import (
 )
 from anaphora.surfaces.cli.where import Where, opened, place
 from anaphora.surfaces.meanings import QUERY, TOKENS, meaning
-from anaphora.surfaces.wire import counted, must_exist, recalled_turns
-from anaphora.values.conversations import ImportReport, RecallMode
+from anaphora.surfaces.wire import counted, must_exist, recalled_turns, time_of
+from anaphora.values.conversations import ImportReport, RecallMode, TurnRole
 
 # Of the importers, whose import every command would wait for, and our own.
 KNOWN_FORMATS = (
     *("chatgpt", "claude_ai", "claude_code", "codex", "sharegpt", "neo", "jsonl", "anaphora"),
 )
+
+_DAY = "A day or an RFC 3339 time."
 
 app = typer.Typer(no_args_is_help=True, help="Conversations: import, list, show, recall.")
 
@@ -229,6 +232,11 @@ def recall(
     top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help=meaning("limit"))] = 6,
     budget: Annotated[int, typer.Option(min=0, help=TOKENS)] = 2500,
     mode: Annotated[str, typer.Option(help="hybrid, words or vector.")] = "hybrid",
+    since: Annotated[str | None, typer.Option(help=f"{meaning('since')} {_DAY}")] = None,
+    until: Annotated[str | None, typer.Option(help=f"{meaning('until')} {_DAY}")] = None,
+    speaker: Annotated[str | None, typer.Option(help=meaning("speaker", "TurnQuestion"))] = None,
+    role: Annotated[str | None, typer.Option(help="user, assistant or other.")] = None,
+    min_confidence: MinConfidence = None,
     why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
     block: Annotated[bool, typer.Option("--block", help="The block for a system prompt.")] = False,
     as_json: Json = False,
@@ -236,7 +244,17 @@ def recall(
     """Recall the turns that matter for a question."""
     with opened(context, warm=mode != "words") as memory:
         found = recalled_turns(
-            memory, conversation_id, query, top_k=top_k, budget=budget, mode=cast(RecallMode, mode)
+            memory,
+            conversation_id,
+            query,
+            top_k=top_k,
+            budget=budget,
+            mode=cast(RecallMode, mode),
+            since=time_of("since", since),
+            until=time_of("until", until),
+            speaker=speaker,
+            role=cast(TurnRole | None, role),
+            min_confidence=min_confidence,
         )
     if as_json:
         emit(found)
@@ -244,7 +262,7 @@ def recall(
         from anaphora.recall.render import render_recall
 
         console().print(Text(render_recall(found, across=conversation_id is None)))
-        show_degraded(found.degraded)
+        show_notes(found)
     else:
         show_hits(found, why=why)
 

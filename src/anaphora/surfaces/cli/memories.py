@@ -12,16 +12,20 @@ from anaphora.core.display import one_line
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.cli.output import (
     Json,
+    MinConfidence,
     console,
     emit,
     give,
-    show_degraded,
     show_factors,
+    show_notes,
+    show_nothing,
     show_text,
+    show_versions,
     shown,
 )
-from anaphora.surfaces.cli.where import opened, time_of
+from anaphora.surfaces.cli.where import opened
 from anaphora.surfaces.meanings import QUERY, meaning
+from anaphora.surfaces.wire import time_of
 from anaphora.values.conversations import Recall, RecallMode
 from anaphora.values.memories import MemoryHit, MemoryRecord, MemoryType
 
@@ -93,9 +97,10 @@ def recall(
     as_of: Annotated[str | None, typer.Option(help="Recall as of this time, RFC 3339.")] = None,
     why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show what was rejected too.")] = False,
+    min_confidence: MinConfidence = None,
     as_json: Json = False,
 ) -> None:
-    """Recall memories: similarity × decay × reinforcement."""
+    """Recall memories: similarity × decay × reinforcement × currency."""
     with opened(context, warm=mode != "words") as memory:
         found = memory.recall(
             query,
@@ -105,6 +110,7 @@ def recall(
             mode=cast(RecallMode, mode),
             as_of=time_of("as-of", as_of),
             explain=explain,
+            min_confidence=min_confidence,
         )
     give(found, lambda found: _show_memories(found, why=why), as_json=as_json)
 
@@ -112,13 +118,13 @@ def recall(
 def _show_memories(found: Recall[MemoryHit], *, why: bool) -> None:
     out = console()
     if not found.hits:
-        out.print("nothing was recalled")
+        show_nothing(found, out)
     for rank, hit in enumerate(found.hits, 1):
         _show_hit(f"{rank}  ", hit, why=why)
     for rejected in found.rejected:
         out.print(Text(f"rejected: {rejected.reason}", "yellow"))
         _show_hit("   ", rejected.hit, why=why)
-    show_degraded(found.degraded)
+    show_notes(found)
 
 
 def _show_hit(mark: str, hit: MemoryHit, *, why: bool) -> None:
@@ -127,6 +133,7 @@ def _show_hit(mark: str, hit: MemoryHit, *, why: bool) -> None:
     head.append(f"  {hit.created_at:%Y-%m-%d %H:%M}  {hit.id}", style="dim")
     out.print(head.append(f"  {hit.score:.3f}", style="green"))
     show_text(out, hit.text)
+    show_versions(out, hit)
     if why:
         product = (
             f"   similarity {hit.similarity:.3f} × decay {hit.decay:.3f}"

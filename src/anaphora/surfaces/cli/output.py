@@ -19,8 +19,10 @@ from rich.text import Text
 
 from anaphora.core.display import one_line, visible
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound, StoreError
+from anaphora.surfaces.meanings import meaning
 from anaphora.surfaces.wire import dumps
 from anaphora.values.conversations import Degraded, Recall, TurnHit
+from anaphora.values.memories import MemoryHit
 
 # 0 done · 1 a check failed or an unforeseen error · then:
 EXIT_INPUT = 2  # the arguments or the input are invalid
@@ -31,6 +33,10 @@ EXIT_INTERRUPTED = 130  # Ctrl-C, as shells have it; what was done until then is
 
 Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 """The option of every command that shows something."""
+
+MinConfidence = Annotated[
+    float | None, typer.Option(min=0, max=1, help=meaning("min_confidence"), show_default=False)
+]
 
 ValueT = TypeVar("ValueT")
 
@@ -109,7 +115,7 @@ def show_hits(recall: Recall[TurnHit], *, why: bool, out: Console | None = None)
     """Recalled turns for a person, each with its place, time and, if asked, its factors."""
     out = out or console()
     if not recall.hits:
-        out.print("nothing was recalled")
+        show_nothing(recall, out)
     for rank, hit in enumerate(recall.hits, 1):
         head = Text(f"{rank}  ", style="dim")
         head.append(one_line(hit.speaker or hit.role), style="bold")
@@ -118,9 +124,26 @@ def show_hits(recall: Recall[TurnHit], *, why: bool, out: Console | None = None)
         head.append(f"  {hit.score:.3f}", style="green")
         out.print(head)
         show_text(out, hit.text)
+        show_versions(out, hit)
         if why:
             show_factors(out, hit.factors)
-    show_degraded(recall.degraded)
+    show_notes(recall)
+
+
+def show_nothing(recall: Recall[Any], out: Console) -> None:
+    """That there is nothing, and how to see what came nearest."""
+    out.print("nothing was recalled")
+    if recall.nearest:
+        said = f"what is kept hardly answers this (probability {recall.confidence:.2f}); "
+        out.print(Text(f"{said}--min-confidence 0 shows the nearest", style="dim"))
+
+
+def show_versions(out: Console, hit: TurnHit | MemoryHit) -> None:
+    """What replaced a hit, what it replaced, and when it was said again."""
+    from anaphora.recall.render import version_lines
+
+    for line in version_lines(hit):
+        out.print(shown(f"   {line}", "dim"))
 
 
 def show_text(out: Console, text: str) -> None:
@@ -141,6 +164,14 @@ def show_factors(out: Console, factors: Mapping[str, float]) -> None:
         bar = "█" * max(1, round(BAR_WIDTH * abs(value) / largest))
         style = "cyan" if value >= 0 else "red"
         out.print(Text(f"   {name:>12} {value:+.3f} ", style="dim").append(bar, style=style))
+
+
+def show_notes(recall: Recall[Any]) -> None:
+    """Notices and what was unavailable, on standard error."""
+    for notice in recall.notices:
+        said = one_line(notice, ERROR_CHARACTERS)
+        console(stderr=True).print(Text("note:", "yellow").append(f" {said}", "none"))
+    show_degraded(recall.degraded)
 
 
 def show_degraded(parts: Sequence[Degraded]) -> None:

@@ -12,8 +12,9 @@ from rich.text import Text
 from anaphora.core.config import load_settings
 from anaphora.errors import NotFound
 from anaphora.surfaces.cli.output import Json, console, emit, give, shown, table
-from anaphora.surfaces.cli.where import Where, opened, place, time_of
+from anaphora.surfaces.cli.where import Where, opened, place
 from anaphora.surfaces.rest.options import DEFAULT_PORT, ServerOptions
+from anaphora.surfaces.wire import time_of
 
 if TYPE_CHECKING:
     from anaphora.store.tokens import Token

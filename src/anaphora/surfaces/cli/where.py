@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import typer
 
 from anaphora.api.memory import Memory
-from anaphora.errors import InvalidInput, NotFound
+from anaphora.errors import NotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +25,6 @@ def place(given: str | Path) -> Path:
     if not str(given).strip():
         raise typer.BadParameter("must not be blank")
     return Path(given)
-
-
-def time_of(name: str, text: str | None) -> datetime | None:
-    """The time that an option gives, in UTC unless it says otherwise. Raises `InvalidInput`."""
-    if text is None:
-        return None
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidInput(name, text, "expected a time like 2026-03-01T12:00:00Z") from None
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def opened(context: typer.Context, *, warm: bool = False, begins: bool = False) -> Memory:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.surfaces.mcp_server import render
-from anaphora.surfaces.wire import dumps, plain, recalled_turns, refuse_unknown
-from anaphora.values.conversations import Degraded, NewTurn, Turn
+from anaphora.surfaces.wire import dumps, plain, recalled_turns, refuse_unknown, time_of
+from anaphora.values.conversations import Degraded, NewTurn, Recall, Turn
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
@@ -54,17 +54,14 @@ class Answer:
     data: Any
     text: str
     degraded: Sequence[Degraded] = ()
+    notices: Sequence[str] = ()
     bare: bool = False
 
 
 def recall_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Lasting memories for a query."""
-    from anaphora.recall.memories import FLOOR
-
-    least = given.get("min_score", 0.0 if given.get("filters") else FLOOR)
-    found = memory.recall(**{**given, "min_score": least})
-    text = render.hits_text(found, least)
-    return Answer([plain(hit) for hit in found], text, found.degraded)
+    found = memory.recall(**given)
+    return _rows(found, render.hits_text(found))
 
 
 def store_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
@@ -75,8 +72,14 @@ def store_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
 
 def recall_conversation(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Turns of earlier conversations."""
-    found = recalled_turns(memory, **{"conversation_id": None, **given})
-    return Answer([plain(hit) for hit in found], render.turns_text(found), found.degraded)
+    times = {name: time_of(name, given.get(name)) for name in ("since", "until")}
+    found = recalled_turns(memory, **{"conversation_id": None, **given, **times})
+    return _rows(found, render.turns_text(found))
+
+
+def _rows(found: Recall[Any], text: str) -> Answer:
+    notices = [*found.notices, *([render.silence_text(found)] if found.nearest else [])]
+    return Answer([plain(hit) for hit in found], text, found.degraded, tuple(notices))
 
 
 def recall_context(memory: Memory, given: Given, context: CallContext) -> Answer:
@@ -161,10 +164,8 @@ def _overlap(kept: Sequence[Turn], turns: Sequence[NewTurn]) -> int:
 
 def search(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Ids and titles of what matches, from both lanes."""
-    from anaphora.recall.memories import FLOOR
-
     query = given["query"]
-    memories = memory.recall(query, top_k=SEARCHED, min_score=FLOOR)
+    memories = memory.recall(query, top_k=SEARCHED)
     turns = memory.recall_conversation(None, query, top_k=SEARCHED)
     results = [_result("memory", hit.id, hit.text) for hit in memories]
     results += [_result("turn", f"{hit.conversation_id}#{hit.index}", hit.text) for hit in turns]

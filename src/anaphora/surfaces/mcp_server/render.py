@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from anaphora.core.display import DATA, headed, one_line, quoted
+from anaphora.recall.render import version_lines
 from anaphora.surfaces.wire import counted
 from anaphora.values.conversations import Degraded, Recall, Turn, TurnHit
 from anaphora.values.deep import DeepAnswer, Gap
@@ -23,18 +24,32 @@ _MOST: Final = 2_000
 _MOST_OF_A_SOURCE: Final = 600
 
 
-def hits_text(found: Recall[MemoryHit], least: float) -> str:
+def hits_text(found: Recall[MemoryHit]) -> str:
     """Recalled memories, each with its id, score, date and path."""
-    if not found.hits:
-        return _told(f"No memory scores {least:g} or more for this.", [], found.degraded)
     lines: list[str] = []
     for hit in found.hits:
         lines += [_memory_head(hit), quoted(hit.text, _MOST), *_payload(hit.payload)]
-    return _told(counted(len(found.hits), "memory.", "memories."), lines, found.degraded)
+        lines += map(headed, version_lines(hit))
+    head = counted(len(found.hits), "memory.", "memories.")
+    return _recalled(found, lines, head if found.hits else "No memory fits this.")
+
+
+def silence_text(found: Recall[Any]) -> str:
+    """Why there is nothing, and how to see the nearest."""
+    return (
+        f"what is kept hardly answers this (probability {found.confidence:.2f}); "
+        "minConfidence 0 shows the nearest"
+    )
+
+
+def _recalled(found: Recall[Any], lines: Sequence[str], head: str) -> str:
+    notices = [*found.notices, *([silence_text(found)] if found.nearest else [])]
+    return _told(head, [*(headed(one, _MOST) for one in notices), *lines], found.degraded)
 
 
 def _memory_head(hit: MemoryHit) -> str:
     facts = [f"score {hit.score:.2f}", f"{hit.created_at:%Y-%m-%d}", hit.type]
+    facts += [] if hit.current else ["older"]
     facts += [f"close to {_names(hit.related)}"] if hit.related else []
     facts += [f"path {one_line(hit.path)}"] if hit.path else []
     return headed(f"{hit.id}: {', '.join(facts)}")
@@ -42,13 +57,13 @@ def _memory_head(hit: MemoryHit) -> str:
 
 def turns_text(found: Recall[TurnHit]) -> str:
     """Recalled turns, each with its speaker, time and place."""
-    if not found.hits:
-        return _told("No turn matters for this.", [], found.degraded)
     lines: list[str] = []
     for hit in found.hits:
         place = f"turn {hit.index} of conversation {one_line(hit.conversation_id)}"
-        lines += [_said(hit, place), quoted(hit.text, _MOST)]
-    return _told(counted(len(found.hits), "turn.", "turns."), lines, found.degraded)
+        lines += [_said(hit, place if hit.current else f"{place}, older"), quoted(hit.text, _MOST)]
+        lines += map(headed, version_lines(hit))
+    head = counted(len(found.hits), "turn.", "turns.")
+    return _recalled(found, lines, head if found.hits else "No turn fits this.")
 
 
 def recent_text(turns: Sequence[tuple[str, Turn]]) -> str:

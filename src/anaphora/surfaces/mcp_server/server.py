@@ -166,6 +166,7 @@ class ToolServer:
         result = {"success": True, "data": answer.data, "timestamp": now}
         if isinstance(answer.data, list):
             result["degraded"] = [plain(part) for part in answer.degraded]
+            result["notices"] = list(answer.notices)
         return result
 
     async def _open_folders(self, context: Context) -> OpenFolders:

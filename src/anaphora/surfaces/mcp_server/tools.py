@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.meanings import FILTER_EXAMPLE, NOTE, QUERY, TOKENS, meaning
-from anaphora.values.conversations import Degraded, TurnHit
+from anaphora.values.conversations import Degraded, TurnHit, TurnRole
 from anaphora.values.deep import DeepAnswer, Gap, Scope
 from anaphora.values.memories import MEMORY_FIELDS, Forgotten, MemoryHit, NewMemory, Remembered
 from anaphora.values.projects import (
@@ -50,6 +50,11 @@ def count(description: str, low: int, high: int, default: int) -> Schema:
 def choice(options: tuple[str, ...], default: str) -> Schema:
     """One of several words."""
     return {"type": "string", "enum": list(options), "default": default}
+
+
+def share(description: str) -> Schema:
+    """A number from 0 to 1."""
+    return {"type": "number", "description": description, "minimum": 0, "maximum": 1}
 
 
 def flag(default: bool, description: str = "") -> Schema:
@@ -113,6 +118,12 @@ UNAVAILABLE: Final[Schema] = {
 }
 
 
+NOTICES: Final[Schema] = {
+    **STRINGS,
+    "description": "What to know of the answer: why it is empty, a time in which nothing was said.",
+}
+
+
 def enveloped(data: Schema, **more: Schema) -> Schema:
     """One thing that was made or found, in the envelope of every result."""
     members = {
@@ -126,7 +137,7 @@ def enveloped(data: Schema, **more: Schema) -> Schema:
 
 def enveloped_rows(row: Schema) -> Schema:
     """A list of rows, best first, and what was unavailable."""
-    return enveloped({"type": "array", "items": row}, degraded=UNAVAILABLE)
+    return enveloped({"type": "array", "items": row}, degraded=UNAVAILABLE, notices=NOTICES)
 
 
 INSTRUCTIONS: Final = """\
@@ -196,6 +207,8 @@ class ToolSpec:
 
 _PROJECT: Final = "Name or folder of the project (default: the one that is open, else all)."
 
+_DAY: Final = "A day or an RFC 3339 time; UTC unless it says otherwise."
+
 _SPECS = (
     ToolSpec(
         "recall_memory",
@@ -205,12 +218,8 @@ _SPECS = (
         {
             "query": text(QUERY, minLength=1),
             "topK": count(meaning("limit"), 1, 50, 3),
-            "minScore": {
-                "type": "number",
-                "description": "Leave out what scores lower: 0.5 where it is not given, and 0 "
-                "with filters. 0 shows the nearest, however far.",
-                "minimum": 0,
-            },
+            "minScore": {"type": "number", "description": "Leave out lower scores.", "minimum": 0},
+            "minConfidence": share(meaning("min_confidence")),
             "filters": {
                 "type": "object",
                 "description": f"Conditions, e.g. {FILTER_EXAMPLE} over category, tags, type, "
@@ -261,6 +270,15 @@ _SPECS = (
             "conversationId": text("Only this conversation (default: all)."),
             "topK": count("At most this many turns.", 1, 50, 6),
             "budget": count(TOKENS, 0, 100_000, 2500),
+            "since": text(f"{meaning('since')} {_DAY}"),
+            "until": text(f"{meaning('until')} {_DAY}"),
+            "speaker": text(meaning("speaker", "TurnQuestion")),
+            "role": {
+                "type": "string",
+                "enum": list(get_args(TurnRole)),
+                "description": meaning("role", "TurnQuestion"),
+            },
+            "minConfidence": share(meaning("min_confidence")),
         },
         enveloped_rows(
             result(

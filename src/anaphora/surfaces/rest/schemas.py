@@ -23,7 +23,14 @@ from pydantic import (
     create_model,
 )
 
-from anaphora.values.conversations import Check, Degraded, RecallMode, ThreadSummary, TurnHit
+from anaphora.values.conversations import (
+    Check,
+    Degraded,
+    RecallMode,
+    ThreadSummary,
+    TurnHit,
+    TurnRole,
+)
 from anaphora.values.deep import Budget, Gap, GapStatus, Scope, TraceSummary
 from anaphora.values.memories import (
     MEMORY_FIELDS,
@@ -55,6 +62,7 @@ Name = Annotated[str, Field(min_length=1, max_length=1024, pattern=_VISIBLE)]
 Query = str
 Tags = Annotated[list[Name], Field(max_length=1_000)]
 Count = Annotated[int, Field(ge=1, le=1_000)]
+Share = Annotated[float, Field(ge=0, le=1)]
 Filters = Annotated[
     dict[str, Any] | None,
     # The document of the whole knows the language of filters; a part alone cannot.
@@ -133,6 +141,7 @@ class Ask(Body):
     mode: RecallMode = "hybrid"
     as_of: Time | None = None
     explain: bool = False
+    min_confidence: Share | None = None
 
 
 class Forgetting(Body):
@@ -207,6 +216,11 @@ class TurnQuestion(Body):
     budget: Annotated[int, Field(ge=0, le=1_000_000)] = 2500
     exclude: Annotated[list[str], Field(max_length=1_000)] = []
     mode: RecallMode = "hybrid"
+    since: Time | None = None
+    until: Time | None = None
+    speaker: Name | None = None
+    role: TurnRole | None = None
+    min_confidence: Share | None = None
 
 
 class NewProject(Body):
@@ -336,6 +350,9 @@ class Memories(BaseModel):
     hits: list[MemoryHit]
     degraded: list[Degraded]
     rejected: list[RejectedShape] = []
+    confidence: float | None = None
+    nearest: list[MemoryHit] = []
+    notices: list[str] = []
 
 
 class TurnHits(BaseModel):
@@ -343,6 +360,9 @@ class TurnHits(BaseModel):
 
     hits: list[TurnHit]
     degraded: list[Degraded]
+    confidence: float | None = None
+    nearest: list[TurnHit] = []
+    notices: list[str] = []
 
 
 class TurnShape(BaseModel):

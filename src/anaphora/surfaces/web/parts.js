@@ -12,6 +12,8 @@ const MEANS = {
   personal: "it tells something of a person",
   substance: "long enough to say something",
   standing: "a rule or wish that still stands",
+  currency: "raised because it holds now, and what it replaced was closer to the question",
+  unanswered: "it only asks, or says that it does not know",
   similarity: "how well it answers, from meaning and words, 0 to 1",
   decay: "what age has left of it (half-life by type)",
   reinforcement: "raised because it was said again",

@@ -6,6 +6,7 @@ import { badge, bars, choice, degraded, empty, field, heading, into, legend, met
 
 const LANES = [["both", "Memories and turns"], ["memories", "Memories"], ["turns", "Turns"]];
 const MODES = [["hybrid", "Words and meaning"], ["words", "Words alone"], ["vector", "Meaning alone"]];
+const ROLES = [["", "Any role"], ["user", "User"], ["assistant", "Assistant"], ["other", "Other"]];
 const TYPES = [["", "Any type"], ["semantic", "Semantic"], ["episodic", "Episodic"], ["procedural", "Procedural"]];
 
 export const view = {
@@ -52,7 +53,11 @@ function formOf() {
         tick("Also show what was rejected, and why", { name: "explain" })),
       h("fieldset", null, h("legend", null, "Turns"),
         h("div", { class: "controls" },
-          field("Only in the thread", h("input", { name: "thread", autocomplete: "off", spellcheck: "false" }), "Its id; empty: all of them")))));
+          field("Only in the thread", h("input", { name: "thread", autocomplete: "off", spellcheck: "false" }), "Its id; empty: all of them"),
+          field("Since", h("input", { type: "date", name: "since" })),
+          field("Before", h("input", { type: "date", name: "until" })),
+          field("Speaker", h("input", { name: "speaker", autocomplete: "off" })),
+          field("Role", choice({ name: "role" }, ROLES, ""))))));
 }
 
 function wanted(form) {
@@ -71,7 +76,7 @@ function read(form, parameters) {
     if (control.type === "checkbox") control.checked = given === "1";
     else control.value = given ?? { lane: "both", mode: "hybrid", k: "6" }[control.name] ?? "";
   }
-  const filters = ["type", "category", "tag", "path", "min", "asof", "thread", "explain"];
+  const filters = ["type", "category", "tag", "path", "min", "asof", "thread", "since", "until", "speaker", "role", "explain"];
   if (filters.some((name) => parameters.get(name))) form.querySelector("details").open = true;
 }
 
@@ -125,7 +130,9 @@ function memoryQuestion(asked) {
 }
 
 function turnQuestion(asked) {
-  return { query: asked.q, top_k: Number(asked.k) || 6, mode: asked.mode, conversation_id: asked.thread || null };
+  return { query: asked.q, top_k: Number(asked.k) || 6, mode: asked.mode, conversation_id: asked.thread || null,
+    since: asked.since ? `${asked.since}T00:00:00Z` : null, until: asked.until ? `${asked.until}T00:00:00Z` : null,
+    speaker: asked.speaker || null, role: asked.role || null };
 }
 
 function lane(title, recall, shown, rejected) {
@@ -133,22 +140,42 @@ function lane(title, recall, shown, rejected) {
     ...("similarity" in hit ? ["similarity", "decay", "reinforcement"] : []), ...Object.keys(hit.factors ?? {})]))];
   return h("section", { class: "lane", "aria-label": title },
     h("h2", null, title), degraded(recall.degraded),
-    recall.hits.length
-      ? h("ol", { class: "hits" }, recall.hits.map((hit, at) => h("li", null, shown(hit, at))))
-      : empty(`No ${title.toLowerCase()} were found.`, "Other words, fewer filters or a lower least score may find some."),
+    recall.notices?.length ? h("div", { class: "note" }, h("ul", null, recall.notices.map((one) => h("li", null, one)))) : null,
+    recall.hits.length ? h("ol", { class: "hits" }, recall.hits.map((hit, at) => h("li", null, shown(hit, at)))) : nothing(title, recall, shown),
     legend(names), rejected);
+}
+
+/** That there is nothing; where what came nearest hardly answers, that too, for who asks. */
+function nothing(title, recall, shown) {
+  if (!recall.nearest?.length) {
+    return empty(`No ${title.toLowerCase()} were found.`, "Other words, fewer filters or a lower least score may find some.");
+  }
+  return [empty("Nothing here seems to answer this.", `What came nearest answers it with a probability of ${score(recall.confidence)}.`),
+    h("details", { class: "rejected" }, h("summary", null, "Show what came nearest"),
+      h("ol", { class: "hits" }, recall.nearest.map((hit, at) => h("li", null, shown(hit, at)))))];
+}
+
+/** What replaced a hit, what it replaced, and where it was said again. */
+function versions(hit) {
+  const day = (one) => when(one.ts ?? one.created_at);
+  const quoted = (one) => h("q", { dir: "auto" }, one.text.length > 160 ? `${one.text.slice(0, 159)}…` : one.text);
+  const lines = [];
+  if (hit.older_than) lines.push(h("p", { class: "faint small" }, badge("older", "warn"), " replaced by ", quoted(hit.older_than), " ", day(hit.older_than)));
+  if (hit.previous?.length) lines.push(h("p", { class: "faint small" }, "Before it: ", quoted(hit.previous[0]), " ", day(hit.previous[0])));
+  if (hit.occurrences?.length) lines.push(h("p", { class: "faint small" }, `Said ${hit.occurrences.length + 1} times, also `, hit.occurrences.slice(-5).map((one) => [day(one), " "])));
+  return lines;
 }
 
 function memoryHit(hit) {
   return h("article", { class: "hit card" },
     h("header", null, h("a", { href: to(["memories", hit.id]), class: "where" }, hit.path || hit.category || "Memory"),
       badge(hit.type), h("span", { class: "score", title: "Score" }, score(hit.score))),
-    saidLong(hit.text),
+    saidLong(hit.text), versions(hit),
     meta(when(hit.created_at), hit.tags.map((tag) => badge(tag, "tag")),
       hit.category && hit.path ? badge(hit.category) : null,
       hit.related?.length ? badge(`${hit.related.length} related`) : null,
       hit.same_as?.length ? badge(`${hit.same_as.length} that say the same`) : null),
-    why(`${score(hit.similarity)} similarity × ${score(hit.decay)} decay × ${score(hit.reinforcement)} reinforcement`, [
+    why(`${score(hit.similarity)} similarity × ${score(hit.decay)} decay × ${score(hit.reinforcement)} reinforcement${hit.factors?.currency ? ` × ${score(hit.factors.currency)} currency` : ""}`, [
       bars({ similarity: hit.similarity, decay: hit.decay, reinforcement: hit.reinforcement },
         { scale: Math.max(1, hit.reinforcement), caption: "The score's parts" }),
       h("p", { class: "faint small" }, "How similarity came about"),
@@ -161,7 +188,7 @@ function turnHit(hit, _, full) {
   return h("article", { class: "hit card" },
     h("header", null, h("a", { href: place, class: "where", dir: "auto", "data-thread": hit.conversation_id, "data-index": hit.index, title: hit.conversation_id }, name(hit.conversation_id, hit.index)),
       badge(hit.speaker || hit.role), h("span", { class: "score", title: "Score" }, score(hit.score))),
-    saidLong(hit.text),
+    saidLong(hit.text), versions(hit),
     meta(when(hit.ts)),
     why("the sum of these parts", [bars(hit.factors, { scale: full, caption: "Parts of the score" })]));
 }

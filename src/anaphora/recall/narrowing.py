@@ -1,0 +1,110 @@
+"""Which turns a question is about: what the caller chose, before anything is ranked.
+
+In: a table of turns and rows of it. Out: the rows that are left, and what a reader should know of
+the choice: a speaker whom nobody knows, a time in which nothing was said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.core.analyser import fold
+from anaphora.core.arguments import checked_moment
+from anaphora.errors import InvalidInput
+from anaphora.rank.question import speakers_present
+from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER, TurnTable
+from anaphora.recall.times.reading import OPEN_END, OPEN_START
+from anaphora.values.conversations import TimeSpan, TurnChoice
+
+Rows = NDArray[np.intp]
+
+_ROLES: Final = {"user": ROLE_USER, "assistant": ROLE_ASSISTANT, "other": ROLE_OTHER}
+_NAMED: Final = 8
+"""Speakers that a notice names."""
+
+
+def chosen_rows(table: TurnTable, rows: Rows, choice: TurnChoice) -> tuple[Rows, tuple[str, ...]]:
+    """The rows that `choice` leaves, and notices. Raises `InvalidInput` naming the argument.
+
+    A speaker is known by the name or its first word.
+    """
+    _check(choice)
+    keep = np.ones(len(rows), dtype=np.bool_)
+    ts = table.ts[rows]
+    if choice.since is not None:
+        keep &= ts >= choice.since.timestamp()
+    if choice.until is not None:
+        keep &= ts < choice.until.timestamp()
+    if choice.role is not None:
+        keep &= table.role[rows] == _ROLES[choice.role]
+    notices: tuple[str, ...] = ()
+    if choice.speaker is not None:
+        codes, notices = _speakers(table, rows, choice.speaker)
+        keep &= np.isin(table.speaker[rows], codes)
+    left = rows if keep.all() else rows[keep]
+    if len(rows) and not len(left) and not notices:
+        notices = (f"nothing was said {_worded(choice)}",)
+    return left, notices
+
+
+def _check(choice: TurnChoice) -> None:
+    for name, moment in (("since", choice.since), ("until", choice.until)):
+        if moment is not None:
+            checked_moment(name, moment)
+    if choice.since is not None and choice.until is not None and choice.since >= choice.until:
+        raise InvalidInput("until", choice.until, "expected a time after `since`")
+    if choice.role is not None and choice.role not in _ROLES:
+        raise InvalidInput("role", choice.role, f"expected one of {', '.join(_ROLES)}")
+    if choice.speaker is not None and not choice.speaker.strip():
+        raise InvalidInput("speaker", choice.speaker, "expected a name")
+
+
+def _worded(choice: TurnChoice) -> str:
+    parts = []
+    if choice.role is not None:
+        parts.append(f"in the role {choice.role}")
+    if choice.speaker is not None:
+        parts.append(f"by {choice.speaker}")
+    if choice.since is not None:
+        parts.append(f"since {choice.since:%Y-%m-%d %H:%M}")
+    if choice.until is not None:
+        parts.append(f"before {choice.until:%Y-%m-%d %H:%M}")
+    return " ".join(parts)
+
+
+def _speakers(table: TurnTable, rows: Rows, name: str) -> tuple[list[int], tuple[str, ...]]:
+    wanted = fold(name)
+    present = speakers_present(table, rows)
+    whole = [code for code, known in present.items() if fold(known) == wanted]
+    first = [code for code, known in present.items() if fold(known).split(" ")[0] == wanted]
+    if whole or first:
+        return whole or first, ()
+    known = sorted(present.values())
+    listed = ", ".join(known[:_NAMED]) + (", …" if len(known) > _NAMED else "")
+    others = f"; known are {listed}" if known else "; no speakers are known here"
+    return [], (f"no turn is by {name}{others}",)
+
+
+def silent_spans(
+    table: TurnTable, rows: Rows, spans: Sequence[TimeSpan], now: datetime
+) -> tuple[str, ...]:
+    """A notice for each past span that the question names and in which no turn of `rows` lies."""
+    found = []
+    ts = table.ts[rows]
+    for span in spans:
+        start, end = span.start.timestamp(), span.end.timestamp()
+        bare = span.start.replace(tzinfo=None) > OPEN_START
+        if not bare or span.end.replace(tzinfo=None) >= OPEN_END or span.start > now:
+            continue
+        if not np.any((ts >= start) & (ts < end)):
+            last = datetime.fromtimestamp(end - 1, span.end.tzinfo)
+            days = f"on {span.start:%Y-%m-%d}"
+            if last.date() != span.start.date():
+                days = f"from {span.start:%Y-%m-%d} to {last:%Y-%m-%d}"
+            found.append(f"nothing was said {days} ({span.text})")
+    return tuple(found)
