@@ -28,7 +28,6 @@ MEASUREMENTS = (
     "quality",
     "remembering",
     "memory_speed",
-    "memory_floor",
     "memory_faults",
     "syscall_faults",
     "single_adds",

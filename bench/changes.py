@@ -4,8 +4,9 @@ Stories in which facts change, are contradicted, repeated and asked about again 
 told once as chat turns and once as lasting facts; each way is a namespace of its own, asked through
 the public API when the story is over. Per kind of question: how often the first hit that holds an
 answer or an outdated value holds the answer ("right first"), how often an answer is among the first
-three, and how often nothing came at all. Written to bench/results/changes.json and .md, whole and
-by halves of the stories: what is fitted is fitted on the first half.
+three, and how often nothing came at all. Written to bench/results/changes.json and .md: the stories
+of `DIR` by halves, since weights are fitted on the first one, and those of bench/stories, on which
+nothing is fitted.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from anaphora import Memory
 from anaphora.values import NewTurn
@@ -37,15 +38,24 @@ KINDS: Final = (
 )
 ABSENT: Final = "absent"
 MANY, FIRST = 10, 3
+# The parts of the report.
+FITTED: Final = "first half: weights were fitted on it"
+HELD_OUT: Final = "second half: held out"
+OWN: Final = "stories of our own: held out"
+STORIES: Final = Path(__file__).parent / "stories" / "own.json"
 # The namespaces of a story.
 CHATS, FACTS = "chats", "facts"
+
+
+Story: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What one question got: `right` is None where no hit holds an answer or an outdated value."""
 
-    story: int
+    story: str
+    part: str
     told: str
     kind: str
     question: str
@@ -60,7 +70,7 @@ class Row:
 
     told: str
     kind: str
-    half: str
+    part: str
     asked: int
     right_first: float
     among_first: float
@@ -69,26 +79,32 @@ class Row:
 
 def run(data: Path, details: Path | None = None) -> list[Row]:
     """Tell every story both ways, ask, keep the figures."""
-    stories = json.loads((data / "changes" / "dev.json").read_text("utf-8"))
+    parts = read_stories(data)
+    outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory(prefix="anaphora-changes-") as home:
-        outcomes = [
-            outcome
-            for number, story in enumerate(stories)
-            for outcome in _asked(Path(home) / str(number), number, story)
-        ]
+        for part, stories in parts.items():
+            for story in stories:
+                outcomes += _asked(Path(home) / story["id"], part, story)
     rows = [
         row
-        for half, chosen in (("all", outcomes), *_halves(outcomes))
+        for part in parts
         for told in (CHATS, FACTS)
-        for row in _rows(told, half, [one for one in chosen if one.told == told])
+        for row in _rows(told, part, [o for o in outcomes if (o.part, o.told) == (part, told)])
     ]
     if details is not None:
         details.write_text(json.dumps([asdict(one) for one in outcomes], indent=1), "utf-8")
-    _keep(rows, len(stories))
+    _keep(rows, parts)
     return rows
 
 
-Ask = Callable[[dict[str, Any]], list[str]]
+def read_stories(data: Path) -> dict[str, list[Story]]:
+    """The stories by their part: `FITTED`, `HELD_OUT` and `OWN`."""
+    shared = json.loads((data / "changes" / "dev.json").read_text("utf-8"))
+    own = json.loads(STORIES.read_text("utf-8"))
+    return {HELD_OUT: shared[1::2], OWN: own, FITTED: shared[::2]}
+
+
+Ask: TypeAlias = Callable[[dict[str, Any]], list[str]]
 """A question as it stands in a story to the texts that came, best first."""
 
 
@@ -120,11 +136,11 @@ def told_both_ways(home: Path, story: dict[str, Any]) -> Iterator[dict[str, Ask]
         yield {CHATS: of_chats, FACTS: of_facts}
 
 
-def _asked(home: Path, number: int, story: dict[str, Any]) -> Iterator[Outcome]:
+def _asked(home: Path, part: str, story: Story) -> Iterator[Outcome]:
     with told_both_ways(home, story) as ways:
         for question in story["questions"]:
             for told, ask in ways.items():
-                yield _outcome(number, told, question, ask(question))
+                yield _outcome((story["id"], part, told), question, ask(question))
 
 
 def _turns(session: dict[str, Any]) -> Iterator[NewTurn]:
@@ -134,15 +150,16 @@ def _turns(session: dict[str, Any]) -> Iterator[NewTurn]:
         yield NewTurn(turn["role"], turn["text"], ts=ts, speaker=turn.get("speaker"))
 
 
-def _outcome(story: int, told: str, question: dict[str, Any], texts: Sequence[str]) -> Outcome:
+def _outcome(
+    place: tuple[str, str, str], question: dict[str, Any], texts: Sequence[str]
+) -> Outcome:
     right = None
     for text in texts:
         if holds_any(text, question["answer"]) or holds_any(text, question["stale"]):
             right = holds_any(text, question["answer"])
             break
     return Outcome(
-        story,
-        told,
+        *place,
         question["kind"],
         question["q"],
         right,
@@ -161,12 +178,7 @@ def _moment(written: str) -> datetime:
     return datetime.fromisoformat(written)
 
 
-def _halves(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, list[Outcome]]]:
-    for name, parity in (("first half", 0), ("second half", 1)):
-        yield name, [one for one in outcomes if one.story % 2 == parity]
-
-
-def _rows(told: str, half: str, outcomes: Sequence[Outcome]) -> Iterator[Row]:
+def _rows(told: str, part: str, outcomes: Sequence[Outcome]) -> Iterator[Row]:
     answerable = [one for one in outcomes if one.kind != ABSENT]
     groups = [(kind, [one for one in answerable if one.kind == kind]) for kind in KINDS]
     absent = [one for one in outcomes if one.kind == ABSENT]
@@ -174,7 +186,7 @@ def _rows(told: str, half: str, outcomes: Sequence[Outcome]) -> Iterator[Row]:
         yield Row(
             told,
             kind,
-            half,
+            part,
             len(group),
             sum(one.right is True for one in group) / len(group),
             sum(one.among for one in group) / len(group),
@@ -182,23 +194,23 @@ def _rows(told: str, half: str, outcomes: Sequence[Outcome]) -> Iterator[Row]:
         )
 
 
-def _keep(rows: Sequence[Row], stories: int) -> None:
+def _keep(rows: Sequence[Row], parts: Mapping[str, Sequence[Story]]) -> None:
     lines = [
         "# What holds now",
         "",
         f"{machine_and_day()}.",
-        f"`python -m bench.changes`: {stories} stories in which facts change, told as chats "
+        "`python -m bench.changes`: stories in which facts change, told as chats "
         "(`recall_conversation`, ten turns) and as lasting facts without a path (`recall`, ten "
         "memories), asked when all is told. *Right first*: the first hit that holds the answer or "
         "an outdated value holds the answer, as a share of all questions of the kind. *Among 3*: "
         "the answer is in one of the first three hits. *Silent*: no hit, which is right for "
         f"`{ABSENT}` alone.",
     ]
-    for half in dict.fromkeys(row.half for row in rows):
-        lines += ["", f"## {half.capitalize()}", ""]
+    for part, stories in parts.items():
+        lines += ["", f"## {part.capitalize()} ({len(stories)} stories)", ""]
         lines += ["| told as | kind | questions | right first | among 3 | silent |"]
         lines += ["|---|---|---:|---:|---:|---:|"]
-        for row in (one for one in rows if one.half == half):
+        for row in (one for one in rows if one.part == part):
             shares = ("–", "–") if row.kind == ABSENT else (row.right_first, row.among_first)
             shown = [one if isinstance(one, str) else f"{one:.2f}" for one in shares]
             lines += [

@@ -3,8 +3,7 @@
 In: the folder of shared data (stories in which facts change, REALTALK, BEAM) and more files of
 stories. Out: src/anaphora/rank/currency_weights.py. Every question is asked through the public API;
 what is compared is what recall itself compares. Of the stories in `DIR` only every second one is
-used, of REALTALK and BEAM only chats 1 to 5: what is reported is measured on the others. Needs
-scikit-learn: `uv pip install scikit-learn`.
+used, of REALTALK and BEAM only chats 1 to 5: what is reported is measured on the others.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ import numpy as np
 from bench.changes import ABSENT, holds_any, told_both_ways
 from bench.conversations.run import parse_chats
 from bench.datasets import Haystack, read_dataset
+from bench.fitting import fit_logistic
 from numpy.typing import NDArray
 
 from anaphora import Memory
@@ -41,8 +41,8 @@ from anaphora.recall import currency
 TARGET: Final = Path(__file__).parents[1] / "src" / "anaphora" / "rank" / "currency_weights.py"
 CHATS: Final = (("realtalk", "realtalk"), ("beam", "beam-100k"))
 FITTED: Final = "1-5"
-# The inverse strength of the ridge: a plateau from 0.03 to 1.
-RIDGE: Final = 0.1
+# The strength of the ridge: a plateau from 1 to 30.
+RIDGE: Final = 10.0
 # What a pair counts that is only probably no change: evidence and something else that is newer.
 PROBABLY: Final = 0.5
 
@@ -143,17 +143,9 @@ def add_chats(haystack: Haystack, home: Path, pairs: Pairs) -> None:
 
 
 def fit(pairs: Pairs) -> tuple[dict[str, float], float]:
-    """A weight for each feature, and the constant, of features as they are."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.preprocessing import StandardScaler
-
-    features = np.array(pairs.features)
-    scaled = StandardScaler().fit(features)
-    model = LogisticRegression(C=RIDGE, max_iter=10_000)
-    model.fit(scaled.transform(features), pairs.replaced, sample_weight=pairs.counts)
-    weights = model.coef_[0] / scaled.scale_
-    constant = float(model.intercept_[0] - (weights * scaled.mean_).sum())
-    return dict(zip(FEATURES, weights.tolist(), strict=True)), constant
+    """A weight for each feature, and the constant."""
+    weights, constant = fit_logistic(pairs.features, pairs.replaced, pairs.counts, RIDGE)
+    return dict(zip(FEATURES, weights, strict=True)), constant
 
 
 def write(weights: dict[str, float], constant: float, pairs: Pairs) -> None:

@@ -112,8 +112,8 @@ class StatementReading:
 
     `words` are its tokens without stop words, `told` those outside its questions, `names` what is
     written like a name, folded. `personal`: it speaks in the first person; `negated`: it
-    holds a negation; `asks`: it is a question
-    and little else; `unknown`: it says that something is not known.
+    holds a negation; `asks`: it is a question and little else; `unknown`: it says that something is
+    not known.
     """
 
     words: frozenset[str]
@@ -267,18 +267,19 @@ def pair_features(statements: Statements, cues: QuestionCues) -> Floats:
     For every two places, whichever was said first: the caller looks at those of the right order.
     """
     size, readings = len(statements), statements.readings
-    one = _of_each(statements, readings, cues)
+    subjects = _subjects(statements, readings, cues)
+    one = _of_each(statements, readings, subjects, cues)
     asked = max(1, len(cues.terms))
     words = _incidence([read.words for read in readings])
     common, count = words @ words.T, words.sum(1)
     terms = _incidence([read.words & cues.terms for read in readings])
     both = terms @ terms.T
-    about = _incidence(_subjects(statements, readings, cues))
-    shared, named = about @ about.T > 0, about.any(1)
+    about = _incidence(subjects)
+    shared, named = about @ about.T > 0, about.sum(1) > 0
     days = np.nan_to_num(statements.at[None, :] - statements.at[:, None]) / _DAY
     personal = one[:, OF_ONE.index("personal")] > 0
     speakers = np.array(statements.speakers)
-    known = np.array([bool(name) for name in statements.speakers], np.bool_)
+    known = np.array([bool(name) for name in statements.speakers])
     others = (speakers[:, None] != speakers[None, :]) & known[:, None]
     meaning, told = one[:, 0], one[:, 1]
     best = max(float(statements.scores[0]), 1e-6)
@@ -332,7 +333,7 @@ def _comparable(statements: Statements, cues: QuestionCues) -> NDArray[np.bool_]
 
     None is where the newer one says nothing new, scores far below the older one, lacks a number or
     identifier of the question that the older one holds, or is another person's than the one that
-    the question names.
+    the question names; nor where the question says the older one word for word.
     """
     readings, scores = statements.readings, statements.scores
     found = scores[None, :] >= LEAST_SHARE * scores[:, None]
@@ -342,7 +343,8 @@ def _comparable(statements: Statements, cues: QuestionCues) -> NDArray[np.bool_]
         for older, other in enumerate(readings):
             again = read.told <= other.words and read.negated == other.negated
             person = another and statements.asked_for[older]
-            if again or person or exact & other.words - read.words:
+            lacking = exact & other.words - read.words
+            if again or person or lacking or other.words <= cues.terms:
                 found[older, newer] = False
     return found
 
@@ -353,11 +355,13 @@ def _weights() -> Floats:
 
 
 def _of_each(
-    statements: Statements, readings: Sequence[StatementReading], cues: QuestionCues
+    statements: Statements,
+    readings: Sequence[StatementReading],
+    subjects: Sequence[frozenset[str]],
+    cues: QuestionCues,
 ) -> Floats:
     """The features of each statement alone, (S, `OF_ONE`)."""
     asked, named = max(1, len(cues.terms)), max(1, len(cues.names))
-    subjects = _subjects(statements, readings, cues)
     rows = [
         (
             meaning,

@@ -65,7 +65,7 @@ def _members(value: Any) -> dict[str, Any]:
         found: dict[str, Any] = {"hits": value.hits, "degraded": value.degraded}
         more = {"rejected": value.rejected, "nearest": value.nearest, "notices": value.notices}
         found |= {name: rows for name, rows in more.items() if rows}
-        return found | {"confidence": value.confidence}
+        return found if value.confidence is None else found | {"confidence": value.confidence}
     members = json_codec.members_of(value)
     for name, text in _EXACT_TIMES.items():
         if text in members:

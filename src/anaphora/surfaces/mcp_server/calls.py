@@ -55,6 +55,7 @@ class Answer:
     text: str
     degraded: Sequence[Degraded] = ()
     notices: Sequence[str] = ()
+    confidence: float | None = None
     bare: bool = False
 
 
@@ -79,7 +80,8 @@ def recall_conversation(memory: Memory, given: Given, context: CallContext) -> A
 
 def _rows(found: Recall[Any], text: str) -> Answer:
     notices = [*found.notices, *([render.silence_text(found)] if found.nearest else [])]
-    return Answer([plain(hit) for hit in found], text, found.degraded, tuple(notices))
+    rows = [plain(hit) for hit in found]
+    return Answer(rows, text, found.degraded, tuple(notices), found.confidence)
 
 
 def recall_context(memory: Memory, given: Given, context: CallContext) -> Answer:

@@ -167,6 +167,8 @@ class ToolServer:
         if isinstance(answer.data, list):
             result["degraded"] = [plain(part) for part in answer.degraded]
             result["notices"] = list(answer.notices)
+            if answer.confidence is not None:
+                result["confidence"] = round(answer.confidence, 6)
         return result
 
     async def _open_folders(self, context: Context) -> OpenFolders:

@@ -124,6 +124,12 @@ NOTICES: Final[Schema] = {
 }
 
 
+CONFIDENCE: Final[Schema] = {
+    "type": "number",
+    "description": "The probability that a row answers the question, where it is known.",
+}
+
+
 def enveloped(data: Schema, **more: Schema) -> Schema:
     """One thing that was made or found, in the envelope of every result."""
     members = {
@@ -132,12 +138,13 @@ def enveloped(data: Schema, **more: Schema) -> Schema:
         "timestamp": {"type": "integer", "description": "Milliseconds since 1970."},
         **more,
     }
-    return shape(members, tuple(members))
+    return shape(members, tuple(name for name in members if name != "confidence"))
 
 
 def enveloped_rows(row: Schema) -> Schema:
     """A list of rows, best first, and what was unavailable."""
-    return enveloped({"type": "array", "items": row}, degraded=UNAVAILABLE, notices=NOTICES)
+    rows = {"type": "array", "items": row}
+    return enveloped(rows, degraded=UNAVAILABLE, notices=NOTICES, confidence=CONFIDENCE)
 
 
 INSTRUCTIONS: Final = """\

@@ -1,0 +1,32 @@
+"""Logistic regression, for the weights that are fitted and written down: no package is needed."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+# Of Newton's method; it is done after some ten.
+_STEPS = 25
+
+
+def fit_logistic(
+    features: ArrayLike, labels: ArrayLike, counts: ArrayLike, ridge: float
+) -> tuple[list[float], float]:
+    """A weight for each of F features, and the constant, for features as they are.
+
+    `features` (N, F), `labels` (N,) 0 or 1, `counts` (N,) what each counts; `ridge` is the strength
+    of the penalty on the weights of the standardised features.
+    """
+    given, wanted, of_each = (np.asarray(one, np.float64) for one in (features, labels, counts))
+    mean, spread = given.mean(0), given.std(0)
+    spread[spread == 0] = 1.0
+    scaled = np.column_stack(((given - mean) / spread, np.ones(len(given))))
+    penalty = np.diag([ridge] * given.shape[1] + [0.0])
+    weights = np.zeros(given.shape[1] + 1)
+    for _ in range(_STEPS):
+        chance = 1.0 / (1.0 + np.exp(-scaled @ weights))
+        slope = scaled.T @ (of_each * (chance - wanted)) + penalty @ weights
+        curve = (scaled.T * (of_each * chance * (1.0 - chance))) @ scaled + penalty
+        weights -= np.linalg.solve(curve, slope)
+    found = weights[:-1] / spread
+    return found.tolist(), float(weights[-1] - found @ mean)
