@@ -14,6 +14,7 @@ from anaphora.core.progress import Progress, labelled
 from anaphora.core.tracing import span
 from anaphora.values.conversations import Recall, RecallMode
 from anaphora.values.memories import (
+    Contradiction,
     Forgotten,
     MemoryHit,
     MemoryRecord,
@@ -22,6 +23,7 @@ from anaphora.values.memories import (
     Page,
     Reindexed,
     Remembered,
+    Verdict,
 )
 
 
@@ -51,9 +53,10 @@ class LastingMemories(NamespaceView):
 
         The same thing said again (type, path, payload and text, compared in Unicode's NFC) is
         reinforced; another value at the same `path` supersedes the one before, which stays in
-        history. Secrets are taken out before anything is stored: `redacted` names their kinds.
-        Raises `InvalidInput` naming the field, `NotFound` for `supersedes` and `parent`,
-        `StoreError`.
+        history. `conflicts` are memories that are close and say otherwise: they stay too, until
+        `settle_contradiction`, or the same call with `supersedes`, says what holds. Secrets are
+        taken out before anything is stored: `redacted` names their kinds. Raises `InvalidInput`
+        naming the field, `NotFound` for `supersedes` and `parent`, `StoreError`.
         """
         new = NewMemory(
             text=text,
@@ -159,6 +162,43 @@ class LastingMemories(NamespaceView):
             done = self._services().remember.update(id, **changes)
         self._container.tell("remember", done)
         return done
+
+    def contradictions(
+        self, *, settled: bool = False, limit: int = 50
+    ) -> tuple[Contradiction, ...]:
+        """At most `limit` pairs of memories that seem to contradict each other, the last first.
+
+        Those that are open, or with `settled` those that somebody has settled. They are found as
+        memories are kept, and by `dream`, from their words alone: nothing else changes by it.
+        """
+        return self._services().contradictions.list(settled=settled, limit=limit)
+
+    def settle_contradiction(
+        self,
+        id: str,  # noqa: A002 - the field's own name
+        other_id: str,
+        verdict: Verdict,
+    ) -> Contradiction:
+        """Say what holds: `id` "replaces" `other_id`, "both_hold", or `id` is "wrong".
+
+        What no longer holds stays in history and is recalled no more. Raises `NotFound` unless the
+        two are there and contradict each other, `InvalidInput`, `StoreError`.
+        """
+        with span("settle_contradiction", verdict=verdict):
+            return self._services().contradictions.settle(id, other_id, verdict)
+
+    def reopen_contradiction(
+        self,
+        id: str,  # noqa: A002 - the field's own name
+        other_id: str,
+    ) -> Contradiction:
+        """Take the verdict on two memories back: what it ended holds again.
+
+        Raises `NotFound`, `InvalidInput` where it is not settled or the path of what was ended has
+        another value by now, `StoreError`.
+        """
+        with span("reopen_contradiction"):
+            return self._services().contradictions.reopen(id, other_id)
 
     def forget(
         self,

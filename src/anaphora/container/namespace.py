@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.index.sections.index import SectionIndex
     from anaphora.index.turns.index import TurnIndex
+    from anaphora.ingest.contradictions import Contradictions
     from anaphora.ingest.memories import MemoryEraser, MemoryWriter
     from anaphora.ingest.notes import NoteWriter
     from anaphora.ingest.projects.indexing import ProjectIndexer
@@ -263,6 +264,13 @@ class NamespaceServices:
             clock=self.clock,
             ids=self.ids,
         )
+
+    @service
+    def contradictions(self) -> Contradictions:
+        """Memories that seem to contradict each other."""
+        from anaphora.ingest.contradictions import Contradictions
+
+        return Contradictions(self.records, self.clock)
 
     @service
     def indexing(self) -> ProjectIndexer:

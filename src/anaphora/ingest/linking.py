@@ -1,8 +1,9 @@
-"""Which memories are close to one another, and which of those say the same.
+"""Which memories are close to one another, which say the same, and which seem to contradict.
 
 Closeness only links: two memories are never merged, however close. A pair is linked once, ever;
 where `same_fact` agrees and type, path and payload do, the older of the two is reinforced by the
-younger, once. Links are written in the same transaction as the vectors they come from.
+younger, once. Two that are near and say otherwise get a link of another family, which is open until
+somebody settles it. Links are written in the same transaction as the vectors they come from.
 """
 
 from __future__ import annotations
@@ -11,8 +12,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from anaphora.rank.contradiction import NEAR, seem_to_contradict
 from anaphora.rank.sameness import same_fact
-from anaphora.store.records.rows import STANDS_ALONE, RecordEvent, RecordLink
+from anaphora.store.records.rows import (
+    CLOSENESS,
+    CONTRADICTION,
+    OPEN,
+    STANDS_ALONE,
+    RecordEvent,
+    RecordLink,
+)
 from anaphora.store.records.vectors import vector_rows
 from anaphora.values.memories import MemoryRecord
 
@@ -57,26 +66,26 @@ class Linker:
     neighbours: Neighbours
 
     def with_near(self, group: Sequence[EmbeddedMemory]) -> list[EmbeddedMemory]:
-        """The same memories, each with the known ones close to any of its vectors."""
+        """The same memories, each with the known ones near to any of its vectors."""
         if not group:
             return []
         import numpy as np
 
         rows = iter(self.neighbours(np.concatenate([one.vectors for one in group])))
         return [
-            replace(one, near=_closest(n for _ in one.vectors for n in next(rows) if n[1] >= CLOSE))
+            replace(one, near=_closest(n for _ in one.vectors for n in next(rows) if n[1] >= NEAR))
             for one in group
         ]
 
     def with_each_other(self, group: Sequence[EmbeddedMemory]) -> list[EmbeddedMemory]:
-        """The same memories, with those of them that are close to one another among the near."""
+        """The same memories, with those of them that are near to one another among the near."""
         import numpy as np
 
         rows = np.concatenate([one.vectors for one in group])
         owner = np.repeat(np.arange(len(group)), [len(one.vectors) for one in group])
         cosines = np.triu(rows @ rows.T, 1)
         found: list[list[Near]] = [[] for _ in group]
-        for a, b in np.argwhere(cosines >= CLOSE).tolist():
+        for a, b in np.argwhere(cosines >= NEAR).tolist():
             # The later one makes the link, as when they come one by one.
             if owner[a] != owner[b]:
                 first = group[owner[a]]
@@ -88,8 +97,8 @@ class Linker:
 
     def keep(
         self, work: RecordTransaction, group: Sequence[EmbeddedMemory]
-    ) -> dict[str, tuple[str, ...]]:
-        """Write vectors and links in the change under way; return what each was linked to."""
+    ) -> dict[str, tuple[RecordLink, ...]]:
+        """Write vectors and links in the change under way; return the new links of each."""
         work.flush()
         rows = [row for one in group for row in vector_rows(one.record_id, one.text, one.vectors)]
         fresh = all(one.record_id in work.added for one in group)
@@ -98,20 +107,18 @@ class Linker:
 
     def link(
         self, work: RecordTransaction, group: Sequence[EmbeddedMemory]
-    ) -> dict[str, tuple[str, ...]]:
+    ) -> dict[str, tuple[RecordLink, ...]]:
         """Only the links of `keep`, for memories whose vectors are stored already."""
         work.load(ids=[one.record_id for one in group] + [n[0] for one in group for n in one.near])
         older = [one.record_id for one in group if one.record_id not in work.added]
-        pairs = set(map(_pair, work.linked(older)))
-        made: dict[str, tuple[str, ...]] = {}
+        pairs = set(map(_pair, work.linked(older, (*CLOSENESS, *CONTRADICTION))))
+        made: dict[str, tuple[RecordLink, ...]] = {}
         links: list[RecordLink] = []
         for one in group:
             new = [link for link in self._links(work, one) if _pair(link) not in pairs]
             pairs.update(map(_pair, new))
             links += new
-            made[one.record_id] = tuple(
-                link.other_id if link.record_id == one.record_id else link.record_id for link in new
-            )
+            made[one.record_id] = tuple(new)
         for link in links:
             if link.kind == "same":
                 _reinforce_older(work, link)
@@ -125,9 +132,12 @@ class Linker:
             other = _linkable(work, other_id)
             if other is None or mine is None or other_id == one.record_id:
                 continue
-            kind = "same" if _say_the_same(mine, other) else "related"
+            same = cosine >= CLOSE and _say_the_same(mine, other)
             first, second = min(mine.id, other.id), max(mine.id, other.id)
-            links.append(RecordLink(first, second, kind, cosine))
+            if cosine >= CLOSE:
+                links.append(RecordLink(first, second, "same" if same else "related", cosine))
+            if not same and _contradict(mine, other):
+                links.append(RecordLink(first, second, OPEN, cosine))
         return links
 
 
@@ -145,6 +155,14 @@ def _say_the_same(one: MemoryRecord, other: MemoryRecord) -> bool:
     return place == other_place and same_fact(one.text, other.text)
 
 
+def _contradict(one: MemoryRecord, other: MemoryRecord) -> bool:
+    """Whether they seem to. What happened is past, and different paths are different things."""
+    if "episodic" in (one.type, other.type) or (one.path and other.path):
+        return False
+    older, newer = sorted((one, other), key=lambda record: (record.created_at, record.id))
+    return seem_to_contradict(older.text, newer.text)
+
+
 def _reinforce_older(work: RecordTransaction, link: RecordLink) -> None:
     one, other = work.find(link.record_id), work.find(link.other_id)
     assert one is not None
@@ -159,8 +177,9 @@ def _reinforce_older(work: RecordTransaction, link: RecordLink) -> None:
     work.tell(RecordEvent(older.id, "linked", younger.last_reinforced, details=details))
 
 
-def _pair(link: RecordLink) -> tuple[str, str]:
-    return link.record_id, link.other_id
+def _pair(link: RecordLink) -> tuple[str, str, bool]:
+    """Two memories have at most one link of each family of kinds."""
+    return link.record_id, link.other_id, link.kind in CLOSENESS
 
 
 def _closest(found: Iterable[Near]) -> tuple[Near, ...]:
@@ -201,8 +220,5 @@ class Relinker:
         ids = [one.record_id for one in found]
         with self.records.change() as work:
             work.load(ids=ids)
-            before = {(one.record_id, one.other_id) for one in work.linked(ids)}
-            self.linker.link(work, found)
-            work.flush()
-            after = work.linked(ids)
-        return [one for one in after if (one.record_id, one.other_id) not in before]
+            made = self.linker.link(work, found)
+        return [link for links in made.values() for link in links]

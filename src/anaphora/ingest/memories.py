@@ -29,13 +29,21 @@ from anaphora.ingest.checking import (
 )
 from anaphora.ingest.linking import EmbeddedMemory, Linker, Neighbours
 from anaphora.store.filters import Filter, parse
-from anaphora.store.records.rows import as_mapping
-from anaphora.values.memories import Forgotten, MemoryRecord, NewMemory, Remembered, SurvivingSource
+from anaphora.store.records.rows import CLOSENESS, OPEN, as_mapping
+from anaphora.values.memories import (
+    Forgotten,
+    MemoryRecord,
+    NewMemory,
+    RelatedMemory,
+    Remembered,
+    SurvivingSource,
+)
 
 if TYPE_CHECKING:
     from anaphora.embed.base import Vectors
     from anaphora.embed.service import EmbedderService
     from anaphora.store.records.forgetting import ForgottenRecords
+    from anaphora.store.records.rows import RecordLink
     from anaphora.store.records.rules import MemoryDraft, PutResult
     from anaphora.store.records.store import Records
     from anaphora.store.records.transaction import RecordTransaction
@@ -51,6 +59,9 @@ _GROUP = 512
 _SHORT = 4_000
 # A longer one is written first; one beyond this is left to `fill_vectors`, as it may take minutes.
 _INLINE = 50_000
+
+# The links that are told of.
+_TOLD = (*CLOSENESS, OPEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +121,14 @@ class MemoryWriter:
                 _refuse_unknown(new.parent, work.find(new.parent))
             done = put(work, draft, self._ids)
             fresh = done.id == draft.record.id
-            related: tuple[str, ...] = ()
+            links: Sequence[RecordLink] = ()
             if fresh and early is not None:
-                related = self._linker.keep(work, [replace(early, record_id=done.id)])[done.id]
+                links = self._linker.keep(work, [replace(early, record_id=done.id)])[done.id]
             elif not fresh:
-                related = _others(done.id, work.linked([done.id]))
+                links = work.linked([done.id], _TOLD)
         if fresh and early is None:
-            related = self._inline(done.id, new.text)
-        return Remembered(done.id, done.action, related, redacted)
+            links = self._inline(done.id, new.text)
+        return self._told([Remembered(done.id, done.action, redacted=redacted)], links)[0]
 
     def remember_many(
         self, items: Iterable[MemoryInput], progress: ProgressCount | None = None
@@ -144,14 +155,11 @@ class MemoryWriter:
                 if progress is not None:
                     progress(len(puts), len(prepared))
             self._begin(ahead, waiting)
-        linked: dict[str, list[str]] = {}
-        for link in self._records.links(done.id for done in puts):
-            linked.setdefault(link.record_id, []).append(link.other_id)
-            linked.setdefault(link.other_id, []).append(link.record_id)
-        return [
-            Remembered(done.id, done.action, tuple(linked.get(done.id, ())), redacted)
+        made = [
+            Remembered(done.id, done.action, redacted=redacted)
             for done, (_, redacted) in zip(puts, prepared, strict=True)
         ]
+        return self._told(made, self._records.links({done.id for done in puts}, _TOLD))
 
     def update(self, record_id: str, *, redact: bool = True, **changes: Any) -> Remembered:
         """Change a memory. Another text, payload or path makes a version that supersedes it.
@@ -179,11 +187,13 @@ class MemoryWriter:
                     draft = None  # The same words in another Unicode form.
             if draft is None:
                 rules.change_in_place(work, record_id, wanted, now)
-                links = work.linked([record_id])
-                return Remembered(record_id, "updated", _others(record_id, links), redacted)
-            done = rules.put(work, draft, self._ids)
-        related = self._inline(done.id, draft.record.text) if done.id == draft.record.id else ()
-        return Remembered(done.id, done.action, related, redacted)
+                done = rules.PutResult(record_id, "updated")
+                links: Sequence[RecordLink] = work.linked([record_id], _TOLD)
+            else:
+                done, links = rules.put(work, draft, self._ids), ()
+        if draft is not None and done.id == draft.record.id:
+            links = self._inline(done.id, draft.record.text)
+        return self._told([Remembered(done.id, done.action, redacted=redacted)], links)[0]
 
     def fill_vectors(
         self, limit: int | None = None, progress: ProgressCount | None = None
@@ -221,8 +231,37 @@ class MemoryWriter:
             return None
         return found[0] if found else None
 
-    def _inline(self, record_id: str, text: str) -> tuple[str, ...]:
-        """Vectors of a memory that is durable already, unless they would take long."""
+    def _told(self, done: Sequence[Remembered], links: Iterable[RecordLink]) -> list[Remembered]:
+        """What was done, with what is close to each and with what says otherwise."""
+        near: dict[str, list[str]] = {}
+        against: dict[str, list[str]] = {}
+        for link in sorted(links, key=lambda link: -link.strength):
+            for one, other in (
+                (link.record_id, link.other_id),
+                (link.other_id, link.record_id),
+            ):
+                family = against if link.kind == OPEN else near
+                family.setdefault(one, []).append(other)
+        known = self._records.many({other for one in done for other in against.get(one.id, ())})
+        standing = {
+            one.id: RelatedMemory(one.id, one.text, one.created_at)
+            for one in known.values()
+            if one.valid_to is None and not one.forgotten
+        }
+        return [
+            replace(
+                one,
+                related=tuple(near.get(one.id, ())),
+                conflicts=tuple(standing[o] for o in against.get(one.id, ()) if o in standing),
+            )
+            for one in done
+        ]
+
+    def _inline(self, record_id: str, text: str) -> tuple[RecordLink, ...]:
+        """Make the vectors of a memory that is durable already, unless that would take long.
+
+        Returns its links.
+        """
         from anaphora.store.records.vectors import TextToEmbed
 
         if len(text) > _INLINE or not self._embedder.ready(0):
@@ -233,7 +272,7 @@ class MemoryWriter:
             # The memory is kept; `fill_vectors` will meet the same trouble and raise it.
             self._failure = error
             return ()
-        return _others(record_id, self._records.links([record_id]))
+        return self._records.links([record_id], _TOLD)
 
     def _write_batch(self, some: Sequence[NewMemory], puts: list[PutResult]) -> list[TextToEmbed]:
         """Write one batch; append its results to `puts`, and return the new memories."""
@@ -366,13 +405,6 @@ def _prepared_changes(
         return wanted, ()
     whole, redacted = without_secrets(NewMemory(**({"text": "-"} | wanted)))
     return {name: getattr(whole, name) for name in wanted}, redacted
-
-
-def _others(record_id: str, links: Iterable[Any]) -> tuple[str, ...]:
-    ordered = sorted(links, key=lambda link: -link.strength)
-    return tuple(
-        link.other_id if link.record_id == record_id else link.record_id for link in ordered
-    )
 
 
 Survivors = Callable[[Sequence[str]], Iterable[SurvivingSource]]

@@ -57,6 +57,7 @@ _EVERYWHERE: Final = {
     "since": "Only what was said at this time or later.",
     "speaker": "The speaker's name.",
     "status": "Only those of this status.",
+    "settled": "Those that somebody has settled, to take a verdict back.",
     "sub_calls": "Calls of the cheap model.",
     "subject": "What it is about.",
     "summary": "The entry.",

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final, Generic, Literal, TypeVar
 
 __all__ = [
+    "Contradiction",
     "Forgotten",
     "HalfLives",
     "MemoryHit",
@@ -20,9 +21,11 @@ __all__ = [
     "RelatedMemory",
     "Remembered",
     "SurvivingSource",
+    "Verdict",
 ]
 
 MemoryType = Literal["episodic", "semantic", "procedural"]
+Verdict = Literal["replaces", "both_hold", "wrong"]
 Action = Literal["added", "reinforced", "superseded", "updated"]
 ItemT = TypeVar("ItemT")
 
@@ -140,25 +143,43 @@ class MemoryRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
-    """What `remember` or `update` did. `related` are ids of close memories, which stay.
-
-    `redacted` are the kinds of secrets that were taken out before anything was stored.
-    """
-
-    id: str
-    action: Action
-    related: tuple[str, ...] = ()
-    redacted: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class RelatedMemory:
     """Another memory that something is about: its id, its words, and when it was learned."""
 
     id: str
     text: str
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What `remember` or `update` did. `related` are ids of close memories, which stay.
+
+    `redacted` are the kinds of secrets that were taken out before anything was stored. `conflicts`
+    are memories that are close and say otherwise, the closest first: `settle_contradiction` says
+    what holds, or `remember` it again with `supersedes`.
+    """
+
+    id: str
+    action: Action
+    related: tuple[str, ...] = ()
+    redacted: tuple[str, ...] = ()
+    conflicts: tuple[RelatedMemory, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Two memories that seem to contradict each other, `similarity` their cosine.
+
+    `verdict` is None while nobody has said what holds. `holds` are the ids of those of the two that
+    are recalled as what holds now.
+    """
+
+    older: RelatedMemory
+    newer: RelatedMemory
+    similarity: float
+    verdict: Verdict | None
+    holds: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

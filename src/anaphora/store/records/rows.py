@@ -10,14 +10,14 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from anaphora.store.codecs import DAMAGE, as_json, parsed
 from anaphora.store.db.tables import LINK, RECORD, RECORD_EVENT, Column
 from anaphora.store.filters import FIELDS
 from anaphora.store.hashing import digest
 from anaphora.store.mapping import RowMapping
-from anaphora.values.memories import MemoryRecord
+from anaphora.values.memories import MemoryRecord, Verdict
 
 MEMORY = "memory"
 """The kind of record that a lasting memory is."""
@@ -30,7 +30,7 @@ IDENTITY_FIELDS: Final = ("type", "path", "payload", "text")
 STANDS_ALONE = ""
 """The `same_key` of a memory that nothing restates and nothing is linked to."""
 
-EventKind = Literal["added", "restated", "linked", "updated", "forgotten"]
+EventKind = Literal["added", "restated", "linked", "updated", "forgotten", "settled", "reopened"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,8 @@ class RecordEvent:
     "added" and "restated" carry the tags and the origin of that time, and in `text` its words
     where they differ from the record's (another Unicode form of the same). "linked": a close
     memory said the same (`details["other"]`). "updated": tags and `details["was"]` are what was
-    replaced. "forgotten": it was softly forgotten.
+    replaced. "forgotten": it was softly forgotten. "settled", "reopened": its contradiction with
+    `details["other"]`, by `details["verdict"]`.
     """
 
     record_id: str
@@ -55,11 +56,24 @@ class RecordEvent:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
+CLOSENESS: Final = ("same", "related")
+"""Kinds of links between close memories: those that say the same, and others."""
+
+OPEN: Final = "differs"
+"""The kind of a link between two that seem to contradict each other."""
+
+SETTLED: Final = get_args(Verdict)
+"""What `OPEN` becomes when somebody has said what holds."""
+
+CONTRADICTION: Final = (OPEN, *SETTLED)
+
+
 @dataclass(frozen=True, slots=True)
 class RecordLink:
-    """Two close memories. `kind` is "same" when they say the same, else "related".
+    """Two close memories: `kind` is one of `CLOSENESS`, or says that they contradict each other.
 
-    `record_id` sorts before `other_id`; `strength` is their cosine.
+    `record_id` sorts before `other_id`; `strength` is their cosine. Two memories have at most one
+    link of each of the two families of kinds.
     """
 
     record_id: str

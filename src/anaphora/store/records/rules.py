@@ -54,7 +54,7 @@ class PutResult:
     """What became of a memory that was put."""
 
     id: str
-    action: Literal["added", "reinforced", "superseded"]
+    action: Literal["added", "reinforced", "superseded", "updated"]
 
 
 @dataclass(frozen=True, slots=True)

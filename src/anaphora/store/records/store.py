@@ -11,10 +11,10 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from anaphora.errors import InvalidInput, NotFound, Unreadable
 from anaphora.store.codecs import readable
@@ -23,6 +23,7 @@ from anaphora.store.db.tables import LINK, RECORD, RECORD_EVENT
 from anaphora.store.filters import Filter
 from anaphora.store.namespace import NO_LIMIT, STEP, NamespaceReader, Rows, ids_named
 from anaphora.store.records.rows import (
+    CLOSENESS,
     EVENT_MAPPING,
     LINK_MAPPING,
     MEMORY,
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     from anaphora.store.records.transaction import RecordTransaction
 
 ValueT = TypeVar("ValueT")
+LinkRow: TypeAlias = tuple[RecordLink, int]
+"""A link and its number."""
+_LINK_SEQ = LINK.names.index("seq")
 _SEQ, _TEXT = RECORD.names.index("seq"), RECORD.names.index("text")
 CURRENT = "AND valid_until IS NULL AND forgotten_at IS NULL "
 """Of records: those that nothing has replaced and nobody has forgotten."""
@@ -217,13 +221,23 @@ class Records(RecordReader[MemoryRecord]):
             found.append(record)
         return Page(tuple(found))
 
-    def links(self, record_ids: Iterable[str]) -> tuple[RecordLink, ...]:
-        """The links that have one of these ids at either end, each once, the closest first."""
-        found: dict[tuple[str, str], RecordLink] = {}
+    def links(
+        self, record_ids: Iterable[str], kinds: Collection[str] = CLOSENESS
+    ) -> tuple[RecordLink, ...]:
+        """The links of `kinds` that have one of these ids at either end, the closest first."""
+        found: set[RecordLink] = set()
         for some, names in ids_named(record_ids):
-            for row in self._rows(_LINKS.format(ids=names), **some):
-                found[row[0], row[1]] = LINK_MAPPING.value(row)
-        return tuple(sorted(found.values(), key=lambda k: (-k.strength, k.record_id, k.other_id)))
+            rows = self._rows(_LINKS.format(ids=names), **some)
+            found.update(link for row in rows if (link := LINK_MAPPING.value(row)).kind in kinds)
+        return tuple(sorted(found, key=lambda k: (-k.strength, k.record_id, k.other_id, k.kind)))
+
+    def links_of(self, kinds: Sequence[str], before: int = NO_LIMIT) -> tuple[LinkRow, ...]:
+        """At most `STEP` links of `kinds` that came before number `before`, the last first."""
+        named = ", ".join(f":kind{at}" for at in range(len(kinds)))
+        given = {f"kind{at}": kind for at, kind in enumerate(kinds)}
+        where = f"AND kind IN ({named}) AND seq < :before ORDER BY seq DESC LIMIT {STEP}"
+        rows = self._rows(LINK.select() + where, before=before, **given)
+        return tuple((LINK_MAPPING.value(row), row[_LINK_SEQ]) for row in rows)
 
     def with_text(self, text: str) -> tuple[str, ...]:
         """The ids of all records, in history too, whose text is exactly this."""

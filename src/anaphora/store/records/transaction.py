@@ -7,7 +7,7 @@ is clear. Imports SQLAlchemy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -22,6 +22,7 @@ from anaphora.store.db.schema import metadata
 from anaphora.store.db.tables import LINK, RECORD, RECORD_EVENT, VECTOR
 from anaphora.store.namespace import NamespaceTransaction
 from anaphora.store.records.rows import (
+    CLOSENESS,
     EVENT_MAPPING,
     LINK_MAPPING,
     MEMORY,
@@ -162,20 +163,25 @@ class RecordTransaction(NamespaceTransaction):
             if record_id in (held.record.supersedes, held.record.superseded_by)
         ]
 
-    def linked(self, record_ids: Iterable[str]) -> list[RecordLink]:
-        """The links that have one of these ids at either end."""
-        found: dict[tuple[str, str], RecordLink] = {}
+    def linked(
+        self, record_ids: Iterable[str], kinds: Collection[str] = CLOSENESS
+    ) -> list[RecordLink]:
+        """The links of `kinds` that have one of these ids at either end."""
         ids = list(record_ids)
         # Not one statement with OR: SQLite read every link of the namespace for that.
-        for end in ("record_id", "other_id"):
-            for row in self._rows(LINK, **{end: ids}):
-                found[row[0], row[1]] = LINK_MAPPING.value(row)
-        return list(found.values())
+        rows = [row for end in ("record_id", "other_id") for row in self._rows(LINK, **{end: ids})]
+        found = dict.fromkeys(map(LINK_MAPPING.value, rows))
+        return [link for link in found if link.kind in kinds]
 
     def join(self, links: Iterable[RecordLink]) -> None:
         """Write links of held records that are not linked yet."""
         self.flush()
         self._insert(LINK, [LINK_MAPPING.row(one) for one in links])
+
+    def turn(self, link: RecordLink, kind: str) -> None:
+        """Make a link that is there one of another kind."""
+        self._delete(LINK, record_id=link.record_id, other_id=link.other_id, kind=link.kind)
+        self.join([replace(link, kind=kind)])
 
     def erase(self, record_ids: Iterable[str]) -> int:
         """Delete records with everything that hangs on them, and leave their tombstones."""

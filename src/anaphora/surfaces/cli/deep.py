@@ -15,6 +15,7 @@ from rich.text import Text
 
 from anaphora.core.display import one_line, visible
 from anaphora.errors import InvalidInput
+from anaphora.store.records.rows import OPEN
 from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
     Json,
@@ -285,8 +286,12 @@ def _show_dream(report: DreamReport) -> None:
     for one in report.extracted:
         _show_extracted(one)
     same = sum(link.kind == "same" for link in report.links)
-    pairs = counted(len(report.links), "pair")
+    differ = sum(link.kind == OPEN for link in report.links)
+    pairs = counted(len(report.links) - differ, "pair")
     out.print(f"linked {pairs} of memories, {same} of them restatements")
+    if differ:
+        pairs = counted(differ, "pair seems", "pairs seem")
+        out.print(f"{pairs} to contradict each other: see `anaphora contradictions`")
     if report.stored:
         stored = counted(len(report.stored), "answer")
         out.print(f"stored {stored} as memories: {', '.join(report.stored)}")

@@ -1,8 +1,9 @@
-"""`anaphora remember`, `recall`, `list`, `get`, `update`, `forget`: lasting memories."""
+"""`anaphora remember`, `recall`, `list`, `get`, `update`, `forget` and more: lasting memories."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Annotated, Any, cast
 
 import typer
@@ -27,7 +28,13 @@ from anaphora.surfaces.cli.where import opened
 from anaphora.surfaces.meanings import QUERY, meaning
 from anaphora.surfaces.wire import time_of
 from anaphora.values.conversations import Recall, RecallMode
-from anaphora.values.memories import MemoryHit, MemoryRecord, MemoryType
+from anaphora.values.memories import (
+    Contradiction,
+    MemoryHit,
+    MemoryRecord,
+    MemoryType,
+    Verdict,
+)
 
 Filters = Annotated[
     str | None,
@@ -37,7 +44,7 @@ Filters = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the program."""
-    for command in (remember, recall, get, update, forget):
+    for command in (remember, recall, get, update, forget, contradictions, settle, reopen):
         app.command()(command)
     app.command("list")(list_)
 
@@ -81,8 +88,14 @@ def remember(
     out.print(f"{done.action} {done.id}")
     if done.redacted:
         out.print(Text(f"  redacted before storing: {', '.join(done.redacted)}", "yellow"))
+    against = {one.id for one in done.conflicts}
     for related in done.related:
-        out.print(shown(f"  similar to {related}", "dim"))
+        if related not in against:
+            out.print(shown(f"  similar to {related}", "dim"))
+    for one in done.conflicts:
+        out.print(shown(f"  {one.created_at:%Y-%m-%d} {one.id} says otherwise:", "yellow"))
+        show_text(out, one.text)
+        out.print(shown(f"  if it is replaced: anaphora settle {done.id} {one.id}", "dim"))
 
 
 def recall(
@@ -216,6 +229,57 @@ def update(
     with opened(context, warm=True) as memory:
         done = memory.update(id_, **changes)
     give(done, f"{done.action} {done.id}", as_json=as_json)
+
+
+def contradictions(
+    context: typer.Context,
+    settled: Annotated[bool, typer.Option("--settled", help=meaning("settled"))] = False,
+    limit: Annotated[int, typer.Option(min=1, help=meaning("limit"))] = 50,
+    as_json: Json = False,
+) -> None:
+    """List memories that seem to contradict each other, the last found first."""
+    with opened(context) as memory:
+        found = memory.contradictions(settled=settled, limit=limit)
+    give(found, _show_contradictions, as_json=as_json)
+
+
+def settle(
+    context: typer.Context,
+    id_: Annotated[str, typer.Argument(metavar="ID", help="The memory the verdict is about.")],
+    other_id: Annotated[str, typer.Argument(metavar="OTHER", help="The other one.")],
+    verdict: Annotated[
+        str, typer.Option("--as", help="ID `replaces` OTHER, `both_hold`, or ID is `wrong`.")
+    ] = "replaces",
+    as_json: Json = False,
+) -> None:
+    """Say what holds of two memories that contradict each other; `reopen` takes it back."""
+    with opened(context) as memory:
+        done = memory.settle_contradiction(id_, other_id, cast(Verdict, verdict))
+    give(done, lambda done: _show_contradictions([done]), as_json=as_json)
+
+
+def reopen(
+    context: typer.Context,
+    id_: Annotated[str, typer.Argument(metavar="ID", help="One of the two memories.")],
+    other_id: Annotated[str, typer.Argument(metavar="OTHER", help="The other one.")],
+    as_json: Json = False,
+) -> None:
+    """Take back what was said of two memories: what it ended holds again."""
+    with opened(context) as memory:
+        done = memory.reopen_contradiction(id_, other_id)
+    give(done, lambda done: _show_contradictions([done]), as_json=as_json)
+
+
+def _show_contradictions(found: Sequence[Contradiction]) -> None:
+    out = console()
+    for pair in found:
+        out.print(shown(pair.verdict or "open", style="bold" if pair.verdict else "yellow"))
+        for one in (pair.older, pair.newer):
+            ended = "" if one.id in pair.holds else "  no longer holds"
+            out.print(shown(f"  {one.created_at:%Y-%m-%d %H:%M}  {one.id}{ended}", "dim"))
+            show_text(out, one.text)
+    if not found:
+        out.print("no contradictions")
 
 
 def forget(

@@ -129,6 +129,24 @@ def forget(memory: Memory, given: Given, context: CallContext) -> Answer:
     return Answer(plain(done), render.forgotten_text(done))
 
 
+def contradictions(memory: Memory, given: Given, context: CallContext) -> Answer:
+    """Memories that seem to contradict each other."""
+    found = memory.contradictions(**given)
+    return Answer([plain(one) for one in found], render.contradictions_text(found))
+
+
+def settle_contradiction(memory: Memory, given: Given, context: CallContext) -> Answer:
+    """Say what holds."""
+    done = memory.settle_contradiction(**given)
+    return Answer(plain(done), render.contradictions_text([done]))
+
+
+def reopen_contradiction(memory: Memory, given: Given, context: CallContext) -> Answer:
+    """Take a verdict back."""
+    done = memory.reopen_contradiction(**given)
+    return Answer(plain(done), render.contradictions_text([done]))
+
+
 def gaps(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Questions without an answer."""
     found = memory.gaps(given["status"])
@@ -222,5 +240,6 @@ CALLS: Final[Mapping[str, Callable[[Memory, Given, CallContext], Answer]]] = {
     for call in (
         *(recall_memory, store_memory, recall_conversation, recall_context, warm_up, deep_recall),
         *(save_diary, save_turns, observe, forget, gaps, search, fetch),
+        *(contradictions, settle_contradiction, reopen_contradiction),
     )
 }

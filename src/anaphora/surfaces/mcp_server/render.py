@@ -17,7 +17,7 @@ from anaphora.recall.render import version_lines
 from anaphora.surfaces.wire import counted
 from anaphora.values.conversations import Degraded, Recall, Turn, TurnHit
 from anaphora.values.deep import DeepAnswer, Gap
-from anaphora.values.memories import Forgotten, MemoryHit, MemoryRecord, Remembered
+from anaphora.values.memories import Contradiction, Forgotten, MemoryHit, MemoryRecord, Remembered
 
 _MOST: Final = 2_000
 """Characters of one text that are shown."""
@@ -119,9 +119,35 @@ def remembered_text(done: Remembered) -> str:
     lines = [f"{said} {done.id}."]
     if done.redacted:
         lines.append(f"Taken out before it was stored: {', '.join(done.redacted)}.")
-    if done.related:
-        lines.append(f"Close to it: {_names(done.related)}.")
-    return "\n".join(lines)
+    against = {one.id for one in done.conflicts}
+    if close := [one for one in done.related if one not in against]:
+        lines.append(f"Close to it: {_names(close)}.")
+    if not done.conflicts:
+        return "\n".join(lines)
+    lines.append(
+        "What is kept says otherwise. If the new words replace it, call store_memory once more "
+        "with supersedes and the id below; else both stay."
+    )
+    told: list[str] = []
+    for one in done.conflicts:
+        told += [headed(f"{one.id}, {one.created_at:%Y-%m-%d}:"), quoted(one.text, _MOST)]
+    return _told("\n".join(lines), told)
+
+
+def contradictions_text(found: Sequence[Contradiction]) -> str:
+    """Pairs of memories that say otherwise, each with what was said of them."""
+    lines: list[str] = []
+    for pair in found:
+        state = "open" if pair.verdict is None else f"settled: {pair.verdict}"
+        lines.append(headed(f"{state}, similarity {pair.similarity:.2f}:"))
+        for name, one in (("older", pair.older), ("newer", pair.newer)):
+            holds = "" if one.id in pair.holds else ", no longer holds"
+            lines += [
+                headed(f"{name}, {one.id}, {one.created_at:%Y-%m-%d}{holds}:"),
+                quoted(one.text, _MOST),
+            ]
+    head = counted(len(found), "contradiction.", "contradictions.")
+    return _told(head if found else "Nothing contradicts itself.", lines)
 
 
 def forgotten_text(done: Forgotten) -> str:

@@ -17,7 +17,15 @@ from anaphora.errors import InvalidInput
 from anaphora.surfaces.meanings import FILTER_EXAMPLE, NOTE, QUERY, TOKENS, meaning
 from anaphora.values.conversations import Degraded, TurnHit, TurnRole
 from anaphora.values.deep import DeepAnswer, Gap, Scope
-from anaphora.values.memories import MEMORY_FIELDS, Forgotten, MemoryHit, NewMemory, Remembered
+from anaphora.values.memories import (
+    MEMORY_FIELDS,
+    Contradiction,
+    Forgotten,
+    MemoryHit,
+    NewMemory,
+    Remembered,
+    Verdict,
+)
 from anaphora.values.projects import (
     LEAST_BUDGET,
     NOTE_KINDS,
@@ -216,6 +224,14 @@ _PROJECT: Final = "Name or folder of the project (default: the one that is open,
 
 _DAY: Final = "A day or an RFC 3339 time; UTC unless it says otherwise."
 
+_CONTRADICTION: Final = result(
+    Contradiction,
+    "older newer similarity verdict holds",
+    older={"type": "object"},
+    newer={"type": "object"},
+    verdict={"type": ["string", "null"]},
+)
+
 _SPECS = (
     ToolSpec(
         "recall_memory",
@@ -259,7 +275,7 @@ _SPECS = (
         enveloped(
             result(
                 Remembered,
-                "id action related redacted",
+                "id action related redacted conflicts",
                 action={"type": "string", "enum": ["added", "reinforced", "superseded"]},
             )
         ),
@@ -435,6 +451,46 @@ _SPECS = (
         by_default=False,
         read_only=False,
         destructive=True,
+    ),
+    ToolSpec(
+        "contradictions",
+        "Memories that seem to contradict",
+        "Pairs of memories that are close and say otherwise, the last found first. Ask the user, "
+        "then settle_contradiction.",
+        {
+            "settled": flag(False, meaning("settled")),
+            "limit": count(meaning("limit"), 1, 1_000, 50),
+        },
+        enveloped_rows(_CONTRADICTION),
+        by_default=False,
+    ),
+    ToolSpec(
+        "settle_contradiction",
+        "Say what holds",
+        "Of two memories that contradict each other: id replaces otherId, both_hold, or id is "
+        "wrong. What no longer holds stays in history; reopen_contradiction takes it back.",
+        {
+            "id": text("The memory that the verdict is about.", minLength=1),
+            "otherId": text("The other one.", minLength=1),
+            "verdict": {"type": "string", "enum": list(get_args(Verdict))},
+        },
+        enveloped(_CONTRADICTION),
+        ("id", "otherId", "verdict"),
+        by_default=False,
+        read_only=False,
+    ),
+    ToolSpec(
+        "reopen_contradiction",
+        "Take a verdict back",
+        "Undo settle_contradiction: what it ended holds again.",
+        {
+            "id": text("One of the two memories.", minLength=1),
+            "otherId": text("The other one.", minLength=1),
+        },
+        enveloped(_CONTRADICTION),
+        ("id", "otherId"),
+        by_default=False,
+        read_only=False,
     ),
     ToolSpec(
         "gaps",

@@ -10,6 +10,7 @@ from anaphora.errors import FilterError
 from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import (
     Ask,
+    ContradictionQuery,
     DeleteQuery,
     Forgetting,
     ListQuery,
@@ -19,8 +20,10 @@ from anaphora.surfaces.rest.schemas import (
     Name,
     NewMemoryBody,
     PathQuery,
+    Reopening,
+    Settling,
 )
-from anaphora.values.memories import Forgotten, MemoryRecord, Remembered
+from anaphora.values.memories import Contradiction, Forgotten, MemoryRecord, Remembered
 
 router = LaneRouter("memory")
 
@@ -48,6 +51,24 @@ def list_memories(memory: Memory, query: ListQuery) -> Any:
 def recall(memory: Memory, body: Ask) -> Any:
     """Memories that matter for the query: score = similarity × decay × reinforcement."""
     return memory.recall(**body.given())
+
+
+@router.answers("GET /contradictions", "Memories that seem to contradict", list[Contradiction])
+def contradictions(memory: Memory, query: ContradictionQuery) -> Any:
+    """Pairs that are close and say otherwise, the last found first; `settled` ones to take back."""
+    return memory.contradictions(settled=query.settled, limit=query.limit)
+
+
+@router.answers("POST /contradictions/settle", "Say what holds", Contradiction)
+def settle_contradiction(memory: Memory, body: Settling) -> Any:
+    """What no longer holds stays in history and is recalled no more."""
+    return memory.settle_contradiction(body.id, body.other_id, body.verdict)
+
+
+@router.answers("POST /contradictions/reopen", "Take a verdict back", Contradiction)
+def reopen_contradiction(memory: Memory, body: Reopening) -> Any:
+    """What it ended holds again, and the contradiction is open."""
+    return memory.reopen_contradiction(body.id, body.other_id)
 
 
 @router.answers("POST /forget", "Forget memories", Forgotten)

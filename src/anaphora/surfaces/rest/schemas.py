@@ -38,6 +38,7 @@ from anaphora.values.memories import (
     MemoryRecord,
     MemoryType,
     NewMemory,
+    Verdict,
 )
 from anaphora.values.projects import LEAST_BUDGET, NoteKind, Project
 
@@ -150,6 +151,26 @@ class Forgetting(Body):
     id: Name | None = None
     filters: Filters = None
     soft: bool = False
+
+
+class ContradictionQuery(Parameters):
+    """Which contradictions: the open ones, or those that somebody has settled."""
+
+    settled: bool = False
+    limit: Annotated[int, Field(ge=1, le=1_000)] = 50
+
+
+class Reopening(Body):
+    """Two memories whose contradiction was settled."""
+
+    id: Name
+    other_id: Name
+
+
+class Settling(Reopening):
+    """What holds of two memories: `id` replaces `other_id`, both hold, or `id` is wrong."""
+
+    verdict: Verdict
 
 
 class ListQuery(Parameters):

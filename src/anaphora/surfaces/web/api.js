@@ -104,6 +104,9 @@ class Api {
   history(path, signal) { return this.#json("v1/memories/history", { query: { path }, signal }); }
   remember(body) { return this.#json("v1/memories", { method: "POST", body }); }
   update(id, body) { return this.#json(`v1/memories/${part(id)}`, { method: "PATCH", body }); }
+  contradictions(settled, signal) { return this.#json("v1/contradictions", { query: { settled }, signal }); }
+  settle(id, other, verdict) { return this.#json("v1/contradictions/settle", { method: "POST", body: { id, other_id: other, verdict } }); }
+  reopen(id, other) { return this.#json("v1/contradictions/reopen", { method: "POST", body: { id, other_id: other } }); }
   forget(id, soft) { return this.#json("v1/forget", { method: "POST", body: { id, soft } }); }
 
   // Projects.

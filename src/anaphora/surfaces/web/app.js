@@ -9,6 +9,7 @@ const VIEWS = {
   search: () => import("./views/search.js"),
   threads: () => import("./views/threads.js"),
   memories: () => import("./views/memories.js"),
+  contradictions: () => import("./views/contradictions.js"),
   project: () => import("./views/project.js"),
   deep: () => import("./views/deep.js"),
   gaps: () => import("./views/gaps.js"),

@@ -27,7 +27,7 @@ function list(main, route, signal) {
     field("Tag", h("input", { name: "tag", autocomplete: "off" })),
     field("Path begins with", h("input", { name: "path", autocomplete: "off" })),
     h("button", { type: "submit" }, "Filter"));
-  add(main, heading("Memories", h("button", { type: "button", class: "primary", onclick: create }, "Remember something")), form, place);
+  add(main, heading("Memories", h("a", { class: "button quiet", href: "#/contradictions" }, "Contradictions"), h("button", { type: "button", class: "primary", onclick: create }, "Remember something")), form, place);
   const fetched = () => into(place, signal, () => page(form, signal), fetched);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -198,6 +198,9 @@ function outcome(done) {
     superseded: "It is the value now; the one before is in the history.", updated: "It was changed." };
   return [h("p", null, words[done.action] ?? done.action),
     done.redacted?.length ? h("div", { class: "note warn" }, `Taken out before it was stored: ${done.redacted.join(", ")}.`) : null,
+    done.conflicts?.length ? h("div", { class: "note warn" }, h("p", null, "What is kept says otherwise:"),
+      h("ul", null, done.conflicts.map((one) => h("li", null, when(one.created_at), " ", said(one.text, "span")))),
+      h("p", null, h("a", { href: "#/contradictions", onclick: () => document.getElementById("dialog").close() }, "Say what holds"))) : null,
     done.related?.length ? h("p", { class: "faint" }, `${many(done.related.length, "memory", "memories")} close to it stay as they are.`) : null];
 }
 

@@ -1,0 +1,163 @@
+"""Which memories seem to contradict each other, and what somebody has said of it.
+
+A contradiction is a link of two memories; a verdict changes its kind and, where one of the two no
+longer holds, ends that one as any newer value does. Nothing is deleted, and every verdict can be
+taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Final, cast
+
+from anaphora.errors import InvalidInput, NotFound
+from anaphora.store.records.rows import CONTRADICTION, OPEN, SETTLED, RecordEvent, RecordLink
+from anaphora.values.memories import Contradiction, MemoryRecord, RelatedMemory, Verdict
+
+if TYPE_CHECKING:
+    from anaphora.store.records.store import Records
+    from anaphora.store.records.transaction import RecordTransaction
+
+_KIND: Final = "contradiction"
+
+
+@dataclass(frozen=True, slots=True)
+class Contradictions:
+    """The contradictions between the memories of one namespace."""
+
+    records: Records
+    clock: Callable[[], datetime]
+
+    def list(self, *, settled: bool = False, limit: int = 50) -> tuple[Contradiction, ...]:
+        """At most `limit` that are open, or that were settled, the last found or settled first.
+
+        `InvalidInput` for a limit below 1.
+        """
+        if limit < 1:
+            raise InvalidInput("limit", limit, "expected at least 1")
+        return tuple(islice(self._listed(settled=settled), limit))
+
+    def settle(self, record_id: str, other_id: str, verdict: Verdict) -> Contradiction:
+        """Say what holds of two: the first replaces the other, both hold, or the first is wrong.
+
+        `NotFound` unless they contradict each other and are both there, `InvalidInput` for another
+        verdict, or where it is settled already.
+        """
+        if verdict not in SETTLED:
+            raise InvalidInput("verdict", verdict, f"expected one of {', '.join(SETTLED)}")
+        with self.records.change() as work:
+            link, one, other = self._pair(work, record_id, other_id)
+            if link.kind != OPEN:
+                raise InvalidInput("id", record_id, f'it is settled as "{link.kind}": reopen it')
+            if verdict != "both_hold":
+                for each in (one, other):
+                    _refuse_ended(each)
+            if verdict == "replaces":
+                _replace(work, one, other, self.clock())
+            elif verdict == "wrong":
+                # It never held: no moment lies between its beginning and its end.
+                work.change(one.id, valid_to=one.valid_from, superseded_by=other.id)
+            work.turn(link, verdict)
+            details = {"other": other_id, "verdict": verdict}
+            work.tell(RecordEvent(record_id, "settled", self.clock(), details=details))
+            return _as_it_is(work, replace(link, kind=verdict))
+
+    def reopen(self, record_id: str, other_id: str) -> Contradiction:
+        """Take a verdict back: what it ended holds again, and the contradiction is open.
+
+        `NotFound` unless the two are there and contradict each other, `InvalidInput` where nobody
+        has settled it, or where the path of what was ended has another value by now.
+        """
+        with self.records.change() as work:
+            link, one, other = self._pair(work, record_id, other_id)
+            if link.kind == OPEN:
+                raise InvalidInput("id", record_id, "it is not settled")
+            for ended, by in ((one, other), (other, one)):
+                if link.kind != "both_hold" and ended.superseded_by == by.id:
+                    _revive(work, ended, by)
+            work.turn(link, OPEN)
+            details = {"other": other_id, "verdict": link.kind}
+            work.tell(RecordEvent(record_id, "reopened", self.clock(), details=details))
+            return _as_it_is(work, replace(link, kind=OPEN))
+
+    def _listed(self, *, settled: bool) -> Iterator[Contradiction]:
+        before: tuple[int, ...] = ()
+        while links := self.records.links_of(SETTLED if settled else (OPEN,), *before):
+            ends = {end for link, _ in links for end in (link.record_id, link.other_id)}
+            known = self.records.many(ends)
+            for link, _ in links:
+                one, other = known.get(link.record_id), known.get(link.other_id)
+                if one is None or other is None or one.forgotten or other.forgotten:
+                    continue
+                # Where one of the two was replaced meanwhile there is nothing to settle.
+                if settled or one.valid_to is other.valid_to is None:
+                    yield _contradiction(link, one, other)
+            before = (links[-1][1],)
+
+    def _pair(
+        self, work: RecordTransaction, record_id: str, other_id: str
+    ) -> tuple[RecordLink, MemoryRecord, MemoryRecord]:
+        """The link of the two, and they themselves."""
+        found = []
+        for each in (record_id, other_id):
+            record = work.find(each)
+            if record is None or record.forgotten:
+                raise NotFound("memory", each)
+            found.append(record)
+        ends = {record_id, other_id}
+        for link in work.linked([record_id], CONTRADICTION):
+            if {link.record_id, link.other_id} == ends:
+                return link, found[0], found[1]
+        raise NotFound(_KIND, f"{record_id} and {other_id}")
+
+
+def _refuse_ended(record: MemoryRecord) -> None:
+    if record.valid_to is not None:
+        reason = f"it was replaced by {record.superseded_by}: nothing is left to settle"
+        raise InvalidInput("id", record.id, reason)
+
+
+def _replace(
+    work: RecordTransaction, newer: MemoryRecord, older: MemoryRecord, now: datetime
+) -> None:
+    # Where the one that holds was said first, it holds again from now on.
+    at = newer.valid_from if newer.valid_from >= older.valid_from else max(now, older.valid_from)
+    work.change(older.id, valid_to=at, superseded_by=newer.id)
+    if newer.supersedes is None:
+        work.change(newer.id, supersedes=older.id)
+
+
+def _revive(work: RecordTransaction, ended: MemoryRecord, by: MemoryRecord) -> None:
+    if ended.path is not None:
+        for version in work.versions(ended.path):
+            if version.id != ended.id and version.valid_to is None:
+                reason = f"its path has another value by now: {version.id}"
+                raise InvalidInput("id", ended.id, reason)
+    work.change(ended.id, valid_to=None, superseded_by=None)
+    if by.supersedes == ended.id:
+        work.change(by.id, supersedes=None)
+
+
+def _as_it_is(work: RecordTransaction, link: RecordLink) -> Contradiction:
+    one, other = work.find(link.record_id), work.find(link.other_id)
+    assert one is not None
+    assert other is not None
+    return _contradiction(link, one, other)
+
+
+def _contradiction(link: RecordLink, one: MemoryRecord, other: MemoryRecord) -> Contradiction:
+    older, newer = sorted((one, other), key=lambda record: (record.created_at, record.id))
+    return Contradiction(
+        _shown(older),
+        _shown(newer),
+        link.strength,
+        None if link.kind == OPEN else cast(Verdict, link.kind),
+        tuple(each.id for each in (older, newer) if each.valid_to is None),
+    )
+
+
+def _shown(record: MemoryRecord) -> RelatedMemory:
+    return RelatedMemory(record.id, record.text, record.created_at)

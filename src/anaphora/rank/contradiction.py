@@ -1,0 +1,46 @@
+"""Says whether two memories seem to contradict each other: close, about one thing, and different.
+
+It proposes and never decides: a person or an agent says which holds. Of the pairs that it proposes
+among facts of invented stories, two of three are one value that changed; most others are near
+misses ("opens at seven", "is closed on Mondays"). What changes without sharing words is not seen:
+docs/decisions/0027.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from anaphora.core.analyser import analyse
+from anaphora.rank.currency import StatementReading, read_statement
+from anaphora.rank.sameness import same_fact
+
+NEAR: Final = 0.65
+"""The cosine from which on two memories can contradict each other."""
+
+SHARED: Final = 0.4
+"""The words that they share, as a share of the shorter one's."""
+
+_OPENING: Final = 200
+"""Characters in which the word that a memory begins with is looked for."""
+
+
+def seem_to_contradict(older: str, newer: str) -> bool:
+    """Whether the two differ about one thing, as far as their words tell. For texts that are near.
+
+    They share words, one holds what the other begins with, neither only asks, and the newer one
+    says something that the older one does not.
+    """
+    one, other = read_statement(older), read_statement(newer)
+    if any(read.asks or read.unknown for read in (one, other)):
+        return False
+    shorter = min(len(one.words), len(other.words))
+    if not shorter or len(one.words & other.words) < SHARED * shorter:
+        return False
+    if other.words <= one.words and other.negated == one.negated:
+        return False
+    return (_begins_in(older, other) or _begins_in(newer, one)) and not same_fact(older, newer)
+
+
+def _begins_in(text: str, other: StatementReading) -> bool:
+    first = analyse(text[:_OPENING], keep_stop_words=False)[:1]
+    return bool(first) and first[0] in other.words
