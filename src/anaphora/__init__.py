@@ -15,6 +15,7 @@ from anaphora.api.memory import Memory
 
 if TYPE_CHECKING:
     from anaphora.api.aio import AsyncMemory
+    from anaphora.core.recalled import strip_recalled
     from anaphora.recall.render import render_recall
     from anaphora.store.threads.file_store import ConversationStore, conversations_dir
     from anaphora.values.memories import NewMemory
@@ -27,6 +28,7 @@ __all__ = [
     "__version__",
     "conversations_dir",
     "render_recall",
+    "strip_recalled",
 ]
 
 __version__ = "0.1.0"
@@ -42,6 +44,7 @@ _LAZY = {
     "ConversationStore": "anaphora.store.threads.file_store",
     "conversations_dir": "anaphora.store.threads.file_store",
     "render_recall": "anaphora.recall.render",
+    "strip_recalled": "anaphora.core.recalled",
 }
 
 

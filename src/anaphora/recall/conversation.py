@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from anaphora.core.analyser import analyse, query_terms
 from anaphora.core.arguments import EARLIEST, from_epoch
+from anaphora.core.recalled import quotes_recalled, strip_recalled
 from anaphora.rank.budget import fill, token_cost
 from anaphora.rank.question import (
     TEXTS,
@@ -371,8 +372,9 @@ class ConversationRecall:
             chunk = places[done:]
             texts = self._index.texts_of(view, scores.rows[chunk])
             for place, text in zip(chunk, texts, strict=True):
-                # An empty text is a turn that was forgotten since the view was taken.
-                if text and text.strip() not in limits.live:
+                # An empty text is a turn that was forgotten since the view was taken; one that
+                # only quotes what was recalled says nothing itself.
+                if strip_recalled(text) and text.strip() not in limits.live:
                     yield int(place), text
             if len(chunk) < size:
                 return
@@ -394,6 +396,7 @@ class ConversationRecall:
             current=replacing is None,
             older_than=replacing,
             previous=tuple(related[place] for place in one.previous if place in related),
+            quotes_recalled=quotes_recalled(one.text),
             occurrences=tuple(related[place] for place in one.again if place in related),
         )
 

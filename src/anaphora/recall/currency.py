@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from anaphora.core.analyser import fold
+from anaphora.core.recalled import strip_recalled
 from anaphora.rank.currency import (
     WINDOW,
     CurrencyOrder,
@@ -91,7 +92,7 @@ def _ordered(
     if not window:
         return Ordered(rest, 0.0)
     statements = Statements(
-        [one.text for one in window],
+        [strip_recalled(one.text) for one in window],
         np.array([one.at for one in window]),
         [one.speaker for one in window],
         np.array([one.assistant for one in window]),

@@ -1,7 +1,7 @@
 """The system block that carries recalled turns into a prompt.
 
 Words stay as they were said; invisible characters and line breaks are shown by their codes, so that
-no turn can forge a line, an item or a header.
+no turn can forge a line, an item, a header or the end of the block.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from anaphora.core.display import one_line, visible
+from anaphora.core.recalled import enclose_recalled, strip_recalled
 from anaphora.values.conversations import RelatedTurn, TurnHit
 from anaphora.values.memories import MemoryHit, RelatedMemory
 
@@ -47,12 +48,15 @@ def render_recall(
 ) -> str:
     """The block: header, notice, then "- Label (day): text" for each hit; empty without a hit.
 
-    Where a hit seems to be replaced, or to replace another, a line under it says so.
+    It stands between the lines `<recalled-memory>` and `</recalled-memory>`, by which
+    `strip_recalled` finds it again in a prompt. Where a hit seems to be replaced, or to replace
+    another, a line under it says so; recalled text that a hit quotes itself is left out.
 
     A label is the turn's speaker where one is known, else what `labels` says for its role
     (by default "User" and "Assistant", any other role by its own name). Further lines of a turn
     are indented by two spaces, so that no line of an old turn can pass for a new item of the list.
-    `notice` says that the items are data; with `notice=""` the block is header and items alone.
+    `notice` says that the items are data; with `notice=""` there are header and items alone, and
+    neither of the two lines.
     `across` says that all conversations were searched (by default: that hits are of several): each
     item then says from which turn of which one it is, and the header speaks of conversations.
     """
@@ -63,14 +67,16 @@ def render_recall(
     items = []
     for hit in given:
         label = one_line(hit.speaker or names.get(hit.role, hit.role), _LABEL)
-        text = visible(hit.text.strip()).replace("\n", "\n  ")
+        text = visible(strip_recalled(hit.text).strip()).replace("\n", "\n  ")
         place = _place(hit) if across else _day(hit.ts)
         items.append(f"- {label}{f' ({place})' if place else ''}: {text}")
         items += [f"  ({line})" for line in version_lines(hit)]
     if header is None:
         header = HEADER_ACROSS if across else HEADER
-    above = [line for line in (header, notice) if line]
-    return "\n".join([*above, *items]) if items else ""
+    if not items:
+        return ""
+    block = "\n".join([*(line for line in (header, notice) if line), *items])
+    return enclose_recalled(block) if notice else block
 
 
 def version_lines(hit: TurnHit | MemoryHit) -> list[str]:
@@ -85,6 +91,8 @@ def version_lines(hit: TurnHit | MemoryHit) -> list[str]:
         last = hit.previous[0]
         until = _day(_moment(hit))
         lines.append(f"until {until}: {_quoted(last)}" if until else f"before: {_quoted(last)}")
+    if isinstance(hit, TurnHit) and hit.quotes_recalled:
+        lines.append("it also quotes recalled text")
     if isinstance(hit, TurnHit) and hit.occurrences:
         days = dict.fromkeys(day for one in hit.occurrences if (day := _day(one.ts)))
         shown = list(days)[-_MOST_DAYS:]

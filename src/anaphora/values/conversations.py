@@ -122,6 +122,7 @@ class TurnHit:
     `current` is False where a later turn seems to say otherwise: `older_than` is that turn, and
     `previous` are those that this one seems to replace, the newest first. Both are read from the
     words, and may be wrong. `occurrences` are other turns that say the same, oldest first.
+    `quotes_recalled`: the text also holds a block of recalled turns, which was not searched.
     """
 
     conversation_id: str
@@ -136,6 +137,7 @@ class TurnHit:
     older_than: RelatedTurn | None = None
     previous: tuple[RelatedTurn, ...] = ()
     occurrences: tuple[RelatedTurn, ...] = ()
+    quotes_recalled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

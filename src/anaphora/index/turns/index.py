@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from anaphora.core.config import EXACT_CAP
 from anaphora.core.progress import ProgressCount
+from anaphora.core.recalled import strip_recalled
 from anaphora.errors import EmbeddingError
 from anaphora.index.backlog import GROUP, embed_texts
 from anaphora.index.maintenance import Background
@@ -264,7 +265,7 @@ class TurnIndex:
     def _embed(self, keys: list[bytes]) -> int:
         """Embed texts by hash, outside the lock; how many got their vectors."""
         known = self._core.with_index(lambda: self._core.texts(keys))
-        texts = {key: known[key] for key in keys if key in known}
+        texts = {key: strip_recalled(known[key]) or " " for key in keys if key in known}
         if not texts:
             return 0
         try:

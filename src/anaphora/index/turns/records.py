@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from anaphora.core.analyser import analyse
+from anaphora.core.recalled import strip_recalled
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER, turn_flags
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.values.conversations import Degraded, Turn
@@ -171,8 +172,9 @@ def record_of(
     digest: bytes,
     sealer: IndexSealer = CLEAR_INDEX,
 ) -> Record:
-    """Analyse a turn for the index."""
-    tokens = [sealer.token_key(token) for token in analyse(turn.text)]
+    """Analyse a turn for the index; recalled text that it quotes is not said anew by it."""
+    told = strip_recalled(turn.text)
+    tokens = [sealer.token_key(token) for token in analyse(told)]
     return Record(
         position=position,
         role=_ROLES.get(turn.role, ROLE_OTHER),
@@ -181,7 +183,7 @@ def record_of(
         text=turn.text,
         tokens=" ".join(tokens),
         length=len(tokens),
-        flags=turn_flags(turn.text),
+        flags=turn_flags(told),
         text_hash=text_hash(turn.text, sealer.hash_key),
         digest=digest,
     )

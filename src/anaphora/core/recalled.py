@@ -1,0 +1,54 @@
+"""Recalled text in a prompt: where it begins and ends, and how to keep it out of what is stored.
+
+An agent that stores its prompts stores what it has recalled as if it had been said anew, and finds
+that the next time. So a recalled block stands between two lines that nothing within it can hold,
+the index passes over it, and `strip_recalled` takes it out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+BEGIN: Final = "<recalled-memory>"
+END: Final = "</recalled-memory>"
+
+_BEGIN: Final = re.compile(rf"^{BEGIN}\r?\n", re.MULTILINE)
+_END: Final = re.compile(rf"^{END}(?:\r?\n|\Z)", re.MULTILINE)
+_FORGED: Final = re.compile(r"recalled-memory(?=\s*>)", re.IGNORECASE)
+
+
+def strip_recalled(text: str) -> str:
+    """`text` without the blocks of `render_recall` in it; one that has none comes back as it is.
+
+    What has no end is no block, and stays.
+    """
+    kept, at = [], 0
+    for begin, end in _blocks(text):
+        kept.append(text[at:begin])
+        at = end
+    return "".join([*kept, text[at:]]) if at else text
+
+
+def quotes_recalled(text: str) -> bool:
+    """Whether `text` holds a block of `render_recall`."""
+    return next(_blocks(text), None) is not None
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Where blocks begin and end. Every character is looked at twice at most."""
+    at = 0
+    while END in text:
+        begin = _BEGIN.search(text, at)
+        end = None if begin is None else _END.search(text, begin.end())
+        if begin is None or end is None:
+            return
+        yield begin.start(), end.end()
+        at = end.end()
+
+
+def enclose_recalled(block: str) -> str:
+    """`block` between the two lines; what would look like one of them within it is changed."""
+    inside = _FORGED.sub(lambda found: f"{found[0]}\\", block)
+    return f"{BEGIN}\n{inside}\n{END}"
