@@ -3,10 +3,10 @@
 Stories in which facts change, are contradicted, repeated and asked about again (`DIR/changes`),
 told once as chat turns and once as lasting facts; each way is a namespace of its own, asked through
 the public API when the story is over. Per kind of question: how often the first hit that holds an
-answer or an outdated value holds the answer ("right first"), how often an answer is among the first
-three, and how often nothing came at all. Written to bench/results/changes.json and .md: the stories
-of `DIR` by halves, since weights are fitted on the first one, and those of bench/stories, on which
-nothing is fitted.
+answer or an outdated value holds the answer ("right first"), how often the first hit of all and one
+of the first three does, and how often nothing came at all. Written to bench/results/changes.json
+and .md: the stories of `DIR` by halves, since weights are fitted on the first one, and those of
+bench/stories, on which nothing is fitted.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ class Outcome:
     kind: str
     question: str
     right: bool | None
+    first: bool
     among: bool
     silent: bool
 
@@ -73,6 +74,7 @@ class Row:
     part: str
     asked: int
     right_first: float
+    first_of_all: float
     among_first: float
     silent: float
 
@@ -163,6 +165,7 @@ def _outcome(
         question["kind"],
         question["q"],
         right,
+        bool(texts) and holds_any(texts[0], question["answer"]),
         any(holds_any(text, question["answer"]) for text in texts[:FIRST]),
         not texts,
     )
@@ -189,6 +192,7 @@ def _rows(told: str, part: str, outcomes: Sequence[Outcome]) -> Iterator[Row]:
             part,
             len(group),
             sum(one.right is True for one in group) / len(group),
+            sum(one.first for one in group) / len(group),
             sum(one.among for one in group) / len(group),
             sum(one.silent for one in group) / len(group),
         )
@@ -202,21 +206,19 @@ def _keep(rows: Sequence[Row], parts: Mapping[str, Sequence[Story]]) -> None:
         "`python -m bench.changes`: stories in which facts change, told as chats "
         "(`recall_conversation`, ten turns) and as lasting facts without a path (`recall`, ten "
         "memories), asked when all is told. *Right first*: the first hit that holds the answer or "
-        "an outdated value holds the answer, as a share of all questions of the kind. *Among 3*: "
+        "an outdated value holds the answer, as a share of all questions of the kind. *First of "
+        "all*: the first hit, whatever it is, holds the answer. *Among 3*: "
         "the answer is in one of the first three hits. *Silent*: no hit, which is right for "
         f"`{ABSENT}` alone.",
     ]
     for part, stories in parts.items():
         lines += ["", f"## {part.capitalize()} ({len(stories)} stories)", ""]
-        lines += ["| told as | kind | questions | right first | among 3 | silent |"]
-        lines += ["|---|---|---:|---:|---:|---:|"]
+        lines += ["| told as | kind | questions | right first | first of all | among 3 | silent |"]
+        lines += ["|---|---|---:|---:|---:|---:|---:|"]
         for row in (one for one in rows if one.part == part):
-            shares = ("–", "–") if row.kind == ABSENT else (row.right_first, row.among_first)
-            shown = [one if isinstance(one, str) else f"{one:.2f}" for one in shares]
-            lines += [
-                f"| {row.told} | {row.kind} | {row.asked} | {shown[0]} | {shown[1]} "
-                f"| {row.silent:.2f} |"
-            ]
+            shares = (row.right_first, row.first_of_all, row.among_first)
+            shown = " | ".join("–" if row.kind == ABSENT else f"{one:.2f}" for one in shares)
+            lines += [f"| {row.told} | {row.kind} | {row.asked} | {shown} | {row.silent:.2f} |"]
     write("changes", json.dumps({"rows": [asdict(row) for row in rows]}), "\n".join(lines))
     print("\n".join(lines))
 

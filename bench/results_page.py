@@ -48,13 +48,15 @@ SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
         "Recall quality: memories",
         (
             Measured("memory_ablation", f"python -m bench.memory_fit {DATA}"),
-            _bench("memory_floor"),
             Measured("memory_dialogues", f"python -m bench.memory_dialogues {DATA}"),
         ),
     ),
     (
         "Recall quality: what holds now",
-        (Measured("changes", f"python -m bench.changes {DATA}"),),
+        (
+            Measured("changes", f"python -m bench.changes {DATA}"),
+            Measured("silence", f"python -m bench.silence {DATA}"),
+        ),
     ),
     (
         "Recall quality: projects",

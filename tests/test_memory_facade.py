@@ -523,6 +523,6 @@ def test_what_was_kept_before_the_model_was_there_is_found_by_meaning(tmp_path: 
     with Memory.open(tmp_path / "home", warm=False) as memory:
         memory.remember("Ada is allergic to walnuts")
     with Memory.open(tmp_path / "home") as memory:
-        found = memory.recall("which food must we keep away from her?")
+        found = memory.recall("which food must we keep away from her?", min_confidence=0)
         assert [hit.text for hit in found] == ["Ada is allergic to walnuts"]
         assert not found.degraded

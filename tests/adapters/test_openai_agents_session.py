@@ -133,8 +133,9 @@ def test_turns_are_recalled_by_their_words(memory: Memory) -> None:
     """What was said in a session is recalled as any conversation; what was taken back too."""
     session = AnaphoraSession("s", memory)
     asyncio.run(session.add_items(ITEMS))
-    hits = memory.recall_conversation("s", "which port does staging listen on?", top_k=2)
-    assert {hit.text for hit in hits} == {ITEMS[0]["content"]}
+    (hit,) = memory.recall_conversation("s", "which port does staging listen on?", top_k=1)
+    assert hit.text == ITEMS[0]["content"]
+    assert [one.text for one in hit.occurrences] == [hit.text]
     asyncio.run(session.pop_item())
     thread = memory.conversations.get("s")
     assert thread is not None

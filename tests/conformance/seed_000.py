@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -241,7 +242,7 @@ def header(desk: Desk) -> str:
         "Relevant earlier in this conversation "
         "(the live exchange below is more current — it wins on any conflict):"
     )
-    assert block.splitlines()[0] == said
+    assert block.splitlines()[1] == said
     return "equal character for character"
 
 
@@ -252,9 +253,10 @@ def items(desk: Desk) -> str:
     memory.conversations.append_assistant("t", "call paxeer-net deploy_token...")
     hits = sorted(memory.recall_conversation("t", "deploy ERC-20"), key=lambda hit: hit.index)
     block = render_recall(hits, labels={"assistant": "Neo"}).splitlines()
-    assert "- User: how do I deploy an ERC-20" in block
-    assert "- Neo: call paxeer-net deploy_token..." in block
-    return "the seed's two items"
+    said = [re.sub(r" \(\d{4}-\d\d-\d\d\)", "", line) for line in block]
+    assert "- User: how do I deploy an ERC-20" in said
+    assert "- Neo: call paxeer-net deploy_token..." in said
+    return "the seed's two items, each with its day"
 
 
 @row("93", "a turn costs (bytes + 3) / 4 tokens")

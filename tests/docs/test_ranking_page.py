@@ -19,8 +19,10 @@ from anaphora.deep.recall import NEEDED, SURE
 from anaphora.rank.context.choice import SAME, WIDTH
 from anaphora.rank.context.scores import _AFTER, _FIRST, DISTINCT, HOLDABLE, PARTIAL, STRONG, TERMS
 from anaphora.rank.context.weights import DEFAULT_WEIGHTS
+from anaphora.rank.currency import REPLACED, WINDOW
 from anaphora.rank.memories import DAY_MICROS, MemoryCandidates, MemoryScores, rank_memories
-from anaphora.recall.memories import FLOOR
+from anaphora.rank.silence import CONSTANT, FLOOR, MEANING, UNSEEN
+from anaphora.recall.currency import THRESHOLD
 from anaphora.recall.query import MOST_BYTES
 from anaphora.values.memories import HalfLives
 
@@ -133,7 +135,13 @@ def test_the_constants_on_the_page_are_those_of_the_code() -> None:
     figures = {
         r"^([\d,]+) bytes: all of a question": MOST_BYTES,
         r"A deep question has at most ([\d,]+) characters": QUESTION_CHARS,
-        r"At ([\d.]+), nine in ten related": FLOOR,
+        r"Among the first (\d+) hits": WINDOW,
+        r"From ([\d.]+) on the newer one": THRESHOLD,
+        r"From ([\d.]+) on the older one": REPLACED,
+        r"odds = −([\d.]+) \+": -CONSTANT,
+        r"\+ ([\d.]+) · cosine": MEANING,
+        r"cosine \+ (−[\d.]+) · unseen": -UNSEEN,
+        r"Below ([\d.]+) there are no hits": FLOOR,
         r"words \+ ([\d.]+) · closeness": DEFAULT_WEIGHTS.meaning,
         r"from ([\d.]+) on \(and two good targets\) strong": STRONG,
         r"strong, from ([\d.]+) on partial": PARTIAL,

@@ -396,9 +396,14 @@ class NamespaceServices:
     @service
     def warm_up(self) -> WarmUpRecall:
         """The context lane at the beginning of a session."""
+        from anaphora.recall.context.standing import Standing
         from anaphora.recall.context.warm_up import WarmUpRecall
 
-        return WarmUpRecall(self.recall_context)
+        def standing() -> Standing:
+            _, view = self.turns.synced_view(None, embed="none")
+            return Standing(self.records, self.conversations, view, self.clock())
+
+        return WarmUpRecall(self.recall_context, standing)
 
     # Deep recall.
 

@@ -96,13 +96,17 @@ NO_BUDGET = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """One question to rows of a view. `degraded` gets what was unavailable."""
+    """One question to rows of a view. `degraded` gets what was unavailable.
+
+    `repetitions`: turns that say the same are several hits.
+    """
 
     view: TurnView
     rows: Rows
     text: str
     spans: Spans
     mode: RecallMode = "hybrid"
+    repetitions: bool = False
     degraded: list[Degraded] = field(default_factory=list)
 
     def scope(self) -> tuple[int | None, int]:
@@ -229,12 +233,13 @@ class ConversationRecall:
         """The `top_k` best turns for `query` among `rows` of `view`: threads, times, speakers.
 
         What the caller chose is cut before anything is ranked, so a narrow choice never starves.
-        No budget of tokens: the caller bounds what it shows.
+        No budget of tokens: the caller bounds what it shows, and how often something was said.
         """
         if not query.strip() or not len(rows):
             return Recall()
         query, cut = truncated_question(query)
-        question = _Question(view, rows, query, _seconds(read_times(query, self._clock())))
+        times = _seconds(read_times(query, self._clock()))
+        question = _Question(view, rows, query, times, repetitions=True)
         _, scores = self._score(question)
         hits, sure = self._fill(question, scores, _Limits(top_k))
         return Recall(hits, (*cut, *question.degraded), confidence=sure)
@@ -318,7 +323,9 @@ class ConversationRecall:
         view, sure = question.view, None
         found = self._candidates(view, scores, limits)
         if question.mode == "hybrid":
-            ordered = order_turns(found, question.text, question.spans)
+            ordered = order_turns(
+                found, question.text, question.spans, repetitions=question.repetitions
+            )
             found = ordered.candidates
             calibrated = self._embedder.name.startswith(CALIBRATED_FOR)
             if calibrated and not question.degraded and view.embedded[question.rows].all():

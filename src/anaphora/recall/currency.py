@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from heapq import merge
 from itertools import chain, islice
 from typing import Final
 
@@ -26,7 +27,7 @@ from anaphora.rank.silence import answer_probability
 
 __all__ = ["WINDOW", "Candidate", "order_memories", "order_turns"]
 
-THRESHOLD: Final = 0.3
+THRESHOLD: Final = 0.4
 """The probability from which on a statement stands before the one that it replaces."""
 
 READ: Final = 24
@@ -66,21 +67,27 @@ class Ordered:
 
 
 def order_turns(
-    found: Iterable[Candidate], question: str, spans: Sequence[tuple[float, float]] = ()
+    found: Iterable[Candidate],
+    question: str,
+    spans: Sequence[tuple[float, float]] = (),
+    *,
+    repetitions: bool = False,
 ) -> Ordered:
     """`found` with its first `WINDOW` different candidates in the order of what holds now.
 
-    Those that follow come as they are, and are not read before they are asked for.
+    Those that follow come as they are, and are not read before they are asked for. With
+    `repetitions` what says the same is not folded into one.
     """
     rest = iter(found)
+    if repetitions:
+        return _ordered(list(islice(rest, WINDOW)), question, spans, rest)
     window, left = _folded(islice(rest, READ))
     return _ordered(window, question, spans, chain(left, rest))
 
 
 def order_memories(found: Iterable[Candidate], question: str) -> Ordered:
     """As `order_turns`; what says the same was linked when it was kept, and is not looked for."""
-    rest = iter(found)
-    return _ordered(list(islice(rest, WINDOW)), question, (), rest)
+    return order_turns(found, question, repetitions=True)
 
 
 def _ordered(
@@ -102,7 +109,9 @@ def _ordered(
     )
     ordered = order_by_currency(statements, question, THRESHOLD, spans)
     confidence = answer_probability(statements, read_cues(question))
-    return Ordered(chain(_related(window, ordered), rest), confidence)
+    # What was lowered may come after some of the rest.
+    merged = merge(_related(window, ordered), rest, key=lambda one: -one.score)
+    return Ordered(merged, confidence)
 
 
 def _folded(found: Iterable[Candidate]) -> tuple[list[Candidate], list[Candidate]]:

@@ -251,7 +251,11 @@ class RecallPackage:
 
 @dataclass(frozen=True, slots=True)
 class WarmUp:
-    """What a new session should know first. `shape` describes the projects in a few lines."""
+    """What a new session should know first. `shape` describes the projects in a few lines.
+
+    Constraints, preferences and decisions are notes and memories; `changed` are memories that took
+    another one's place lately, `facts` other memories, `sessions` the last conversations.
+    """
 
     constraints: tuple[ContextMemory, ...]
     preferences: tuple[ContextMemory, ...]
@@ -259,6 +263,9 @@ class WarmUp:
     blockers: tuple[ContextMemory, ...]
     diary: tuple[ContextMemory, ...]
     shape: tuple[str, ...]
+    changed: tuple[ContextMemory, ...] = ()
+    sessions: tuple[ContextMemory, ...] = ()
+    facts: tuple[ContextMemory, ...] = ()
     highlights: tuple[Target, ...] = ()
     topic: RecallPackage | None = None
     tokens: int = 0

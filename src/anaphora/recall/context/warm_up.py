@@ -1,13 +1,14 @@
 """What a new session should know first: standing rules, decisions, what was done, the layout.
 
-The layout of a project is judged by its files' counts and roles in truth and by its README's first
+Notes of the project and memories of the user stand side by side (`standing` sorts the latter). The
+layout of a project is judged by its files' counts and roles in truth and by its README's first
 words. What was superseded never comes, and only a topic is embedded.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
@@ -32,6 +33,7 @@ from anaphora.values.projects import LEAST_BUDGET, ContextMemory, RecallPackage,
 
 if TYPE_CHECKING:
     from anaphora.rank.context.table import SectionTable
+    from anaphora.recall.context.standing import Standing
     from anaphora.store.projects.notes import NoteRow
     from anaphora.store.projects.rows import FileRow, ProjectRow, SectionRow
 
@@ -45,7 +47,10 @@ _HEADINGS: Final = {
     "blockers": "Blocked:",
     "decisions": "Decisions:",
     "preferences": "Preferences:",
+    "changed": "Changed lately:",
     "diary": "Done lately:",
+    "sessions": "Last sessions:",
+    "facts": "Also kept:",
 }
 _KINDS: Final = ("constraint", "blocker", "decision", "preference")
 MOST: Final = 8
@@ -62,11 +67,12 @@ class WarmUpRecall:
     """Prepares new sessions in one namespace."""
 
     lane: ContextRecall
+    standing: Callable[[], Standing]
 
     def warm_up(
         self, topic: str | None = None, *, project: str | None = None, budget: int = 2000
     ) -> WarmUp:
-        """Notes by importance and then by age, the newest first, and the shape of the projects.
+        """Notes by importance and then by age, memories, sessions, and the shape of the projects.
 
         With a `topic` half of the budget is a package about it. Its text takes at most `budget`
         tokens. Raises `InvalidInput` for bad arguments, `NotFound` for a project.
@@ -92,6 +98,9 @@ class WarmUpRecall:
             decisions=notes["decisions"],
             blockers=notes["blockers"],
             diary=notes["diary"],
+            changed=notes["changed"],
+            sessions=notes["sessions"],
+            facts=notes["facts"],
             shape=lines,
             highlights=open_first,
             topic=focused,
@@ -124,7 +133,10 @@ class WarmUpRecall:
         }
         diary = self.lane.notes.list(kind="diary", project=only, limit=DIARY)
         found["diary"] = [_memory(row, names) for row in diary]
-        return found
+        standing = self.standing()
+        memories = standing.memories()
+        kept = {part: found.get(part, []) + memories.get(part, []) for part in _HEADINGS}
+        return kept | {"sessions": list(standing.sessions())}
 
     def _shape(
         self, rows: Sequence[ProjectRow], left: TokenBudget

@@ -246,7 +246,10 @@ def _show_warm_up(out: Console, warm: WarmUp) -> None:
         ("Preferences", warm.preferences),
         ("Decisions", warm.decisions),
         ("Blockers", warm.blockers),
+        ("Changed lately", warm.changed),
         ("Diary", warm.diary),
+        ("Last sessions", warm.sessions),
+        ("Also kept", warm.facts),
     )
     for heading, memories in parts:
         _show_memories(out, heading, memories)
@@ -262,7 +265,7 @@ def _show_warm_up(out: Console, warm: WarmUp) -> None:
         _heading(out, "The topic")
         _show_package(out, warm.topic, why=False)
     if not any((warm.shape, warm.topic, *(memories for _, memories in parts))):
-        out.print("nothing yet: use anaphora project index or anaphora observe")
+        out.print("nothing yet: use anaphora remember, anaphora project index or anaphora observe")
     show_degraded(warm.degraded)
 
 

@@ -338,8 +338,8 @@ _SPECS = (
     ToolSpec(
         "warm_up",
         "Start a session",
-        "What a new session should know: constraints, preferences, decisions, the last diary "
-        "entries, the shape of the project. Call it once, at the start.",
+        "What a new session should know: standing rules, preferences, decisions, what changed "
+        "lately, the last sessions, the shape of the project. Call it once, at the start.",
         {
             "topic": text(meaning("topic")),
             "project": text(_PROJECT),
@@ -347,7 +347,8 @@ _SPECS = (
         enveloped(
             result(
                 WarmUp,
-                "constraints preferences decisions blockers diary highlights? shape degraded?",
+                "constraints preferences decisions blockers diary highlights? shape changed? "
+                "sessions? facts? degraded?",
             )
         ),
     ),

@@ -1,0 +1,155 @@
+"""What was kept by `remember`, as a new session needs it: rules, preferences, decisions, the rest.
+
+What a memory is, its labels say (path, category, tags, type), else its words. What holds now alone
+comes: neither what was replaced, nor what has expired. Of a kind, what was said most often comes
+first, then the newest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from anaphora.core.recalled import strip_recalled
+from anaphora.values.memories import MemoryRecord
+from anaphora.values.projects import ContextMemory
+
+if TYPE_CHECKING:
+    from anaphora.index.turns.view import TurnView
+    from anaphora.store.records.store import Records
+    from anaphora.store.threads.conversations import Conversations
+
+LOOKED_AT: Final = 500
+"""Memories, the last changed first, among which those of a warm-up are chosen."""
+LATELY: Final = timedelta(days=14)
+"""How long a new value counts as a change."""
+SESSIONS: Final = 3
+TEXT: Final = 300
+"""Characters of a memory, or of a turn, that are shown."""
+
+_NAMES: Final = {
+    "constraint": "constraint",
+    "constraints": "constraint",
+    "rule": "constraint",
+    "rules": "constraint",
+    "instruction": "constraint",
+    "instructions": "constraint",
+    "style": "constraint",
+    "preference": "preference",
+    "preferences": "preference",
+    "decision": "decision",
+    "decisions": "decision",
+}
+_WORDS: Final = (
+    ("preference", r"prefer\w*|likes?|loves?|hates?|dislikes?|favou?rites?|rather than|bevorzugt"),
+    (
+        "constraint",
+        r"always|never|must(?:n['’]t)?|do(?:n['’]t| not)|should(?:n['’]t)?|only ever|avoid"
+        r"|make sure|answers? (?:in|with|short)|no more than|immer|niemals|siempre|nunca",
+    ),
+    (
+        "decision",
+        r"decided|decision|agreed|chose|chosen|settled on|switched|moved (?:to|from)|migrated|"
+        r"we (?:will )?use|instead of|entschieden|decidimos|decidió",
+    ),
+)
+_PATTERNS: Final = tuple(
+    (kind, re.compile(rf"\b(?:{words})\b", re.IGNORECASE)) for kind, words in _WORDS
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Lasting memories and the last sessions of one namespace."""
+
+    records: Records
+    conversations: Conversations
+    view: TurnView
+    now: datetime
+
+    def memories(self) -> dict[str, list[ContextMemory]]:
+        """Memories by the parts of a warm-up: those of notes, `changed` and `facts`."""
+        page = self.records.list(limit=LOOKED_AT, now=self.now)
+        held = sorted(
+            page.items, key=lambda r: (-r.reinforce_count, -r.last_reinforced.timestamp(), r.id)
+        )
+        before = self.records.many(
+            record.supersedes
+            for record in held
+            if record.supersedes and self.now - record.valid_from <= LATELY
+        )
+        found: dict[str, list[ContextMemory]] = {}
+        for record in held:
+            old = before.get(record.supersedes or "")
+            part = "changed" if old is not None and not old.forgotten else kind_of(record)
+            found.setdefault(part, []).append(_memory(record, part, old))
+        return {_PARTS.get(part, part): items for part, items in found.items()}
+
+    def sessions(self) -> Iterator[ContextMemory]:
+        """The conversations that were last spoken in, the newest first."""
+        for conversation_id in _newest(self.view):
+            thread = self.conversations.get(conversation_id)
+            if thread is None or not thread.turns:
+                continue
+            last: Mapping[str, str] = {turn.role: turn.text for turn in thread.turns[-4:]}
+            said = [
+                f"{role}: {_cut(strip_recalled(last[role]))}"
+                for role in ("user", "assistant")
+                if role in last
+            ]
+            yield ContextMemory(
+                id=conversation_id,
+                kind=f"session of {len(thread.turns)} turns",
+                title=thread.title or conversation_id,
+                text="\n".join(said),
+                score=0.0,
+                created_at=thread.turns[-1].ts,
+            )
+
+
+_PARTS: Final = {
+    "constraint": "constraints",
+    "preference": "preferences",
+    "decision": "decisions",
+    "fact": "facts",
+}
+
+
+def kind_of(record: MemoryRecord) -> str:
+    """ "constraint", "preference", "decision" or "fact"."""
+    labels = [record.category or "", *record.tags, *re.split(r"[./]", record.path or "")]
+    for label in labels:
+        if kind := _NAMES.get(label.casefold()):
+            return kind
+    if record.type == "procedural":
+        return "constraint"
+    return next((kind for kind, words in _PATTERNS if words.search(record.text)), "fact")
+
+
+def _memory(record: MemoryRecord, part: str, old: MemoryRecord | None) -> ContextMemory:
+    was = "" if old is None else f"\n(until {record.valid_from:%Y-%m-%d}: {_cut(old.text)})"
+    return ContextMemory(
+        id=record.id,
+        kind="memory" if part in ("fact", "changed") else part,
+        title=record.path or "",
+        text=_cut(record.text) + was,
+        score=float(record.reinforce_count),
+        created_at=record.created_at,
+    )
+
+
+def _newest(view: TurnView) -> Iterable[str]:
+    table = view.table
+    last = np.full(len(table.conversations), -np.inf)
+    np.maximum.at(last, table.conversation, np.nan_to_num(table.ts, nan=-np.inf))
+    order = np.argsort(-last, kind="stable")[:SESSIONS]
+    return [table.conversations[code] for code in order.tolist() if np.isfinite(last[code])]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= TEXT else text[: TEXT - 1].rstrip() + "…"
