@@ -52,7 +52,11 @@ Story: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one question got: `right` is None where no hit holds an answer or an outdated value."""
+    """What one question got: `right` is None where no hit holds an answer or an outdated value.
+
+    `outdated` and `answers` are (how many hits hold one and no answer, how many say that they were
+    replaced).
+    """
 
     story: str
     part: str
@@ -63,6 +67,8 @@ class Outcome:
     first: bool
     among: bool
     silent: bool
+    outdated: tuple[int, int]
+    answers: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +99,10 @@ def run(data: Path, details: Path | None = None) -> list[Row]:
         for told in (CHATS, FACTS)
         for row in _rows(told, part, [o for o in outcomes if (o.part, o.told) == (part, told)])
     ]
+    marks = [_mark(part, told, outcomes) for part in parts for told in (CHATS, FACTS)]
     if details is not None:
         details.write_text(json.dumps([asdict(one) for one in outcomes], indent=1), "utf-8")
-    _keep(rows, parts)
+    _keep(rows, parts, marks)
     return rows
 
 
@@ -106,8 +113,11 @@ def read_stories(data: Path) -> dict[str, list[Story]]:
     return {HELD_OUT: shared[1::2], OWN: own, FITTED: shared[::2]}
 
 
-Ask: TypeAlias = Callable[[dict[str, Any]], list[str]]
-"""A question as it stands in a story to the texts that came, best first."""
+Found: TypeAlias = list[tuple[str, bool]]
+"""The text of each hit, best first, and whether it holds now as far as recall can tell."""
+
+Ask: TypeAlias = Callable[[dict[str, Any]], Found]
+"""A question as it stands in a story to what was found."""
 
 
 @contextmanager
@@ -126,14 +136,14 @@ def told_both_ways(home: Path, story: dict[str, Any]) -> Iterator[dict[str, Ask]
         chats.ready()
         facts.ready()
 
-        def of_chats(question: dict[str, Any]) -> list[str]:
+        def of_chats(question: dict[str, Any]) -> Found:
             now[0] = _moment(question["now"])
             found = chats.recall_conversation(None, question["q"], top_k=MANY, budget=100_000)
-            return [hit.text for hit in found]
+            return [(hit.text, hit.current) for hit in found]
 
-        def of_facts(question: dict[str, Any]) -> list[str]:
+        def of_facts(question: dict[str, Any]) -> Found:
             now[0] = _moment(question["now"])
-            return [hit.text for hit in facts.recall(question["q"], top_k=MANY)]
+            return [(hit.text, hit.current) for hit in facts.recall(question["q"], top_k=MANY)]
 
         yield {CHATS: of_chats, FACTS: of_facts}
 
@@ -152,10 +162,15 @@ def _turns(session: dict[str, Any]) -> Iterator[NewTurn]:
         yield NewTurn(turn["role"], turn["text"], ts=ts, speaker=turn.get("speaker"))
 
 
-def _outcome(
-    place: tuple[str, str, str], question: dict[str, Any], texts: Sequence[str]
-) -> Outcome:
+def _outcome(place: tuple[str, str, str], question: dict[str, Any], found: Found) -> Outcome:
     right = None
+    texts = [text for text, _ in found]
+    answers = [now for text, now in found if holds_any(text, question["answer"])]
+    outdated = [
+        now
+        for text, now in found
+        if holds_any(text, question["stale"]) and not holds_any(text, question["answer"])
+    ]
     for text in texts:
         if holds_any(text, question["answer"]) or holds_any(text, question["stale"]):
             right = holds_any(text, question["answer"])
@@ -168,6 +183,8 @@ def _outcome(
         bool(texts) and holds_any(texts[0], question["answer"]),
         any(holds_any(text, question["answer"]) for text in texts[:FIRST]),
         not texts,
+        (len(outdated), outdated.count(False)),
+        (len(answers), answers.count(False)),
     )
 
 
@@ -198,7 +215,19 @@ def _rows(told: str, part: str, outcomes: Sequence[Outcome]) -> Iterator[Row]:
         )
 
 
-def _keep(rows: Sequence[Row], parts: Mapping[str, Sequence[Story]]) -> None:
+def _mark(part: str, told: str, outcomes: Sequence[Outcome]) -> str:
+    """A line on what is marked as replaced, of the questions about the present."""
+    asked = [
+        o for o in outcomes if (o.part, o.told) == (part, told) and o.kind not in ("past", ABSENT)
+    ]
+    cells = [
+        f"{sum(marked for _, marked in pairs)} of {sum(many for many, _ in pairs)}"
+        for pairs in ([o.outdated for o in asked], [o.answers for o in asked])
+    ]
+    return f"| {part.partition(':')[0]} | {told} | {' | '.join(cells)} |"
+
+
+def _keep(rows: Sequence[Row], parts: Mapping[str, Sequence[Story]], marks: Sequence[str]) -> None:
     lines = [
         "# What holds now",
         "",
@@ -219,6 +248,10 @@ def _keep(rows: Sequence[Row], parts: Mapping[str, Sequence[Story]]) -> None:
             shares = (row.right_first, row.first_of_all, row.among_first)
             shown = " | ".join("–" if row.kind == ABSENT else f"{one:.2f}" for one in shares)
             lines += [f"| {row.told} | {row.kind} | {row.asked} | {shown} | {row.silent:.2f} |"]
+    lines += ["", "## What is marked as replaced", ""]
+    lines += ["Of the hits for questions about the present (`current` is false):", ""]
+    lines += ["| stories | told as | that hold an outdated value | that hold an answer |"]
+    lines += ["|---|---|---:|---:|", *marks]
     write("changes", json.dumps({"rows": [asdict(row) for row in rows]}), "\n".join(lines))
     print("\n".join(lines))
 

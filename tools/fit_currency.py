@@ -11,12 +11,12 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from unittest import mock
 
 import numpy as np
@@ -36,6 +36,7 @@ from anaphora.rank.currency import (
     pair_features,
     read_cues,
 )
+from anaphora.rank.currency_weights import CONSTANT
 from anaphora.recall import currency
 
 TARGET: Final = Path(__file__).parents[1] / "src" / "anaphora" / "rank" / "currency_weights.py"
@@ -43,9 +44,6 @@ CHATS: Final = (("realtalk", "realtalk"), ("beam", "beam-100k"))
 FITTED: Final = "1-5"
 # The strength of the ridge: a plateau from 1 to 30.
 RIDGE: Final = 10.0
-# What a pair counts that is only probably no change: evidence and something else that is newer.
-PROBABLY: Final = 0.5
-
 Rows = NDArray[np.float32]
 
 
@@ -64,6 +62,14 @@ class Pairs:
         self.counts.append(counts)
 
 
+@dataclass(frozen=True, slots=True)
+class BothPairs:
+    """The pairs that the two regressions are fitted on."""
+
+    before: Pairs
+    replaces: Pairs
+
+
 @contextmanager
 def compared() -> Iterator[list[Statements]]:
     """The statements that recall compares from now on, question by question."""
@@ -77,7 +83,7 @@ def compared() -> Iterator[list[Statements]]:
         yield seen
 
 
-def add_story(story: dict[str, Any], home: Path, pairs: Pairs) -> None:
+def add_story(story: dict[str, Any], home: Path, pairs: BothPairs) -> None:
     """The pairs of one story, told as chats and as facts."""
     with compared() as seen, told_both_ways(home, story) as ways:
         for question in story["questions"]:
@@ -88,25 +94,33 @@ def add_story(story: dict[str, Any], home: Path, pairs: Pairs) -> None:
                     _add_pairs(seen[-1], question, pairs)
 
 
-# (older, newer) is (1, answer), (-1, outdated) or (0, neither): (is it replaced?, what it counts).
-_PRESENT: Final = {(-1, 1): (1, 1.0), (1, -1): (0, 1.0), (1, 0): (0, PROBABLY)}
-_PAST: Final = {(1, -1): (1, 1.0), (-1, 1): (0, PROBABLY), (1, 0): (0, PROBABLY)}
+# (older, newer), each 1 (answer), -1 (outdated) or 0 (neither): whether it is so, and what the pair
+# counts. Which of two stands before is told by pairs of which one is right alone; what is neither
+# counts half beside an answer.
+_Rule: TypeAlias = Mapping[tuple[int, int], tuple[int, float]]
+_BEFORE: Final[_Rule] = {(-1, 1): (1, 1.0), (1, -1): (0, 1.0), (1, 0): (0, 0.5)}
+_BEFORE_IN_PAST: Final[_Rule] = {(1, -1): (1, 1.0), (-1, 1): (0, 0.5), (1, 0): (0, 0.5)}
+_NO_CHANGE: Final[_Rule] = dict.fromkeys(((1, 0), (-1, 0), (0, 1), (0, -1), (0, 0)), (0, 1.0))
+_REPLACES: Final[_Rule] = {**_NO_CHANGE, (-1, 1): (1, 1.0), (1, -1): (0, 1.0)}
+_REPLACES_IN_PAST: Final[_Rule] = {**_NO_CHANGE, (1, -1): (1, 1.0)}
 
 
-def _add_pairs(statements: Statements, question: dict[str, Any], pairs: Pairs) -> None:
+def _add_pairs(statements: Statements, question: dict[str, Any], pairs: BothPairs) -> None:
     labels = [
         1 if holds_any(text, question["answer"]) else -int(holds_any(text, question["stale"]))
         for text in statements.texts
     ]
-    rule = _PAST if question["kind"] == "past" else _PRESENT
-    _add(statements, question["q"], labels, rule, pairs)
+    past = question["kind"] == "past"
+    _add(statements, question["q"], labels, _BEFORE_IN_PAST if past else _BEFORE, pairs.before)
+    rule = _REPLACES_IN_PAST if past else _REPLACES
+    _add(statements, question["q"], labels, rule, pairs.replaces)
 
 
 def _add(
     statements: Statements,
     question: str,
     labels: Sequence[int],
-    rule: dict[tuple[int, int], tuple[int, float]],
+    rule: _Rule,
     pairs: Pairs,
 ) -> None:
     dated = replace(statements, at=date_echoes(statements))
@@ -119,7 +133,7 @@ def _add(
             pairs.add(features[older, newer], *known)
 
 
-def add_chats(haystack: Haystack, home: Path, pairs: Pairs) -> None:
+def add_chats(haystack: Haystack, home: Path, pairs: BothPairs) -> None:
     """The pairs of one chat: evidence of its questions, and what is newer and is none."""
     texts = {
         (one.conversation_id, turn.key): turn.text
@@ -139,31 +153,34 @@ def add_chats(haystack: Haystack, home: Path, pairs: Pairs) -> None:
             memory.recall_conversation(question.conversation_id, question.text, top_k=20)
             if seen and evidence:
                 labels = [int(text in evidence) for text in seen[-1].texts]
-                _add(seen[-1], question.text, labels, {(1, 0): (0, PROBABLY)}, pairs)
+                _add(seen[-1], question.text, labels, {(1, 0): (0, 0.5)}, pairs.before)
+                _add(seen[-1], question.text, labels, {(1, 0): (0, 1.0)}, pairs.replaces)
 
 
-def fit(pairs: Pairs) -> tuple[dict[str, float], float]:
+def fit(pairs: Pairs) -> dict[str, float]:
     """A weight for each feature, and the constant."""
     weights, constant = fit_logistic(pairs.features, pairs.replaced, pairs.counts, RIDGE)
-    return dict(zip(FEATURES, weights, strict=True)), constant
+    return {CONSTANT: constant, **dict(zip(FEATURES, weights, strict=True))}
 
 
-def write(weights: dict[str, float], constant: float, pairs: Pairs) -> None:
+def write(pairs: BothPairs) -> None:
     """Write the module of weights."""
     lines = [
-        '"""The weights of `rank/currency`, as `python -m tools.fit_currency` writes them.',
-        "",
-        f"Fitted on {len(pairs.replaced):,} pairs, of which {sum(pairs.replaced):,} are changes.",
-        '"""',
+        '"""The weights of `rank/currency`, as `python -m tools.fit_currency` writes them."""',
         "",
         "from typing import Final",
         "",
-        f"CONSTANT: Final = {constant:.4f}",
-        "",
-        "WEIGHTS: Final = {",
-        *(f'    "{name}": {value:.4f},' for name, value in weights.items()),
-        "}",
+        f'CONSTANT: Final = "{CONSTANT}"',
     ]
+    for name, of, what in (
+        ("BEFORE", pairs.before, "a newer one that is right and an older one that is not"),
+        ("REPLACES", pairs.replaces, "one value that changed"),
+    ):
+        sure = sum(of.replaced)
+        lines += ["", f"# Fitted on {len(of.replaced):,} pairs, of which {sure:,} are {what}."]
+        lines += [f"{name}: Final = {{"]
+        lines += [f'    "{feature}": {value:.4f},' for feature, value in fit(of).items()]
+        lines += ["}"]
     TARGET.write_text("\n".join(lines) + "\n", "utf-8")
 
 
@@ -175,7 +192,7 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="the folder of shared data")
     parser.add_argument("stories", type=Path, nargs="*", help="more stories, all of them used")
     given = parser.parse_args()
-    pairs = Pairs([], [], [])
+    pairs = BothPairs(Pairs([], [], []), Pairs([], [], []))
     stories = json.loads((given.data / "changes" / "dev.json").read_text("utf-8"))[::2]
     for more in given.stories:
         stories += json.loads(more.read_text("utf-8"))
@@ -188,8 +205,8 @@ def main() -> None:
             if isinstance(one, Haystack) and chosen and one.number in chosen:
                 with tempfile.TemporaryDirectory() as home:
                     add_chats(one, Path(home), pairs)
-    write(*fit(pairs), pairs)
-    print(f"{len(pairs.replaced)} pairs, {sum(pairs.replaced)} changes: {TARGET}")
+    write(pairs)
+    print(TARGET)
 
 
 if __name__ == "__main__":

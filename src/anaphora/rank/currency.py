@@ -1,14 +1,16 @@
 """Puts what holds now before what it replaced, among statements that are about one thing.
 
-For each pair of candidates of one question, an older and a newer one, `compare_statements` gives
-the probability that the newer one replaces the older: how alike their words are, which words of the
-question each holds, whether they speak of the same subject, how long lies between them, how near
-each is to the question. It is a logistic regression, fitted by `python -m tools.fit_currency` on
-stories in which facts change and on questions of real chats (`currency_weights`). Words of change
-("moved to", "no longer"), values of the same kind and the closeness of the two vectors were tried
-as features and are worth nothing beside these: docs/decisions/0027.
+For each pair of candidates of one question, an older and a newer one, `compare_statements` reads
+how alike their words are, which words of the question each holds, whether they speak of the same
+subject, how long lies between them, how near each is to the question. Two logistic regressions of
+that say whether the newer one should stand before the older, if one of the two is right at all, and
+whether it replaces it, whatever else the two may be. They are fitted by `python -m
+tools.fit_currency` on stories in which facts change and on questions of real chats
+(`currency_weights`). Words of change ("moved to", "no longer"), values of the same kind and the
+closeness of the two vectors were tried as features and are worth nothing beside these:
+docs/decisions/0027.
 
-`order_by_currency` then puts a statement before those that it replaces; where the question asks for
+`order_by_currency` then puts statements before those that they outdate; where the question asks for
 the past, those stand first that held then. A short turn that only asks, or says that it does not
 know, counts for less. The known words are English, with the commonest of German and Spanish.
 """
@@ -25,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.core.analyser import STOP_WORDS, analyse, query_terms
-from anaphora.rank.currency_weights import CONSTANT, WEIGHTS
+from anaphora.rank.currency_weights import BEFORE, CONSTANT, REPLACES
 from anaphora.rank.dates import MONTH_OF, WEEKDAYS
 
 Floats = NDArray[np.float32]
@@ -33,8 +35,8 @@ Floats = NDArray[np.float32]
 WINDOW: Final = 14
 """Candidates that are compared, best first."""
 
-REPLACED: Final = 0.5
-"""The probability from which on a statement is called older than another one."""
+REPLACED: Final = 0.4
+"""The probability from which on a statement is said to be replaced by another one."""
 
 LEAST_SHARE: Final = 0.4
 """The score that a statement must have, as a share of that of the one that it replaces."""
@@ -315,17 +317,32 @@ def pair_features(statements: Statements, cues: QuestionCues) -> Floats:
     return np.concatenate((features, message, features[..., _PLACES] * message), axis=-1)
 
 
-def compare_statements(statements: Statements, cues: QuestionCues) -> Floats:
-    """The probability that the newer replaces the older, (S, S): [older, newer].
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What pairs are, (S, S): [older, newer]; 0 where the second was not said after the first.
 
-    0 where the second was not said after the first, or one of the two has no known time.
+    `before` is the probability that the newer one should stand before the older, given that one of
+    the two is right, `replaces` that it says otherwise of the same thing. `at` (S,) is when each
+    was said first, as `date_echoes` has it.
     """
-    odds = pair_features(statements, cues) @ _weights() + np.float32(CONSTANT)
+
+    before: Floats
+    replaces: Floats
+    at: NDArray[np.float64]
+
+
+def compare_statements(statements: Statements, cues: QuestionCues) -> Comparison:
+    """Compare each with each. Where one of two has no known time, both probabilities are 0."""
+    dated = replace(statements, at=date_echoes(statements))
+    odds = pair_features(dated, cues) @ _weights() + _constants()
     with np.errstate(invalid="ignore"):
-        later = statements.at[None, :] > statements.at[:, None]
-    able = later & _comparable(statements, cues)
-    found: Floats = np.where(able, 1.0 / (1.0 + np.exp(-np.clip(odds, -60, 60))), 0.0)
-    return found
+        later = dated.at[None, :] > dated.at[:, None]
+    able = (later & _comparable(dated, cues))[..., None]
+    chances = np.where(able, 1.0 / (1.0 + np.exp(-np.clip(odds, -60, 60))), 0.0)
+    # An assistant who repeats what was said replaces nothing.
+    echoes = dated.at != statements.at
+    replaces = np.where(echoes[None, :], 0.0, chances[..., 1])
+    return Comparison(chances[..., 0], replaces, dated.at)
 
 
 def _comparable(statements: Statements, cues: QuestionCues) -> NDArray[np.bool_]:
@@ -351,7 +368,13 @@ def _comparable(statements: Statements, cues: QuestionCues) -> NDArray[np.bool_]
 
 @lru_cache(maxsize=1)
 def _weights() -> Floats:
-    return np.array([WEIGHTS[name] for name in FEATURES], np.float32)
+    """(F, 2): of standing before, of replacing."""
+    return np.array([[BEFORE[name], REPLACES[name]] for name in FEATURES], np.float32)
+
+
+@lru_cache(maxsize=1)
+def _constants() -> Floats:
+    return np.array([BEFORE[CONSTANT], REPLACES[CONSTANT]], np.float32)
 
 
 def _of_each(
@@ -421,22 +444,23 @@ def date_echoes(statements: Statements) -> NDArray[np.float64]:
     """When each was said first, (S,): an assistant's repetition has the time of what it repeats.
 
     It supports the user's statement and is no news. It repeats where half of its words, and every
-    number in it, were the user's.
+    number in it, were the user's: the statement that has most of them, of several the last one.
     """
     at, readings = statements.at.copy(), statements.readings
     told = [not (read.asks or read.unknown) for read in readings]
     numbers = [frozenset(w for w in read.words if any(map(str.isdigit, w))) for read in readings]
+    users = np.flatnonzero(~statements.assistant & np.array(told, np.bool_)).tolist()
     for place in np.flatnonzero(statements.assistant & told).tolist():
         words, numeric = readings[place].words, numbers[place]
-        for other in np.argsort(statements.at, kind="stable").tolist():
-            if not statements.at[other] < statements.at[place]:
-                break
-            if statements.assistant[other] or not told[other] or not numeric <= numbers[other]:
-                continue
-            if 2 * len(words & readings[other].words) >= max(1, len(words)):
-                # A moment later: it must not count as the older of the two.
-                at[place] = statements.at[other] + 0.5
-                break
+        said = [
+            (len(words & readings[other].words), float(statements.at[other]))
+            for other in users
+            if statements.at[other] < statements.at[place] and numeric <= numbers[other]
+        ]
+        shared, when = max(said, default=(0, 0.0))
+        if said and 2 * shared >= max(1, len(words)):
+            # A moment later: it must not count as the older of the two.
+            at[place] = when + 0.5
     return at
 
 
@@ -462,18 +486,18 @@ def order_by_currency(
     threshold: float,
     spans: Sequence[tuple[float, float]] = (),
 ) -> CurrencyOrder:
-    """Order `statements` for `question`: what replaces another one by `threshold` stands before it.
+    """Order `statements` for `question`: a newer one stands before an older by `threshold`.
 
     `spans` are the times that the question names, in seconds: of two statements the one counts that
     held at the end of the last of them. Where it asks for the past and names no time, the older one
     of two stands first.
     """
     cues = read_cues(question)
-    dated = replace(statements, at=date_echoes(statements))
-    chance = compare_statements(dated, cues)
-    lost = unanswered(dated, cues)
+    pairs = compare_statements(statements, cues)
+    lost = unanswered(statements, cues)
     scores = [float(s) - lost.get(at, 0.0) for at, s in enumerate(statements.scores.tolist())]
-    order = _lifted(dated, cues, chance, threshold, spans, scores)
+    dated = replace(statements, at=pairs.at)
+    order = _lifted(dated, cues, pairs.before, threshold, spans, scores)
     raised: dict[int, float] = {}
     final: dict[int, float] = {}
     least = -np.inf
@@ -482,6 +506,7 @@ def order_by_currency(
         if scores[place] < least:
             raised[place] = least - scores[place]
         least = final[place] = max(least, scores[place])
+    chance = pairs.replaces
     sure = [(o, n) for o, n in np.argwhere(chance >= REPLACED).tolist() if n not in lost]
     sure.sort(key=lambda pair: -chance[pair[0], pair[1]])
     replaced = tuple(pair for pair in sure if pair[0] not in lost)

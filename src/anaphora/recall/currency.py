@@ -41,7 +41,7 @@ class Candidate:
     `at` is when it was said, in seconds (NaN: not known); `asked_for`: by whom the question names.
     `again` are the places of those that say the same, oldest first. `changes` are the factors that
     this module adds. `older_than` is the place of what replaces it, `previous` are those of what
-    it replaces, the newest first.
+    it replaces, the surest first.
     """
 
     place: int
@@ -152,7 +152,7 @@ def _related(window: Sequence[Candidate], ordered: CurrencyOrder) -> Iterator[Ca
             changes["currency"] = ordered.raised[at]
         if at in ordered.lowered:
             changes["unanswered"] = -ordered.lowered[at]
-        previous = sorted(older.get(at, ()), key=lambda place: -window[place].at)
+        previous = older.get(at, ())
         yield replace(
             one,
             score=ordered.scores[at],

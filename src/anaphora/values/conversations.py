@@ -120,7 +120,7 @@ class TurnHit:
 
     `index` is the turn's place in its thread, from 0. In `mode="vector"` the score is the cosine.
     `current` is False where a later turn seems to say otherwise: `older_than` is that turn, and
-    `previous` are those that this one seems to replace, the newest first. Both are read from the
+    `previous` are those that this one seems to replace, the surest first. Both are read from the
     words, and may be wrong. `occurrences` are other turns that say the same, oldest first.
     `quotes_recalled`: the text also holds a block of recalled turns, which was not searched.
     """

@@ -190,7 +190,7 @@ class MemoryHit:
     `similarity` is absolute, 0…1. `factors` says how it came about. `related` are ids of close
     memories; `same_as` those that say the same and are not shown again. `current` is False where a
     later memory seems to say otherwise: `older_than` is that one, and `previous` are those that
-    this one seems to replace, the newest first.
+    this one seems to replace, the surest first.
     """
 
     id: str
