@@ -21,7 +21,7 @@ from typing import Final
 from unittest import mock
 
 from anaphora import Memory
-from anaphora.rank.currency import QuestionCues, Statements
+from anaphora.rank.currency import Statements
 from anaphora.rank.silence import (
     CONSTANT,
     FLOOR,
@@ -30,13 +30,14 @@ from anaphora.rank.silence import (
     answer_features,
     answer_probability,
 )
+from anaphora.rank.statements import QuestionCues
 from anaphora.recall import currency
 from bench.changes import ABSENT, FITTED, Story, read_stories, told_both_ways
 from bench.datasets import SETS, Haystack, haystacks
 from bench.figures import machine_and_day, write
 from bench.fitting import fit_logistic
 
-FLOORS: Final = (0.02, 0.05, FLOOR, 0.1, 0.15, 0.2, 0.3, 0.5)
+FLOORS: Final = tuple(sorted({0.02, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, FLOOR}))
 # Questions of each chat, and of another one, evenly spread.
 OF_CHAT: Final = 40
 ANSWERED, NEVER_SAID, OF_OTHERS = "answered", "never said", "asked of others"

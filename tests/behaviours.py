@@ -106,6 +106,11 @@ PROMISES: dict[str, str] = {
     "recall.nicknames": "D A question may name a speaker as others call them.",
     "recall.times": "D A question that names a time prefers turns of that time.",
     "recall.why": "Q Each hit's factors add up to its score.",
+    "recall.current": "D What holds now comes before what it replaced, and both say so.",
+    "recall.repetition": "D What was said again is one hit; who only asks stands behind who knows.",
+    "recall.choice": "D Times, speaker and role narrow a recall; a span without turns is named.",
+    "recall.silence": "D A question that nothing answers gets no hit, and the nearest on request.",
+    "recall.own_echo": "D Recalled text that comes in again is marked and not found as news.",
     "recall.render": "S0 `render_recall` makes the system block with header and labels.",
     "recall.render_data": "D The block says that its items are data; no turn makes a line of its own.",
     # Words of others
@@ -169,6 +174,9 @@ PROMISES: dict[str, str] = {
     "care.lanes": "D Doctor and stats look at projects, notes, gaps, models and the sandbox's walls.",
     "async.parity": "D AsyncMemory mirrors Memory method by method.",
     "async.cancelled": "D A cancelled call leaves nothing half-done.",
+    # Contradictions
+    "contradictions.told": "D Who keeps a memory is told what is close and says otherwise.",
+    "contradictions.settled": "D One call settles a contradiction, another takes it back.",
     # Recall of memories (S3)
     "recall.formula": "S3 mode='vector' is similarity × decay × reinforcement to the letter.",
     "recall.exact_first": "D Restated memories come near an exact answer in score, never past it.",

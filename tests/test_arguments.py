@@ -91,7 +91,8 @@ def good(name: str, said: Any) -> Any:
         return "recall"
     if "Callable" in str(get_origin(said)):
         return lambda *_: None
-    return next(v for v in ("x", 3, ["x"], [NewTurn("user", "x")], NewTurn) if fits(said, v))
+    usual = ("x", 3, ["x"], [NewTurn("user", "x")], NewTurn)
+    return next(v for v in (*usual, *get_args(said)) if fits(said, v))
 
 
 @pytest.fixture

@@ -34,9 +34,9 @@ from anaphora.rank.currency import (
     date_echoes,
     order_by_currency,
     pair_features,
-    read_cues,
 )
 from anaphora.rank.currency_weights import CONSTANT
+from anaphora.rank.statements import read_cues
 from anaphora.recall import currency
 
 TARGET: Final = Path(__file__).parents[1] / "src" / "anaphora" / "rank" / "currency_weights.py"

@@ -86,13 +86,19 @@ def min_score(desk: Desk) -> str:
     return f"at the score {best:.2f} it comes, above it goes; nan is refused"
 
 
-@row("14 default", "no floor", on_purpose=("docs/ranking.md", "The floor"))
+@row("14 default", "no floor", on_purpose=("docs/ranking.md", "Silence"))
 def floor(desk: Desk) -> str:
     with preferring(desk):
         pass
-    assert desk.mcp("recall_memory", query="zebra migration in Kenya")["data"] == []
-    assert desk.mcp("recall_memory", query="zebra migration in Kenya", minScore=0)["data"]
-    return "over MCP one of its own; minScore 0 shows the nearest; Python has none"
+    asked = "zebra migration in Kenya"
+    assert desk.mcp("recall_memory", query=asked)["data"] == []
+    assert desk.mcp("recall_memory", query=asked, minScore=0)["data"]
+    with Memory.open(desk.folder / "silent") as memory:
+        memory.remember("The user prefers vitest over jest.")
+        found = memory.recall(asked)
+        assert not found.hits
+        assert found.nearest
+    return "silence where nothing seems to answer, on every surface; min_confidence 0 lifts it"
 
 
 @row("15", "filters on tags, lineages, categories")

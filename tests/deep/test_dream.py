@@ -137,7 +137,7 @@ def test_restatements_are_linked_once_ever(tmp_path: Path, clock: Clock) -> None
         memory.remember("Ada lives in Ghent with two cats")
         neighbours, parts.remember._linker.neighbours = (
             parts.remember._linker.neighbours,
-            lambda rows: [[] for _ in rows],
+            lambda rows, _: [[] for _ in rows],
         )
         memory.remember_many([NewMemory("Ada lives in Ghent with two cats.")])
         parts.remember._linker.neighbours = neighbours

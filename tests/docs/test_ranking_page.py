@@ -19,7 +19,7 @@ from anaphora.deep.recall import NEEDED, SURE
 from anaphora.rank.context.choice import SAME, WIDTH
 from anaphora.rank.context.scores import _AFTER, _FIRST, DISTINCT, HOLDABLE, PARTIAL, STRONG, TERMS
 from anaphora.rank.context.weights import DEFAULT_WEIGHTS
-from anaphora.rank.currency import REPLACED, WINDOW
+from anaphora.rank.currency import ASKED_AGAIN, LIFTED, REPLACED, UNANSWERED, WINDOW
 from anaphora.rank.memories import DAY_MICROS, MemoryCandidates, MemoryScores, rank_memories
 from anaphora.rank.silence import CONSTANT, FLOOR, MEANING, UNSEEN
 from anaphora.recall.currency import THRESHOLD
@@ -75,7 +75,8 @@ def scored(cosine: float, words: float, days: float, n: int) -> MemoryScores:
 
 def by_the_page(cosine: float, words: float, days: float, n: int) -> tuple[float, ...]:
     """(similarity, decay, reinforcement, score) as the page has them."""
-    similar = formula("similarity")(cosine=cosine, words=words)
+    # The code rounds to six digits; of next to nothing that makes nothing.
+    similar = round(formula("similarity")(cosine=cosine, words=words), 6)
     half_life = number(r"half-lives of \d+, (\d+) and \d+ days")
     faded = formula("decay")(days=days, half_life=half_life)
     x = similar * faded
@@ -138,9 +139,12 @@ def test_the_constants_on_the_page_are_those_of_the_code() -> None:
         r"Among the first (\d+) hits": WINDOW,
         r"From ([\d.]+) on the newer one": THRESHOLD,
         r"From ([\d.]+) on the older one": REPLACED,
+        r"Only the (\d+) best hits": LIFTED,
+        r"loses ([\d.]+) of the best score": UNANSWERED,
+        r"and ([\d.]+) if it asks the same": ASKED_AGAIN,
         r"odds = −([\d.]+) \+": -CONSTANT,
         r"\+ ([\d.]+) · cosine": MEANING,
-        r"cosine \+ (−[\d.]+) · unseen": -UNSEEN,
+        r"cosine − ([\d.]+) · unseen": -UNSEEN,
         r"Below ([\d.]+) there are no hits": FLOOR,
         r"words \+ ([\d.]+) · closeness": DEFAULT_WEIGHTS.meaning,
         r"from ([\d.]+) on \(and two good targets\) strong": STRONG,

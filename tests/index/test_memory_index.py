@@ -420,5 +420,5 @@ def test_neighbours(tmp_path: Path) -> None:
         home.change(old, valid_to=home.now)
         (parts,) = home.service.embed(["red cat lock"])
         assert isinstance(parts, np.ndarray)
-        ((found,),) = [home.index.neighbours(parts)]
+        ((found,),) = [home.index.neighbours(parts, 0.8)]
         assert [(i, round(c, 2)) for i, c in found] == [(one, 1.0)]

@@ -154,7 +154,7 @@ def test_a_failing_index_keeps_nothing_from_being_kept(truth: Database, clock: A
     desk = Desk(truth, clock).warm()
     asked = desk.remembering._linker.neighbours
 
-    def broken(rows: Vectors) -> Any:
+    def broken(rows: Vectors, closer: float) -> Any:
         raise EmbeddingError("no index")
 
     desk.remembering._linker.neighbours = broken

@@ -87,7 +87,7 @@ class Desk:
         """The links of these memories."""
         return list(self.records.links(record_ids))
 
-    def neighbours(self, rows: Vectors) -> Sequence[Sequence[Near]]:
+    def neighbours(self, rows: Vectors, closer: float) -> Sequence[Sequence[Near]]:
         """What an index would answer: the ten nearest to each row, from truth itself."""
         owners: list[str] = []
         matrices = []
@@ -98,5 +98,6 @@ class Desk:
             return [[] for _ in rows]
         cosines = rows @ np.concatenate(matrices).astype(np.float32).T
         return [
-            [(owners[n], float(row[n])) for n in np.argsort(-row)[:10].tolist()] for row in cosines
+            [(owners[n], float(row[n])) for n in np.argsort(-row)[:10].tolist() if row[n] >= closer]
+            for row in cosines
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,49 @@ def test_a_topic_adds_a_package_about_it(desk: ContextDesk) -> None:
     assert desk.warm_up("  ").topic is None
 
 
+@pytest.mark.promise("context.warm_up")
+def test_what_was_remembered_stands_beside_the_notes(desk: ContextDesk, clock: Clock) -> None:
+    """Rules, preferences, decisions, changes, other facts and the last sessions, by their words."""
+    memory = desk.memory
+    memory.remember("The user prefers vitest over jest.")
+    memory.remember("Answer in short sentences.", type="procedural")
+    memory.remember("Never push to main without a review.")
+    memory.remember("The queue runs on PostgreSQL.", tags=["decisions"])
+    memory.remember("Rafi owns the deploy script.")
+    for _ in range(3):
+        memory.remember("The office is in Graz.")
+    memory.remember("Gone by then.", expires_at=clock() + timedelta(hours=1))
+    memory.remember("Staging is on port 5433.", path="staging.port")
+    clock.advance(days=3)
+    memory.remember("Staging is on port 5439.", path="staging.port")
+    for day in range(5):
+        clock.advance(days=1)
+        chat = memory.conversations
+        chat.append(f"day-{day}", "user", f"What about item {day}?", ts=clock())
+        chat.append(f"day-{day}", "assistant", f"Item {day} is done.", ts=clock())
+    desk.note("Use UTC.", kind="constraint")
+    warm = desk.warm_up()
+    assert [one.text for one in warm.constraints] == [
+        "Use UTC.", "Answer in short sentences.", "Never push to main without a review.",
+    ]  # fmt: skip
+    assert [one.text for one in warm.preferences] == ["The user prefers vitest over jest."]
+    assert [one.text for one in warm.decisions] == ["The queue runs on PostgreSQL."]
+    assert [one.text for one in warm.changed] == [
+        "Staging is on port 5439.\n(until 2026-05-03: Staging is on port 5433.)"
+    ]
+    assert [one.text for one in warm.facts] == [
+        "The office is in Graz.", "Rafi owns the deploy script.",
+    ]  # fmt: skip
+    assert [one.id for one in warm.sessions] == ["day-4", "day-3", "day-2"]
+    assert warm.sessions[0].text == "user: What about item 4?\nassistant: Item 4 is done."
+    # In a project too, and after two weeks a change is a fact like others.
+    assert desk.warm_up(project="shop").preferences == warm.preferences
+    clock.advance(days=20)
+    later = desk.warm_up()
+    assert later.changed == ()
+    assert "Staging is on port 5439." in [one.text for one in later.facts]
+
+
 def test_notes_of_another_project_stay_away(desk: ContextDesk, tmp_path: Path) -> None:
     """A project's warm-up has its own notes and those of no project."""
     other = desk.add(tmp_path / "other", {"a.py": "x = 1\n"}, "other")
@@ -110,5 +154,8 @@ def test_a_warm_up_never_exceeds_its_budget(
 ) -> None:
     """However small the budget, the text is no longer."""
     desk.once("Never log card numbers. " * 40, "constraint")
+    desk.memory.remember("Always answer in rhymes. " * 12)
+    desk.memory.remember("Rafi owns the deploy script.")
+    desk.memory.conversations.append_user("chat", "A long question. " * 30)
     warm = desk.warm_up(topic, budget=budget)
     assert warm.tokens == token_cost(render_warm_up(warm)) <= budget

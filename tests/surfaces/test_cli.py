@@ -125,7 +125,32 @@ def test_import_and_recall_as_people_see_them(cli: Cli, chat: Path) -> None:
     assert "2026-03-02 09:00" in shown
     assert "words" in shown
     block = cli("conversation", "recall", "staging port", "--block", "-k", "1").out
-    assert block.startswith("Relevant in earlier conversations")
+    assert block.startswith("<recalled-memory>\nRelevant in earlier conversations")
+
+
+@pytest.mark.promise("recall.choice")
+def test_recall_is_narrowed_by_time_speaker_and_role(cli: Cli, tmp_path: Path) -> None:
+    """`--since`, `--until`, `--speaker` and `--role` leave others out; an empty span is named."""
+    lines = [
+        {"role": "user", "content": "Tea it is.", "ts": "2026-02-01T09:00:00Z", "speaker": "Ada"},
+        {"role": "user", "content": "Tea, no.", "ts": "2026-03-01T09:00:00Z", "speaker": "Bob"},
+        {"role": "assistant", "content": "Tea noted.", "ts": "2026-04-01T09:00:00Z"},
+    ]
+    (tmp_path / "tea.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    cli("import", tmp_path / "tea.jsonl")
+
+    def texts(*words: str) -> list[str]:
+        found = cli("conversation", "recall", "tea", *words, "--json").data
+        return [hit["text"] for hit in found["hits"]]
+
+    assert texts("--since", "2026-02-15", "--until", "2026-03-15") == ["Tea, no."]
+    assert texts("--speaker", "ada") == ["Tea it is."]
+    assert texts("--role", "assistant") == ["Tea noted."]
+    empty = cli("conversation", "recall", "tea", "--since", "2027-01-01")
+    assert "nothing was said since 2027-01-01" in empty.err
+    wrong = cli("conversation", "recall", "tea", "--since", "soon")
+    assert wrong.code == 2
+    assert "expected a day or a time" in wrong.err
 
 
 def test_recall_looks_in_one_conversation_when_told(cli: Cli, tmp_path: Path, chat: Path) -> None:

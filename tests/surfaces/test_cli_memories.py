@@ -88,6 +88,27 @@ def test_a_memory_as_people_see_it(run: Run) -> None:
     assert "rejected:" in rejected
 
 
+@pytest.mark.promise("contradictions.settled")
+def test_a_contradiction_is_shown_settled_and_taken_back(run: Run) -> None:
+    """`remember` names what says otherwise and the command that settles it; `reopen` undoes it."""
+    old = data(run("remember", "The team deploys on Wednesdays.", "--json"))["id"]
+    told = run("remember", "The team deploys on Thursdays.").stdout
+    assert f"{old} says otherwise:" in told
+    new = told.split()[1]
+    assert f"anaphora settle {new} {old}" in told
+    shown = run("contradictions").stdout
+    assert shown.index("on Wednesdays.") < shown.index("on Thursdays.")
+    done = data(run("settle", new, old, "--json"))
+    assert (done["verdict"], done["holds"]) == ("replaces", [new])
+    assert run("contradictions").stdout.strip() == "no contradictions"
+    assert "no longer holds" in run("contradictions", "--settled").stdout
+    refused = run("settle", new, old, "--as", "wrong")
+    assert refused.returncode == 2
+    assert "reopen it" in refused.stderr
+    assert data(run("reopen", new, old, "--json"))["holds"] == [old, new]
+    assert len(data(run("contradictions", "--json"))) == 1
+
+
 def test_a_home_is_copied_and_moved(run: Run, tmp_path: Path) -> None:
     """A backup restores elsewhere, an export comes in elsewhere, and neither overwrites."""
     run(*PREFERENCE)

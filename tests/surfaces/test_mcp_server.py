@@ -337,6 +337,43 @@ def test_resources_and_prompts(home: Path) -> None:
     run(scenario)
 
 
+@pytest.mark.promise("recall.silence", "context.warm_up")
+def test_a_new_session_is_told_what_was_stored_and_nothing_about_mars(home: Path) -> None:
+    """What `store_memory` kept stands in `warm_up` and answers short questions; others do not."""
+
+    async def scenario() -> None:
+        async with connected(home, "--tools", "all", embedder="minilm") as session:
+            for text in (
+                "The user prefers vitest over jest.",
+                "Never push to main without a review.",
+                "We decided to use PostgreSQL for the queue.",
+            ):
+                await call(session, "store_memory", content=text)
+            found = await call(session, "recall_memory", query="which test runner")
+            assert "vitest" in found["data"][0]["text"]
+            assert found["confidence"] > 0.05
+            far = await call(session, "recall_memory", query="what is the weather on Mars?")
+            assert far["data"] == []
+            assert "minConfidence 0 shows the nearest" in far["notices"][0]
+            near = await call(
+                session, "recall_memory", query="what is the weather on Mars?", minConfidence=0
+            )
+            assert near["data"]
+            turns = [{"role": "user", "text": "Tea, please."}]
+            await call(session, "save_turns", conversationId="c", turns=turns)
+            for since, answered in (("2020-01-01", 1), ("2099-01-01", 0)):
+                said = await call(session, "recall_conversation", query="tea", since=since)
+                assert len(said["data"]) == answered
+            assert said["notices"] == ["nothing was said since 2099-01-01 00:00"]
+        async with connected(home, embedder="minilm") as session:
+            told = await session.call_tool("warm_up", {})
+            text = text_of(told)
+            for part in ("Constraints:", "Preferences:", "Decisions:", "vitest", "PostgreSQL"):
+                assert part in text, part
+
+    run(scenario)
+
+
 @pytest.mark.promise("mcp.handshake")
 def test_with_the_bundled_model_the_first_question_is_answered(home: Path) -> None:
     """The model loads behind the handshake; a paraphrase is recalled at once."""

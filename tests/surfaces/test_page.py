@@ -32,6 +32,7 @@ VIEWS = {
     "map": "project/map",
     "deep": "deep",
     "gaps": "gaps?status=all",
+    "contradictions": "contradictions",
     "health": "health",
 }
 COUNT = (
@@ -157,6 +158,7 @@ def test_every_view_shows_what_is_there_and_asks_nobody_else(still: Still) -> No
             "map": ["track", "store"],
             "deep": ["What does nobody know of Zanzibar?"],
             "gaps": ["What does nobody know of Zanzibar?", "knowledge gap"],
+            "contradictions": ["Both are kept until you say what holds"],
             "health": ["All is well", "Write path", "recall"],
         }
         for name, words in shown.items():
@@ -372,6 +374,27 @@ def test_a_dream_is_run_and_told(seen: Watched) -> None:
     page.get_by_role("button", name="Dream now").click()
     expect(page.locator(".report dd").first).to_have_text("1")
     expect(page.locator(".report")).to_contain_text("without a model")
+    seen.check()
+
+
+@pytest.mark.promise("contradictions.settled")
+def test_a_contradiction_is_settled_and_taken_back(seen: Watched, memory: Memory) -> None:
+    """The page shows both memories with their days; one click says what holds, one undoes it."""
+    old = memory.remember("The team deploys on Wednesdays.").id
+    new = memory.remember("The team deploys on Thursdays.").id
+    page = seen.go("memories")
+    page.get_by_role("link", name="Contradictions").click()
+    card = page.locator("main .card").first
+    expect(card).to_contain_text("The team deploys on Wednesdays.")
+    expect(card).to_contain_text("The team deploys on Thursdays.")
+    card.get_by_role("button", name="The newer one holds").click()
+    expect(page.locator("main")).to_contain_text("Nothing that is kept contradicts itself")
+    assert memory.get(old).superseded_by == new
+    page.get_by_role("link", name="Settled").click()
+    expect(page.locator("main .card")).to_contain_text("no longer holds")
+    page.get_by_role("button", name="Take it back").click()
+    expect(page.locator("main")).to_contain_text("None was settled.")
+    assert memory.get(old).superseded_by is None
     seen.check()
 
 

@@ -112,7 +112,16 @@ def _tags(text: str) -> tuple[str, ...]:
 
 def look_everywhere(seen: Watched, asked: Sequence[str]) -> None:
     """Every view, with the strings in its address as well."""
-    for view in ("threads", "threads/hostile", "memories", "project/map", "deep", "gaps", "health"):
+    for view in (
+        "threads",
+        "threads/hostile",
+        "memories",
+        "contradictions",
+        "project/map",
+        "deep",
+        "gaps",
+        "health",
+    ):
         seen.go(view)
         unharmed(seen)
     for one in asked:

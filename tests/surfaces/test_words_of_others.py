@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult
-from tests.mcp_client import connected, text_of
+from tests.mcp_client import call, connected, text_of
 
 from anaphora import Memory
 from anaphora.core.display import visible
@@ -108,6 +108,10 @@ def fill(home: Path, around: Path) -> None:
             out.write(json.dumps(line) + "\n")
     with Memory.open(home, embedder="hashing") as memory:
         assert memory.import_(chats).added == many
+        hostile = fields.any()
+        for number in (5433, 5439):
+            memory.remember(f"The heron keeps its nest at number {number}. {hostile}")
+        assert memory.contradictions()
         memory.remember_many(
             NewMemory(
                 fields.any(),
@@ -188,6 +192,7 @@ CALLS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("warm_up", {"topic": QUESTION}),
     ("deep_recall", {"query": QUESTION, "scope": "all_sessions"}),
     ("gaps", {"status": "open"}),
+    ("contradictions", {}),
     ("store_memory", {"content": f"The heron's nest is empty. {WORD}"}),
     ("save_diary", {"summary": "heron"}),
     ("observe", {"text": "heron"}),
@@ -218,6 +223,16 @@ def test_no_planted_word_leaves_its_mark_over_mcp(home: Path, tmp_path: Path) ->
                 assert not result.is_error, text_of(result)
                 check_marked(text_of(result), tool)
                 seen += text_of(result).count(WORD)
+                told.add(tool)
+            pair = (await call(session, "contradictions"))["data"][0]
+            ends = {"id": pair["newer"]["id"], "otherId": pair["older"]["id"]}
+            for tool, more in (
+                ("settle_contradiction", {"verdict": "wrong"}), ("reopen_contradiction", {})
+            ):  # fmt: skip
+                result = await session.call_tool(tool, ends | more)
+                assert isinstance(result, CallToolResult)
+                check_marked(text_of(result), tool)
+                assert text_of(result).count(WORD) >= 2
                 told.add(tool)
             assert seen > 200
             assert told == set(TOOLS) - {"search", "fetch"}
@@ -291,6 +306,7 @@ COMMANDS: Final = (
     ("deep", QUESTION, "--scope", "all_sessions"),
     ("deep", "--traces"),
     ("gaps",),
+    ("contradictions",),
     ("stats",),
     ("doctor",),
 )

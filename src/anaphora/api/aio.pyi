@@ -46,6 +46,7 @@ from anaphora.values.deep import (
     TraceSummary,
 )
 from anaphora.values.memories import (
+    Contradiction,
     Forgotten,
     MemoryHit,
     MemoryRecord,
@@ -54,6 +55,7 @@ from anaphora.values.memories import (
     Page,
     Reindexed,
     Remembered,
+    Verdict,
 )
 from anaphora.values.projects import (
     DiaryEntry,
@@ -306,6 +308,17 @@ class AsyncMemory:
 
     async def update(self, id: str, **changes: Any) -> Remembered:
         """As `Memory.update`."""
+
+    async def contradictions(
+        self, *, settled: bool = False, limit: int = 50
+    ) -> tuple[Contradiction, ...]:
+        """As `Memory.contradictions`."""
+
+    async def settle_contradiction(self, id: str, other_id: str, verdict: Verdict) -> Contradiction:
+        """As `Memory.settle_contradiction`."""
+
+    async def reopen_contradiction(self, id: str, other_id: str) -> Contradiction:
+        """As `Memory.reopen_contradiction`."""
 
     async def forget(
         self, id: str | None = None, *, filters: Mapping[str, Any] | None = None, soft: bool = False

@@ -43,8 +43,9 @@ _BATCH: Final = 256
 
 Near: TypeAlias = tuple[str, float]
 """(record id, cosine) of a memory near to a vector."""
-Neighbours: TypeAlias = Callable[["Vectors"], Sequence[Sequence[Near]]]
-"""Gives the memories nearest to each row of shape (n, dimensions), in any order."""
+Neighbours: TypeAlias = Callable[["Vectors", float], Sequence[Sequence[Near]]]
+"""Gives the memories nearest to each row of shape (n, dimensions), in any order: of at least a
+cosine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +72,9 @@ class Linker:
             return []
         import numpy as np
 
-        rows = iter(self.neighbours(np.concatenate([one.vectors for one in group])))
+        rows = iter(self.neighbours(np.concatenate([one.vectors for one in group]), NEAR))
         return [
-            replace(one, near=_closest(n for _ in one.vectors for n in next(rows) if n[1] >= NEAR))
-            for one in group
+            replace(one, near=_closest(n for _ in one.vectors for n in next(rows))) for one in group
         ]
 
     def with_each_other(self, group: Sequence[EmbeddedMemory]) -> list[EmbeddedMemory]:

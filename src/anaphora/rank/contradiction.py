@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Final
 
 from anaphora.core.analyser import analyse
-from anaphora.rank.currency import StatementReading, read_statement
 from anaphora.rank.sameness import same_fact
+from anaphora.rank.statements import StatementReading, read_statement
 
-NEAR: Final = 0.65
+NEAR: Final = 0.6
 """The cosine from which on two memories can contradict each other."""
 
 SHARED: Final = 0.4

@@ -12,12 +12,11 @@ docs/decisions/0027.
 
 `order_by_currency` then puts statements before those that they outdate; where the question asks for
 the past, those stand first that held then. A short turn that only asks, or says that it does not
-know, counts for less. The known words are English, with the commonest of German and Spanish.
+know, counts for less.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -26,14 +25,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.analyser import STOP_WORDS, analyse, query_terms
 from anaphora.rank.currency_weights import BEFORE, CONSTANT, REPLACES
-from anaphora.rank.dates import MONTH_OF, WEEKDAYS
+from anaphora.rank.statements import QuestionCues, StatementReading, read_cues, read_statement
 
 Floats = NDArray[np.float32]
 
 WINDOW: Final = 14
 """Candidates that are compared, best first."""
+
+LIFTED: Final = 8
+"""Of those, the ones whose order changes: a newer one from further down seldom answers."""
 
 REPLACED: Final = 0.4
 """The probability from which on a statement is said to be replaced by another one."""
@@ -41,152 +42,19 @@ REPLACED: Final = 0.4
 LEAST_SHARE: Final = 0.4
 """The score that a statement must have, as a share of that of the one that it replaces."""
 
-UNANSWERED: Final = 0.3
+UNANSWERED: Final = 0.15
 """What a turn without an answer loses, as a share of the best score."""
 
-_HEAD: Final = 600
-"""Characters of a text that are read: what is pasted below says nothing of change."""
+ASKED_AGAIN: Final = 0.5
+"""What one loses that holds half of the question's words: it asks the same, or does not know it."""
 
 _SHORT: Final = 100
 """Characters of a mere question or "I do not know": longer ones tell something as well."""
 
 _DAY: Final = 86_400.0
-
-
-def _any_of(*parts: str) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{'|'.join(parts)})\b", re.IGNORECASE)
-
-
-_UNKNOWN: Final = _any_of(
-    r"(?:do|does|did)(?:n['’]t| not) (?:know|have|see|find|recall|remember|mention|say|tell)",
-    r"(?:have|has)(?:n['’]t| not) (?:been (?:told|given)|come up|any|told|said|heard|seen|got)",
-    r"(?:nobody|no one) (?:has )?(?:told|said|mentioned)",
-    r"no (?:idea|record|note|information|mention)",
-    r"nothing (?:about|on|noted|recorded|in my notes)",
-    r"not sure|unknown|never (?:told|said|mentioned|came up)|can(?:['’]?t|not) (?:find|say|tell)",
-    r"(?:is|are|was)(?:n['’]t| not) (?:in my notes|known|recorded)",
-    r"weiß (?:ich )?(?:es )?nicht|keine (?:ahnung|notiz|information|angabe)\w*",
-    r"no (?:lo )?s[eé]|no (?:me )?(?:consta|tengo|han dicho|ha dicho)|nadie (?:me )?(?:lo )?ha",
-)
-_QUESTION_WORD: Final = re.compile(
-    r"(?:(?:and|so|hey|hi|hello|ok(?:ay)?|sorry|quick (?:one|question)|remind me|again|btw"
-    r"|by the way|also|und|oye|y)\b[,:!. ]*)*"
-    r"(?:what|which|who|whose|whom|when|where|why|how|is|are|was|were|do|does|did|has|have|can|could"
-    r"|will|would|should|wer|wie|was|wann|wo|welche\w*|qué|quién|cuándo|dónde|cómo|cuál|cuánto)\b",
-    re.IGNORECASE,
-)
-_ASKED: Final = _any_of("asked", "wanted to know", "wondered", "fragte", "preguntó")
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|\n+")
-_CAPITAL: Final = re.compile(r"\b[A-Z\u00c0-\u00dd][^\W\d_]+")
-_PERSONAL: Final = re.compile(
-    r"\b(?:I|[Mm]y|[Mm]ine|me|I['’](?:m|ve|d|ll)|[Ii]ch|[Mm]ein\w*|mir|mich|[Mm]i|[Yy]o)\b"
-)
-_NEGATION: Final = _any_of(
-    r"not?|\w+n['’]t|never|none|without|off|out|stopped|quit|nicht|kein\w*|nunca|ya no"
-)
-_CALENDAR: Final = frozenset((*MONTH_OF, *WEEKDAYS))
-_MONTHS: Final = (
-    "january|february|march|april|may|june|july|august|september|october|november|december"
-    "|spring|summer|autumn|winter"
-)
-_FIRST: Final = _any_of(
-    r"at first|original(?:ly)?|initial(?:ly)?|in the beginning|to begin with",
-    r"start(?:ed)? (?:out|off)|first(?! (?:name|aid|floor|class|thing))",
-    r"at the (?:very )?(?:start|beginning|outset)",
-    r"ursprünglich|zuerst|anfangs|erste[rnms]?|al principio|primer[oa]?|inicialmente|originalmente",
-)
-_BEFORE: Final = _any_of(
-    r"before|used to|former(?:ly)?|previous(?:ly)?|earlier|prior|back (?:in|then)",
-    rf"last (?:year|{_MONTHS})|in (?:{_MONTHS}|(?:19|20)\d\d)",
-    r"früher|vorher|antes|im (?:frühling|sommer|herbst|januar|februar|märz|mai|juni|juli|oktober)",
-)
-_PAST_TENSE: Final = _any_of("did", "was", "were", "had", "until", "old", "war", "hatte", "era")
-_NOW: Final = _any_of(
-    r"now(?:adays)?|these days|current(?:ly)?|latest|newest|at (?:the moment|present)|today|still",
-    r"any ?more|most recent(?:ly)?|present(?:ly)?|jetzt|aktuell\w*|derzeit|momentan|inzwischen",
-    r"ahora|actual(?:mente)?|hoy",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class StatementReading:
-    """What is read of one text, whoever asks.
-
-    `words` are its tokens without stop words, `told` those outside its questions, `names` what is
-    written like a name, folded. `personal`: it speaks in the first person; `negated`: it
-    holds a negation; `asks`: it is a question and little else; `unknown`: it says that something is
-    not known.
-    """
-
-    words: frozenset[str]
-    told: frozenset[str]
-    names: frozenset[str]
-    personal: bool
-    negated: bool
-    asks: bool
-    unknown: bool
-    length: int
-
-
-@lru_cache(maxsize=8192)
-def read_statement(text: str) -> StatementReading:
-    """Read the first 600 characters of `text`."""
-    head = text[:_HEAD]
-    sentences = [one for one in _SENTENCE_END.split(head) if one.strip()]
-    asking = [one for one in sentences if one.rstrip("\"')”’ ").endswith("?")]
-    tokens = analyse(head, keep_stop_words=False)
-    told, asks = tokens, False
-    if asking:
-        rest = " ".join(one for one in sentences if one not in asking)
-        told, asks = analyse(rest, keep_stop_words=False), len(rest) <= len(head) / 3
-    elif len(sentences) == 1 and not head.rstrip().endswith((".", "!")):
-        asks = _QUESTION_WORD.match(head.strip()) is not None
-    return StatementReading(
-        frozenset(tokens),
-        frozenset(told),
-        _names(head),
-        _PERSONAL.search(head) is not None,
-        _NEGATION.search(head) is not None,
-        asks or _ASKED.search(head) is not None,
-        _UNKNOWN.search(head) is not None,
-        len(tokens),
-    )
-
-
-def _names(text: str) -> frozenset[str]:
-    found = {match.group().casefold() for match in _CAPITAL.finditer(text)}
-    return frozenset(found - STOP_WORDS - _CALENDAR)
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionCues:
-    """What a question says of time, its words and the names in it.
-
-    `past` is 0 for the present, 1 where only a tense speaks of the past ("was"), 2 where words do
-    ("before", "used to"); `first` asks for the oldest ("at first"); `now` says so ("these days").
-    """
-
-    terms: frozenset[str]
-    names: frozenset[str]
-    past: int
-    first: bool
-    now: bool
-
-
-@lru_cache(maxsize=1024)
-def read_cues(question: str) -> QuestionCues:
-    """Read what `question` says of time."""
-    first, now = _FIRST.search(question) is not None, _NOW.search(question) is not None
-    past = 0
-    if first or _BEFORE.search(question):
-        past = 2
-    elif not now and _PAST_TENSE.search(question):
-        past = 1
-    names = _names(question)
-    opening = _CAPITAL.match(question)
-    if opening is not None and _QUESTION_WORD.match(question):
-        names -= {opening.group().casefold()}
-    return QuestionCues(frozenset(query_terms(question)), names, past, first, now)
+_MOMENT: Final = 0.5
+_WHOLE: Final = 3
+"""Words of a statement at least that must be repeated nearly all to be repeated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,10 +207,12 @@ def compare_statements(statements: Statements, cues: QuestionCues) -> Comparison
         later = dated.at[None, :] > dated.at[:, None]
     able = (later & _comparable(dated, cues))[..., None]
     chances = np.where(able, 1.0 / (1.0 + np.exp(-np.clip(odds, -60, 60))), 0.0)
-    # An assistant who repeats what was said replaces nothing.
-    echoes = dated.at != statements.at
-    replaces = np.where(echoes[None, :], 0.0, chances[..., 1])
-    return Comparison(chances[..., 0], replaces, dated.at)
+    # An assistant who repeats what was said replaces nothing, and does not stand before it.
+    echoes = (dated.at != statements.at)[None, :]
+    with np.errstate(invalid="ignore"):
+        of_this = dated.at[None, :] - dated.at[:, None] <= _MOMENT
+    before = np.where(echoes & of_this, 0.0, chances[..., 0])
+    return Comparison(before, np.where(echoes, 0.0, chances[..., 1]), dated.at)
 
 
 def _comparable(statements: Statements, cues: QuestionCues) -> NDArray[np.bool_]:
@@ -444,23 +314,26 @@ def date_echoes(statements: Statements) -> NDArray[np.float64]:
     """When each was said first, (S,): an assistant's repetition has the time of what it repeats.
 
     It supports the user's statement and is no news. It repeats where half of its words, and every
-    number in it, were the user's: the statement that has most of them, of several the last one.
+    number in it, were the user's, or where it holds nearly all that the user said: of several
+    statements the one that it has most words of, then the last one.
     """
     at, readings = statements.at.copy(), statements.readings
-    told = [not (read.asks or read.unknown) for read in readings]
+    told = np.array([not (read.asks or read.unknown) for read in readings], np.bool_)
     numbers = [frozenset(w for w in read.words if any(map(str.isdigit, w))) for read in readings]
-    users = np.flatnonzero(~statements.assistant & np.array(told, np.bool_)).tolist()
+    users = np.flatnonzero(~statements.assistant & told).tolist()
     for place in np.flatnonzero(statements.assistant & told).tolist():
         words, numeric = readings[place].words, numbers[place]
-        said = [
-            (len(words & readings[other].words), float(statements.at[other]))
-            for other in users
-            if statements.at[other] < statements.at[place] and numeric <= numbers[other]
-        ]
-        shared, when = max(said, default=(0, 0.0))
-        if said and 2 * shared >= max(1, len(words)):
+        said = []
+        for other in users:
+            if not statements.at[other] < statements.at[place]:
+                continue
+            shared, whole = len(words & readings[other].words), len(readings[other].words)
+            half = 2 * shared >= max(1, len(words)) and numeric <= numbers[other]
+            if half or (whole >= _WHOLE and shared >= 0.9 * whole):
+                said.append((shared, float(statements.at[other])))
+        if said:
             # A moment later: it must not count as the older of the two.
-            at[place] = when + 0.5
+            at[place] = max(said)[1] + _MOMENT
     return at
 
 
@@ -497,7 +370,10 @@ def order_by_currency(
     lost = unanswered(statements, cues)
     scores = [float(s) - lost.get(at, 0.0) for at, s in enumerate(statements.scores.tolist())]
     dated = replace(statements, at=pairs.at)
-    order = _lifted(dated, cues, pairs.before, threshold, spans, scores)
+    best = np.argsort(-np.array(scores), kind="stable")[:LIFTED]
+    before = np.zeros_like(pairs.before)
+    before[np.ix_(best, best)] = pairs.before[np.ix_(best, best)]
+    order = _lifted(dated, cues, before, threshold, spans, scores)
     raised: dict[int, float] = {}
     final: dict[int, float] = {}
     least = -np.inf
@@ -515,13 +391,14 @@ def order_by_currency(
 
 def unanswered(statements: Statements, cues: QuestionCues) -> dict[int, float]:
     """What short turns lose that only ask, or that say that they do not know."""
-    cost = UNANSWERED * max(0.0, float(statements.scores[0]))
+    best = max(0.0, float(statements.scores[0]))
     found = {}
     for place, (text, read) in enumerate(zip(statements.texts, statements.readings, strict=True)):
         asked = read.words - read.told
         again = len(asked & cues.terms) >= 0.6 * len(cues.terms) and not read.told & cues.terms
         if len(text) <= _SHORT and (read.asks or read.unknown or (asked and again)):
-            found[place] = cost
+            same = 2 * len(read.words & cues.terms) >= len(cues.terms)
+            found[place] = best * (ASKED_AGAIN if same else UNANSWERED)
     return found
 
 

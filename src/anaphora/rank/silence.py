@@ -15,7 +15,8 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from anaphora.rank.currency import QuestionCues, Statements, unanswered
+from anaphora.rank.currency import Statements, unanswered
+from anaphora.rank.statements import QuestionCues
 
 CONSTANT: Final = -4.01
 MEANING: Final = 14.31

@@ -21,9 +21,9 @@ from anaphora.rank.currency import (
     CurrencyOrder,
     Statements,
     order_by_currency,
-    read_cues,
 )
 from anaphora.rank.silence import answer_probability
+from anaphora.rank.statements import read_cues
 
 __all__ = ["WINDOW", "Candidate", "order_memories", "order_turns"]
 

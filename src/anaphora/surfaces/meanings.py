@@ -46,6 +46,7 @@ _EVERYWHERE: Final = {
     "mode": "`hybrid`: meaning and words; `words`: words only (BM25); `vector`: cosine only.",
     "model": "Whether a model may be called; without one a cycle costs nothing.",
     "name": "What to call it; without one, the folder's name.",
+    "other_id": "The other memory of the two.",
     "project": "Name, id or folder of the project; without one, all.",
     "query": f"{QUERY} A blank query returns nothing.",
     "question": "The question, in your own words.",
@@ -70,6 +71,7 @@ _EVERYWHERE: Final = {
     "ts": "When it was said; without it, now.",
     "until": "Only what was said before this time.",
     "turns": "In order; either all are stored or none.",
+    "verdict": "What holds: `id` `replaces` the other, they `both_hold`, or `id` is `wrong`.",
     "within": "A folder of the project: the map shows its files.",
 }
 _ABOUT: Final = "Name, id or folder of the project that it is about."
@@ -80,6 +82,8 @@ _HERE: Final = {
     ("ContextQuestion", "budget"): _TOKENS,
     ("TurnQuestion", "budget"): _TOKENS,
     ("Forgetting", "filters"): "All that the filter finds; give either this or `id`.",
+    ("Reopening", "id"): "One of the two memories.",
+    ("Settling", "id"): "The memory that the verdict is about.",
     ("NewObservation", "text"): NOTE,
     ("/v1/warm-up", "budget"): _TOKENS,
     ("TurnQuestion", "speaker"): "Only turns by this speaker: the name, or its first word.",

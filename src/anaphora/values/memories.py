@@ -84,6 +84,14 @@ MEMORY_FIELDS: Final[Mapping[str, MemoryField]] = {
 redacted, filtered and changed, and the schemas of REST and MCP."""
 
 
+LABELS: Final = tuple(
+    name
+    for name, field in MEMORY_FIELDS.items()
+    if field.changes == "in_place" and field.kind in {"tags", "text"}
+)
+"""The fields that a memory is sorted by, and may be given or changed without a new version."""
+
+
 @dataclass(frozen=True, slots=True)
 class NewMemory:
     """What the caller wants remembered. `path` names what it is the value of ("user.editor").

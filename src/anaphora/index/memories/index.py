@@ -176,7 +176,7 @@ class MemoryIndex:
         return self._answer(lambda: self._state.excluded(wanted))
 
     def neighbours(
-        self, vectors: NDArray[np.float32], *, closer: float = 0.8, limit: int = 8
+        self, vectors: NDArray[np.float32], closer: float, limit: int = 8
     ) -> list[list[tuple[str, float]]]:
         """For each unit vector (n, dimensions), current memories of at least this cosine.
 

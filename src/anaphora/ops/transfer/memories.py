@@ -42,6 +42,9 @@ from anaphora.store.maintenance import kinds_of, records_with_key
 from anaphora.store.mending import unreadable_records
 from anaphora.store.namespace import STEP
 from anaphora.store.records.rows import (
+    CLOSENESS,
+    LINK_KINDS,
+    OPEN,
     STANDS_ALONE,
     EventKind,
     RecordEvent,
@@ -156,7 +159,7 @@ def memory_lines(
         some = ids[start : start + STEP]
         first = set(some)
         # Each link once: by the end that it is kept under.
-        for link in (one for one in records.links(some) if one.record_id in first):
+        for link in (one for one in records.links(some, LINK_KINDS) if one.record_id in first):
             yield {
                 "kind": "link",
                 "between": [link.record_id, link.other_id],
@@ -243,16 +246,19 @@ class LinkReader(BatchReader[RecordLink]):
         strength = real_in(line, "strength")
         if len(ends) != 2:
             raise ValueError('"between" does not name two memories')
+        kind = string(line, "relation")
+        if kind not in LINK_KINDS:
+            raise ValueError('"relation" is unknown')
         one, other = sorted(self.target.memory_ids.get(end, end) for end in ends)
-        return RecordLink(one, other, string(line, "relation"), strength)
+        return RecordLink(one, other, kind, strength)
 
     def write(self, batch: Sequence[tuple[int, RecordLink]]) -> None:
         """Write the links that are not known, between memories that are here."""
         ids = list({end for _, link in batch for end in (link.record_id, link.other_id)})
         with self.target.services.records.change() as work:
             work.load(ids=ids)
-            known = {_link_key(link) for link in work.linked(ids)}
-            fresh: dict[tuple[str, str, str], RecordLink] = {}
+            known = {_link_key(link): link for link in work.linked(ids, LINK_KINDS)}
+            fresh: dict[tuple[str, str, bool], RecordLink] = {}
             for number, link in batch:
                 one, other, _ = key = _link_key(link)
                 if one == other or self.target.gone & {one, other}:
@@ -261,11 +267,23 @@ class LinkReader(BatchReader[RecordLink]):
                     self.target.problem(number, "a link to a memory that is missing")
                 elif key not in known:
                     fresh[key] = link
+                elif known[key].kind == OPEN and _is_settled(work, link):
+                    work.turn(known[key], link.kind)
             work.join(fresh.values())
 
 
-def _link_key(link: RecordLink) -> tuple[str, str, str]:
-    return link.record_id, link.other_id, link.kind
+def _link_key(link: RecordLink) -> tuple[str, str, bool]:
+    """Two memories have at most one link of each family."""
+    return link.record_id, link.other_id, link.kind in CLOSENESS
+
+
+def _is_settled(work: RecordTransaction, link: RecordLink) -> bool:
+    """Whether a verdict that comes in is that of the memories that are here."""
+    one, other = work.find(link.record_id), work.find(link.other_id)
+    if link.kind == OPEN or one is None or other is None:
+        return False
+    ended = one.superseded_by == other.id or other.superseded_by == one.id
+    return ended or link.kind == "both_hold"
 
 
 @dataclass(slots=True)

@@ -11,12 +11,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from anaphora.core.recalled import strip_recalled
-from anaphora.values.memories import MemoryRecord
+from anaphora.values.memories import LABELS, MemoryRecord
 from anaphora.values.projects import ContextMemory
 
 if TYPE_CHECKING:
@@ -122,8 +123,9 @@ _PARTS: Final = {
 
 def kind_of(record: MemoryRecord) -> str:
     """ "constraint", "preference", "decision" or "fact"."""
-    labels = [record.category or "", *record.tags, *re.split(r"[./]", record.path or "")]
-    for label in labels:
+    given = [getattr(record, name) or () for name in LABELS]
+    labels = [(one,) if isinstance(one, str) else one for one in given]
+    for label in chain(*labels, re.split(r"[./]", record.path or "")):
         if kind := _NAMES.get(label.casefold()):
             return kind
     if record.type == "procedural":

@@ -82,8 +82,8 @@ class WarmUpRecall:
         focused = self._topic(topic, project, budget)
         left = TokenBudget(budget)
         left.pay(HEADER)
-        if focused is not None:
-            left.pay(_body(focused), TOPIC)
+        if focused is not None and not left.pay(_body(focused), TOPIC):
+            left.tokens = 0
         keep = round(left.tokens * (1 - NOTES_SHARE)) if rows else 0
         names = {row.id: row.name for row in rows}
         found = self._notes(names, one_project=project is not None)

@@ -67,6 +67,8 @@ SETTLED: Final = get_args(Verdict)
 
 CONTRADICTION: Final = (OPEN, *SETTLED)
 
+LINK_KINDS: Final = (*CLOSENESS, *CONTRADICTION)
+
 
 @dataclass(frozen=True, slots=True)
 class RecordLink:

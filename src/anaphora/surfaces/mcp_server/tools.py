@@ -18,6 +18,7 @@ from anaphora.surfaces.meanings import FILTER_EXAMPLE, NOTE, QUERY, TOKENS, mean
 from anaphora.values.conversations import Degraded, TurnHit, TurnRole
 from anaphora.values.deep import DeepAnswer, Gap, Scope
 from anaphora.values.memories import (
+    LABELS,
     MEMORY_FIELDS,
     Contradiction,
     Forgotten,
@@ -84,9 +85,9 @@ ROWS: Final[Schema] = {"type": "array", "items": ANY}
 TAGS: Final[Schema] = {**STRINGS, "description": meaning("tags")}
 # What a memory can be found by, and is told with.
 _LABELS: Final[Mapping[str, Schema]] = {
-    field.name: TAGS if known.kind == "tags" else text(known.meaning)
-    for field in fields(NewMemory)
-    if (known := MEMORY_FIELDS[field.name]).changes == "in_place" and known.kind in {"tags", "text"}
+    name: TAGS if known.kind == "tags" else text(known.meaning)
+    for name, known in ((field.name, MEMORY_FIELDS[field.name]) for field in fields(NewMemory))
+    if name in LABELS
 }
 
 # By the annotations of the frozen values. Any other tuple is one of rows.
