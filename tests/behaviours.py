@@ -298,7 +298,7 @@ PROMISES: dict[str, str] = {
     "project.trouble": "D Indexing that is killed, doubled or pulled away leaves a clear outcome.",
     "project.graph": "D Entities and relations are what the files say, with strength and interval.",
     "project.history": "D Commits, renames and what replaced what are kept as history.",
-    "project.notes": "D A note is linked to the entities it names; memories never show notes.",
+    "project.notes": "D A note is linked to the entities it names; recall finds it, lists of memories do not.",
     "project.package": "S2 Through the facade a task gets the right file first, with lines and reason.",
     "project.fresh": "D A changed, new or deleted file counts with the next question.",
     "project.forget": "D A forgotten note leaves recall, and for good every file of the home.",

@@ -12,6 +12,7 @@ from anaphora.core.arguments import checks_arguments
 from anaphora.core.calls import counts_calls
 from anaphora.core.progress import Progress, labelled
 from anaphora.core.tracing import span
+from anaphora.errors import NotFound
 from anaphora.values.conversations import Recall, RecallMode
 from anaphora.values.memories import (
     Contradiction,
@@ -109,6 +110,7 @@ class LastingMemories(NamespaceView):
     ) -> Recall[MemoryHit]:
         """The memories that matter for `query`: similarity × decay × reinforcement × currency.
 
+        Notes about projects are memories here like others, of any project.
         `mode="vector"` is the seed's formula to the letter. `filters` (see docs/filters.md) apply
         before anything is cut, and what they let through comes, however far it is from the
         question. `min_score` leaves out lower scores; 0 shows what has nothing in common with the
@@ -120,7 +122,7 @@ class LastingMemories(NamespaceView):
         place.
         """
         with span("recall", mode=mode, top_k=top_k):
-            found = self._services().recall_memories.recall(
+            found = self._services().recall_kept.recall(
                 query,
                 top_k=top_k,
                 min_score=min_score,
@@ -134,8 +136,12 @@ class LastingMemories(NamespaceView):
         return found
 
     def get(self, id: str) -> MemoryRecord:  # noqa: A002 - the field's own name
-        """One memory with all that is known of it. Raises `NotFound`."""
-        return self._services().records.get(id)
+        """One memory, or note about a project, with all that is known of it. Raises `NotFound`."""
+        services = self._services()
+        try:
+            return services.records.get(id)
+        except NotFound:
+            return services.observations.get(id)
 
     def list(
         self,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from anaphora.core.progress import Progress, labelled
@@ -237,6 +238,30 @@ class NamespaceServices:
         )
 
     @service
+    def observations(self) -> Records:
+        """Notes about projects, as the memory lane reads them."""
+        from anaphora.store.records.rows import OBSERVATION
+        from anaphora.store.records.store import Records
+
+        return Records(self.truth, self.namespace, self._rows, kinds=(OBSERVATION,))
+
+    @service
+    def observation_index(self) -> MemoryIndex:
+        """The index of those."""
+        from anaphora.index.memories.index import MemoryIndex
+        from anaphora.store.records.rows import OBSERVATION
+        from anaphora.store.records.vectors import RecordVectors
+
+        return MemoryIndex(
+            self._index_folder / "observations",
+            self.observations,
+            RecordVectors(self.truth, self.namespace, self._rows, kinds=(OBSERVATION,)),
+            self._vectors_of,
+            cap=self._exact_cap,
+            sealer=self.sealing.index(self.namespace),
+        )
+
+    @service
     def sections(self) -> SectionIndex:
         """The index of sections and notes."""
         from anaphora.index.sections.index import SectionIndex
@@ -379,6 +404,18 @@ class NamespaceServices:
         )
 
     @service
+    def recall_kept(self) -> MemoryRecall:
+        """The memory lane over memories and over notes."""
+        from anaphora.recall.memories import KeptNotes
+
+        def fill(limit: int) -> None:
+            self.remember.fill_vectors(limit)
+            self.note_taking.fill_vectors()
+
+        notes = KeptNotes(self.observations, self.observation_index)
+        return replace(self.recall_memories, notes=notes, fill=fill)
+
+    @service
     def recall_context(self) -> ContextRecall:
         """The context lane."""
         from anaphora.recall.context.lane import ContextRecall
@@ -496,6 +533,8 @@ class NamespaceServices:
             known = done.count or self.records.many([record_id]) or self.notes.many([record_id])
             if not known:
                 raise NotFound("memory", record_id)
+            if done.count and not soft:
+                self.observation_index.purge()
         elif done.count and not soft:
             # The words must leave the index's files too, before this returns: those that hold
             # any are removed here, and made again behind this call, which takes a while.
@@ -523,7 +562,9 @@ class NamespaceServices:
         self.remember.fill_vectors()
         self.memories.sync()
         self.upkeep.fill_vectors()
-        return self.turns.wait(timeout) and self.memories.wait(timeout)
+        self.observation_index.sync()
+        indexes = (self.turns, self.memories, self.observation_index)
+        return all(index.wait(timeout) for index in indexes)
 
     # The end.
 
@@ -535,6 +576,6 @@ class NamespaceServices:
     def close(self) -> None:
         """Finish what is under way and let go for good; a service not made yet is not made."""
         self.closed = True
-        for name in ("turns", "memories", "upkeep", "sections"):
+        for name in ("turns", "memories", "observation_index", "upkeep", "sections"):
             if name in vars(self):
                 vars(self)[name].close()

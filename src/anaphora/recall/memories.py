@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+import numpy as np
+
 from anaphora.core.analyser import query_terms
 from anaphora.core.arguments import checked_moment
 from anaphora.errors import EmbeddingError
@@ -48,8 +50,16 @@ _SHARED = {one.name for one in fields(MemoryRecord)} & {one.name for one in fiel
 
 
 @dataclass(frozen=True, slots=True)
+class KeptNotes:
+    """Notes about projects, which are memories to a reader."""
+
+    records: Records
+    index: MemoryIndex
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryRecall:
-    """Answers questions from the memories of one namespace."""
+    """Answers questions from the memories of one namespace, and from its notes, if given."""
 
     records: Records
     index: MemoryIndex
@@ -57,6 +67,7 @@ class MemoryRecall:
     clock: Callable[[], datetime]
     half_lives: HalfLives = field(default_factory=HalfLives)
     fill: Fill | None = None
+    notes: KeptNotes | None = None
 
     def recall(
         self,
@@ -105,12 +116,12 @@ class MemoryRecall:
             all_words=vector is None,
             every=every,
         )
-        found = self.index.candidates(wanted)
+        found = self._candidates(wanted)
         if found.pending and vector is not None and self.fill is not None:
             # A text that cannot be embedded stays behind, and is counted as pending.
             with suppress(EmbeddingError):
                 self.fill(FEW)
-            found = self.index.candidates(wanted)
+            found = self._candidates(wanted)
         degraded.extend(found.degraded)
         if found.pending:
             reason = f"{found.pending} memories have no vector yet and are found by words only"
@@ -128,6 +139,46 @@ class MemoryRecall:
         if sure is not None and sure < floor and not every:
             return Recall((), tuple(degraded), rejected, sure, nearest=hits)
         return Recall(hits, tuple(degraded), rejected, sure)
+
+    def many(self, record_ids: Iterable[str]) -> dict[str, MemoryRecord]:
+        """The memories and notes of these ids that exist, by id."""
+        ids = list(record_ids)
+        found = self.records.many(ids)
+        if self.notes is not None and len(found) < len(ids):
+            found |= self.notes.records.many(one for one in ids if one not in found)
+        return found
+
+    def excluded(self, wanted: MemoryQuery) -> Candidates:
+        """The candidates there would be if all might be shown, each with why it may not."""
+        found = self.index.excluded(wanted)
+        return found if self.notes is None else _joined(found, self.notes.index.excluded(wanted))
+
+    def _candidates(self, wanted: MemoryQuery) -> Candidates:
+        found = self.index.candidates(wanted)
+        return found if self.notes is None else _joined(found, self.notes.index.candidates(wanted))
+
+
+def _joined(one: Candidates, other: Candidates) -> Candidates:
+    """The candidates of two indexes. Where one has no cosines, both are judged by words."""
+    first, second = one.columns, other.columns
+    if len(first.ids) and len(second.ids):
+        arrays = {
+            name: np.concatenate((getattr(first, name), getattr(second, name)))
+            for name in ("words", "type", "created", "reinforced_at", "count")
+        }
+        cosine = None
+        if first.cosine is not None and second.cosine is not None:
+            cosine = np.concatenate((first.cosine, second.cosine))
+        columns = replace(first, ids=(*first.ids, *second.ids), cosine=cosine, **arrays)
+    else:
+        columns = first if len(first.ids) else second
+    return replace(
+        one,
+        columns=columns,
+        excluded=one.excluded + other.excluded,
+        degraded=tuple(dict.fromkeys(one.degraded + other.degraded)),
+        pending=one.pending + other.pending,
+    )
 
 
 @dataclass(slots=True)
@@ -160,7 +211,7 @@ class _AnswerBuilder:
                 self._rejected.append((one.place, f"same_as {twin}"))
             else:
                 taken.append(one)
-        records = self._lane.records.many(self._mentioned(ids, taken))
+        records = self._lane.many(self._mentioned(ids, taken))
         related = self._standing(links, [ids[one.place] for one in taken])
         versions = _versions(records, ids, taken)
         hits = []
@@ -193,9 +244,7 @@ class _AnswerBuilder:
         self, found: Candidates, scores: MemoryScores, places: Sequence[int]
     ) -> Iterator[Candidate]:
         columns, meaning = found.columns, scores.factors.get("meaning")
-        read = (
-            self._lane.records.many(columns.ids[p] for p in places[:WINDOW]) if self._hybrid else {}
-        )
+        read = self._lane.many(columns.ids[p] for p in places[:WINDOW]) if self._hybrid else {}
         for number, place in enumerate(places):
             record = read.get(columns.ids[place])
             if self._hybrid and number < WINDOW and record is None:
@@ -221,7 +270,7 @@ class _AnswerBuilder:
         rank = {place: at for at, place in enumerate(self._scores.order.tolist())}
         self._rejected.sort(key=lambda one: rank[one[0]])
         out = self._described(found, self._scores, self._rejected)
-        every = self._lane.index.excluded(self._wanted)
+        every = self._lane.excluded(self._wanted)
         known = set(found.columns.ids)
         scores = self._rank(every)
         others = [
@@ -234,7 +283,7 @@ class _AnswerBuilder:
     def _described(
         self, found: Candidates, scores: MemoryScores, places: Sequence[tuple[int, str]]
     ) -> Iterator[Rejected]:
-        records = self._lane.records.many(found.columns.ids[place] for place, _ in places)
+        records = self._lane.many(found.columns.ids[place] for place, _ in places)
         for place, reason in places:
             record = records.get(found.columns.ids[place])
             if record is not None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Generic, Literal, TypeVar
 
+from anaphora.values.projects import NoteKind
+
 __all__ = [
     "Contradiction",
     "Forgotten",
@@ -192,7 +194,9 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True)
 class MemoryHit:
-    """A recalled memory. `score` = `similarity` × `decay` × `reinforcement` × `currency`.
+    """A recalled memory, or a note about a project: its `type` is then the kind of the note.
+
+    `score` = `similarity` × `decay` × `reinforcement` × `currency`.
 
     `currency` is a factor where what holds now was put before what it replaced, else it is 1.
     `similarity` is absolute, 0…1. `factors` says how it came about. `related` are ids of close
@@ -207,7 +211,7 @@ class MemoryHit:
     similarity: float
     decay: float
     reinforcement: float
-    type: MemoryType
+    type: MemoryType | NoteKind
     created_at: datetime
     path: str | None = None
     payload: Mapping[str, Any] | None = None

@@ -83,7 +83,7 @@ class RecordReader(NamespaceReader, Generic[ValueT]):
         self._first_kind, self._noun, self._value = kinds[0], noun, value
         # Names of ours, never a caller's words.
         self._named = named = ", ".join(f"'{kind}'" for kind in kinds)
-        test = f"kind IN ({named})" if len(kinds) > 1 else f"kind = {named}"
+        self._test = test = f"kind IN ({named})" if len(kinds) > 1 else f"kind = {named}"
         self._of_kind = f"namespace = :namespace AND {test} "
         self._all = RECORD.select() + f"AND {test} "
 
@@ -149,11 +149,21 @@ class RecordReader(NamespaceReader, Generic[ValueT]):
 
 
 class Records(RecordReader[MemoryRecord]):
-    """The memories of one namespace. Every read sees every write acknowledged by any process."""
+    """The memories of one namespace, or its records of other `kinds`, read as memories.
 
-    def __init__(self, truth: Database, namespace: str, sealer: Sealer = CLEAR) -> None:
+    Every read sees every write acknowledged by any process.
+    """
+
+    def __init__(
+        self,
+        truth: Database,
+        namespace: str,
+        sealer: Sealer = CLEAR,
+        *,
+        kinds: tuple[str, ...] = (MEMORY,),
+    ) -> None:
         super().__init__(
-            truth, namespace, sealer, kinds=(MEMORY,), noun="memory", value=RECORD_MAPPING.value
+            truth, namespace, sealer, kinds=kinds, noun="memory", value=RECORD_MAPPING.value
         )
         self._passed: set[str] = set()
 
@@ -279,7 +289,7 @@ class Records(RecordReader[MemoryRecord]):
         (record_id, seq, type, created_at, last_reinforced, reinforced, valid_from, valid_until,
         expires_at, forgotten_at), all of them clear.
         """
-        return self._rows(RECORD.select(_SHORT) + "AND kind = :kind ORDER BY seq", kind=MEMORY)
+        return self._rows(RECORD.select(_SHORT) + f"AND {self._test} ORDER BY seq")
 
     def _backwards(self, before: int, history: bool) -> Iterator[MemoryRecord]:
         # The first page is usually a small one, and answered by few rows.

@@ -94,6 +94,7 @@ _LABELS: Final[Mapping[str, Schema]] = {
 _OF_TYPE: Final[Mapping[str, Schema]] = {
     "str": STRING,
     "str | None": {"type": ["string", "null"]},
+    "MemoryType | NoteKind": STRING,
     "MemoryType": STRING,
     "datetime": STRING,
     "int": WHOLE,
