@@ -42,6 +42,8 @@ from anaphora.recall import currency
 TARGET: Final = Path(__file__).parents[1] / "src" / "anaphora" / "rank" / "currency_weights.py"
 CHATS: Final = (("realtalk", "realtalk"), ("beam", "beam-100k"))
 FITTED: Final = "1-5"
+# Pairs are taken from more candidates than recall compares: there are few stories.
+FROM: Final = 14
 # The strength of the ridge: a plateau from 1 to 30.
 RIDGE: Final = 10.0
 Rows = NDArray[np.float32]
@@ -79,7 +81,11 @@ def compared() -> Iterator[list[Statements]]:
         seen.append(statements)
         return order_by_currency(statements, *given)
 
-    with mock.patch.object(currency, "order_by_currency", record):
+    with (
+        mock.patch.object(currency, "order_by_currency", record),
+        mock.patch.object(currency, "WINDOW", FROM),
+        mock.patch.object(currency, "READ", 2 * FROM),
+    ):
         yield seen
 
 

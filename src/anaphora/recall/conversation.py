@@ -75,7 +75,7 @@ _ROLES = {ROLE_USER: "user", ROLE_ASSISTANT: "assistant"}
 
 # Candidates are ordered, and their texts read from the disk, in chunks that double: most questions
 # are answered from the first, a long live transcript to exclude or a tight budget needs more.
-FIRST_CHUNK = 24
+FIRST_CHUNK = 18
 
 # Threads whose speakers are remembered between questions, and names, nobody's among them.
 _THREADS_KEPT = 256

@@ -14,7 +14,6 @@ from typing import Final
 
 import numpy as np
 
-from anaphora.core.analyser import fold
 from anaphora.core.recalled import strip_recalled
 from anaphora.rank.currency import (
     WINDOW,
@@ -30,7 +29,7 @@ __all__ = ["WINDOW", "Candidate", "order_memories", "order_turns"]
 THRESHOLD: Final = 0.4
 """The probability from which on a statement stands before the one that it replaces."""
 
-READ: Final = 24
+READ: Final = 18
 """Candidates among which repetitions are folded."""
 
 
@@ -120,7 +119,7 @@ def _folded(found: Iterable[Candidate]) -> tuple[list[Candidate], list[Candidate
     again: dict[tuple[str, str, bool], list[Candidate]] = {}
     left: list[Candidate] = []
     for one in found:
-        key = (fold(one.text).rstrip(" .!?"), one.speaker, one.assistant)
+        key = (one.text.strip(" .!?\n").casefold(), one.speaker, one.assistant)
         if key in first:
             again.setdefault(key, []).append(one)
         elif len(first) < WINDOW:
