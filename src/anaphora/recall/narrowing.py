@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.analyser import fold
+from anaphora.core.analyser import fold, query_terms
 from anaphora.core.arguments import checked_moment
 from anaphora.errors import InvalidInput
 from anaphora.rank.question import speakers_present
@@ -24,6 +24,14 @@ from anaphora.values.conversations import TimeSpan, TurnChoice
 Rows = NDArray[np.intp]
 
 _ROLES: Final = {"user": ROLE_USER, "assistant": ROLE_ASSISTANT, "other": ROLE_OTHER}
+_HAPPENING: Final = frozenset(
+    query_terms(
+        "happen happened happening said say saying tell told talk talked talking discuss discussed "
+        "mention mentioned decide decided chat chatted write wrote do did done go went on up "
+        "passiert gesagt besprochen gemacht pasó dijo dijimos hablamos"
+    )
+)
+"""What a question may hold beside a time and still ask for nothing else."""
 _NAMED: Final = 8
 """Speakers that a notice names."""
 
@@ -88,6 +96,25 @@ def _speakers(table: TurnTable, rows: Rows, name: str) -> tuple[list[int], tuple
     listed = ", ".join(known[:_NAMED]) + (", …" if len(known) > _NAMED else "")
     others = f"; known are {listed}" if known else "; no speakers are known here"
     return [], (f"no turn is by {name}{others}",)
+
+
+def asks_for_a_time_alone(question: str, spans: Sequence[TimeSpan]) -> bool:
+    """Whether a question asks what was said or happened in spans that it names, and no more."""
+    if not spans:
+        return False
+    rest = question
+    for span in sorted(spans, key=lambda one: -one.start_char):
+        rest = rest[: span.start_char] + rest[span.end_char :]
+    return set(query_terms(rest)) <= _HAPPENING
+
+
+def rows_within(table: TurnTable, rows: Rows, spans: Sequence[TimeSpan]) -> Rows:
+    """Those of the rows whose turns lie in any of the spans."""
+    ts = table.ts[rows]
+    keep = np.zeros(len(rows), dtype=np.bool_)
+    for span in spans:
+        keep |= (ts >= span.start.timestamp()) & (ts < span.end.timestamp())
+    return rows[keep]
 
 
 def silent_spans(

@@ -146,6 +146,8 @@ def _between(words: Words, index: int) -> Match | None:
     """Between X and Y, from X to Y: from the start of X to the end of Y."""
     first = _target(words, index + 1)
     joints = {"and"} if words.at(index) == "between" else {"to", "until", "till", "through"}
+    if first is None and words.at(index + 2) in joints:
+        return _from_a_bare_day(words, index + 1)
     if first is None or words.at(first.next) not in joints:
         return None
     second = _target(words, first.next + 1) or _same_month(words, first, first.next + 1)
@@ -156,6 +158,18 @@ def _between(words: Words, index: int) -> Match | None:
         asked_then = Words(words.words, second.start, forward=False)
         first = _target(asked_then, index + 1) or first
     return Match(first.start, second.end, second.next) if first.start < second.end else None
+
+
+def _from_a_bare_day(words: Words, index: int) -> Match | None:
+    """The bare day in "between 5 and 8 March"."""
+    second = _target(words, index + 2)
+    if second is None:
+        return None
+    whole = Match(second.start, second.end, index)
+    first = _same_month(words, whole, index)
+    return (
+        Match(first.start, second.end, second.next) if first and first.start < second.end else None
+    )
 
 
 def _same_month(words: Words, first: Match, index: int) -> Match | None:

@@ -134,7 +134,9 @@ def show_nothing(recall: Recall[Any], out: Console) -> None:
     """That there is nothing, and how to see what came nearest."""
     out.print("nothing was recalled")
     if recall.nearest:
-        said = f"what is kept hardly answers this (probability {recall.confidence:.2f}); "
+        said = ""
+        if recall.confidence is not None:
+            said = f"what is kept hardly answers this (probability {recall.confidence:.2f}); "
         out.print(Text(f"{said}--min-confidence 0 shows the nearest", style="dim"))
 
 

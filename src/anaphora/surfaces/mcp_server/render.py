@@ -36,10 +36,10 @@ def hits_text(found: Recall[MemoryHit]) -> str:
 
 def silence_text(found: Recall[Any]) -> str:
     """Why there is nothing, and how to see the nearest."""
-    return (
-        f"what is kept hardly answers this (probability {found.confidence:.2f}); "
-        "minConfidence 0 shows the nearest"
-    )
+    why = "nothing was said at the time that is asked about"
+    if found.confidence is not None:
+        why = f"what is kept hardly answers this (probability {found.confidence:.2f})"
+    return f"{why}; minConfidence 0 shows the nearest"
 
 
 def _recalled(found: Recall[Any], lines: Sequence[str], head: str) -> str:

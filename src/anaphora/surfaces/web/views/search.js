@@ -150,7 +150,8 @@ function nothing(title, recall, shown) {
   if (!recall.nearest?.length) {
     return empty(`No ${title.toLowerCase()} were found.`, "Other words, fewer filters or a lower least score may find some.");
   }
-  return [empty("Nothing here seems to answer this.", `What came nearest answers it with a probability of ${score(recall.confidence)}.`),
+  const chance = recall.confidence ?? null;
+  return [empty("Nothing here seems to answer this.", chance === null ? "Nothing was said at the time that is asked about." : `What came nearest answers it with a probability of ${score(chance)}.`),
     h("details", { class: "rejected" }, h("summary", null, "Show what came nearest"),
       h("ol", { class: "hits" }, recall.nearest.map((hit, at) => h("li", null, shown(hit, at)))))];
 }
