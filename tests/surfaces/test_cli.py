@@ -242,14 +242,20 @@ def test_every_command_has_help() -> None:
         assert "Usage" in result.output
 
 
+@pytest.mark.promise("recall.current")
 def test_the_shipped_example_is_answered(tmp_path: Path) -> None:
-    """The demonstration's questions are answered from the example by the bundled model."""
+    """The demonstration's questions get what holds now, and until when it was otherwise."""
     with Memory.open(tmp_path) as memory:
         report = memory.import_(EXAMPLE)
         assert report.problems == ()
         assert report.added > 150
         port = memory.recall_conversation(None, "what port does the staging database listen on?")
-        assert any("5439" in hit.text for hit in port)
+        assert "to port 5439" in port[0].text
+        assert port[0].ts.date().isoformat() == "2026-03-19"
+        assert "listens on port 5433" in port[0].previous[0].text
+        old = next(hit for hit in port if hit.text == port[0].previous[0].text)
+        assert old.older_than is not None
+        assert old.older_than.text == port[0].text
         why = memory.recall_conversation(None, "why did we move the queue away from redis?")
         assert any("lost jobs" in hit.text for hit in why)
 

@@ -44,7 +44,8 @@ LEAST_SHARE: Final = 0.4
 
 WHOLLY_ASKED: Final = 0.3
 """What is taken from the probability that a statement stands before one that holds every word of
-the question, where it lacks any: that one is about what was asked, and the other perhaps not."""
+the question, where it lacks any and is not known to replace it: the other one is about what was
+asked, and this one perhaps not."""
 
 UNANSWERED: Final = 0.15
 """What a turn without an answer loses, as a share of the best score."""
@@ -227,11 +228,12 @@ def compare_statements(statements: Statements, cues: QuestionCues) -> Comparison
     with np.errstate(invalid="ignore"):
         of_this = dated.at[None, :] - dated.at[:, None] <= _MOMENT
     before = np.where(echoes & of_this, 0.0, chances[..., 0])
+    replaces = np.where(echoes, 0.0, chances[..., 1])
     whole = np.array([cues.terms <= read.words for read in dated.readings], np.bool_)
     if len(cues.terms) > 1:
-        before -= WHOLLY_ASKED * (whole[:, None] & ~whole[None, :])
-    before = np.maximum(before, 0.0)
-    return Comparison(before, np.where(echoes, 0.0, chances[..., 1]), dated.at)
+        doubtful = whole[:, None] & ~whole[None, :] & (replaces < REPLACED)
+        before = np.maximum(before - WHOLLY_ASKED * doubtful, 0.0)
+    return Comparison(before, replaces, dated.at)
 
 
 def _comparable(statements: Statements, cues: QuestionCues) -> NDArray[np.bool_]:
