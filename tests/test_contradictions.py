@@ -199,6 +199,22 @@ def test_verdicts_survive_export_and_backup(tmp_path: Path, clock: Clock, sealed
 
 
 @pytest.mark.promise("contradictions.settled")
+def test_a_server_keeps_verdicts(tmp_path: Path, clock: Clock, postgresql_url: str) -> None:
+    """On PostgreSQL contradictions are found, settled, listed and taken back as on SQLite."""
+    with Memory.open(tmp_path / "home", clock=clock, database=postgresql_url) as memory:
+        assert memory.ready(60)
+        old, new = keep_both(memory, clock)
+        note = memory.observe("Decided: the team deploys from Graz.", kind="decision")
+        assert memory.settle_contradiction(new, old, "replaces").holds == (new,)
+        assert NEW in texts(memory)
+        assert OLD not in texts(memory)
+        assert [one.verdict for one in memory.contradictions(settled=True)] == ["replaces"]
+        assert len(memory.reopen_contradiction(new, old).holds) == 2
+        assert len(memory.contradictions()) == 1
+        assert note.id in [hit.id for hit in memory.recall("where does the team deploy from?")]
+
+
+@pytest.mark.promise("contradictions.settled")
 def test_every_surface_lists_settles_and_reopens(tmp_path: Path, clock: Clock) -> None:
     """REST and MCP give the JSON of the facade, and do what it does."""
     home = tmp_path / "user" / "home"
