@@ -107,10 +107,10 @@ def ask_chats(data: Path) -> Iterator[Asked]:
 def _ask_chat(
     where: str, chat: Haystack, asked: Mapping[str, Haystack], fitted: bool
 ) -> Iterator[Asked]:
-    times = [turn.ts for one in chat.conversations for turn in one.turns if turn.ts]
+    now = max(turn.ts for one in chat.conversations for turn in one.turns if turn.ts)
     with (
         tempfile.TemporaryDirectory() as home,
-        Memory.open(Path(home), clock=lambda: max(times)) as memory,
+        Memory.open(Path(home), clock=lambda: now) as memory,
     ):
         memory.import_(chat.conversations)
         memory.ready()

@@ -20,9 +20,8 @@ from typing import Any, Final, TypeAlias
 from unittest import mock
 
 import numpy as np
-from bench.changes import ABSENT, holds_any, told_both_ways
-from bench.conversations.run import parse_chats
-from bench.datasets import Haystack, read_dataset
+from bench.changes import ABSENT, FITTED, holds_any, read_stories, told_both_ways
+from bench.datasets import Haystack, haystacks
 from bench.fitting import fit_logistic
 from numpy.typing import NDArray
 
@@ -40,8 +39,8 @@ from anaphora.rank.statements import read_cues
 from anaphora.recall import currency
 
 TARGET: Final = Path(__file__).parents[1] / "src" / "anaphora" / "rank" / "currency_weights.py"
-CHATS: Final = (("realtalk", "realtalk"), ("beam", "beam-100k"))
-FITTED: Final = "1-5"
+# Chats up to this number.
+CHATS: Final = 5
 # Pairs are taken from more candidates than recall compares: there are few stories.
 FROM: Final = 14
 # The strength of the ridge: a plateau from 1 to 30.
@@ -199,18 +198,16 @@ def main() -> None:
     parser.add_argument("stories", type=Path, nargs="*", help="more stories, all of them used")
     given = parser.parse_args()
     pairs = BothPairs(Pairs([], [], []), Pairs([], [], []))
-    stories = json.loads((given.data / "changes" / "dev.json").read_text("utf-8"))[::2]
+    stories = read_stories(given.data)[FITTED]
     for more in given.stories:
         stories += json.loads(more.read_text("utf-8"))
     for story in stories:
         with tempfile.TemporaryDirectory() as home:
             add_story(story, Path(home), pairs)
-    for form, folder in CHATS:
-        chosen = parse_chats(FITTED)
-        for one in read_dataset(given.data / "conversations" / folder, form):
-            if isinstance(one, Haystack) and chosen and one.number in chosen:
-                with tempfile.TemporaryDirectory() as home:
-                    add_chats(one, Path(home), pairs)
+    for _, chat in haystacks(given.data):
+        if chat.number <= CHATS:
+            with tempfile.TemporaryDirectory() as home:
+                add_chats(chat, Path(home), pairs)
     write(pairs)
     print(TARGET)
 

@@ -410,7 +410,7 @@ class NamespaceServices:
 
         def fill(limit: int) -> None:
             self.remember.fill_vectors(limit)
-            self.note_taking.fill_vectors()
+            self.note_taking.fill_vectors(limit)
 
         notes = KeptNotes(self.observations, self.observation_index)
         return replace(self.recall_memories, notes=notes, fill=fill)

@@ -41,12 +41,12 @@ def visible(text: str) -> str:
 
 def one_line(text: str, most: int | None = LINE) -> str:
     """`visible` in one line: white space becomes one space; beyond `most` characters it is cut."""
-    return _cut(visible(" ".join(text.split())), most)
+    return cut(visible(" ".join(text.split())), most)
 
 
 def headed(text: str, most: int | None = None) -> str:
     """The head of an item, in one line behind "|- "; its spaces stay, since an id may hold some."""
-    return f"|- {_cut(visible(text).replace(chr(10), ' '), most)}"
+    return f"|- {cut(visible(text).replace(chr(10), ' '), most)}"
 
 
 def quoted(text: str, most: int | None = None) -> str:
@@ -63,7 +63,8 @@ def visible_json(text: str) -> str:
     return _UNSEEN.sub(_json_code, text)
 
 
-def _cut(line: str, most: int | None) -> str:
+def cut(line: str, most: int | None) -> str:
+    """`line`, of which at most so many characters are shown, the last of them "…"."""
     return line if most is None or len(line) <= most else line[: most - 1].rstrip() + "…"
 
 

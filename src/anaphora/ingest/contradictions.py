@@ -14,6 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, cast
 
 from anaphora.errors import InvalidInput, NotFound
+from anaphora.store.namespace import NO_LIMIT
 from anaphora.store.records.rows import CONTRADICTION, OPEN, SETTLED, RecordEvent, RecordLink
 from anaphora.values.memories import Contradiction, MemoryRecord, RelatedMemory, Verdict
 
@@ -84,8 +85,8 @@ class Contradictions:
             return _as_it_is(work, replace(link, kind=OPEN))
 
     def _listed(self, *, settled: bool) -> Iterator[Contradiction]:
-        before: tuple[int, ...] = ()
-        while links := self.records.links_of(SETTLED if settled else (OPEN,), *before):
+        before = NO_LIMIT
+        while links := self.records.links_of(SETTLED if settled else (OPEN,), before):
             ends = {end for link, _ in links for end in (link.record_id, link.other_id)}
             known = self.records.many(ends)
             for link, _ in links:
@@ -95,7 +96,7 @@ class Contradictions:
                 # Where one of the two was replaced meanwhile there is nothing to settle.
                 if settled or one.valid_to is other.valid_to is None:
                     yield _contradiction(link, one, other)
-            before = (links[-1][1],)
+            before = links[-1][1]
 
     def _pair(
         self, work: RecordTransaction, record_id: str, other_id: str

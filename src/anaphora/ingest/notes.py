@@ -146,15 +146,19 @@ class NoteWriter:
                         at = record.valid_to or self._clock()
                         graph.supersede_note(record.id, record.superseded_by, at)
 
-    def fill_vectors(self) -> int:
-        """Embed notes that have no vector yet; how many got theirs. Waits for the model."""
+    def fill_vectors(self, limit: int | None = None) -> int:
+        """Embed notes that have no vector yet, at most `limit`; how many got theirs.
+
+        Waits for the model.
+        """
         name = self._embedder.name
 
         with suppress(EmbeddingError):
             return self._backlog.fill(
                 lambda after, limit: self._notes.vectors.owners_without(
                     name, after=after, limit=limit
-                )
+                ),
+                limit,
             )[0]
         return 0
 

@@ -245,7 +245,7 @@ def _comparable(statements: Statements, cues: QuestionCues) -> NDArray[np.bool_]
     """
     readings, scores = statements.readings, statements.scores
     found = scores[None, :] >= LEAST_SHARE * scores[:, None]
-    exact = frozenset(term for term in cues.terms if any(map(str.isdigit, term)))
+    exact = _with_digits(cues.terms)
     for newer, read in enumerate(readings):
         another = not statements.asked_for[newer] and not read.names & cues.names
         for older, other in enumerate(readings):
@@ -322,6 +322,10 @@ def _first_name(name: str) -> str:
     return parts[0].casefold() if parts else ""
 
 
+def _with_digits(words: frozenset[str]) -> frozenset[str]:
+    return frozenset(word for word in words if any(map(str.isdigit, word)))
+
+
 def _in_common(sets: Sequence[frozenset[str]]) -> Floats:
     """How many members each two sets share, (S, S)."""
     # Of so few small sets this takes a tenth of the time of a product of matrices.
@@ -342,7 +346,7 @@ def date_echoes(statements: Statements) -> NDArray[np.float64]:
     """
     at, readings = statements.at.copy(), statements.readings
     told = np.array([not (read.asks or read.unknown) for read in readings], np.bool_)
-    numbers = [frozenset(w for w in read.words if any(map(str.isdigit, w))) for read in readings]
+    numbers = [_with_digits(read.words) for read in readings]
     users = np.flatnonzero(~statements.assistant & told).tolist()
     for place in np.flatnonzero(statements.assistant & told).tolist():
         words, numeric = readings[place].words, numbers[place]

@@ -103,7 +103,7 @@ def version_lines(hit: TurnHit | MemoryHit) -> list[str]:
 
 def _quoted(other: RelatedTurn | RelatedMemory) -> str:
     day = _day(_moment(other))
-    words = one_line(" ".join(other.text.split()), _RELATED)
+    words = one_line(other.text, _RELATED)
     return f'{f"on {day} " if day else ""}"{words}"'
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from anaphora.core.display import cut
 from anaphora.core.recalled import strip_recalled
 from anaphora.values.memories import LABELS, MemoryRecord
 from anaphora.values.projects import ContextMemory
@@ -99,7 +100,7 @@ class Standing:
                 continue
             last: Mapping[str, str] = {turn.role: turn.text for turn in thread.turns[-4:]}
             said = [
-                f"{role}: {_cut(strip_recalled(last[role]))}"
+                f"{role}: {cut(strip_recalled(last[role]), TEXT)}"
                 for role in ("user", "assistant")
                 if role in last
             ]
@@ -134,12 +135,12 @@ def kind_of(record: MemoryRecord) -> str:
 
 
 def _memory(record: MemoryRecord, part: str, old: MemoryRecord | None) -> ContextMemory:
-    was = "" if old is None else f"\n(until {record.valid_from:%Y-%m-%d}: {_cut(old.text)})"
+    was = "" if old is None else f"\n(until {record.valid_from:%Y-%m-%d}: {cut(old.text, TEXT)})"
     return ContextMemory(
         id=record.id,
         kind="memory" if part in ("fact", "changed") else part,
         title=record.path or "",
-        text=_cut(record.text) + was,
+        text=cut(record.text, TEXT) + was,
         score=float(record.reinforce_count),
         created_at=record.created_at,
     )
@@ -151,7 +152,3 @@ def _newest(view: TurnView) -> Iterable[str]:
     np.maximum.at(last, table.conversation, np.nan_to_num(table.ts, nan=-np.inf))
     order = np.argsort(-last, kind="stable")[:SESSIONS]
     return [table.conversations[code] for code in order.tolist() if np.isfinite(last[code])]
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= TEXT else text[: TEXT - 1].rstrip() + "…"
