@@ -118,10 +118,12 @@ PROMISES: dict[str, str] = {
     "marks.unforgeable": "D Every field from outside stands behind a mark that nothing in it can forge.",
     "recall.pending": "D A large backlog answers by words at once and says that vectors are coming.",
     # Coming in
-    "import.formats": "D ChatGPT, Claude.ai, Claude Code, Codex, ShareGPT, Neo and JSONL are recognised.",
+    "import.formats": "D ChatGPT, Claude.ai, Claude Code, Codex, Gemini CLI, Cursor, ShareGPT, Neo, JSONL.",
     "import.idempotent": "D Importing the same file again adds nothing; a newer one only what is new.",
     "import.branches": "D Every branch of a conversation is kept, each message once.",
     "import.tool_output": "D Tool output is left out and counted.",
+    "sessions.calls": "D A tool call is a line, found as such, never taken for words, and goes with its turn.",
+    "sessions.places": "D A session's folder, repository, branch and client are kept; a search keeps to a project.",
     "fuzz.importers": "D Whatever an export holds, it is refused in our words or kept word for word.",
     "fuzz.archives": "Q Whatever a zip file holds, an import reads it in bounded memory.",
     "fuzz.threads": "D Damaged thread files are set aside whole; the good ones beside them stay.",

@@ -224,6 +224,7 @@ OFFERED = (
     "anaphora.core.analyser",
     "anaphora.core.config",
     "anaphora.core.display",
+    "anaphora.core.repositories",
     "anaphora.core.tracing",
     "anaphora.deep.evidence.questions",
     "anaphora.deep.models.*",

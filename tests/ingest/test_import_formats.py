@@ -32,6 +32,8 @@ def texts(conversation: ImportedConversation) -> list[str]:
         ("claude_ai.json", "claude_ai"),
         ("claude_code.jsonl", "claude_code"),
         ("rollout-2026-03-11T07-00-00-0198-codex.jsonl", "codex"),
+        ("session-2026-05-04T09-00-gemini.jsonl", "gemini_cli"),
+        ("7d2c-cursor.jsonl", "cursor"),
         ("sharegpt.json", "sharegpt"),
         ("neo", "neo"),
         ("plain.jsonl", "jsonl"),
@@ -105,7 +107,10 @@ def test_claude_code_forks_only_where_the_user_went_back(fixtures: Path) -> None
         "a6": "p2",
     }
     assert "/review only the price table" in texts(session)
-    assert session.left_out["tool call"] == 2
+    assert [call.line for call in session.calls] == [
+        "Read test_checkout.py: ok",
+        "Read prices.py: ok",
+    ]
     assert session.left_out["tool output"] == 3
     assert session.left_out["sidechain"] == 2
     assert session.left_out["thinking"] == 1
@@ -200,7 +205,7 @@ def test_zip_files_and_directories_are_opened(tmp_path: Path, fixtures: Path) ->
     assert detect(export) == "chatgpt"
     assert len(conversations(export)) == 2
     everything = conversations(fixtures)
-    assert len({c.source for c in everything}) == 7
+    assert len({c.source for c in everything}) == 9
     assert [c.conversation_id for c in everything] == [
         c.conversation_id for c in conversations(fixtures)
     ]

@@ -197,6 +197,9 @@ def _projects(memory: Any, project: Path, call: Call) -> None:
             )
     call("package small", lambda: memory.recall_context(FOCUS, budget=150))
     call("package refused", lambda: memory.recall_context(FOCUS, budget=1))
+    for kinds in (("memory", "note", "turn", "file"), ("tool_call",)):
+        call(f"search {kinds[0]}", partial(memory.search, FOCUS, kinds=kinds))
+    call("search nobody's", lambda: memory.search(FOCUS, project="nobody's"))
     call("warm up", memory.warm_up)
     call("warm up topic", lambda: memory.warm_up("kestrel", project="aviary"))
     other = memory.scoped("aside")

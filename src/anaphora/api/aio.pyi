@@ -67,6 +67,7 @@ from anaphora.values.projects import (
     RecallPackage,
     WarmUp,
 )
+from anaphora.values.search import SearchHit, SearchKind
 
 class AsyncConversations:
     """The threads of one namespace. Strict: a turn that was not kept raises."""
@@ -214,6 +215,24 @@ class AsyncMemory:
         min_confidence: float | None = None,
     ) -> Recall[TurnHit]:
         """As `Memory.recall_conversation`."""
+
+    async def search(
+        self,
+        question: str,
+        *,
+        top_k: int = 8,
+        budget: int = 2000,
+        kinds: Iterable[SearchKind] = ("memory", "note", "turn", "file"),
+        since: datetime | None = None,
+        until: datetime | None = None,
+        speaker: str | None = None,
+        project: str | None = None,
+        tags: Iterable[str] = (),
+        directory: str | os.PathLike[str] | None = None,
+        exclude: str | Iterable[str] = (),
+        min_confidence: float | None = None,
+    ) -> Recall[SearchHit]:
+        """As `Memory.search`."""
 
     async def import_(
         self,

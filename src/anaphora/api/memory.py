@@ -33,6 +33,7 @@ from anaphora.values.conversations import (
     TurnHit,
     TurnRole,
 )
+from anaphora.values.search import SearchHit, SearchKind
 
 if TYPE_CHECKING:
     from anaphora.deep.models.base import ModelRole
@@ -164,6 +165,59 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
                 mode=mode,
                 choice=TurnChoice(since, until, speaker, role),
                 min_confidence=min_confidence,
+            )
+        self._container.tell("recall", found)
+        return found
+
+    def search(
+        self,
+        question: str,
+        *,
+        top_k: int = 8,
+        budget: int = 2000,
+        kinds: Iterable[SearchKind] = ("memory", "note", "turn", "file"),
+        since: datetime | None = None,
+        until: datetime | None = None,
+        speaker: str | None = None,
+        project: str | None = None,
+        tags: Iterable[str] = (),
+        directory: str | os.PathLike[str] | None = None,
+        exclude: str | Iterable[str] = (),
+        min_confidence: float | None = None,
+    ) -> Recall[SearchHit]:
+        """What bears on a question, of everything that is kept, in one list, best first.
+
+        At most `top_k` hits whose snippets cost at most `budget` tokens. `kinds` are those to look
+        among: "memory", "note", "turn", "file", and "tool_call", which is left out by default.
+        `since`, `until` (aware), `speaker` and `exclude` are those of `recall_conversation`; `tags`
+        leaves memories and notes with all of these. `project` (a folder, a repository, or the last
+        part of its name) leaves what belongs to it; `directory` is where the question is asked:
+        sessions of other projects than the one around it count less. Where no lane is likely to
+        answer (`min_confidence`, by default a calibrated floor), there are no hits, and
+        `Recall.nearest` has what came closest. Raises `InvalidInput`, and `NotFound` for a project.
+        """
+        from anaphora.recall.everything import SearchChoice
+
+        with span("search", top_k=top_k):
+            found = (
+                self._services()
+                .with_projects()
+                .recall_everything.recall(
+                    question,
+                    SearchChoice(
+                        tuple(kinds),
+                        since,
+                        until,
+                        speaker,
+                        project,
+                        tuple(tags),
+                        None if directory is None else os.fspath(directory),
+                        frozenset((exclude,) if isinstance(exclude, str) else exclude),
+                    ),
+                    top_k=top_k,
+                    budget=budget,
+                    min_confidence=min_confidence,
+                )
             )
         self._container.tell("recall", found)
         return found

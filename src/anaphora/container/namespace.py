@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from anaphora.core.progress import Progress, labelled
 from anaphora.errors import Closed, NotFound
+from anaphora.store.threads.gojson import REDACTED
 from anaphora.values.memories import Reindexed
 
 if TYPE_CHECKING:
@@ -35,10 +36,13 @@ if TYPE_CHECKING:
     from anaphora.ingest.notes import NoteWriter
     from anaphora.ingest.projects.indexing import ProjectIndexer
     from anaphora.ingest.projects.upkeep import ProjectUpkeep
+    from anaphora.ingest.sessions import SessionWriter
     from anaphora.recall.context.lane import ContextRecall
     from anaphora.recall.context.warm_up import WarmUpRecall
     from anaphora.recall.conversation import ConversationRecall
+    from anaphora.recall.everything import EverythingRecall
     from anaphora.recall.memories import MemoryRecall
+    from anaphora.recall.places import SessionPlaces
     from anaphora.recall.survivors import Survivors
     from anaphora.store.crypto.columns import Sealer
     from anaphora.store.db.engine import Database
@@ -163,6 +167,13 @@ class NamespaceServices:
     def _words_removed(self, conversation_id: str) -> None:
         """What is deleted or redacted leaves the index's files at once, not with a question."""
         self.turns.sync(conversation_id, embed="none")
+        thread = self.conversations.get(conversation_id)
+        left = None
+        if thread is not None:
+            left = frozenset(n for n, turn in enumerate(thread.turns) if turn.text != REDACTED)
+        if self.sessions.forget_removed(conversation_id, left):
+            self.call_index.purge()
+            self.truth.scrub()
         self.deep_forgetting.words_gone(conversation_id)
 
     @service
@@ -248,18 +259,33 @@ class NamespaceServices:
     @service
     def observation_index(self) -> MemoryIndex:
         """The index of those."""
+        return self._record_index("observations", self.observations)
+
+    def _record_index(self, folder: str, records: Records) -> MemoryIndex:
         from anaphora.index.memories.index import MemoryIndex
-        from anaphora.store.records.rows import OBSERVATION
         from anaphora.store.records.vectors import RecordVectors
 
         return MemoryIndex(
-            self._index_folder / "observations",
-            self.observations,
-            RecordVectors(self.truth, self.namespace, self._rows, kinds=(OBSERVATION,)),
+            self._index_folder / folder,
+            records,
+            RecordVectors(self.truth, self.namespace, self._rows, kinds=records.kinds),
             self._vectors_of,
             cap=self._exact_cap,
             sealer=self.sealing.index(self.namespace),
         )
+
+    @service
+    def calls(self) -> Records:
+        """Lines about what agents did with their tools."""
+        from anaphora.store.records.rows import TOOL_CALL
+        from anaphora.store.records.store import Records
+
+        return Records(self.truth, self.namespace, self._rows, kinds=(TOOL_CALL,))
+
+    @service
+    def call_index(self) -> MemoryIndex:
+        """The words of those."""
+        return self._record_index("tool_calls", self.calls)
 
     @service
     def sections(self) -> SectionIndex:
@@ -289,6 +315,13 @@ class NamespaceServices:
             clock=self.clock,
             ids=self.ids,
         )
+
+    @service
+    def sessions(self) -> SessionWriter:
+        """Keeps what is known of agents' sessions beside their turns."""
+        from anaphora.ingest.sessions import SessionWriter
+
+        return SessionWriter(self.sidecar, self.calls, self.ids)
 
     @service
     def contradictions(self) -> Contradictions:
@@ -414,6 +447,33 @@ class NamespaceServices:
 
         notes = KeptNotes(self.observations, self.observation_index)
         return replace(self.recall_memories, notes=notes, fill=fill)
+
+    @service
+    def places(self) -> SessionPlaces:
+        """Where sessions took place."""
+        from anaphora.recall.places import SessionPlaces
+
+        return SessionPlaces(self.sidecar)
+
+    @service
+    def recall_everything(self) -> EverythingRecall:
+        """All lanes but the deep one."""
+        from anaphora.recall.everything import EverythingRecall
+        from anaphora.recall.tool_calls import ToolCallRecall
+
+        return EverythingRecall(
+            self.recall_turns,
+            self.recall_kept,
+            ToolCallRecall(self.calls, self.call_index, self.clock),
+            self.places,
+            self._context_if_any,
+        )
+
+    def _context_if_any(self) -> ContextRecall | None:
+        from anaphora.store.projects.store import holds_any
+
+        # The index of sections is opened only where there is anything for it.
+        return self.recall_context if holds_any(self.truth, self.namespace) else None
 
     @service
     def recall_context(self) -> ContextRecall:
@@ -576,6 +636,6 @@ class NamespaceServices:
     def close(self) -> None:
         """Finish what is under way and let go for good; a service not made yet is not made."""
         self.closed = True
-        for name in ("turns", "memories", "observation_index", "upkeep", "sections"):
+        for name in ("turns", "memories", "observation_index", "call_index", "upkeep", "sections"):
             if name in vars(self):
                 vars(self)[name].close()

@@ -27,13 +27,14 @@ class ThreadPlan:
 
     `started` has a note for each thread that begins here; `adopted` are notes for turns that are
     in a thread already, without an identity. `threads` are all that hold a turn of this
-    conversation.
+    conversation, `places` where each message stands that was not forgotten.
     """
 
     appends: dict[str, list[ImportedTurn]] = field(default_factory=dict)
     started: dict[str, ConversationNote] = field(default_factory=dict)
     adopted: list[TurnNote] = field(default_factory=list)
     threads: dict[str, None] = field(default_factory=dict)
+    places: dict[str, Place] = field(default_factory=dict)
     known: int = 0
     forgotten: int = 0
 
@@ -54,6 +55,11 @@ def plan_threads(
     planner = _Planner(conversation, known, get, notes_of, again)
     for turn in conversation.turns:
         planner.place(turn)
+    planner.plan.places.update(
+        (key, place)
+        for key, place in planner.places.items()
+        if place is not None and key not in planner.gone
+    )
     return planner.plan
 
 
@@ -76,6 +82,7 @@ class _Planner:
     states: dict[str, _ThreadState] = field(default_factory=dict)
     places: dict[str, Place | None] = field(default_factory=dict)
     taken: set[Place] = field(default_factory=set)
+    gone: set[str] = field(default_factory=set)
     branches: int = 0
 
     def place(self, turn: ImportedTurn) -> None:
@@ -94,6 +101,7 @@ class _Planner:
         note = self.known.get(turn.key)
         if note is not None and note.forgotten and not self.again:
             self.plan.forgotten += 1
+            self.gone.add(turn.key)
             self.places[turn.key] = self._place_of_forgotten(note, turn.parent)
         elif note is not None and self._lives(note):
             self.plan.known += 1

@@ -18,6 +18,7 @@ from anaphora.errors import CorruptThread, InvalidInput
 from anaphora.ingest.branching import ThreadPlan, plan_threads
 from anaphora.ingest.importers import FileImport, file_imports
 from anaphora.ingest.importers.base import ImportItem, Problems, shortened
+from anaphora.ingest.sessions import SessionWriter
 from anaphora.store.disk import translate
 from anaphora.store.threads.conversations import Conversations
 from anaphora.store.threads.files import ThreadLocks, lock_key
@@ -40,13 +41,15 @@ def import_conversations(
     store: Conversations,
     sidecar: Sidecar,
     *,
+    sessions: SessionWriter | None = None,
     format: str | None = None,  # noqa: A002 - the word that users know
     again: bool = False,
     progress: Progress | None = None,
 ) -> ImportReport:
     """Import files, directories, zip files, or conversations that were read already.
 
-    `store` must have been opened with `sidecar`. What is malformed or beyond `Bounds` is in
+    `store` must have been opened with `sidecar`. `sessions` keeps what transcripts of coding agents
+    tell beside the turns. What is malformed or beyond `Bounds` is in
     `problems`, the rest goes in. Turns that were redacted or deleted here stay out, unless
     `again`. `progress` is called with a file's name, the bytes of it that were read, and its size.
 
@@ -54,7 +57,7 @@ def import_conversations(
     was named cannot be used; StoreError and its kinds when the store cannot write: what was
     written until then stays, and importing again goes on from there.
     """
-    run = _Import(store, sidecar, again)
+    run = _Import(store, sidecar, sessions, again)
     for file in chain.from_iterable(_imports(sources, format)):
         for item in file.items:
             run.add(item)
@@ -97,14 +100,17 @@ def _as_file_import(conversations: list[ImportedConversation]) -> FileImport:
 class _Import:
     """One import under way, and its report so far."""
 
-    def __init__(self, store: Conversations, sidecar: Sidecar, again: bool) -> None:
+    def __init__(
+        self, store: Conversations, sidecar: Sidecar, sessions: SessionWriter | None, again: bool
+    ) -> None:
         self._store = store
         self._sidecar = sidecar
+        self._sessions = sessions
         self._again = again
         self._locks_at = store.directory or Path()
         self._locks = ThreadLocks(store.directory) if store.directory is not None else None
         self._server = store if isinstance(store, SqlConversationStore) else None
-        self._counts = Counter(added=0, known=0, forgotten=0, branches=0)
+        self._counts = Counter(added=0, known=0, forgotten=0, branches=0, tool_calls=0)
         self._left_out: Counter[str] = Counter()
         self._problems = Problems(_MOST_PROBLEMS)
         self._chats: set[tuple[str, str]] = set()
@@ -116,7 +122,7 @@ class _Import:
             self._problems.add(item)
             return
         self._left_out.update(item.left_out)
-        if not item.turns:
+        if not item.turns and not item.calls:
             return
         self._chats.add((item.source, item.key))
         try:
@@ -164,6 +170,8 @@ class _Import:
         self._counts["known"] += found.known
         self._counts["forgotten"] += found.forgotten
         self._write(item, found)
+        if self._sessions is not None:
+            self._counts["tool_calls"] += self._sessions.keep(item, found)
         self._threads.update(found.threads)
 
     def _write(self, item: ImportedConversation, found: ThreadPlan) -> None:

@@ -46,6 +46,10 @@ def answer_probability(statements: Statements, cues: QuestionCues) -> float:
     """The probability, 0 to 1, that one of `statements` answers the question."""
     if not len(statements):
         return 0.0
-    meaning, unseen = answer_features(statements, cues)
+    return probability(*answer_features(statements, cues))
+
+
+def probability(meaning: float, unseen: float) -> float:
+    """The module's formula: of the best cosine and the share of words that nothing holds."""
     odds = CONSTANT + MEANING * meaning + UNSEEN * unseen
     return 1.0 / (1.0 + math.exp(-odds))

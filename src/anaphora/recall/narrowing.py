@@ -50,6 +50,9 @@ def chosen_rows(table: TurnTable, rows: Rows, choice: TurnChoice) -> tuple[Rows,
         keep &= ts < choice.until.timestamp()
     if choice.role is not None:
         keep &= table.role[rows] == _ROLES[choice.role]
+    if choice.conversations is not None:
+        wanted = [n for n, one in enumerate(table.conversations) if one in choice.conversations]
+        keep &= np.isin(table.conversation[rows], wanted)
     notices: tuple[str, ...] = ()
     if choice.speaker is not None:
         codes, notices = _speakers(table, rows, choice.speaker)

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Final, Generic, Literal, TypeVar, overload
 
+from anaphora.values.sessions import SessionPlace, ToolCall
+
 __all__ = [
     "FINISH_VECTORS",
     "Check",
@@ -94,12 +96,14 @@ class TimeSpan:
 
 @dataclass(frozen=True, slots=True)
 class TurnChoice:
-    """Turns from `since` to before `until` (aware), by `speaker`, in a `role`; None for any."""
+    """Turns from `since` to before `until` (aware), by `speaker`, in a `role`, of some
+    `conversations`; None for any."""
 
     since: datetime | None = None
     until: datetime | None = None
     speaker: str | None = None
     role: TurnRole | None = None
+    conversations: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +210,7 @@ class ImportedConversation:
 
     `turns` are ordered so that a parent always stands before its children, the main line first.
     `left_out` counts what is no conversation, by kind (tool output, thinking, attachments).
+    `place` is where a session of a coding agent took place, `calls` what it did with its tools.
     """
 
     source: str
@@ -214,6 +219,8 @@ class ImportedConversation:
     turns: tuple[ImportedTurn, ...]
     title: str = ""
     left_out: Mapping[str, int] = field(default_factory=dict)
+    place: SessionPlace | None = None
+    calls: tuple[ToolCall, ...] = ()
 
 
 Source = str | os.PathLike[str] | ImportedConversation
@@ -238,7 +245,8 @@ class ImportReport:
     """What an import did. `added` + `known` + `forgotten` turns were readable in the source.
 
     `known` were there before; `forgotten` were deleted or redacted here and stay out. `notes` are
-    observations and diary entries, `gaps` questions that memory could not answer.
+    observations and diary entries, `gaps` questions that memory could not answer. `tool_calls` of
+    coding agents are new ones, kept as a line each.
     """
 
     conversations: int = 0
@@ -254,6 +262,7 @@ class ImportReport:
     notes_added: int = 0
     notes_known: int = 0
     gaps_added: int = 0
+    tool_calls: int = 0
 
     @classmethod
     def joined(cls, reports: Sequence[ImportReport]) -> ImportReport:

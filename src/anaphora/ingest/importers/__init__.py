@@ -17,6 +17,8 @@ from anaphora.ingest.importers import (
     claude_ai,
     claude_code,
     codex,
+    cursor,
+    gemini_cli,
     jsonl,
     neo,
     sharegpt,
@@ -38,8 +40,8 @@ UNKNOWN = "no importer recognises this file"
 """How the problem of a file begins that is none of `RECOGNISED`."""
 RECOGNISED = (
     "Recognised are exports of ChatGPT and Claude.ai (the zip, or conversations.json in it), "
-    "transcripts of Claude Code and Codex, ShareGPT, threads of Neo, and what `anaphora export` "
-    "wrote. Anything else as JSON Lines, one message a line:\n"
+    "transcripts of Claude Code, Codex, Gemini CLI and Cursor, ShareGPT, threads of Neo, and what "
+    "`anaphora export` wrote. Anything else as JSON Lines, one message a line:\n"
     '{"role": "user", "text": "Which port is staging on?", "ts": "2026-03-02T09:00:00Z"}\n'
     '{"role": "assistant", "text": "5433.", "ts": "2026-03-02T09:00:05Z"}'
 )
@@ -52,6 +54,8 @@ _ALL = (
     claude_ai.FORMAT,
     claude_code.FORMAT,
     codex.FORMAT,
+    gemini_cli.FORMAT,
+    cursor.FORMAT,
     sharegpt.FORMAT,
     neo.FORMAT,
     jsonl.FORMAT,

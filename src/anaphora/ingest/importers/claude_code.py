@@ -1,9 +1,9 @@
 """Claude Code: session transcripts, one JSON record a line (`~/.claude/projects/*/*.jsonl`).
 
 A file may hold several sessions. What the user typed and what the assistant said to the user comes
-out; tool calls and output, thinking, side tasks of subagents, wrappers that the program put in, and
-its own records are left out and counted. A slash command with words behind it is kept as it was
-typed.
+out, and of each call of a tool a line; tool output, thinking, side tasks of subagents, wrappers
+that the program put in, and its own records are left out and counted. A slash command with words
+behind it is kept as it was typed.
 
 The log's `parentUuid` forks wherever tools run side by side. A conversation forks only where the
 user went back and asked again: between two prompts of the user, the order of the file counts.
@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from anaphora.core.word_lists import by_word
 from anaphora.ingest.importers.base import (
@@ -30,11 +31,12 @@ from anaphora.ingest.importers.json_reader import Record, read_log
 
 _LEFT_OUT_BLOCKS = by_word(
     {
-        LeftOut.TOOL_CALL: "tool_use server_tool_use",
-        LeftOut.TOOL_OUTPUT: "tool_result web_search_tool_result",
+        LeftOut.TOOL_OUTPUT: "web_search_tool_result",
         LeftOut.THINKING: "thinking redacted_thinking",
     }
 )
+_CALLS = frozenset({"tool_use", "server_tool_use"})
+_OUTPUTS = frozenset({"tool_result"})
 # Text that the program wrote in the user's name. Each stands alone in its message or block.
 _WRAPPERS = (
     (re.compile(r"<(local-command-std(out|err)|bash-std(out|err))>"), LeftOut.TOOL_OUTPUT),
@@ -140,16 +142,21 @@ class _Session:
     def _message(self, value: dict[str, object], kind: str, place: str) -> None:
         draft = self.draft
         message = mapping_at(value, "message")
+        draft.locate("claude-code", directory=value.get("cwd"), branch=value.get("gitBranch"))
         whole = _whole_message_kind(value)
         words = [] if whole else _words(draft, message.get("content"), typed=kind == "user")
         if whole:
             draft.left_out[whole] += 1
         text = "\n\n".join(words)
-        if not text.strip():
-            self._follow(value)
-            return
-        uuid = value.get("uuid")
         ts = draft.time(value.get("timestamp"), place)
+        if text.strip():
+            self._say(value, kind, text, ts)
+        else:
+            self._follow(value)
+        _keep_calls(draft, message.get("content"), ts)
+
+    def _say(self, value: dict[str, object], kind: str, text: str, ts: datetime | None) -> None:
+        draft, uuid = self.draft, value.get("uuid")
         above = self._above(value)
         prompt = self.prompt_of.get(above) if above else None
         if prompt is None:
@@ -204,13 +211,24 @@ def _words(draft: Draft, content: object, *, typed: bool) -> list[str]:
         what = "missing" if content is None else f"a {type(content).__name__}"
         raise Malformed(f"the message's content is {what}, not text or blocks")
     words: list[str] = []
-    for text in blocks_of(draft, content, _LEFT_OUT_BLOCKS):
+    for text in blocks_of(draft, content, _LEFT_OUT_BLOCKS, kept=_CALLS | _OUTPUTS):
         left_out = _wrapper(text) if typed else None
         if left_out:
             draft.left_out[left_out] += 1
         elif text.strip():
             words.append(_typed_command(text) if typed else text)
     return words
+
+
+def _keep_calls(draft: Draft, content: object, ts: datetime | None) -> None:
+    """Keep the calls of tools in a message, and how those before it ended."""
+    for block in content if isinstance(content, list) else ():
+        kind = block.get("type")
+        if kind in _CALLS:
+            draft.call_tool(block.get("id"), block.get("name"), block.get("input"), ts)
+        elif kind in _OUTPUTS:
+            failed = block.get("is_error") is True
+            draft.tool_gave(block.get("tool_use_id"), block.get("content"), failed=failed)
 
 
 def _wrapper(text: str) -> str | None:

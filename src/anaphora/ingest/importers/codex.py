@@ -1,8 +1,9 @@
 """Codex: session rollouts, one JSON record a line (`~/.codex/sessions/**/rollout-*.jsonl`).
 
 The current layout (records with a `payload`) and the first one (bare items) are read. A message
-that stands there twice, as a `response_item` and as an `event_msg`, comes out once. Instructions
-and environment that the program put in, reasoning, calls and their output are left out and counted.
+that stands there twice, as a `response_item` and as an `event_msg`, comes out once, and a line of
+each call of a tool. Instructions and environment that the program put in, reasoning, and what tools
+gave back are left out and counted.
 """
 
 from __future__ import annotations
@@ -31,13 +32,14 @@ _TEXTS = words("input_text output_text text")
 _ITEMS = by_word(
     {
         LeftOut.THINKING: "reasoning",
-        LeftOut.TOOL_CALL: "function_call custom_tool_call local_shell_call web_search_call "
-        "tool_search_call image_generation_call",
-        LeftOut.TOOL_OUTPUT: "function_call_output custom_tool_call_output tool_search_output",
+        LeftOut.TOOL_CALL: "image_generation_call",
         LeftOut.SUMMARY: "compaction",
         LeftOut.RECORD: "ghost_snapshot",
     }
 )
+_CALLS = words("function_call custom_tool_call local_shell_call web_search_call tool_search_call")
+_OUTPUTS = words("function_call_output custom_tool_call_output tool_search_output")
+_ALL_ITEMS = frozenset({"message", *_ITEMS, *_CALLS, *_OUTPUTS})
 # Text that the program sent in the user's name.
 _WRAPPER = re.compile(
     r"\s*(<(environment_context|user_instructions|INSTRUCTIONS|permissions instructions"
@@ -97,14 +99,20 @@ class _Rollout:
         kind = record.get("type")
         if "payload" not in record:
             # The first layout: the line is the item itself, or the head, or a state record.
-            if isinstance(kind, str) and (kind == "message" or kind in _ITEMS):
+            if isinstance(kind, str) and kind in _ALL_ITEMS:
                 self._item(record, record, place)
             else:
                 self.draft.left_out[LeftOut.RECORD] += 1
             return
         payload = mapping_at(record, "payload")
-        if kind == "session_meta":
-            self.draft.start(payload.get("timestamp") or record.get("timestamp"), place)
+        if kind in {"session_meta", "turn_context"}:
+            if kind == "session_meta":
+                self.draft.start(payload.get("timestamp") or record.get("timestamp"), place)
+            else:
+                self.draft.left_out[LeftOut.RECORD] += 1
+            git = payload.get("git")
+            branch = git.get("branch") if isinstance(git, dict) else ""
+            self.draft.locate("codex", directory=payload.get("cwd"), branch=branch)
         elif kind == "response_item":
             self._item(payload, record, place)
         elif kind == "event_msg":
@@ -116,6 +124,15 @@ class _Rollout:
 
     def _item(self, item: Mapping[str, object], record: Mapping[str, object], place: str) -> None:
         kind = text_at(item, "type")
+        if kind in _CALLS:
+            ts = self.draft.time(record.get("timestamp"), place)
+            given = item.get("arguments") or item.get("input") or item.get("action")
+            name = item.get("name") or kind.removesuffix("_call")
+            self.draft.call_tool(item.get("call_id") or item.get("id"), name, given, ts)
+            return
+        if kind in _OUTPUTS:
+            self.draft.tool_gave(item.get("call_id"), item.get("output"))
+            return
         if kind != "message":
             self.draft.left_out[_ITEMS.get(kind, LeftOut.RECORD)] += 1
             return

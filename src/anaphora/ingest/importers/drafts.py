@@ -22,8 +22,10 @@ from anaphora.ingest.importers.base import (
     as_object,
     text_at,
 )
+from anaphora.ingest.importers.tools import described_target, outcome_of
 from anaphora.store.hashing import digest
 from anaphora.values.conversations import ImportedConversation, ImportedTurn
+from anaphora.values.sessions import SessionPlace, ToolCall
 
 
 class LeftOut:
@@ -48,6 +50,8 @@ AFTER_LAST: Final = "\0after the last"
 _MAX_SAFE_ID = 100
 # A key stands beside every turn: one that is longer is known by its hash.
 _MAX_KEY = 1_000
+# Calls of tools that are held of one conversation.
+_MOST_CALLS = 100_000
 # What a turn costs beside its words, in characters.
 _A_TURN = 3_200
 # Above these a number of seconds would lie in the year 5000 or later: it counts finer units.
@@ -114,18 +118,20 @@ def blocks_of(
     left_out: Mapping[str, str] | None = None,
     *,
     texts: frozenset[str] = frozenset({"text"}),
+    kept: frozenset[str] = frozenset(),
 ) -> Iterator[str]:
     """The texts of a message's content blocks; the others are counted by kind in `draft`.
 
     Blocks of a type in `texts` have a text, `left_out` says what those of other types are, and
-    what is in neither is an attachment. Raises Malformed.
+    what is in neither is an attachment. Those of a type in `kept` are kept elsewhere. Raises
+    Malformed.
     """
     for item in blocks:
         block = as_object(item, "a content block")
         kind = str(block.get("type"))
         if kind in texts:
             yield text_at(block, "text")
-        else:
+        elif kind not in kept:
             draft.left_out[(left_out or {}).get(kind, LeftOut.ATTACHMENT)] += 1
 
 
@@ -165,6 +171,9 @@ class Draft:
         self._problems = Problems(file.bounds.problems)
         self._held = 0
         self._tail_time: datetime | None = None
+        self._place_of_session = SessionPlace()
+        self._calls: dict[str, ToolCall] = {}
+        self._last_kept = ""
         # What was left out before the last results, and the kept message before it.
         self._earlier: dict[str, str | None] = {}
 
@@ -231,6 +240,7 @@ class Draft:
             key = f"{key}~{content[:12]}"
         if self._seen.get(key):
             self.left_out[LeftOut.REPEATED] += 1
+            self._last_kept = key
             return key
         if self._is_full():
             most = self.file.bounds.messages
@@ -239,7 +249,33 @@ class Draft:
         self.file.held += len(text) + _A_TURN
         turn = ImportedTurn(key, None, role, text, ts, speaker, intent_id=intent_id)
         self._place(key, parent, turn, content)
+        self._last_kept = key
         return key
+
+    def locate(self, client: str, *, directory: object = "", branch: object = "") -> None:
+        """Say where the session takes place: its first folder counts, and its last branch."""
+        here = self._place_of_session
+        found = directory if isinstance(directory, str) else ""
+        on = branch if isinstance(branch, str) else ""
+        self._place_of_session = replace(
+            here, client=client, directory=here.directory or found, branch=on or here.branch
+        )
+
+    def call_tool(self, key: object, name: object, given: object, ts: datetime | None) -> None:
+        """Keep what was done with a tool: its name, and what of its arguments says the most."""
+        if not isinstance(name, str) or not name.strip() or len(self._calls) >= _MOST_CALLS:
+            self.left_out[LeftOut.TOOL_CALL] += 1
+            return
+        known = key if isinstance(key, str) and key else digest(self._chain, str(len(self._calls)))
+        target = described_target(given, self._place_of_session.directory)
+        when = ts or self._tail_time or self.started
+        self._calls[known] = ToolCall(known, self._last_kept, name.strip(), target, "", when)
+
+    def tool_gave(self, key: object, said: object, *, failed: bool | None = None) -> None:
+        """How a call ended; its output is counted, not kept."""
+        self.left_out[LeftOut.TOOL_OUTPUT] += 1
+        if isinstance(key, str) and key in self._calls:
+            self._calls[key] = replace(self._calls[key], outcome=outcome_of(said, failed))
 
     def add_all(
         self,
@@ -264,9 +300,18 @@ class Draft:
         """
         yield from self._problems.all()
         turns = self._with_times(_in_tree_order(self._nodes, leaf or self._last))
-        if turns or self.left_out:
+        calls = tuple(self._calls.values())
+        if turns or calls or self.left_out:
+            place = self._place_of_session
             yield ImportedConversation(
-                self.source, self.key, self.conversation_id, turns, self.title, dict(self.left_out)
+                self.source,
+                self.key,
+                self.conversation_id,
+                turns,
+                self.title,
+                dict(self.left_out),
+                place if place.client else None,
+                calls,
             )
         for key, node in self._nodes.items():
             if node.turn is None:

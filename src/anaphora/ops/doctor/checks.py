@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -225,19 +225,27 @@ def doctor(services: NamespaceServices, *, mend: bool = False) -> tuple[Check, .
 
     container = services.container
     settings, embedder = container.settings, container.embedder
-    return (
-        *(repair(services) if mend else ()),
-        _home(settings),
-        file_systems((settings.home, settings.conversations)),
-        *_sealing(settings),
-        *_threads(services.conversations),
-        _truth(container.truth),
-        *_index(services.turns),
-        _memories(services.vectors, embedder),
-        _embedder(embedder),
-        *_lanes(services),
-        *deep_checks(container.tools),
-    )
+    places = (settings.home, settings.conversations)
+    looks: dict[str, Callable[[], Iterable[Check]]] = {
+        "home": lambda: (_home(settings), file_systems(places)),
+        "sealing": lambda: _sealing(settings),
+        "threads": lambda: _threads(services.conversations),
+        "truth": lambda: (_truth(container.truth),),
+        "index": lambda: _index(services.turns),
+        "memories": lambda: (_memories(services.vectors, embedder),),
+        "embedder": lambda: (_embedder(embedder),),
+        "lanes": lambda: _lanes(services),
+        "deep": lambda: deep_checks(container.tools),
+    }
+    mended = repair(services) if mend else ()
+    return (*mended, *(check for name, look in looks.items() for check in _tried(name, look)))
+
+
+def _tried(name: str, look: Callable[[], Iterable[Check]]) -> list[Check]:
+    try:
+        return list(look())
+    except (AnaphoraError, OSError) as error:
+        return [Check(name, ok=False, detail=str(error))]
 
 
 def _home(settings: Settings) -> Check:

@@ -25,6 +25,7 @@ from anaphora.ops.transfer.deep import gap_lines, origin_lines
 from anaphora.ops.transfer.lines import FORMAT, Line, from_line, to_line
 from anaphora.ops.transfer.memories import memory_lines
 from anaphora.ops.transfer.notes import project_note_lines
+from anaphora.ops.transfer.sessions import session_lines
 from anaphora.ops.transfer.threads import note_lines, thread_lines
 from anaphora.store.disk import open_regular
 from anaphora.store.threads.ids import check_id
@@ -139,6 +140,7 @@ def _write(
             then = NamespaceServices(container, namespace, truth)
             for lines in (
                 note_lines(then, hashes),
+                session_lines(then, hashes),
                 memory_lines(then, problems, partial(tell, "memories")),
                 origin_lines(then),
                 project_note_lines(then, partial(tell, "notes")),

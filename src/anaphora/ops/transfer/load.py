@@ -25,6 +25,7 @@ from anaphora.ops.transfer.lines import FORMAT, Line, from_line, string
 from anaphora.ops.transfer.memories import LinkReader, MemoryReader
 from anaphora.ops.transfer.notes import ProjectNoteReader
 from anaphora.ops.transfer.reading import BATCH, LineReader, Target
+from anaphora.ops.transfer.sessions import SessionReader
 from anaphora.ops.transfer.threads import NoteReader, ThreadReader
 from anaphora.store.disk import open_regular, translate
 from anaphora.store.threads.ids import check_id
@@ -71,6 +72,7 @@ def import_sources(
                 others,
                 services.conversations,
                 services.sidecar,
+                sessions=services.sessions,
                 format=form,
                 again=again,
                 progress=progress,
@@ -134,6 +136,8 @@ _READERS: Mapping[str, type[LineReader]] = {
     "conversation_note": NoteReader,
     "turn_note": NoteReader,
     "forgotten_turn": NoteReader,
+    "session_place": SessionReader,
+    "tool_call": SessionReader,
     "memory": MemoryReader,
     "link": LinkReader,
     "observation": ProjectNoteReader,
@@ -223,6 +227,7 @@ class _Import:
             notes_added=counts["notes added"] + counts["notes changed"],
             notes_known=counts["notes known"],
             gaps_added=counts["gaps added"],
+            tool_calls=counts["tool calls added"],
             problems=self._problems.all(),
         )
 

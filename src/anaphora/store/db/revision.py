@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-REVISION = "0007"
+REVISION = "0008"
 REVISION_TABLE = "anaphora_schema"
 
 

@@ -169,6 +169,20 @@ CONVERSATION_NOTE = _table(
     indexes=(Index("conversation_note_seq", "seq"),),
 )
 
+# Where a session of a coding agent took place. What is not known is "", since no sealed column of a
+# table without an anchor may be empty.
+SESSION_PLACE = _table(
+    "session_place",
+    ("conversation_id",),
+    lookup("conversation_id", needed=True),
+    sealed("client", needed=True),
+    sealed("directory", needed=True),
+    sealed("repository", needed=True),
+    sealed("branch", needed=True),
+    clear("seq", "big"),
+    indexes=(Index("session_place_seq", "seq"),),
+)
+
 TURN_NOTE = _table(
     "turn_note",
     ("conversation_id", "position"),

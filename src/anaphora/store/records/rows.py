@@ -25,6 +25,8 @@ OBSERVATION = "observation"
 """A note about a project: its type is the note's kind, its payload has the rest."""
 DIARY = "diary"
 """What was done in a session."""
+TOOL_CALL = "tool_call"
+"""A line about what an agent did with a tool."""
 IDENTITY_FIELDS: Final = ("type", "path", "payload", "text")
 """What two memories that are the same have in common, the text by its NFC form."""
 STANDS_ALONE = ""

@@ -80,6 +80,7 @@ class RecordReader(NamespaceReader, Generic[ValueT]):
         value: Callable[[Sequence[Any]], ValueT],
     ) -> None:
         super().__init__(truth, namespace, sealer)
+        self.kinds = kinds
         self._first_kind, self._noun, self._value = kinds[0], noun, value
         # Names of ours, never a caller's words.
         self._named = named = ", ".join(f"'{kind}'" for kind in kinds)

@@ -10,14 +10,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from anaphora.store.db.tables import CONVERSATION_NOTE, FORGOTTEN_TURN, TURN_NOTE, Table
+from anaphora.store.db.tables import (
+    CONVERSATION_NOTE,
+    FORGOTTEN_TURN,
+    SESSION_PLACE,
+    TURN_NOTE,
+    Table,
+)
 from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.mapping import RowMapping
 from anaphora.store.namespace import NamespaceReader, NamespaceTransaction, Row
 from anaphora.values.conversations import NewTurn, Turn
+from anaphora.values.sessions import SessionPlace
 
 if TYPE_CHECKING:
     from anaphora.store.db.engine import Write
@@ -99,6 +106,26 @@ _TURNS = RowMapping(
 )
 _FORGOTTEN = RowMapping(FORGOTTEN_TURN, TurnNote, named={"index": "position"})
 _CONVERSATIONS = RowMapping(CONVERSATION_NOTE, ConversationNote)
+_PLACES_CHANGED = "SELECT COALESCE(MAX(seq), 0) FROM session_place WHERE namespace = :namespace"
+
+
+@dataclass(frozen=True, slots=True)
+class _PlaceNote:
+    """The place of a session, as its row has it."""
+
+    conversation_id: str
+    client: str
+    directory: str
+    repository: str
+    branch: str
+
+    @property
+    def place(self) -> SessionPlace:
+        """What of it is not the key."""
+        return SessionPlace(self.client, self.directory, self.repository, self.branch)
+
+
+_SESSIONS = RowMapping(SESSION_PLACE, _PlaceNote)
 
 
 class NoteTransaction(NamespaceTransaction):
@@ -126,6 +153,15 @@ class NoteTransaction(NamespaceTransaction):
         names = FORGOTTEN_TURN.names
         self._replace(FORGOTTEN_TURN, [{name: row[name] for name in names} for row in kept])
         return len(rows)
+
+    def put_place(self, conversation_id: str, place: SessionPlace) -> None:
+        """Write where a session took place, in place of what was known."""
+        self._replace(SESSION_PLACE, [_SESSIONS.row(_PlaceNote(conversation_id, **asdict(place)))])
+
+    def drop_place(self, conversation_id: str) -> int:
+        """Forget where a session took place; how many rows that were."""
+        stored_id = self._lookup("conversation_id", conversation_id)
+        return self._delete(SESSION_PLACE, conversation_id=stored_id)
 
     def put_conversation(self, note: ConversationNote) -> None:
         """Write the note of a conversation, in place of an earlier one."""
@@ -192,6 +228,26 @@ class Sidecar(NamespaceReader):
         """Where every noted conversation came from, by conversation id, deleted ones too."""
         rows = self._found(CONVERSATION_NOTE, CONVERSATION_NOTE.select())
         return {row.conversation_id: row for row in map(_CONVERSATIONS.value, rows)}
+
+    def note_place(self, conversation_id: str, place: SessionPlace) -> None:
+        """Write where a session took place, in place of what was known of it."""
+        with self._change() as work:
+            work.put_place(conversation_id, place)
+
+    def forget_place(self, conversation_id: str) -> None:
+        """Drop where a session took place."""
+        if conversation_id in self.places():
+            with self._change() as work:
+                work.drop_place(conversation_id)
+
+    def places(self) -> dict[str, SessionPlace]:
+        """Where each session took place, by conversation id."""
+        rows = self._found(SESSION_PLACE, SESSION_PLACE.select())
+        return {note.conversation_id: note.place for note in map(_SESSIONS.value, rows)}
+
+    def places_version(self) -> int:
+        """A number that rises whenever a place is written."""
+        return int(self._rows(_PLACES_CHANGED)[0][0])
 
     def changed_since(self, version: int) -> frozenset[str]:
         """The conversations whose notes were written, or forgotten, after `version`."""

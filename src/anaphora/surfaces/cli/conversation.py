@@ -36,7 +36,8 @@ from anaphora.values.conversations import ImportReport, RecallMode, TurnRole
 
 # Of the importers, whose import every command would wait for, and our own.
 KNOWN_FORMATS = (
-    *("chatgpt", "claude_ai", "claude_code", "codex", "sharegpt", "neo", "jsonl", "anaphora"),
+    *("chatgpt", "claude_ai", "claude_code", "codex", "gemini_cli", "cursor"),
+    *("sharegpt", "neo", "jsonl", "anaphora"),
 )
 
 _DAY = "A day or an RFC 3339 time."
@@ -126,7 +127,7 @@ def import_(
     again: Annotated[bool, typer.Option(help=meaning("again"))] = False,
     as_json: Json = False,
 ) -> None:
-    """Import chats from ChatGPT, Claude.ai, Claude Code, Codex, ShareGPT, Neo or plain JSONL."""
+    """Import chats of ChatGPT and Claude.ai, sessions of coding agents, ShareGPT, Neo, JSONL."""
     with opened(context, warm=True, begins=True) as memory:
         try:
             with tracker(quiet=as_json) as progress:
@@ -168,6 +169,7 @@ def _show_import(report: ImportReport) -> None:
         f"{report.known} known already"
         + (f", {counted(report.branches, 'branch', 'branches')}" if report.branches else "")
         + (f", {report.forgotten} forgotten here and left out" if report.forgotten else "")
+        + (f", {counted(report.tool_calls, 'tool call')} noted" if report.tool_calls else "")
     )
     for kind, count in sorted(report.left_out.items()):
         out.print(f"  left out: {count} {kind}")

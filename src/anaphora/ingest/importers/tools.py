@@ -1,0 +1,102 @@
+"""Calls of tools in a few words: what was called for, and how it ended. No output is kept."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from anaphora.core.display import one_line
+
+TARGET: Final = 160
+"""Characters of what a tool was called for."""
+REASON: Final = 100
+"""Characters of why a call failed."""
+
+_LOOKED_AT: Final = 4_000
+# The argument that says most of a call, by the names that the agents' tools give it.
+_TELLING: Final = (
+    *("file_path", "path", "notebook_path", "target_file", "absolute_path", "file", "paths"),
+    *("command", "cmd", "script", "pattern", "glob_pattern", "query", "url", "prompt", "question"),
+    *("description", "name", "dir_path", "target_directory"),
+)
+_PATCHED: Final = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
+_SHELL: Final = re.compile(r"^(?:/\S*/)?(?:ba|z|da)?sh$")
+_EXIT_CODE: Final = re.compile(
+    r"(?:exit(?:ed with)? code|process exited with code)[: ]+(-?\d+)", re.IGNORECASE
+)
+
+
+def described_target(given: object, directory: str = "") -> str:
+    """What a tool was called for, in one line; paths in `directory` as they stand within it."""
+    said = _telling(_decoded(given))
+    if directory:
+        said = said.replace(directory.rstrip("/\\") + "/", "")
+    return one_line(said[:_LOOKED_AT], TARGET)
+
+
+def outcome_of(said: object, failed: bool | None = None) -> str:
+    """ "ok", or "failed: " and the first line of why; `failed` None: read from what was said."""
+    text = _text(_decoded(said))[:_LOOKED_AT]
+    if failed is None:
+        code = _exit_code(_decoded(said), text)
+        if code is None:
+            return ""
+        failed = code != 0
+    if not failed:
+        return "ok"
+    reason = next((line for line in text.splitlines() if line.strip()), "")
+    return f"failed: {one_line(reason, REASON)}" if reason else "failed"
+
+
+def _decoded(value: object) -> object:
+    """Arguments and output also come as JSON in a string."""
+    if isinstance(value, str) and value.lstrip()[:1] in {"{", "["}:
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+def _telling(given: object) -> str:
+    if isinstance(given, str):
+        patched = _PATCHED.findall(given[: 16 * _LOOKED_AT])
+        return ", ".join(dict.fromkeys(patched)) or given
+    if isinstance(given, Mapping):
+        for name in _TELLING:
+            if name in given and (said := _words(given[name])):
+                return said
+        # "apply_patch" and the like give all that there is in one argument.
+        return _telling(next((one for one in given.values() if isinstance(one, str)), ""))
+    return _words(given)
+
+
+def _words(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        parts = [one for one in value if isinstance(one, str)]
+        # `bash -lc "pytest -q"`: the last word is what was run.
+        return parts[-1] if len(parts) > 2 and _SHELL.match(parts[0]) else " ".join(parts)
+    return ""
+
+
+def _text(value: object) -> str:
+    """The words of an output, whatever blocks they lie in."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return _text(next((value[n] for n in ("text", "output", "error") if n in value), ""))
+    return "\n".join(map(_text, value)) if isinstance(value, Iterable) else ""
+
+
+def _exit_code(value: object, text: str) -> int | None:
+    if isinstance(value, Mapping):
+        told = value.get("metadata")
+        for place in (told if isinstance(told, Mapping) else {}, value):
+            if isinstance(code := place.get("exit_code"), int):
+                return code
+    found = _EXIT_CODE.search(text[:_LOOKED_AT])
+    return int(found[1]) if found else None

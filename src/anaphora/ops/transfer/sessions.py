@@ -1,0 +1,79 @@
+"""Where agents' sessions took place and what their tools did, in an export and back.
+
+Both come in for threads that came in, a call for a turn that is here with its words; what is known
+here stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from anaphora.ingest.sessions import NotedCall
+from anaphora.ops.transfer.lines import Line, LineFields, present, string, time_in
+from anaphora.ops.transfer.reading import BatchReader
+from anaphora.store.namespace import STEP
+from anaphora.store.threads.ids import check_id
+from anaphora.values.sessions import SessionPlace
+
+if TYPE_CHECKING:
+    from anaphora.container.namespace import NamespaceServices
+
+_PLACE: Final = LineFields(SessionPlace, ("client", "directory", "repository", "branch"))
+
+
+def session_lines(
+    services: NamespaceServices, hashes: Mapping[str, Sequence[str]]
+) -> Iterator[Line]:
+    """The places of sessions that left, and the calls after their turns."""
+    for conversation_id, place in sorted(services.sidecar.places().items()):
+        if conversation_id in hashes:
+            members = {name: one for name, one in _PLACE.write(place).items() if one}
+            yield {"kind": "session_place", "thread": conversation_id, **members}
+    since = -1
+    while found := services.calls.changed_since(since, STEP):
+        for record in found:
+            turns = hashes.get(record.conversation_id or "", ())
+            if record.path and record.turn_index is not None and record.turn_index < len(turns):
+                yield {
+                    "kind": "tool_call",
+                    "thread": record.conversation_id,
+                    "index": record.turn_index,
+                    "key": record.path,
+                    "name": next(iter(record.tags), ""),
+                    "text": record.text,
+                    **present({"ts": record.created_at}),
+                }
+        since = found[-1].seq
+
+
+class SessionReader(BatchReader[NotedCall]):
+    """Reads the lines about sessions of one namespace, after its threads and their notes."""
+
+    def parse(self, line: Line) -> NotedCall | None:
+        """A call, if it comes in; a place is written at once. ValueError."""
+        target = self.target
+        named = check_id(string(line, "thread"))
+        if named in target.deleted_threads:
+            return None
+        conversation_id = target.thread_ids.get(named, named)
+        if line["kind"] == "session_place":
+            if conversation_id in target.turn_hashes:
+                place = SessionPlace(**_PLACE.read(line))
+                target.services.sessions.note_place([conversation_id], place)
+            return None
+        index, when = line.get("index"), time_in(line, "ts")
+        if isinstance(index, bool) or not isinstance(index, int) or when is None:
+            raise ValueError("a tool call without its turn or its time")
+        if not 0 <= index < len(target.turn_hashes.get(conversation_id, ())):
+            raise ValueError("a tool call after a turn that is not in the file")
+        note = target.services.sidecar.turn_notes(conversation_id, index).get(index)
+        if note is not None and note.forgotten and not target.again:
+            return None
+        key, name, text = (string(line, part) for part in ("key", "name", "text"))
+        return NotedCall(key, name, text, when, conversation_id, index)
+
+    def write(self, batch: Sequence[tuple[int, NotedCall]]) -> None:
+        """As `BatchReader.write`."""
+        calls = [call for _, call in batch]
+        self.target.counts["tool calls added"] += self.target.services.sessions.keep_calls(calls)

@@ -1,0 +1,428 @@
+"""One question to everything that is kept: memories, notes, turns, files, and tool calls.
+
+Each lane answers for itself, in its own order (what holds now comes first), or stays silent; here
+its hits become one list. A hit counts as much as it is likely to answer by its cosine, as
+`rank.silence` has it, and never more than the hit before it in its lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from anaphora.core.analyser import analyse, query_terms
+from anaphora.errors import InvalidInput, NotFound
+from anaphora.rank.budget import token_cost
+from anaphora.rank.silence import FLOOR, probability
+from anaphora.rank.turns import DEFAULT_WEIGHTS
+from anaphora.recall.query import BLANK, check_count, check_share
+from anaphora.recall.render import version_lines
+from anaphora.recall.snippets import snippet
+from anaphora.values.conversations import Degraded, Recall, TurnChoice, TurnHit
+from anaphora.values.memories import MemoryHit
+from anaphora.values.projects import NOTE_KINDS, Quality
+from anaphora.values.search import KINDS, SearchHit, SearchKind
+
+if TYPE_CHECKING:
+    from anaphora.recall.context.lane import ContextRecall
+    from anaphora.recall.conversation import ConversationRecall
+    from anaphora.recall.memories import MemoryRecall
+    from anaphora.recall.places import SessionPlaces
+    from anaphora.recall.tool_calls import ToolCallRecall
+    from anaphora.values.projects import RecallPackage
+
+DEFAULT_KINDS: Final[tuple[SearchKind, ...]] = ("memory", "note", "turn", "file")
+"""What is searched without being asked for. Tool calls are never mixed with what people said."""
+
+UNKNOWN: Final = 0.5
+"""How likely a lane is to answer that cannot tell."""
+ELSEWHERE: Final = 0.75
+"""What a hit of another project than the one that is asked from counts."""
+CALLS: Final = 0.5
+"""How likely a tool call is to answer whose line holds all words of a question."""
+FILES: Final[Mapping[Quality, float]] = {"strong": 0.6, "partial": 0.3, "weak": 0.02}
+"""How likely files are to answer, by how far a package may be trusted."""
+
+_READ: Final = 2_000
+_WIDER: Final = 3
+_FILES_BUDGET: Final = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class SearchChoice:
+    """What is searched: kinds, times, one speaker, one project, memories with all these tags.
+
+    `directory` is where the question is asked: hits of its project come first.
+    """
+
+    kinds: tuple[SearchKind, ...] = DEFAULT_KINDS
+    since: datetime | None = None
+    until: datetime | None = None
+    speaker: str | None = None
+    project: str | None = None
+    tags: tuple[str, ...] = ()
+    directory: str | None = None
+    exclude: frozenset[str] = frozenset()
+
+    def has(self, kind: SearchKind) -> bool:
+        """Whether hits of this kind can be among what was chosen."""
+        if kind not in self.kinds:
+            return False
+        if self.tags and kind not in {"memory", "note"}:
+            return False
+        if self.speaker is not None and kind != "turn":
+            return False
+        return kind != "file" or (self.since is None and self.until is None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A hit, and its cosine with the question; None where only its own `score` can be told."""
+
+    hit: SearchHit
+    cosine: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _LaneAnswer:
+    """What one lane found, best first; `nearest` where it stays silent."""
+
+    hits: tuple[_Found, ...] = ()
+    nearest: tuple[_Found, ...] = ()
+    confidence: float | None = None
+    degraded: tuple[Degraded, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question, its terms, what was chosen, and the sessions of the project that was named."""
+
+    text: str
+    terms: tuple[str, ...]
+    choice: SearchChoice
+    top_k: int
+    floor: float
+    sessions: frozenset[str] | None
+    own: frozenset[str] = frozenset()
+    placed: Collection[str] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class EverythingRecall:
+    """Asks the lanes of one namespace. `context` is None where no project was indexed."""
+
+    turns: ConversationRecall
+    memories: MemoryRecall
+    calls: ToolCallRecall
+    places: SessionPlaces
+    context: Callable[[], ContextRecall | None]
+
+    def recall(
+        self,
+        question: str,
+        choice: SearchChoice,
+        *,
+        top_k: int = 8,
+        budget: int = 2000,
+        min_confidence: float | None = None,
+    ) -> Recall[SearchHit]:
+        """The best `top_k` hits, whose snippets cost at most `budget` tokens.
+
+        Raises `InvalidInput` for bad arguments, `NotFound` for a project that nothing is about.
+        """
+        check_count("top_k", top_k, 1)
+        check_count("budget", budget, 0)
+        floor = FLOOR if min_confidence is None else min_confidence
+        check_share("min_confidence", floor)
+        _check_kinds(choice.kinds)
+        if not question.strip():
+            return Recall((), (BLANK,))
+        asked = self._asked(question, choice, top_k, floor)
+        lanes: list[_LaneAnswer] = []
+        if choice.has("memory") or choice.has("note"):
+            lanes.append(self._memories(asked))
+        if choice.has("turn"):
+            lanes.append(self._turns(asked))
+        if choice.has("file"):
+            lanes.append(self._files(asked))
+        if choice.has("tool_call"):
+            lanes.append(self._calls(asked))
+        return _merged(asked, lanes, budget)
+
+    def _asked(self, question: str, choice: SearchChoice, top_k: int, floor: float) -> _Asked:
+        sessions = None
+        if choice.project is not None:
+            sessions = self.places.of_project(choice.project)
+            if not sessions and not self._is_known(choice.project):
+                raise NotFound("project", choice.project)
+        own = self.places.around(choice.directory) if choice.directory else frozenset()
+        placed = self.places.all() if own else ()
+        terms = query_terms(question)
+        return _Asked(question, terms, choice, top_k, floor, sessions, own, placed)
+
+    def _is_known(self, project: str) -> bool:
+        lane = self.context()
+        if lane is None:
+            return False
+        try:
+            lane.projects.find(project)
+        except NotFound:
+            return False
+        return True
+
+    def _turns(self, asked: _Asked) -> _LaneAnswer:
+        choice = asked.choice
+        found = self.turns.recall(
+            None,
+            asked.text,
+            top_k=_WIDER * asked.top_k if asked.own else asked.top_k,
+            budget=1 << 40,
+            exclude=choice.exclude,
+            choice=TurnChoice(
+                choice.since, choice.until, choice.speaker, conversations=asked.sessions
+            ),
+            min_confidence=asked.floor,
+        )
+        return _answer(found, lambda hit: _of_turn(hit, asked), DEFAULT_WEIGHTS.scale)
+
+    def _memories(self, asked: _Asked) -> _LaneAnswer:
+        choice = asked.choice
+        found = self.memories.recall(
+            asked.text,
+            top_k=asked.top_k,
+            filters=_filters(choice),
+            min_score=None,
+            min_confidence=asked.floor,
+        )
+        answer = _answer(found, lambda hit: _of_memory(hit, asked))
+        kept = replace(
+            answer,
+            hits=tuple(one for one in answer.hits if choice.has(one.hit.kind)),
+            nearest=tuple(one for one in answer.nearest if choice.has(one.hit.kind)),
+        )
+        return kept if asked.sessions is None else self._within(kept, asked)
+
+    def _within(self, answer: _LaneAnswer, asked: _Asked) -> _LaneAnswer:
+        """What of memories and notes is about the project that was named."""
+        sessions, name = asked.sessions or frozenset(), asked.choice.project or ""
+        everywhere = self.places.all()
+        named = {place.repository for i in sessions if (place := everywhere.get(i))} | {name}
+        ids = [one.hit.id for one in (*answer.hits, *answer.nearest)]
+        records = self.memories.many(ids)
+
+        def about(found: _Found) -> bool:
+            record = records.get(found.hit.id)
+            if record is None:
+                return False
+            origins = {record.conversation_id or ""} & sessions
+            payload = record.payload or {}
+            return bool(origins or named & {*record.sources, str(payload.get("project", ""))})
+
+        return replace(
+            answer,
+            hits=tuple(filter(about, answer.hits)),
+            nearest=tuple(filter(about, answer.nearest)),
+        )
+
+    def _files(self, asked: _Asked) -> _LaneAnswer:
+        lane = self.context()
+        if lane is None:
+            return _LaneAnswer()
+        try:
+            package = lane.recall(asked.text, project=asked.choice.project, budget=_FILES_BUDGET)
+        except NotFound:
+            # Sessions are known of it, files are not.
+            return _LaneAnswer()
+        sure = FILES[package.quality]
+        hits = tuple(map(_Found, _of_files(package, asked, sure)))
+        if sure < asked.floor:
+            return _LaneAnswer((), hits, None, package.degraded)
+        return _LaneAnswer(hits, (), sure, package.degraded)
+
+    def _calls(self, asked: _Asked) -> _LaneAnswer:
+        choice = TurnChoice(asked.choice.since, asked.choice.until)
+        found = self.calls.recall(
+            asked.text, top_k=asked.top_k, choice=choice, conversations=asked.sessions
+        )
+        hits = []
+        for hit in found:
+            shown, matches = snippet(hit.text, asked.terms)
+            hits.append(
+                SearchHit(
+                    "tool_call",
+                    hit.id,
+                    hit.text,
+                    shown,
+                    CALLS * hit.score,
+                    matches,
+                    hit.ts,
+                    conversation_id=hit.conversation_id,
+                    index=hit.index,
+                )
+            )
+        return _LaneAnswer(tuple(map(_Found, hits)))
+
+
+def _check_kinds(kinds: Iterable[str]) -> None:
+    for kind in kinds:
+        if kind not in KINDS:
+            raise InvalidInput("kind", kind, f"expected one of {', '.join(KINDS)}")
+
+
+def _filters(choice: SearchChoice) -> dict[str, Any] | None:
+    asked: list[dict[str, Any]] = [{"tags": {"contains": tag}} for tag in choice.tags]
+    if choice.since is not None:
+        asked.append({"created_at": {"gte": choice.since.isoformat()}})
+    if choice.until is not None:
+        asked.append({"created_at": {"lt": choice.until.isoformat()}})
+    return {"AND": asked} if asked else None
+
+
+def _answer(
+    found: Recall[Any], convert: Callable[[Any], SearchHit], scale: float = 1.0
+) -> _LaneAnswer:
+    """A lane's hits in its order; `scale` times the factor "meaning" is the cosine."""
+    compared = found.confidence is not None
+
+    def each(hits: Sequence[Any]) -> Iterator[_Found]:
+        best = max((hit.score for hit in hits), default=0.0) or 1.0
+        for hit in hits:
+            cosine = scale * hit.factors.get("meaning", 0.0) if compared else None
+            yield _Found(replace(convert(hit), score=UNKNOWN * max(hit.score, 0.0) / best), cosine)
+
+    return _LaneAnswer(
+        tuple(each(found.hits)),
+        tuple(each(found.nearest)),
+        found.confidence,
+        found.degraded,
+        found.notices,
+    )
+
+
+def _valued(found: Sequence[_Found], asked: _Asked, unseen: int) -> Iterator[SearchHit]:
+    """A lane's hits with the scores by which they are put among those of other lanes."""
+    last = 1.0
+    for one in found:
+        score = one.hit.score
+        if one.cosine is not None:
+            score = probability(one.cosine, unseen / (len(asked.terms) + 2))
+        last = min(last, score)
+        yield replace(one.hit, score=round(last * _nearness(one.hit.conversation_id, asked), 6))
+
+
+def _unseen(asked: _Asked, lanes: Iterable[_LaneAnswer]) -> int:
+    """How many words of the question are in nothing that any lane has found."""
+    missing = set(asked.terms)
+    for lane in lanes:
+        for one in (*lane.hits, *lane.nearest):
+            missing -= set(analyse(one.hit.text[:_READ])) if missing else set()
+    return len(missing)
+
+
+def _nearness(conversation_id: str, asked: _Asked) -> float:
+    """Less for sessions of which it is known that they are of another project."""
+    if not asked.own or conversation_id in asked.own or conversation_id not in asked.placed:
+        return 1.0
+    return ELSEWHERE
+
+
+def _of_turn(hit: TurnHit, asked: _Asked) -> SearchHit:
+    shown, matches = snippet(hit.text, asked.terms)
+    return SearchHit(
+        "turn",
+        f"{hit.conversation_id}#{hit.index}",
+        hit.text,
+        shown,
+        hit.score,
+        matches,
+        hit.ts,
+        speaker=hit.speaker or hit.role,
+        conversation_id=hit.conversation_id,
+        index=hit.index,
+        current=hit.current,
+        versions=tuple(version_lines(hit)),
+        factors=hit.factors,
+    )
+
+
+def _of_memory(hit: MemoryHit, asked: _Asked) -> SearchHit:
+    shown, matches = snippet(hit.text, asked.terms)
+    is_note = hit.type in NOTE_KINDS
+    return SearchHit(
+        "note" if is_note else "memory",
+        hit.id,
+        hit.text,
+        shown,
+        hit.score,
+        matches,
+        hit.created_at,
+        title=hit.path or hit.type,
+        tags=hit.tags,
+        current=hit.current,
+        versions=tuple(version_lines(hit)),
+        factors=hit.factors,
+    )
+
+
+def _of_files(package: RecallPackage, asked: _Asked, sure: float) -> Iterator[SearchHit]:
+    texts = {(one.project, one.path): one.text for one in reversed(package.memories) if one.path}
+    best = max((target.score for target in package.primary_targets), default=0.0) or 1.0
+    for target in package.primary_targets[: asked.top_k]:
+        if not target.path:
+            # A note: the lane of memories has it.
+            continue
+        text = texts.get((target.project, target.path), "")
+        shown, matches = snippet(text or target.title, asked.terms)
+        yield SearchHit(
+            "file",
+            target.path,
+            text,
+            shown,
+            round(sure * max(target.score, 0.0) / best, 6),
+            matches,
+            title=target.reason or target.title,
+            project=target.project or "",
+            factors=target.signals,
+        )
+
+
+def _merged(asked: _Asked, lanes: Sequence[_LaneAnswer], budget: int) -> Recall[SearchHit]:
+    """One list of what the lanes found; where all are silent, what came nearest."""
+    known = [lane.confidence for lane in lanes if lane.confidence is not None]
+    unseen = _unseen(asked, lanes)
+    hits = _ordered(hit for lane in lanes for hit in _valued(lane.hits, asked, unseen))
+    nearest = _ordered(hit for lane in lanes for hit in _valued(lane.nearest, asked, unseen))
+    notices = tuple(dict.fromkeys(notice for lane in lanes for notice in lane.notices))
+    return Recall(
+        tuple(_within_budget(hits, asked.top_k, budget)),
+        tuple(dict.fromkeys(part for lane in lanes for part in lane.degraded)),
+        confidence=max(known) if known else None,
+        nearest=() if hits else tuple(_within_budget(nearest, asked.top_k, budget)),
+        notices=() if hits else notices,
+    )
+
+
+def _ordered(hits: Iterable[SearchHit]) -> tuple[SearchHit, ...]:
+    """Best first; words that are kept as a memory and were said in a turn come once."""
+    found: dict[str, SearchHit] = {}
+    for hit in sorted(hits, key=lambda one: (-one.score, KINDS.index(one.kind), one.id)):
+        same = hit.kind + hit.id if hit.kind in {"file", "tool_call"} else _said(hit.text)
+        found.setdefault(same, hit)
+    return tuple(found.values())
+
+
+def _said(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _within_budget(hits: Iterable[SearchHit], top_k: int, budget: int) -> Iterator[SearchHit]:
+    """At most `top_k` hits whose snippets fit; the first one in any case."""
+    left, count = budget, 0
+    for hit in hits:
+        cost = token_cost(hit.snippet)
+        if count < top_k and (cost <= left or not count):
+            yield hit
+            left, count = left - cost, count + 1

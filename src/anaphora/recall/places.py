@@ -1,0 +1,63 @@
+"""Which sessions belong to a project: by the repository they were held in, else by the folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from anaphora.core.repositories import repository_of
+from anaphora.values.sessions import SessionPlace
+
+if TYPE_CHECKING:
+    from anaphora.store.threads.sidecar import Sidecar
+
+_SEPARATOR = re.compile(r"[/\\]")
+
+
+@dataclass(slots=True)
+class SessionPlaces:
+    """The places of the sessions of one namespace, read again when one was written."""
+
+    sidecar: Sidecar
+    find_repository: Callable[[str], str] = repository_of
+    _version: int = -1
+    _known: dict[str, SessionPlace] = field(default_factory=dict)
+
+    def all(self) -> dict[str, SessionPlace]:
+        """Every session whose place is known, by conversation id."""
+        version = self.sidecar.places_version()
+        if version != self._version:
+            self._known, self._version = self.sidecar.places(), version
+        return self._known
+
+    def around(self, directory: str) -> frozenset[str]:
+        """The sessions of the project that a folder lies in; of the folder, if it is in none."""
+        known = self.all()
+        repository = self.find_repository(directory)
+        if repository:
+            return frozenset(i for i, place in known.items() if place.repository == repository)
+        return frozenset(i for i, place in known.items() if _lies_in(place.directory, directory))
+
+    def of_project(self, project: str) -> frozenset[str]:
+        """The sessions of a project by its folder, its repository, or the last part of either."""
+        found = {i for i, place in self.all().items() if _is_named(place, project)}
+        return frozenset(found or self.around(project) if "/" in project else found)
+
+
+def _lies_in(directory: str, folder: str) -> bool:
+    if not directory or not folder:
+        return False
+    inner, outer = PurePath(directory), PurePath(folder)
+    return inner == outer or outer in inner.parents
+
+
+def _is_named(place: SessionPlace, project: str) -> bool:
+    wanted = project.casefold().rstrip("/\\")
+    for one in (place.repository, place.directory):
+        full = one.casefold().rstrip("/\\")
+        if full and (full == wanted or _SEPARATOR.split(full)[-1] == wanted):
+            return True
+    return _lies_in(place.directory, project)

@@ -1,0 +1,79 @@
+"""Recalls what agents did with their tools, by words alone: a line says what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from anaphora.core.analyser import query_terms
+from anaphora.index.memories.state import MemoryQuery
+from anaphora.values.conversations import TurnChoice
+from anaphora.values.sessions import ToolCallHit
+
+if TYPE_CHECKING:
+    from anaphora.index.memories.index import MemoryIndex
+    from anaphora.store.records.store import Records
+
+LEAST: Final = 0.4
+"""The share of a question's words, by rarity, that a line must hold."""
+
+_OVERFETCH: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallRecall:
+    """Answers from the tool calls of one namespace."""
+
+    records: Records
+    index: MemoryIndex
+    clock: Callable[[], datetime]
+
+    def recall(
+        self,
+        query: str,
+        *,
+        top_k: int,
+        choice: TurnChoice,
+        conversations: Collection[str] | None = None,
+        least: float = LEAST,
+    ) -> tuple[ToolCallHit, ...]:
+        """The lines that hold most of the question's words, of equals the newest first.
+
+        Only those of `conversations`, unless None, and of the times of `choice`.
+        """
+        terms = query_terms(query)
+        if not terms:
+            return ()
+        wanted = MemoryQuery(self.clock(), _OVERFETCH * top_k, terms=terms, all_words=True)
+        columns = self.index.candidates(wanted).columns
+        held = {
+            record_id: share
+            for record_id, share in zip(columns.ids, columns.words.tolist(), strict=True)
+            if share >= least
+        }
+        hits = []
+        for record in self.records.many(held).values():
+            session = record.conversation_id or ""
+            if conversations is not None and session not in conversations:
+                continue
+            if not _within(record.created_at, choice):
+                continue
+            hits.append(
+                ToolCallHit(
+                    record.id,
+                    record.text,
+                    record.created_at,
+                    held[record.id],
+                    session,
+                    record.turn_index or 0,
+                )
+            )
+        hits.sort(key=lambda hit: (-hit.score, -hit.ts.timestamp(), hit.id))
+        return tuple(hits[:top_k])
+
+
+def _within(when: datetime, choice: TurnChoice) -> bool:
+    after = choice.since is None or when >= choice.since
+    return after and (choice.until is None or when < choice.until)

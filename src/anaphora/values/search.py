@@ -1,0 +1,46 @@
+"""The frozen values of a search over everything that is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, Literal, get_args
+
+__all__ = ["KINDS", "SearchHit", "SearchKind"]
+
+SearchKind = Literal["memory", "note", "turn", "file", "tool_call"]
+
+KINDS: Final[tuple[SearchKind, ...]] = get_args(SearchKind)
+"""Everything that can be found, as a hit's `kind` says it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """One thing that was found, of whichever `kind`.
+
+    `id` is what other calls take: a memory's or a note's id, `conversation#index` of a turn, the
+    path of a file. `snippet` is the part of `text` that bears on the question, `matches` the places
+    in it (start, end) of words that matched. `score` (0 … 1) is how likely it is to answer, never
+    more than that of the hit before it in its lane; `factors` are those of its lane. `speaker` is
+    who said it, `title` the path of a memory or what a file is about, `project` where it belongs.
+    `current` is False where something later seems to say otherwise; `versions` says in words what
+    replaced it, what it replaced, and when it was said again.
+    """
+
+    kind: SearchKind
+    id: str
+    text: str
+    snippet: str
+    score: float
+    matches: tuple[tuple[int, int], ...] = ()
+    ts: datetime | None = None
+    speaker: str = ""
+    title: str = ""
+    project: str = ""
+    tags: tuple[str, ...] = ()
+    conversation_id: str = ""
+    index: int | None = None
+    current: bool = True
+    versions: tuple[str, ...] = ()
+    factors: Mapping[str, float] = field(default_factory=dict)
