@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from anaphora.api.memory import Memory
-
 if TYPE_CHECKING:
     from anaphora.api.aio import AsyncMemory
+    from anaphora.api.memory import Memory
     from anaphora.core.recalled import strip_recalled
     from anaphora.recall.render import render_recall
     from anaphora.store.threads.file_store import ConversationStore, conversations_dir
@@ -39,6 +38,7 @@ __path__.append(f"{__path__[0]}/_renamed")
 # What not every user needs is imported when it is first asked for: importing the package is part
 # of the time to an agent's first answer.
 _LAZY = {
+    "Memory": "anaphora.api.memory",
     "AsyncMemory": "anaphora.api.aio",
     "NewMemory": "anaphora.values.memories",
     "ConversationStore": "anaphora.store.threads.file_store",

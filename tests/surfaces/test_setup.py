@@ -69,10 +69,11 @@ def test_a_new_configuration_starts_the_server(
 
 @pytest.mark.promise("setup.clients")
 def test_claude_code_gets_its_hooks(folders: ClientFolders) -> None:
-    """Before compaction and at the end of a session Claude Code calls the hook, quoted right."""
+    """Through the whole life of a session Claude Code calls the hook, quoted right."""
     make("claude-code", folders)
     hooks = json.loads((folders.claude / "settings.json").read_text())["hooks"]
-    for event in ("PreCompact", "SessionEnd"):
+    assert set(hooks) == {"SessionStart", "UserPromptSubmit", "PreCompact", "SessionEnd"}
+    for event in hooks:
         (group,) = hooks[event]
         (run,) = group["hooks"]
         assert run["command"] == "'/opt/my tools/anaphora' --home '/data/é' hook claude-code"
@@ -159,7 +160,7 @@ def test_an_older_setup_is_renewed(folders: ClientFolders) -> None:
 @pytest.mark.parametrize(
     ("client", "content"),
     [
-        ("vscode", '{\n  // my servers\n  "servers": {}\n}'),
+        ("vscode", '{\n  // my servers\n  "servers": []\n}'),
         ("cursor", '{"mcpServers": []}'),
         ("gemini", "[1, 2]"),
         ("claude-desktop", '{"mcpServers": {'),
@@ -172,7 +173,7 @@ def test_what_cannot_be_kept_is_left_alone(
     client: str, content: str, folders: ClientFolders, tmp_path: Path
 ) -> None:
     """A file that would lose something is refused with a clear word, and not a byte changes."""
-    (entry,) = entries(client, folders, COMMAND)
+    entry = entries(client, folders, COMMAND)[0]
     entry.path.parent.mkdir(parents=True)
     entry.path.write_text(content, encoding="latin-1")
     before = everything(tmp_path)
@@ -183,7 +184,7 @@ def test_what_cannot_be_kept_is_left_alone(
 
 def test_a_file_written_meanwhile_is_not_overwritten(folders: ClientFolders) -> None:
     """Between showing and making a change somebody else's writing wins."""
-    (change,) = plan(entries("cursor", folders, COMMAND))
+    change = plan(entries("cursor", folders, COMMAND))[0]
     change.path.parent.mkdir(parents=True)
     change.path.write_text('{"new": 1}')
     with pytest.raises(InvalidInput, match="meanwhile"):
@@ -226,7 +227,7 @@ def test_any_json_comes_back(
 ) -> None:
     """Whatever a client's settings are, doing and undoing leaves the very same bytes."""
     folders = client_folders({"HOME": str(tmp_path_factory.mktemp("home"))}, "linux")
-    (entry,) = entries("cursor", folders, COMMAND)
+    entry = entries("cursor", folders, COMMAND)[0]
     entry.path.parent.mkdir(parents=True)
     content = (json.dumps(settings_, indent=indent) + end).encode()
     entry.path.write_bytes(content)
@@ -265,6 +266,7 @@ def test_the_command_shows_asks_and_does(tmp_path: Path) -> None:
     assert json.loads(again.stdout) == {
         "client": "cursor",
         "made": False,
+        "trials": [],
         "changes": [],
         "refused": [],
     }
@@ -282,39 +284,63 @@ COMMENTED = """{
 """
 
 
-@pytest.mark.promise("setup.clients")
-def test_a_file_with_comments_is_shown_what_to_put_in_and_the_other_is_written(
-    tmp_path: Path,
-) -> None:
-    """The words shown are those that make the setup whole; the exit code says what was done."""
+@pytest.mark.promise("setup.undo")
+def test_comments_stay_where_they_are(tmp_path: Path) -> None:
+    """Settings with comments are changed where they must be, and come back to the byte."""
     path = tmp_path / ".claude" / "settings.json"
     path.parent.mkdir()
     path.write_text(COMMENTED)
     done = run(tmp_path, "setup", "claude-code", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert "the server answered" in done.stdout
+    assert "the hook answered" in done.stdout
+    text = path.read_text()
+    for kept in COMMENTED.strip("{}\n").splitlines():
+        assert kept.rstrip(",") in text
+    assert "hook claude-code" in text
+    again = run(tmp_path, "setup", "claude-code", "--yes")
+    assert "nothing to change" in again.stdout
+    path.write_text(text.replace("dark", "light"))
+    assert run(tmp_path, "setup", "claude-code", "--undo", "--yes").returncode == 0
+    left = path.read_text().replace(",", "")
+    assert left.split() == COMMENTED.replace("dark", "light").replace(",", "").split()
+
+
+@pytest.mark.promise("setup.clients")
+def test_what_cannot_be_edited_is_shown_and_the_rest_is_written(tmp_path: Path) -> None:
+    """A file in another form is left alone: what belongs in it is shown."""
+    path = tmp_path / ".codex" / "config.toml"
+    path.parent.mkdir()
+    path.write_text('mcp_servers = { other = { command = "x" } }\n')
+    done = run(tmp_path, "setup", "codex", "--yes")
     assert done.returncode == 5, done.stderr
-    assert path.read_text() == COMMENTED
-    assert "anaphora" in json.loads((tmp_path / ".claude.json").read_text())["mcpServers"]
-    assert "the rest is done" in done.stdout
-    told = json.loads(run(tmp_path, "setup", "claude-code", "--json").stdout)
-    (refused,) = told["refused"]
-    assert refused["path"] == str(path)
-    assert refused["by_hand"] in done.stdout
-    by_hand = json.loads(refused["by_hand"])
-    assert set(by_hand["hooks"]) == {"PreCompact", "SessionEnd"}
-    # Put in as it was shown, nothing is left to do.
-    inner = refused["by_hand"].strip().removeprefix("{").removesuffix("}").strip()
-    path.write_text(COMMENTED.replace('"theme"', f'{inner},\n  "theme"'))
-    whole = run(tmp_path, "setup", "claude-code", "--yes")
-    assert (whole.returncode, whole.stdout) == (0, "nothing to change\n")
-    undone = run(tmp_path, "setup", "claude-code", "--undo", "--yes")
-    assert undone.returncode == 5
-    assert "Take this out of it yourself" in undone.stdout
-    assert not (tmp_path / ".claude.json").exists()
-    # Where nothing else is to be written, nothing was done.
-    alone = tmp_path / ".cursor" / "mcp.json"
-    alone.parent.mkdir()
-    alone.write_text("{ // mine\n}")
-    assert run(tmp_path, "setup", "cursor", "--yes").returncode == 2
+    assert "[mcp_servers.anaphora]" in done.stdout
+    assert "hook codex" in (path.parent / "hooks.json").read_text()
+
+
+@pytest.mark.promise("setup.clients")
+def test_a_server_that_cannot_start_is_not_written(tmp_path: Path) -> None:
+    """Without the server's package nothing is written, and the command that helps is named."""
+    code = (
+        "import sys, importlib.util as u\n"
+        "find = u.find_spec\n"
+        "u.find_spec = lambda name, *a: None if name == 'mcp' else find(name, *a)\n"
+        "from anaphora.surfaces.cli import main\n"
+        "sys.argv = ['anaphora', 'setup', 'cursor', '--yes']\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "HOME": str(tmp_path)},
+    )
+    assert done.returncode == 2
+    assert f"{sys.executable}" in done.stderr
+    assert "install" in done.stderr
+    assert "mcp>=2" in done.stderr
+    assert not (tmp_path / ".cursor").exists()
 
 
 def transcript(folder: Path, turns: int) -> Path:
@@ -346,7 +372,7 @@ def test_the_hook_brings_the_transcript_in(tmp_path: Path) -> None:
     listed = json.loads(run(tmp_path, "conversation", "list", "--json").stdout)
     assert [one["turn_count"] for one in listed] == [6]
     for bad in ("", "[]", "{}", "nonsense"):
-        assert run(tmp_path, "hook", "claude-code", given=bad).returncode == 2
+        assert run(tmp_path, "hook", "claude-code", given=bad).returncode == 0
 
 
 @pytest.mark.parametrize(

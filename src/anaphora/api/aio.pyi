@@ -68,6 +68,7 @@ from anaphora.values.projects import (
     WarmUp,
 )
 from anaphora.values.search import SearchHit, SearchKind
+from anaphora.values.sessions import ToolCallHit
 
 class AsyncConversations:
     """The threads of one namespace. Strict: a turn that was not kept raises."""
@@ -162,6 +163,7 @@ class AsyncMemory:
         conversations_dir: str | os.PathLike[str] | None = None,
         encrypt: bool | Literal["keychain", "file"] | None = None,
         embedder: str | Embedder | None = None,
+        share_model: Literal["running", "start"] | None = None,
         cache_size: int = 256,
         model: str | ModelRole | None = None,
         sub_model: str | ModelRole | None = None,
@@ -244,6 +246,18 @@ class AsyncMemory:
         progress: Progress | None = None,
     ) -> ImportReport:
         """As `Memory.import_`."""
+
+    async def tool_calls(self, conversation_id: str) -> tuple[ToolCallHit, ...]:
+        """As `Memory.tool_calls`."""
+
+    async def note_session(
+        self,
+        conversation_ids: Iterable[str],
+        *,
+        client: str = "",
+        directory: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """As `Memory.note_session`."""
 
     @property
     def home(self) -> Path:
@@ -402,7 +416,13 @@ class AsyncMemory:
         """As `Memory.recall_context`."""
 
     async def warm_up(
-        self, topic: str | None = None, *, project: str | None = None, budget: int = 2000
+        self,
+        topic: str | None = None,
+        *,
+        project: str | None = None,
+        directory: str | os.PathLike[str] | None = None,
+        shape: bool = True,
+        budget: int = 2000,
     ) -> WarmUp:
         """As `Memory.warm_up`."""
 

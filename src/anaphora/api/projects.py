@@ -138,15 +138,29 @@ class ProjectMemories(NamespaceView):
             )
 
     def warm_up(
-        self, topic: str | None = None, *, project: str | None = None, budget: int = 2000
+        self,
+        topic: str | None = None,
+        *,
+        project: str | None = None,
+        directory: str | os.PathLike[str] | None = None,
+        shape: bool = True,
+        budget: int = 2000,
     ) -> WarmUp:
         """What a new session should know first: rules, decisions, the diary, the project's shape.
 
         At most `budget` tokens (120 or more) as text; with a `topic` half of them is a package
-        about it. Raises `InvalidInput`, `NotFound`.
+        about it. `directory` is where the session begins: the last sessions are those of the
+        project around it, and decisions and facts of others are left out. `shape` says whether the
+        project itself is described. Raises `InvalidInput`, `NotFound`.
         """
         with span("warm_up"):
-            return self._with_projects().warm_up.warm_up(topic, project=project, budget=budget)
+            return self._with_projects().warm_up.warm_up(
+                topic,
+                project=project,
+                directory=None if directory is None else os.fspath(directory),
+                shape=shape,
+                budget=budget,
+            )
 
     def _with_projects(self) -> NamespaceServices:
         return self._services().with_projects()

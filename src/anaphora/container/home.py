@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from anaphora.deep.models.base import ModelRole
     from anaphora.deep.tools import DeepTools
     from anaphora.embed.base import Embedder
-    from anaphora.embed.service import EmbedderService
+    from anaphora.embed.service import EmbedderService, ShareModel
     from anaphora.store.db.engine import Database
     from anaphora.store.home.sealing import Home, Sealing
 
@@ -61,6 +61,7 @@ class Container:
         *,
         encrypt: bool | Literal["keychain", "file"] | None = None,
         embedder: str | Embedder | None = None,
+        share_model: ShareModel | None = None,
         cache_size: int = 256,
         model: ModelRole | None = None,
         sub_model: ModelRole | None = None,
@@ -81,7 +82,7 @@ class Container:
         home = Home(settings.home, settings.conversations, settings.database)
         now = clock or (lambda: datetime.now(UTC))
         service = EmbedderService(
-            spec_for(settings.embedder if embedder is None else embedder),
+            spec_for(settings.embedder if embedder is None else embedder, share=share_model),
             cache_size=cache_size,
             on_cache=lambda event: container.tell("cache", event),
         )

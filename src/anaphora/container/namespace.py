@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from anaphora.recall.memories import MemoryRecall
     from anaphora.recall.places import SessionPlaces
     from anaphora.recall.survivors import Survivors
+    from anaphora.recall.tool_calls import ToolCallRecall
     from anaphora.store.crypto.columns import Sealer
     from anaphora.store.db.engine import Database
     from anaphora.store.deep_rows import DeepRows
@@ -456,15 +457,21 @@ class NamespaceServices:
         return SessionPlaces(self.sidecar)
 
     @service
+    def recall_calls(self) -> ToolCallRecall:
+        """The lane of tool calls."""
+        from anaphora.recall.tool_calls import ToolCallRecall
+
+        return ToolCallRecall(self.calls, self.call_index, self.clock)
+
+    @service
     def recall_everything(self) -> EverythingRecall:
         """All lanes but the deep one."""
         from anaphora.recall.everything import EverythingRecall
-        from anaphora.recall.tool_calls import ToolCallRecall
 
         return EverythingRecall(
             self.recall_turns,
             self.recall_kept,
-            ToolCallRecall(self.calls, self.call_index, self.clock),
+            self.recall_calls,
             self.places,
             self._context_if_any,
         )
@@ -496,9 +503,15 @@ class NamespaceServices:
         from anaphora.recall.context.standing import Standing
         from anaphora.recall.context.warm_up import WarmUpRecall
 
-        def standing() -> Standing:
+        def standing(directory: str | None) -> Standing:
             _, view = self.turns.synced_view(None, embed="none")
-            return Standing(self.records, self.conversations, view, self.clock())
+            found = Standing(self.records, self.conversations, view, self.clock())
+            if directory is None:
+                return found
+            own, known = self.places.around(directory), self.places.all()
+            foreign = known.keys() - own
+            repositories = {known[one].repository for one in foreign} - {""}
+            return replace(found, own=own, foreign=frozenset(foreign | repositories))
 
         return WarmUpRecall(self.recall_context, standing)
 

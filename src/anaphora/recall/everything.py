@@ -156,22 +156,20 @@ class EverythingRecall:
         sessions = None
         if choice.project is not None:
             sessions = self.places.of_project(choice.project)
-            if not sessions and not self._is_known(choice.project):
+            if not sessions and not self._project_ids(choice.project):
                 raise NotFound("project", choice.project)
         own = self.places.around(choice.directory) if choice.directory else frozenset()
         placed = self.places.all() if own else ()
         terms = query_terms(question)
         return _Asked(question, terms, choice, top_k, floor, sessions, own, placed)
 
-    def _is_known(self, project: str) -> bool:
+    def _project_ids(self, project: str) -> set[str]:
+        """The id of an indexed project, if there is one of this name, folder or id."""
         lane = self.context()
-        if lane is None:
-            return False
         try:
-            lane.projects.find(project)
+            return {lane.projects.find(project).id} if lane is not None else set()
         except NotFound:
-            return False
-        return True
+            return set()
 
     def _turns(self, asked: _Asked) -> _LaneAnswer:
         choice = asked.choice
@@ -210,6 +208,7 @@ class EverythingRecall:
         sessions, name = asked.sessions or frozenset(), asked.choice.project or ""
         everywhere = self.places.all()
         named = {place.repository for i in sessions if (place := everywhere.get(i))} | {name}
+        named |= self._project_ids(name)
         ids = [one.hit.id for one in (*answer.hits, *answer.nearest)]
         records = self.memories.many(ids)
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.core.analyser import query_terms
 from anaphora.index.memories.state import MemoryQuery
+from anaphora.store.records.rows import session_key
 from anaphora.values.conversations import TurnChoice
+from anaphora.values.memories import MemoryRecord
 from anaphora.values.sessions import ToolCallHit
 
 if TYPE_CHECKING:
@@ -60,18 +62,19 @@ class ToolCallRecall:
                 continue
             if not _within(record.created_at, choice):
                 continue
-            hits.append(
-                ToolCallHit(
-                    record.id,
-                    record.text,
-                    record.created_at,
-                    held[record.id],
-                    session,
-                    record.turn_index or 0,
-                )
-            )
+            hits.append(_hit(record, held[record.id]))
         hits.sort(key=lambda hit: (-hit.score, -hit.ts.timestamp(), hit.id))
         return tuple(hits[:top_k])
+
+    def of(self, conversation_id: str) -> tuple[ToolCallHit, ...]:
+        """All calls of a session, in the order in which they were made."""
+        found = [_hit(one, 1.0) for one in self.records.with_same_key(session_key(conversation_id))]
+        return tuple(sorted(found, key=lambda hit: (hit.index, hit.ts, hit.id)))
+
+
+def _hit(record: MemoryRecord, score: float) -> ToolCallHit:
+    session, index = record.conversation_id or "", record.turn_index or 0
+    return ToolCallHit(record.id, record.text, record.created_at, score, session, index)
 
 
 def _within(when: datetime, choice: TurnChoice) -> bool:

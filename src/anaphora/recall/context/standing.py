@@ -67,12 +67,18 @@ _PATTERNS: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Lasting memories and the last sessions of one namespace."""
+    """Lasting memories and the last sessions of one namespace.
+
+    `own` are the sessions of the project that it is about, None for all; `foreign` are sessions and
+    repositories of other projects, whose decisions and facts are left out.
+    """
 
     records: Records
     conversations: Conversations
     view: TurnView
     now: datetime
+    own: frozenset[str] | None = None
+    foreign: frozenset[str] = frozenset()
 
     def memories(self) -> dict[str, list[ContextMemory]]:
         """Memories by the parts of a warm-up: those of notes, `changed` and `facts`."""
@@ -88,16 +94,25 @@ class Standing:
         found: dict[str, list[ContextMemory]] = {}
         for record in held:
             old = before.get(record.supersedes or "")
-            part = "changed" if old is not None and not old.forgotten else kind_of(record)
+            kind = kind_of(record)
+            if kind in _LOCAL and self.foreign & {record.conversation_id or "", *record.sources}:
+                continue
+            part = "changed" if old is not None and not old.forgotten else kind
             found.setdefault(part, []).append(_memory(record, part, old))
         return {_PARTS.get(part, part): items for part, items in found.items()}
 
     def sessions(self) -> Iterator[ContextMemory]:
         """The conversations that were last spoken in, the newest first."""
+        told = 0
         for conversation_id in _newest(self.view):
+            if told == SESSIONS:
+                return
+            if self.own is not None and conversation_id not in self.own:
+                continue
             thread = self.conversations.get(conversation_id)
             if thread is None or not thread.turns:
                 continue
+            told += 1
             last: Mapping[str, str] = {turn.role: turn.text for turn in thread.turns[-4:]}
             said = [
                 f"{role}: {cut(strip_recalled(last[role]), TEXT)}"
@@ -113,6 +128,9 @@ class Standing:
                 created_at=thread.turns[-1].ts,
             )
 
+
+_LOCAL: Final = ("decision", "fact")
+"""What belongs to the project that it was said in; rules and preferences are the user's."""
 
 _PARTS: Final = {
     "constraint": "constraints",
@@ -150,5 +168,5 @@ def _newest(view: TurnView) -> Iterable[str]:
     table = view.table
     last = np.full(len(table.conversations), -np.inf)
     np.maximum.at(last, table.conversation, np.nan_to_num(table.ts, nan=-np.inf))
-    order = np.argsort(-last, kind="stable")[:SESSIONS]
-    return [table.conversations[code] for code in order.tolist() if np.isfinite(last[code])]
+    order = np.argsort(-last, kind="stable")
+    return (table.conversations[code] for code in order.tolist() if np.isfinite(last[code]))

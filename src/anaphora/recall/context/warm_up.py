@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
+from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.display import headed
+from anaphora.core.display import headed, one_line
 from anaphora.rank.budget import token_cost
 from anaphora.recall.context.evidence import note_memory
 from anaphora.recall.context.excerpts import Excerpts
@@ -42,6 +42,7 @@ SHAPE: Final = "The project:"
 HIGHLIGHTS: Final = "Worth opening:"
 TOPIC: Final = "On the topic:"
 SHAPE_CHARACTERS: Final = 600
+STANDING_CHARACTERS: Final = 200
 _HEADINGS: Final = {
     "constraints": "Constraints:",
     "blockers": "Blocked:",
@@ -67,31 +68,38 @@ class WarmUpRecall:
     """Prepares new sessions in one namespace."""
 
     lane: ContextRecall
-    standing: Callable[[], Standing]
+    standing: Callable[[str | None], Standing]
 
     def warm_up(
-        self, topic: str | None = None, *, project: str | None = None, budget: int = 2000
+        self,
+        topic: str | None = None,
+        *,
+        project: str | None = None,
+        directory: str | None = None,
+        shape: bool = True,
+        budget: int = 2000,
     ) -> WarmUp:
         """Notes by importance and then by age, memories, sessions, and the shape of the projects.
 
-        With a `topic` half of the budget is a package about it. Its text takes at most `budget`
-        tokens. Raises `InvalidInput` for bad arguments, `NotFound` for a project.
+        With a `topic` half of the budget is a package about it. `directory` is where the session
+        begins: what is known to belong to other projects is left out. Its text takes at most
+        `budget` tokens. Raises `InvalidInput` for bad arguments, `NotFound` for a project.
         """
         check_budget(budget)
-        rows = self._projects(project)
+        rows = self._projects(project) if directory is None else self._around(directory)
         focused = self._topic(topic, project, budget)
         left = TokenBudget(budget)
         left.pay(HEADER)
         if focused is not None and not left.pay(_body(focused), TOPIC):
             left.tokens = 0
-        keep = round(left.tokens * (1 - NOTES_SHARE)) if rows else 0
+        keep = round(left.tokens * (1 - NOTES_SHARE)) if rows and shape else 0
         names = {row.id: row.name for row in rows}
-        found = self._notes(names, one_project=project is not None)
+        found = self._notes(names, directory, one_project=project is not None)
         notes = {
             part: with_tokens(left.take(found[part], rendered_memory, heading, MOST, keep))
             for part, heading in _HEADINGS.items()
         }
-        lines, open_first = self._shape(rows, left)
+        lines, open_first = self._shape(rows if shape else (), left)
         warm = WarmUp(
             constraints=notes["constraints"],
             preferences=notes["preferences"],
@@ -112,6 +120,12 @@ class WarmUpRecall:
         projects = self.lane.projects
         return projects.rows() if project is None else (projects.find(project),)
 
+    def _around(self, directory: str) -> tuple[ProjectRow, ...]:
+        """The project that a folder lies in, if one was indexed."""
+        place = PurePath(directory)
+        roots = {place, *place.parents}
+        return tuple(row for row in self.lane.projects.rows() if PurePath(row.root) in roots)
+
     def _topic(self, topic: str | None, project: str | None, budget: int) -> RecallPackage | None:
         if topic is None or not topic.strip():
             return None
@@ -120,10 +134,16 @@ class WarmUpRecall:
             share = budget
         return self.lane.recall(topic, project=project, budget=share)
 
-    def _notes(self, names: dict[str, str], *, one_project: bool) -> dict[str, list[ContextMemory]]:
+    def _notes(
+        self, names: dict[str, str], directory: str | None, *, one_project: bool
+    ) -> dict[str, list[ContextMemory]]:
         """Current notes by kind, the most important first, then the newest."""
         only = next(iter(names)) if one_project else None
-        given = self.lane.notes.list(kind="observation", project=only, limit=LOOKED_AT)
+        given = [
+            row
+            for row in self.lane.notes.list(kind="observation", project=only, limit=LOOKED_AT)
+            if directory is None or row.project is None or row.project in names
+        ]
         ordered = sorted(
             given, key=lambda n: (-n.importance, -n.record.created_at.timestamp(), n.record.id)
         )
@@ -131,9 +151,13 @@ class WarmUpRecall:
             f"{kind}s": [_memory(row, names) for row in ordered if row.type == kind][:MOST]
             for kind in _KINDS
         }
-        diary = self.lane.notes.list(kind="diary", project=only, limit=DIARY)
+        diary = [
+            row
+            for row in self.lane.notes.list(kind="diary", project=only, limit=LOOKED_AT)
+            if directory is None or row.project is None or row.project in names
+        ][:DIARY]
         found["diary"] = [_memory(row, names) for row in diary]
-        standing = self.standing()
+        standing = self.standing(directory)
         memories = standing.memories()
         kept = {part: found.get(part, []) + memories.get(part, []) for part in _HEADINGS}
         return kept | {"sessions": list(standing.sessions())}
@@ -169,6 +193,17 @@ def render_warm_up(warm: WarmUp) -> str:
     else:
         lines += [rendered_degraded(one) for one in warm.degraded]
     return "\n".join(lines)
+
+
+def render_standing(warm: WarmUp) -> Iterator[str]:
+    """What holds and what was done last, without facts and the project: a few lines of each."""
+    for part, heading in _HEADINGS.items():
+        if part != "facts" and (found := getattr(warm, part)):
+            yield heading
+            for one in found:
+                day = f"{one.created_at:%Y-%m-%d} " if one.created_at else ""
+                title = f"{one_line(one.title, 60)}: " if one.title and part == "sessions" else ""
+                yield f"- {day}{title}{one_line(one.text, STANDING_CHARACTERS)}"
 
 
 def _body(package: RecallPackage) -> str:

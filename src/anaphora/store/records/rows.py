@@ -110,6 +110,11 @@ def same_key_of(record: MemoryRecord) -> str:
     return digest("same", record.type, record.path or "", payload, text)
 
 
+def session_key(conversation_id: str) -> str:
+    """The identity that the tool calls of one session have in common, to find them by."""
+    return digest("tool calls of", conversation_id)
+
+
 def path_key_of(path: str | None) -> str | None:
     """The digest to find the versions of a path by."""
     return None if path is None else digest("path", path)

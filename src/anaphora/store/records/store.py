@@ -191,6 +191,11 @@ class Records(RecordReader[MemoryRecord]):
         found = self._records(where, same_key=key)
         return found[0] if found else None
 
+    def with_same_key(self, key: str) -> tuple[MemoryRecord, ...]:
+        """The records of this identity, in no order."""
+        stored = self._lookup("same_key", key)
+        return tuple(self._records("AND same_key = :same_key", same_key=stored))
+
     def current(self, path: str) -> MemoryRecord | None:
         """The present value of a path."""
         living = [r for r in self.history(path) if r.valid_to is None and not r.forgotten]

@@ -247,7 +247,8 @@ class Sidecar(NamespaceReader):
 
     def places_version(self) -> int:
         """A number that rises whenever a place is written."""
-        return int(self._rows(_PLACES_CHANGED)[0][0])
+        found = self._rows(_PLACES_CHANGED)
+        return int(found[0][0]) if found else 0
 
     def changed_since(self, version: int) -> frozenset[str]:
         """The conversations whose notes were written, or forgotten, after `version`."""

@@ -19,6 +19,9 @@ _AFTER: Final = ("--tools", "--http")
 
 def main() -> None:
     """Entry point of the `anaphora` command."""
+    # A client waits for its hook: nothing else is imported for it.
+    if run_at_once(sys.argv[1:]):
+        return
     from anaphora.errors import AnaphoraError
 
     try:
@@ -35,6 +38,24 @@ def main() -> None:
         # The reader of a pipe (head, less) has gone: that is no error of ours.
         sys.stderr.close()
         sys.exit(0)
+
+
+def run_at_once(words: Sequence[str]) -> bool:
+    """Run a hook, or the resident process; False where the words ask for neither."""
+    given: dict[str, str] = {}
+    rest = _options(list(words), _BEFORE, given)
+    if rest == ["resident"]:
+        from anaphora.surfaces.resident.server import main as run_resident
+
+        run_resident()
+        return True
+    if len(rest) != 2 or rest[0] != "hook" or rest[1].startswith("-"):
+        return False
+    from anaphora.surfaces.hooks.client import run_hook
+
+    named = {"--home": "home", "--namespace": "namespace", "--conversations-dir": "conversations"}
+    run_hook(rest[1], {named[name]: value for name, value in given.items() if value.strip()})
+    return True
 
 
 def serve_mcp_at_once(words: Sequence[str]) -> bool:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from anaphora.core.config import client_folders
-from anaphora.errors import InvalidInput
 from anaphora.surfaces.cli.output import EXIT_INPUT, EXIT_PARTLY, Json, console, emit, shown
-from anaphora.surfaces.cli.where import Where, opened
-from anaphora.surfaces.setup.clients import CLIENTS, entries
+from anaphora.surfaces.cli.where import Where
+from anaphora.surfaces.hooks.protocols import PROTOCOLS
+from anaphora.surfaces.setup.clients import ABILITIES, CLIENTS, entries
 from anaphora.surfaces.setup.files import Change, plan, plan_undo
+from anaphora.surfaces.setup.trying import Trial, refuse_dead_server, try_hook, try_server
 
 
 def register(app: typer.Typer) -> None:
@@ -31,8 +31,14 @@ def setup(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Set up Anaphora in a coding agent: the memory server and, if the agent has them, hooks."""
-    wanted = entries(client, client_folders(), _command(context.obj))
+    """Set up Anaphora in a coding agent: the memory server and, if the agent has them, hooks.
+
+    What was written is tried before it is called done.
+    """
+    command = _command(context.obj)
+    wanted = entries(client, client_folders(), command)
+    if not undo:
+        refuse_dead_server()
     changes = plan_undo(wanted) if undo else plan(wanted)
     todo = [change for change in changes if not change.nothing]
     refused = [change for change in changes if change.refused]
@@ -43,11 +49,13 @@ def setup(
     if made:
         for change in todo:
             change.make()
+    trials = _tried(client, command) if not (undo or dry_run or refused) and (made or yes) else []
     if as_json:
         emit(
             {
                 "client": client,
                 "made": made,
+                "trials": trials,
                 "changes": [{"path": str(one.path), "diff": one.shown()} for one in todo],
                 "refused": [
                     {"path": str(one.path), "reason": one.refused, "by_hand": one.by_hand}
@@ -55,46 +63,46 @@ def setup(
                 ],
             }
         )
-    elif made:
-        after = f"done; start {client} again to have its memory"
-        partly = "the rest is done; what stands above is yours to do"
-        console().print(partly if refused else "undone" if undo else after)
+    else:
+        _show_done(client, made=made, undo=undo, partly=bool(refused), trials=trials)
     if refused:
         # Files that are as they should be count as done.
         raise typer.Exit(EXIT_PARTLY if len(changes) > len(refused) else EXIT_INPUT)
+    if any(trial.problem for trial in trials):
+        raise typer.Exit(EXIT_PARTLY)
     if todo and not made and not dry_run:
         raise typer.Exit(1)
 
 
 def hook(
-    context: typer.Context,
     client: Annotated[str, typer.Argument(help="The client that calls.")],
 ) -> None:
-    """What a client's hook runs: brings its transcript in. Reads the hook's JSON from stdin."""
-    if client not in CLIENTS:
-        raise InvalidInput("client", client, f"expected one of {', '.join(CLIENTS)}")
-    told = _hook_input()
-    path = told.get("transcript_path")
-    if not isinstance(path, str) or not path.strip():
-        raise InvalidInput("transcript_path", path, "the hook's JSON has no transcript_path")
-    with opened(context, begins=True) as memory:
-        # The client waits for its hook: words are kept now, vectors come with the next question.
-        form = client.replace("-", "_")
-        report = memory.import_(Path(path).expanduser(), format=form, embed=False)
-        if told.get("hook_event_name") == "SessionEnd":
-            for conversation_id in report.conversation_ids:
-                memory.end_session(conversation_id)
-    for problem in report.problems:
-        said = f"{problem.path}: {problem.place}: {problem.reason}"
-        console(stderr=True).print(shown(said))
+    """What a client's hook runs. Reads the hook's JSON from standard input; never fails."""
+    # `cli.run_at_once` has answered already where the words are plain.
+    from anaphora.surfaces.hooks.client import run_hook
+
+    run_hook(client, {})
 
 
-def _hook_input() -> dict[str, Any]:
-    try:
-        told = json.loads(sys.stdin.read() or "{}")
-    except ValueError as error:
-        raise InvalidInput("stdin", None, f"expected the hook's JSON: {error}") from error
-    return told if isinstance(told, dict) else {}
+def _tried(client: str, command: list[str]) -> list[Trial]:
+    trials = [try_server(command)]
+    return [*trials, try_hook(client, command)] if client in PROTOCOLS else trials
+
+
+def _show_done(client: str, *, made: bool, undo: bool, partly: bool, trials: list[Trial]) -> None:
+    out = console()
+    for trial in trials:
+        answered = f"the {trial.what} answered in {trial.seconds:.1f} s"
+        failed = f"the {trial.what} does not work: {trial.problem}"
+        out.print(shown(failed, "red") if trial.problem else shown(answered, "dim"))
+    if partly and made:
+        out.print("the rest is done; what stands above is yours to do")
+    elif made and undo:
+        out.print("undone")
+    elif made:
+        out.print(shown(f"done; start {client} again to have its memory"))
+    if trials and not undo:
+        out.print(shown(ABILITIES[client]))
 
 
 def _command(where: Where) -> list[str]:

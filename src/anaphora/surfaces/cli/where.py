@@ -37,6 +37,7 @@ def opened(context: typer.Context, *, warm: bool = False, begins: bool = False) 
         where.home,
         namespace=where.namespace,
         conversations_dir=where.conversations,
+        share_model="running",
         warm=warm,
     )
     if not begins and where.namespace not in memory.namespaces():

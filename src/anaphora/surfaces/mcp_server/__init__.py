@@ -51,7 +51,9 @@ def serve(
     from anaphora.surfaces.mcp_server.tools import DEFAULT_TOOLS, TOOLS
 
     session = ServerSession(
-        lambda: Memory.open(home, namespace=namespace, conversations_dir=conversations)
+        lambda: Memory.open(
+            home, namespace=namespace, conversations_dir=conversations, share_model="start"
+        )
     )
     names = tuple(TOOLS) if tools == "all" else DEFAULT_TOOLS
     if http is None:

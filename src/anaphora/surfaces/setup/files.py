@@ -1,9 +1,9 @@
 """The files of a client: an entry put in or taken out, as changes that are shown, made and undone.
 
-JSON keeps its indentation and the order of its members; TOML keeps every byte but those of
-Anaphora's own table. A file that cannot be changed without losing something of the user's (comments
-in JSON, a table written inline) is read all the same, so that what stands in it already is known,
-and refused where it would have to change; then `snippet` has what to put in by hand.
+JSON keeps its indentation, the order of its members and its comments; TOML keeps every byte but
+those of Anaphora's own table. A file that cannot be changed without losing something of the user's
+(a table written inline) is read all the same, so that what stands in it already is known, and
+refused where it would have to change; then `snippet` has what to put in by hand.
 
 A file is replaced whole, after it was made sure that nobody wrote it meanwhile; the bytes from
 before are kept beside it until the change is undone, so that undoing gives them back exactly where
@@ -32,12 +32,8 @@ from anaphora.store.disk import (
     replace_file,
     translate,
 )
+from anaphora.surfaces.setup import jsonc
 from anaphora.surfaces.setup.clients import Entry
-
-# Of JSON as editors write it: a string, which is kept, and what is not JSON.
-_NOT_JSON = re.compile(
-    r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])', re.DOTALL
-)
 
 
 def read_document(form: str, path: Path, content: bytes) -> dict[str, Any]:
@@ -75,7 +71,7 @@ def _edited(
     if after == before:
         return content
     if entry.form == "json":
-        return _json_like(entry.path, after, content)
+        return _json_like(entry, before, after, content)
     made = change_table(entry, content.decode())
     try:
         found = tomllib.loads(made)
@@ -101,7 +97,7 @@ def _json(text: str) -> object:
     """The value of JSON, with comments and commas too many passed over. ValueError."""
     if _is_plain(text):
         return json.loads(text or "{}")
-    return json.loads(_NOT_JSON.sub(lambda found: found[1] or "", text))
+    return jsonc.tree(text).value
 
 
 def _is_plain(text: str) -> bool:
@@ -123,22 +119,25 @@ def _put(entry: Entry, whole: Mapping[str, Any]) -> dict[str, Any]:
             )
     last = entry.keys[-1]
     if entry.member_of is None:
-        place[last] = copy.deepcopy(dict(entry.value))
+        if not (entry.given and last in place):
+            place[last] = copy.deepcopy(entry.value)
         return after
     members = place.setdefault(last, [])
     if not isinstance(members, list):
         raise InvalidInput(str(entry.path), members, f"{last} is not a list; it was not changed")
     mine = [n for n, one in enumerate(members) if _is_mine(entry, one)]
     if not mine:
-        members.append(copy.deepcopy(dict(entry.value)))
+        members.append(copy.deepcopy(entry.value))
     else:
-        members[mine[0]] = copy.deepcopy(dict(entry.value))
+        members[mine[0]] = copy.deepcopy(entry.value)
         place[last] = [one for n, one in enumerate(members) if n not in mine[1:]]
     return after
 
 
 def _taken(entry: Entry, whole: Mapping[str, Any]) -> dict[str, Any]:
     after = copy.deepcopy(dict(whole))
+    if entry.given:
+        return after
     places = [after]
     for key in entry.keys[:-1]:
         inner = places[-1].get(key)
@@ -166,23 +165,52 @@ def _is_mine(entry: Entry, member: object) -> bool:
     return entry.member_of is not None and entry.member_of in json.dumps(member)
 
 
-def _json_like(path: Path, value: Mapping[str, Any], content: bytes) -> bytes:
-    """JSON in the manner of what was there: indentation, the line at the end, a byte order mark."""
+def _json_like(
+    entry: Entry, before: Mapping[str, Any], after: Mapping[str, Any], content: bytes
+) -> bytes:
+    """JSON in the manner of what was there: indentation, the line at the end, a byte order mark.
+
+    Where it has comments, only what changes is written.
+    """
     text = content.decode("utf-8-sig")
+    mark = b"\xef\xbb\xbf" if content.startswith(b"\xef\xbb\xbf") else b""
     if not _is_plain(text):
-        reason = (
-            "it has comments or trailing commas, which JSON does not allow, and was not changed"
-        )
-        raise InvalidInput(str(path), None, reason)
+        made = _changed(entry, before, after, text)
+        if jsonc.tree(made).value != after:
+            reason = "its format cannot be edited automatically, and it was not changed"
+            raise InvalidInput(str(entry.path), None, reason)
+        return mark + made.encode()
     found = re.search(r"^[{\[]\r?\n([ \t]+)", text)
     indent = found[1] if found else (None if text.strip() not in {"", "{}"} else "  ")
-    made = json.dumps(value, indent=indent, ensure_ascii="\\u" in text)
+    made = json.dumps(after, indent=indent, ensure_ascii="\\u" in text)
     if text.endswith("\n") or not text:
         made += "\n"
     if "\r\n" in text:
         made = made.replace("\n", "\r\n")
-    mark = b"\xef\xbb\xbf" if content.startswith(b"\xef\xbb\xbf") else b""
     return mark + made.encode()
+
+
+def _changed(entry: Entry, before: Mapping[str, Any], after: Mapping[str, Any], text: str) -> str:
+    """The text with the entry put in, or taken out, where it stands or should stand."""
+    keys = entry.keys
+    old, new = _under(before, keys), _under(after, keys)
+    if new is None:
+        # Places that are empty because of it go with it.
+        while len(keys) > 1 and _under(after, keys[:-1]) is None:
+            keys = keys[:-1]
+        return jsonc.take(text, keys)
+    if not isinstance(old, list) or not isinstance(new, list):
+        return jsonc.put(text, keys, new)
+    mine = [n for n, one in enumerate(old) if _is_mine(entry, one)]
+    for n in reversed(mine):
+        text = jsonc.take(text, keys, n)
+    return jsonc.append(text, keys, entry.value) if len(new) > len(old) - len(mine) else text
+
+
+def _under(value: Any, keys: Sequence[str]) -> Any:
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
 def _table(entry: Entry) -> str:
@@ -314,7 +342,8 @@ def _as_it_was(path: Path, entries: Sequence[Entry], after: bytes) -> bytes | No
     left = read_document(form, path, after)
     backup = _content(_backup(path))
     if backup is None:
-        return after if left else None
+        given = {one.keys[0] for one in entries if one.given}
+        return after if left.keys() - given else None
     # What was there, as it is after putting in and taking out: empty places go with the entry.
     round_trip = backup
     for change in (with_entry, without_entry):

@@ -1,0 +1,68 @@
+"""Says which hits are worth putting into a prompt that did not ask for any.
+
+    odds = constant + answers · log odds of its score + first · (is it the first)
+           + lead · (its words, meaning and context less the best of the others)
+           + covers · (the share of the prompt's words that it has, less the best of the others)
+
+Where nobody asked, a wrong hit costs more than a missed one: what is worth it stands out among the
+hits. Fifteen signals were tried; the whole score of the lane is a little better on these data,
+whose questions name who speaks, and worse on prompts that do not. The weights are fitted on chats 1
+to 5 of two data sets; `python -m bench.injection --data DIR` fits them anew and reports what they
+do on the others, in bench/results/injection.md. Memories are few and say what they mean: of them
+the best count that are likely to answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+CONSTANT: Final = -2.04
+ANSWERS: Final = 0.353
+FIRST: Final = 0.867
+LEAD: Final = 2.50
+COVERS: Final = 1.56
+
+THRESHOLD: Final = 0.45
+"""The probability from which a turn is worth it."""
+
+MEMORY_THRESHOLD: Final = 0.75
+"""The probability to answer from which a memory is worth it."""
+MOST_MEMORIES: Final = 2
+
+EVIDENCE: Final = ("words", "meaning", "context")
+"""The factors of a turn that say how much it is about the prompt."""
+
+_LEAST: Final = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEvidence:
+    """Of one turn: how likely it is to answer, its `EVIDENCE` in sum, the share of words it has."""
+
+    score: float
+    evidence: float
+    coverage: float
+
+
+def relevance_features(
+    turns: Sequence[TurnEvidence], place: int
+) -> tuple[float, float, float, float]:
+    """Of the turn at `place`, in the order of its lane, the features of the module's formula."""
+    one, others = turns[place], [*turns[:place], *turns[place + 1 :]]
+    score = min(max(one.score, _LEAST), 1.0 - _LEAST)
+    return (
+        math.log(score / (1.0 - score)),
+        float(place == 0),
+        one.evidence - max((other.evidence for other in others), default=0.0),
+        one.coverage - max((other.coverage for other in others), default=0.0),
+    )
+
+
+def turn_relevance(turns: Sequence[TurnEvidence], place: int) -> float:
+    """The probability, 0 to 1, that a turn bears on a prompt, by the module's formula."""
+    answers, first, lead, covers = relevance_features(turns, place)
+    odds = CONSTANT + ANSWERS * answers + FIRST * first + LEAD * lead + COVERS * covers
+    return 1.0 / (1.0 + math.exp(-odds))

@@ -1,0 +1,37 @@
+"""Which hits of a search are worth showing to somebody who did not ask: few, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from anaphora.core.analyser import analyse, query_terms
+from anaphora.rank.relevance import (
+    EVIDENCE,
+    MEMORY_THRESHOLD,
+    MOST_MEMORIES,
+    THRESHOLD,
+    TurnEvidence,
+    turn_relevance,
+)
+from anaphora.values.search import SearchHit
+
+_READ: Final = 4_000
+
+
+def turn_evidence(prompt: str, hit: SearchHit) -> TurnEvidence:
+    """What is looked at of a turn that was found for a prompt."""
+    terms = set(query_terms(prompt))
+    held = len(terms & set(analyse(hit.text[:_READ])))
+    evidence = sum(hit.factors.get(name, 0.0) for name in EVIDENCE)
+    return TurnEvidence(hit.score, evidence, held / max(1, len(terms)))
+
+
+def worth_showing(prompt: str, hits: Sequence[SearchHit]) -> list[SearchHit]:
+    """Of the hits of a search, in their order, those that are likely to bear on the prompt."""
+    turns = [hit for hit in hits if hit.kind == "turn"]
+    seen = [turn_evidence(prompt, hit) for hit in turns]
+    worth = {hit.id for n, hit in enumerate(turns) if turn_relevance(seen, n) >= THRESHOLD}
+    memories = [hit for hit in hits if hit.kind in {"memory", "note"}]
+    likely = [hit.id for hit in memories if hit.score >= MEMORY_THRESHOLD][:MOST_MEMORIES]
+    return [hit for hit in hits if hit.id in worth or hit.id in likely]

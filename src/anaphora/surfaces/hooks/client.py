@@ -1,0 +1,91 @@
+"""What a client's hook runs: it asks the resident process, prints the answer, and ends with 0.
+
+Whatever happens, the client goes on: what went wrong goes to the log. Without a resident process
+the work is done here. Nothing heavy is imported before that.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from anaphora.core import resident
+from anaphora.core.environment import environment
+from anaphora.core.hook_log import report_failure
+
+PATIENCE: Final = 1.0
+"""Seconds that a hook waits for a resident process that starts, and as long again for an answer."""
+
+_PASSED: Final = ("ANAPHORA_", "NEO_CONVERSATIONS_DIR", "HOME", "XDG_", "USERPROFILE", "APPDATA")
+_MOST: Final = 4_000_000
+# A prompt may be a pasted file; what is read of it is its beginning and its end.
+_PROMPT: Final = 20_000
+
+
+def run_hook(client: str, place: Mapping[str, str]) -> None:
+    """Answer one hook. `place` has the options home, namespace and conversations, where given."""
+    environ = environment()
+    event = ""
+    try:
+        told = json.loads(sys.stdin.buffer.read(_MOST) or b"{}")
+        if not isinstance(told, dict):
+            raise ValueError("the hook's JSON is not an object")
+        event = str(told.get("hook_event_name", ""))
+        out = _asked(client, told, place, environ)
+        if out:
+            sys.stdout.write(out + "\n")
+            sys.stdout.flush()
+    except BaseException as error:  # noqa: BLE001 - nothing may fail the client
+        report_failure(environ, error, client=client, event=event, home=place.get("home", ""))
+        silence = _silence(client)
+        if silence:
+            sys.stdout.write(silence + "\n")
+
+
+def request_of(
+    client: str, told: Mapping[str, Any], place: Mapping[str, str], environ: Mapping[str, str]
+) -> dict[str, Any]:
+    """What the resident process is asked."""
+    prompt = told.get("prompt")
+    if isinstance(prompt, str) and len(prompt) > _PROMPT:
+        half = _PROMPT // 2
+        told = {**told, "prompt": f"{prompt[:half]}\n{prompt[-half:]}"}
+    passed = {name: value for name, value in environ.items() if name.startswith(_PASSED)}
+    # A folder that was given as the shell sees it means that there.
+    here = {
+        name: str(Path(value).expanduser().absolute()) if name != "namespace" else value
+        for name, value in place.items()
+    }
+    return {"call": "hook", "client": client, "told": dict(told), "environ": passed, **here}
+
+
+def _asked(
+    client: str, told: Mapping[str, Any], place: Mapping[str, str], environ: Mapping[str, str]
+) -> str:
+    request = request_of(client, told, place, environ)
+    try:
+        found = resident.ask(resident.reach(environ, PATIENCE), request, PATIENCE)
+    except resident.NoResident as error:
+        if resident.idle_minutes(environ):
+            report_failure(
+                environ, error, client=client, event=str(told.get("hook_event_name", "")),
+                home=place.get("home", ""), note="answered without the resident process",
+            )  # fmt: skip
+        return _alone(request)
+    return str(found.get("out", ""))
+
+
+def _alone(request: dict[str, Any]) -> str:
+    """The answer without a resident process: slower, and the same."""
+    from anaphora.surfaces.hooks.session import answer_alone
+
+    return answer_alone(request)
+
+
+def _silence(client: str) -> str:
+    from anaphora.surfaces.hooks.protocols import PROTOCOLS
+
+    return PROTOCOLS[client].silence if client in PROTOCOLS else ""

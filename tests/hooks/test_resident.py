@@ -1,0 +1,226 @@
+"""The resident process: started by the first hook, shared, gone when idle, and never needed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.hooks.hook_desk import PROGRAM, Agent, environment, write_transcript
+
+from anaphora import Memory
+from anaphora.core import resident
+from anaphora.core.hook_log import failures
+from anaphora.embed.minilm import MiniLM
+from anaphora.embed.resident import ResidentEmbedder
+from anaphora.embed.service import spec_for
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="a named pipe there")
+
+FACT = "The staging database of the ferry shop listens on port 5439, Rafi moved it there."
+ASKED = "Which port is the staging database of the ferry shop on?"
+
+
+@pytest.fixture
+def environ() -> Iterator[dict[str, str]]:
+    """A user of whom no resident process runs yet, and none when the test ends."""
+    folder = Path(tempfile.mkdtemp(prefix="anr"))
+    made = environment(folder, resident="1")
+    yield made
+    with_resident(made, lambda pid: os.kill(pid, signal.SIGKILL))
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def with_resident(environ: dict[str, str], act: Callable[[int], object]) -> int:
+    """Do something with the id of the resident process that runs, if one does."""
+    try:
+        with resident.connect(environ) as connection:
+            hello = {"call": "hello", "stamp": resident.program_stamp()}
+            pid = int(resident.ask(connection, hello, 5.0)["pid"])
+    except resident.NoResident:
+        return 0
+    act(pid)
+    return pid
+
+
+def pid_of(environ: dict[str, str]) -> int:
+    """The id of the resident process, 0 where none runs."""
+    return with_resident(environ, lambda _: None)
+
+
+def agent(environ: dict[str, str], session: str) -> Agent:
+    """A session of Claude Code."""
+    root = Path(environ["HOME"]).parent
+    (root / "shop").mkdir(exist_ok=True)
+    transcript = root / "transcripts" / f"{session}.jsonl"
+    return Agent("claude-code", session, root / "shop", transcript, environ)
+
+
+def until(what: Callable[[], Any], seconds: float = 20.0) -> Any:
+    """Wait for something to be so."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := what():
+            return found
+        time.sleep(0.05)
+    raise AssertionError("it did not come to be so")
+
+
+@pytest.mark.promise("resident.life")
+def test_the_first_hook_starts_one_and_all_share_it(environ: dict[str, str]) -> None:
+    """Hooks of two clients at once, a server and a command use one process and one model."""
+    one = agent(environ, "s1")
+    write_transcript("claude-code", one.transcript, "s1", one.directory, [FACT])
+    one.tell("end", {})
+    pid = until(lambda: pid_of(environ))
+    until(lambda: agent(environ, "s2").prompt(ASKED))
+    answers: dict[str, list[str]] = {}
+
+    def session(name: str) -> None:
+        client = agent(environ, name)
+        answers[name] = [client.start(), *(client.prompt(ASKED) for _ in range(10))]
+
+    threads = [threading.Thread(target=session, args=(f"t{n}",)) for n in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for said in answers.values():
+        assert "5439" in said[1]
+        assert said[2:] == [""] * 9
+    assert pid_of(environ) == pid
+    assert failures(environ, 0) == []
+
+
+@pytest.mark.promise("resident.life")
+def test_killed_in_the_middle_the_next_hook_goes_on(environ: dict[str, str]) -> None:
+    """A crash costs one start: nothing acknowledged is lost, and nothing is given twice."""
+    one = agent(environ, "s1")
+    write_transcript("claude-code", one.transcript, "s1", one.directory, [FACT])
+    one.tell("end", {})
+    two = agent(environ, "s2")
+    assert "5439" in until(lambda: two.prompt(ASKED))
+    first = with_resident(environ, lambda pid: os.kill(pid, signal.SIGKILL))
+    assert two.prompt(ASKED) == ""
+    assert until(lambda: pid_of(environ)) != first
+    assert "5439" in until(lambda: agent(environ, "s3").prompt(ASKED))
+
+
+@pytest.mark.promise("resident.life")
+def test_an_older_version_makes_room(environ: dict[str, str], tmp_path: Path) -> None:
+    """After an upgrade the process of before ends, and one of the new version answers."""
+    agent(environ, "s1").start()
+    first = until(lambda: pid_of(environ))
+    with resident.connect(environ) as connection:
+        told = resident.ask(connection, {"call": "hello", "stamp": "of another version"}, 5.0)
+    assert told["ok"] is False
+    until(lambda: not Path(f"/proc/{first}").exists() or not _is_running(first))
+    agent(environ, "s1").start()
+    assert until(lambda: pid_of(environ)) != first
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return "Z" not in Path(f"/proc/{pid}/stat").read_text().split()[2]
+
+
+@pytest.mark.promise("resident.life")
+def test_idle_it_ends(environ: dict[str, str]) -> None:
+    """Nobody asked for as long as was said: it goes, and leaves no process behind."""
+    environ["ANAPHORA_RESIDENT"] = "0.03"
+    agent(environ, "s1").start()
+    pid = until(lambda: pid_of(environ))
+    until(lambda: not _is_running(pid))
+
+
+@pytest.mark.promise("resident.private")
+def test_only_its_user_may_speak(environ: dict[str, str]) -> None:
+    """The socket lies in a folder that nobody else may enter; a foreign folder is not used."""
+    agent(environ, "s1").start()
+    until(lambda: pid_of(environ))
+    place = Path(resident.address(environ))
+    assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
+    place.parent.chmod(0o755)
+    resident.address(environ)
+    assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
+    elsewhere = Path(environ["HOME"]) / "link"
+    elsewhere.mkdir()
+    (elsewhere / "anaphora").symlink_to(place.parent)
+    with pytest.raises((OSError, resident.NoResident)):
+        resident.connect({**environ, "XDG_RUNTIME_DIR": str(elsewhere)})
+
+
+@pytest.mark.promise("resident.private")
+def test_garbage_on_the_socket_hurts_nobody(environ: dict[str, str]) -> None:
+    """Who sends something else is left alone, and others are answered."""
+    agent(environ, "s1").start()
+    pid = until(lambda: pid_of(environ))
+    for sent in (b"", b"\x00\x00\x00\x04nope", b"\xff" * 64, b"GET / HTTP/1.1\r\n\r\n"):
+        with socket.socket(socket.AF_UNIX) as stranger:
+            stranger.connect(resident.address(environ))
+            stranger.sendall(sent)
+    with resident.connect(environ) as connection:
+        assert "failed" in resident.ask(connection, {"call": "nothing"}, 5.0)
+    assert pid_of(environ) == pid
+
+
+@pytest.mark.promise("resident.model")
+def test_the_model_is_shared_and_its_vectors_are_the_same(
+    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A memory that shares the model loads none, and goes on with its own when the process dies."""
+    agent(environ, "s1").start()
+    pid = until(lambda: pid_of(environ))
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    code = (
+        "import sys\n"
+        "from anaphora import Memory\n"
+        "with Memory.open(sys.argv[1], share_model='running') as memory:\n"
+        "    memory.remember('The heron stands in the reeds.')\n"
+        "    assert memory.ready(60)\n"
+        "    assert memory.recall('what stands in the reeds?')[0].text\n"
+        "    assert 'onnxruntime' not in sys.modules\n"
+    )
+    shared = [PROGRAM[0], "-c", code, str(tmp_path / "home")]
+    subprocess.run(shared, check=True, env=environ, timeout=60)
+    texts = ["The heron stands in the reeds.", "word " * 900]
+    embedder = spec_for("minilm", share="running").load()
+    assert isinstance(embedder, ResidentEmbedder)
+    own = MiniLM()
+    for rows, alone in zip(embedder.embed(texts), own.embed(texts), strict=True):
+        np.testing.assert_allclose(rows, alone, atol=1e-6)
+    with Memory.open(tmp_path / "other", share_model="running") as memory:
+        memory.remember("The heron stands in the reeds.")
+        assert memory.ready(60)
+        os.kill(pid, signal.SIGKILL)
+        memory.remember("The coot dives for weed.")
+        assert memory.recall("what dives for weed?")[0].text == "The coot dives for weed."
+
+
+@pytest.mark.promise("resident.life")
+def test_without_one_everything_still_works(environ: dict[str, str]) -> None:
+    """Where no process may be started, a hook answers by itself, and says so to the log alone."""
+    blocked = Path(environ["XDG_RUNTIME_DIR"]) / "anaphora"
+    blocked.write_text("a file where the folder of the socket should be")
+    one = agent(environ, "s1")
+    write_transcript("claude-code", one.transcript, "s1", one.directory, [FACT])
+    one.tell("end", {})
+    assert "5439" in agent(environ, "s2").prompt(ASKED)
+    assert {entry.get("note") for entry in failures(environ, 0)} == {
+        "answered without the resident process"
+    }
