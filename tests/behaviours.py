@@ -130,6 +130,9 @@ PROMISES: dict[str, str] = {
     "resident.life": "D One process is shared, outlives a crash and an upgrade by a start, and is never needed.",
     "resident.private": "Q Only its user may speak to the resident process, and garbage hurts nobody.",
     "resident.model": "D One model serves all programs of a user, with the same vectors.",
+    "search.everything": "D One search finds memories, notes, turns and files, and narrows by what they have.",
+    "search.silence": "D Where nothing is likely to answer there are no hits, and the nearest can be had.",
+    "search.snippets": "D A snippet is of the text, no longer than asked, and marks what matched.",
     "sessions.calls": "D A tool call is a line, found as such, never taken for words, and goes with its turn.",
     "sessions.places": "D A session's folder, repository, branch and client are kept; a search keeps to a project.",
     "fuzz.importers": "D Whatever an export holds, it is refused in our words or kept word for word.",
@@ -288,6 +291,8 @@ PROMISES: dict[str, str] = {
     # Surfaces
     "cli.interrupted": "Q Broken off, a command says what is kept and which command does the rest.",
     "cli.json": "D Every command gives JSON for programs.",
+    "cli.recall": "D One command asks everything; hits are snippets with short ids, and nothing fits is said.",
+    "cli.forget": "D Forgetting asks, can be tried, and can be undone for a day unless it is for now.",
     "cli.errors": "D A mistake gives one clear line and an exit code, never a traceback.",
     "cli.documented": "D The README's commands run.",
     "docs.run": "Q Every command and program of the documents runs and prints what they show.",

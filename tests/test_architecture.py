@@ -246,6 +246,7 @@ OFFERED = (
     "anaphora.ingest.watch",
     "anaphora.ops",
     "anaphora.rank.*",
+    "anaphora.recall.snippets",
     "anaphora.recall.context.excerpts",
     "anaphora.recall.context.focus",
     "anaphora.recall.context.package",

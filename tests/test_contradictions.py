@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,7 +16,9 @@ from tests.conftest import Clock
 from tests.mcp_client import call, connected
 
 from anaphora import Memory
-from anaphora.errors import InvalidInput, NotFound
+from anaphora.embed.base import Vector, Vectors
+from anaphora.embed.service import spec_for
+from anaphora.errors import EmbeddingError, InvalidInput, NotFound
 from anaphora.rank.contradiction import seem_to_contradict
 from anaphora.surfaces.rest import ServerOptions, create_app
 from anaphora.surfaces.wire import plain
@@ -162,10 +164,26 @@ def test_what_cannot_be_settled_says_why(memory: Memory, clock: Clock) -> None:
     assert all(old not in (one.older.id, one.newer.id) for one in memory.contradictions())
 
 
+class Missing:
+    """The bundled model, which cannot be had."""
+
+    name = spec_for("minilm").name
+    dimensions = spec_for("minilm").dimensions
+
+    def embed(self, texts: Sequence[str]) -> list[Vectors]:
+        raise EmbeddingError("not to be had")
+
+    def embed_query(self, text: str) -> Vector:
+        raise EmbeddingError("not to be had")
+
+    def query_key(self, text: str) -> str:
+        return text
+
+
 @pytest.mark.promise("contradictions.told")
 def test_a_dream_proposes_and_decides_nothing(tmp_path: Path, clock: Clock) -> None:
     """Memories that were kept without a model are compared by a dream; both go on holding."""
-    with Memory.open(tmp_path / "home", clock=clock, warm=False) as memory:
+    with Memory.open(tmp_path / "home", clock=clock, embedder=Missing()) as memory:
         keep_both(memory, clock)
         assert memory.contradictions() == ()
     with Memory.open(tmp_path / "home", clock=clock) as memory:

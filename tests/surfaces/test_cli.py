@@ -191,7 +191,7 @@ def test_redact_and_delete(cli: Cli, chat: Path) -> None:
         (["conversation", "show", "nothing"], 3, "no conversation with id 'nothing'"),
         (["conversation", "show", "../etc"], 2, "conversation id"),
         (["conversation", "delete", "nothing"], 3, "no conversation"),
-        (["conversation", "redact", "nothing", "0"], 3, "no turn"),
+        (["conversation", "redact", "nothing", "0"], 3, "no conversation"),
         (["conversation", "recall", "x", "--mode", "magic"], 2, "mode"),
         (["conversation", "import", "/no/such/file"], 2, "/no/such/file"),
         (["--namespace", "a/b", "stats"], 2, "namespace"),

@@ -83,7 +83,7 @@ def test_gaps_and_the_dream_that_closes_them(run: Run, script: Script) -> None:
     script.said = submits("NOT_FOUND")
     missed = run("deep", TEA)
     assert "nothing was found" in missed.stdout
-    assert "kept as a gap" in missed.stdout
+    assert "noted as an open question" in missed.stdout
     (gap,) = data(run("gaps", "--json"))
     assert (gap["question"], gap["status"], gap["priority"]) == (TEA, "open", 0.85)
     assert TEA in run("gaps").stdout

@@ -57,7 +57,7 @@ def test_a_memory_from_the_first_word_to_the_last(run: Run) -> None:
     assert (again["action"], again["id"]) == ("reinforced", first["id"])
 
     wanted = '{"AND": [{"category": "development"}, {"tags": {"contains": "testing"}}]}'
-    found = data(run("recall", "vitest or jest", "--filters", wanted, "--json"))
+    found = data(run("memory", "recall", "vitest or jest", "--filters", wanted, "--json"))
     assert [hit["path"] for hit in found["hits"]] == ["user.preferences.testing"]
     hit = found["hits"][0]
     assert hit["payload"] == {"framework": "vitest"}
@@ -80,11 +80,11 @@ def test_a_memory_as_people_see_it(run: Run) -> None:
     secret = "the key is AKIA" + "QYLPMN5HHHFPZAM2"
     assert "redacted before storing" in run("remember", secret).stdout
     run("remember", "Rafi owns the staging database.")
-    shown = run("recall", "who owns the staging database?", "--why").stdout
+    shown = run("memory", "recall", "who owns the staging database?", "--why").stdout
     assert "Rafi owns the staging database." in shown
     assert "similarity" in shown
     assert "× decay 1.000 × reinforcement 1.000" in shown
-    rejected = run("recall", "staging database", "-k", "1", "--explain").stdout
+    rejected = run("memory", "recall", "staging database", "-k", "1", "--explain").stdout
     assert "rejected:" in rejected
 
 
@@ -93,12 +93,13 @@ def test_a_contradiction_is_shown_settled_and_taken_back(run: Run) -> None:
     """`remember` names what says otherwise and the command that settles it; `reopen` undoes it."""
     old = data(run("remember", "The team deploys on Wednesdays.", "--json"))["id"]
     told = run("remember", "The team deploys on Thursdays.").stdout
-    assert f"{old} says otherwise:" in told
-    new = told.split()[1]
-    assert f"anaphora settle {new} {old}" in told
+    assert f"{old[-8:]} says otherwise:" in told
+    short = told.split()[1]
+    assert f"anaphora settle {short} {old[-8:]}" in told
+    new = next(one["id"] for one in data(run("list", "--json"))["items"] if one["id"] != old)
     shown = run("contradictions").stdout
     assert shown.index("on Wednesdays.") < shown.index("on Thursdays.")
-    done = data(run("settle", new, old, "--json"))
+    done = data(run("settle", short, old[-8:], "--json"))
     assert (done["verdict"], done["holds"]) == ("replaces", [new])
     assert run("contradictions").stdout.strip() == "no contradictions"
     assert "no longer holds" in run("contradictions", "--settled").stdout
@@ -132,9 +133,9 @@ def test_a_home_is_copied_and_moved(run: Run, tmp_path: Path) -> None:
         (["remember", "x", "--type", "magic"], 2, "type"),
         (["remember", "x", "--payload", "[1]"], 2, "payload"),
         (["remember", "x", "--expires", "soon"], 2, "expires"),
-        (["recall", "x", "--filters", '{"tags": {"near": 1}}'], 2, "filters.tags.near"),
-        (["recall", "x", "--filters", "{"], 2, "filters"),
-        (["get", "nothing"], 3, "no memory"),
+        (["memory", "recall", "x", "--filters", '{"tags": {"near": 1}}'], 2, "filters.tags.near"),
+        (["memory", "recall", "x", "--filters", "{"], 2, "filters"),
+        (["get", "nothing"], 3, "no memory or conversation"),
         (["update", "nothing", "--text", "x"], 3, "no memory"),
         (["update", "nothing"], 2, "nothing to change: give at least one option"),
         (["forget", "nothing"], 3, "no memory"),
@@ -150,3 +151,47 @@ def test_mistakes_are_one_clear_line(run: Run, words: list[str], code: int, says
     assert says in done.stderr
     assert "Traceback" not in done.stderr + done.stdout
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.promise("cli.recall")
+def test_one_door_finds_everything_and_says_when_nothing_fits(run: Run, tmp_path: Path) -> None:
+    """`recall` gives snippets of all kinds with short ids that other commands take, or silence."""
+    chat = tmp_path / "chat.jsonl"
+    said = f"{'Filler words. ' * 60}The ferry leaves pier nine at noon."
+    chat.write_text(json.dumps({"role": "user", "text": said}) + "\n")
+    run("conversation", "import", chat)
+    run("remember", "The ferry company is called Blue Pier.", "--tag", "ferry")
+    shown = run("recall", "when does the ferry leave pier nine?").stdout
+    assert "…" in shown
+    assert "leaves pier nine at noon" in shown
+    assert "Filler words. Filler words. Filler words. Filler" not in shown
+    assert "Filler words. " * 60 in run("recall", "when does the ferry leave?", "--full").stdout
+    found = data(run("recall", "the ferry", "--json"))["hits"]
+    assert {hit["kind"] for hit in found} == {"memory", "turn"}
+    tagged = data(run("recall", "the ferry", "--tag", "ferry", "--json"))["hits"]
+    assert [hit["kind"] for hit in tagged] == ["memory"]
+    turn = next(hit for hit in found if hit["kind"] == "turn")
+    assert "pier nine" in run("get", turn["id"]).stdout
+    assert data(run("recall", "the ferry", "--since", "tomorrow", "--json"))["hits"] == []
+    assert run("recall", "x", "--since", "soon").returncode == 2
+    assert run("recall", "x", "--kind", "magic").returncode == 2
+    assert run("recall", "x", "--project", "nobody's").returncode == 3
+    assert "no memory at" in run("recall", "x", home="elsewhere").stderr
+
+
+@pytest.mark.promise("cli.forget")
+def test_forgetting_is_asked_for_and_can_be_undone_for_a_day(run: Run) -> None:
+    """`--dry-run` changes nothing, "n" changes nothing, undo brings back, `--now` erases."""
+    run("remember", "The heron stands in the reeds.", "--tag", "birds")
+    (record,) = data(run("list", "--tag", "birds", "--json"))["items"]
+    short = record["id"][-8:]
+    assert "would forget 1" in run("forget", short, "--dry-run").stdout
+    assert run("forget", short).returncode == 1
+    assert len(data(run("list", "--json"))["items"]) == 1
+    told = run("forget", "--tag", "birds", "--yes").stdout
+    assert f"undo-forget {short}" in told
+    assert data(run("list", "--json"))["items"] == []
+    assert "1 memory is back" in run("undo-forget", short).stdout
+    assert len(data(run("list", "--json"))["items"]) == 1
+    assert "forgot 1" in run("forget", short, "--now", "--yes").stdout
+    assert run("undo-forget", short).returncode == 3

@@ -172,6 +172,12 @@ def _memories(memory: Any, call: Call) -> None:
     call("forget soft", lambda: memory.forget(filters={"tags": {"contains": "13"}}, soft=True))
     call("forget", lambda: memory.forget(filters={"tags": {"contains": "14"}}))
     call("forget none", memory.forget)
+    gone = call("forget undoable", lambda: memory.forget(told.id, undoable=True))
+    call("forget dry", lambda: memory.forget(told.id, dry_run=True))
+    call("undo", lambda: memory.undo_forget(gone.ids[0]))
+    call("resolve", lambda: memory.resolve_id(told.id[-8:]))
+    call("tool calls", lambda: memory.tool_calls("nobody"))
+    call("note session", lambda: memory.note_session(["nobody"], client="codex"))
 
 
 def _projects(memory: Any, project: Path, call: Call) -> None:

@@ -354,9 +354,23 @@ class AsyncMemory:
         """As `Memory.reopen_contradiction`."""
 
     async def forget(
-        self, id: str | None = None, *, filters: Mapping[str, Any] | None = None, soft: bool = False
+        self,
+        id: str | None = None,
+        *,
+        filters: Mapping[str, Any] | None = None,
+        soft: bool = False,
+        undoable: bool = False,
+        dry_run: bool = False,
     ) -> Forgotten:
         """As `Memory.forget`."""
+
+    async def undo_forget(self, id: str) -> tuple[str, ...]:
+        """As `Memory.undo_forget`."""
+
+    async def resolve_id(
+        self, short: str, kind: Literal["any", "memory", "conversation"] = "any"
+    ) -> str:
+        """As `Memory.resolve_id`."""
 
     async def reindex(
         self, embedder: str | None = None, *, progress: Progress | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from anaphora.api.view import NamespaceView
 from anaphora.core.arguments import checks_arguments
@@ -212,17 +212,43 @@ class LastingMemories(NamespaceView):
         *,
         filters: Mapping[str, Any] | None = None,
         soft: bool = False,
+        undoable: bool = False,
+        dry_run: bool = False,
     ) -> Forgotten:
         """Forget a memory or note, or memories that `filters` find: rows, history, vectors, index.
 
         Returns an honest count, and names what still holds the words, or a number, code, address
         or full name of theirs: turns, memories, notes, sections, gaps, traces. `soft` keeps the
-        history and only takes it out of recall. Raises `NotFound` for an `id` that is not there
-        (filters that find nothing forget nothing), `InvalidInput` unless exactly one of `id` and
-        `filters` is given.
+        history and only takes it out of recall. `undoable` hides memories at once and erases them
+        after a day, unless `undo_forget` brings them back: who needs the words gone now must not
+        use it. `dry_run` tells what would go, and changes nothing. Raises `NotFound` for an `id`
+        that is not there (filters that find nothing forget nothing), `InvalidInput` unless exactly
+        one of `id` and `filters` is given.
         """
+        services = self._services()
         with span("forget", soft=soft):
-            return self._services().forget_any(id, filters, soft=soft)
+            if dry_run:
+                return services.forget.forget(id, filters=filters, dry_run=True)
+            services.erase_due()
+            done = services.forget_any(id, filters, soft=soft or undoable)
+            if undoable and not soft:
+                services.jobs.erase_later(done.ids)
+            return done
+
+    def undo_forget(self, id: str) -> tuple[str, ...]:  # noqa: A002 - the field's own name
+        """Bring back what was forgotten with `undoable` or `soft`; the ids that are back.
+
+        What went with it comes back too. Raises `NotFound` where there is nothing to bring back.
+        """
+        return self._services().bring_back(id)
+
+    def resolve_id(self, short: str, kind: Literal["any", "memory", "conversation"] = "any") -> str:
+        """The whole id of a memory, note or conversation that ends in `short`, or is it.
+
+        "any" also takes `conversation#index`. Raises `NotFound`, and `InvalidInput` where several
+        end so.
+        """
+        return self._services().ids_known.resolve(short, kind)
 
     def reindex(
         self, embedder: str | None = None, *, progress: Progress | None = None

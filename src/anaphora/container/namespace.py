@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from anaphora.recall.everything import EverythingRecall
     from anaphora.recall.memories import MemoryRecall
     from anaphora.recall.places import SessionPlaces
+    from anaphora.recall.short_ids import ShortIds
     from anaphora.recall.survivors import Survivors
     from anaphora.recall.tool_calls import ToolCallRecall
     from anaphora.store.crypto.columns import Sealer
@@ -457,6 +459,13 @@ class NamespaceServices:
         return SessionPlaces(self.sidecar)
 
     @service
+    def ids_known(self) -> ShortIds:
+        """Short ids, as people and agents type them."""
+        from anaphora.recall.short_ids import ShortIds
+
+        return ShortIds(self.records, self.observations, lambda: self.conversations)
+
+    @service
     def recall_calls(self) -> ToolCallRecall:
         """The lane of tool calls."""
         from anaphora.recall.tool_calls import ToolCallRecall
@@ -600,6 +609,8 @@ class NamespaceServices:
     ) -> Forgotten:
         """Forget memories, or a note, whose ids are of the same kind; see `Memory.forget`."""
         done = self.forget.forget(record_id, filters=filters, soft=soft)
+        if done.count and not soft:
+            self.jobs.keep_after_all(frozenset(done.ids))
         if not done.count and record_id is not None:
             done = self.upkeep.forget_note(record_id, soft=soft, survivors=self.survivors.of)
             # One that was softly forgotten before is still there.
@@ -613,6 +624,25 @@ class NamespaceServices:
             # any are removed here, and made again behind this call, which takes a while.
             self.memories.purge()
         return done
+
+    def erase_due(self) -> int:
+        """Erase what was forgotten with a way back, and can no longer be had back; how many."""
+        count = 0
+        for job in self.jobs.due_erasures():
+            # It may have gone with another one.
+            with suppress(NotFound):
+                count += self.forget_any(job["conversation_id"], None, soft=False).count
+            self.jobs.done(job)
+        return count
+
+    def bring_back(self, record_id: str) -> tuple[str, ...]:
+        """Undo a forgetting that left a way back, of this and what went with it. `NotFound`."""
+        found = self.forget.forget(record_id, dry_run=True)
+        back = self.forget.undo(found.ids or (record_id,))
+        if not back:
+            raise NotFound("forgotten memory", record_id)
+        self.jobs.keep_after_all(frozenset(back))
+        return back
 
     def reindex(self, progress: Progress | None) -> Reindexed:
         """Embed every turn, memory, note and section that has no vector yet."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from anaphora.deep.budget import checked_question
+from anaphora.deep.evidence.counting import COUNTED, Counted, count_mentions
 from anaphora.deep.evidence.questions import asks_about_the_whole, question_form, says_nothing
 from anaphora.deep.evidence.scope import NamespaceEvidence, ScopedEvidence, ShownSources
 from anaphora.deep.evidence.snapshot import TOP, Snapshot, snapshot
@@ -151,7 +152,10 @@ class DeepRecall:
         if found:
             return self._from_shortcut(asked, scoped, found, on_step)
         if models is None:
-            return self._evidence(asked, scoped)
+            counted = count_mentions(scoped, question)
+            return (
+                self._counted(asked, scoped, counted) if counted else self._evidence(asked, scoped)
+            )
         return self._from_loop(asked, scoped, models, budget, on_step)
 
     def scoped(self, asked: QuestionContext, seen: ShownSources | None = None) -> ScopedEvidence:
@@ -190,6 +194,23 @@ class DeepRecall:
         )
         with self.rows.change() as work:
             self.gaps.close_question(work, asked, [one.id for one in found])
+            self.traces.put_trace(work, answer, scoped.seen, asked.secrets)
+        return answer
+
+    def _counted(
+        self, asked: QuestionContext, scoped: ScopedEvidence, counted: Counted
+    ) -> DeepAnswer:
+        """What could be counted without a model: no gap, and nothing to keep."""
+        answer = DeepAnswer(
+            asked.question,
+            counted.text,
+            counted.sources,
+            supported=True,
+            trace_id=self.ids(),
+            note=COUNTED,
+            degraded=scoped.degraded,
+        )
+        with self.rows.change() as work:
             self.traces.put_trace(work, answer, scoped.seen, asked.secrets)
         return answer
 

@@ -447,20 +447,23 @@ class MemoryEraser:
         *,
         filters: Mapping[str, Any] | None = None,
         soft: bool = False,
+        dry_run: bool = False,
     ) -> Forgotten:
         """Forget one memory, or all that `filters` let through, in history too.
 
-        An id that is not there forgets nothing. Raises InvalidInput unless exactly one of the two
-        is given and the filters say something, FilterError for a bad one, StoreError and its kinds
-        when truth cannot be written.
+        With `dry_run` nothing is changed: what would go is told. An id that is not there forgets
+        nothing. Raises InvalidInput unless exactly one of the two is given and the filters say
+        something, FilterError for a bad one, StoreError and its kinds when truth cannot be written.
         """
-        from anaphora.store.records.forgetting import forget_softly
+        from anaphora.store.records.forgetting import forget_softly, would_forget
 
         keep = _one_of(record_id, filters)
         wanted = [record_id] if record_id is not None else self._matching(keep)
         with self._records.change() as work:
             # What a filter found may have changed since.
             still = [one for one in wanted if (found := work.find(one)) and _matches(keep, found)]
+            if dry_run:
+                return named(would_forget(work, still), ())
             if soft:
                 gone = forget_softly(work, still, self._clock())
             else:
@@ -469,6 +472,13 @@ class MemoryEraser:
                 # In the same transaction: nothing may die between the two.
                 self._on_gone(work, gone, soft)
         return named(gone, () if soft else self._surviving(gone))
+
+    def undo(self, record_ids: Iterable[str]) -> tuple[str, ...]:
+        """Bring back memories that are softly forgotten; those that were."""
+        from anaphora.store.records.forgetting import bring_back
+
+        with self._records.change() as work:
+            return bring_back(work, record_ids, self._clock())
 
     def _for_good(self, work: RecordTransaction, wanted: list[str]) -> ForgottenRecords:
         from anaphora.store.records.forgetting import forget_for_good

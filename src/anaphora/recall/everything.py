@@ -195,6 +195,9 @@ class EverythingRecall:
             min_score=None,
             min_confidence=asked.floor,
         )
+        if found.confidence is not None and found.confidence < asked.floor:
+            # With filters the lane gives all that they let through, however far.
+            found = replace(found, hits=(), nearest=found.hits or found.nearest)
         answer = _answer(found, lambda hit: _of_memory(hit, asked))
         kept = replace(
             answer,

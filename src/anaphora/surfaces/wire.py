@@ -41,15 +41,28 @@ def dumps(value: Any, *, indent: int | None = 2) -> str:
 
 
 def time_of(name: str, text: str | None) -> datetime | None:
-    """The day or time that a text gives, in UTC unless it says otherwise. Raises `InvalidInput`."""
+    """The day or time that a text gives, in UTC unless it says otherwise. Raises `InvalidInput`.
+
+    Words name the beginning of a time ("last week", "tomorrow"), here and now.
+    """
     if text is None:
         return None
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        reason = "expected a day or a time like 2026-03-01 or 2026-03-01T12:00:00Z"
-        raise InvalidInput(name, text, reason) from None
+        return _time_in_words(name, text)
     return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _time_in_words(name: str, text: str) -> datetime:
+    from anaphora.recall.times.reading import OPEN_START, read_times
+
+    spans = read_times(text, datetime.now().astimezone())
+    starts = [span.start for span in spans if span.start.replace(tzinfo=None) != OPEN_START]
+    if len(starts) != 1:
+        reason = 'expected a day or a time like 2026-03-01 or 2026-03-01T12:00:00Z, or "last week"'
+        raise InvalidInput(name, text, reason) from None
+    return starts[0]
 
 
 def _scalar(value: Any) -> Any:

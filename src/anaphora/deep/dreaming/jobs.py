@@ -6,9 +6,9 @@ One that fails for its model stays for the next time, three times in all.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal
 
 from anaphora.deep.dreaming.dream import Dreamer
@@ -26,14 +26,18 @@ if TYPE_CHECKING:
 
 TRIES: Final = 3
 
-JobKind = Literal["extract", "dream"]
+GRACE: Final = timedelta(days=1)
+"""How long what was forgotten with a way back can be had back."""
+
+JobKind = Literal["extract", "dream", "erase"]
 
 
 @dataclass(frozen=True, slots=True)
 class JobQueue:
     """The queue of one namespace. `clock` gives aware times, `ids` new ids.
 
-    A job is a row of `session_job`; that of a dream has no conversation.
+    A job is a row of `session_job`; that of a dream has no conversation, and that of an erasure has
+    the id of what is to be erased in its place.
     """
 
     rows: DeepRows
@@ -52,8 +56,30 @@ class JobQueue:
                     self._put(work, self.ids(), kind, of, 0)
 
     def pending(self, kind: JobKind | None = None) -> list[Row]:
-        """What waits, the oldest first."""
-        return [row for row in self.rows.find("session_job") if kind in {None, row["kind"]}]
+        """What waits, the oldest first; what is to be erased only where that is asked for."""
+        return [
+            row
+            for row in self.rows.find("session_job")
+            if kind == row["kind"] or (kind is None and row["kind"] != "erase")
+        ]
+
+    def erase_later(self, record_ids: Iterable[str]) -> None:
+        """Queue the erasure of records that are hidden, for when nobody can want them back."""
+        with self.rows.change() as work:
+            for record_id in record_ids:
+                self._put(work, self.ids(), "erase", record_id, 0)
+
+    def due_erasures(self, *, all_of_them: bool = False) -> list[Row]:
+        """The erasures whose time has come."""
+        oldest = to_micros(self.clock() - GRACE)
+        found = self.pending("erase")
+        return [row for row in found if all_of_them or row["made_at"] <= oldest]
+
+    def keep_after_all(self, record_ids: Collection[str]) -> None:
+        """Take the erasures of these records off the queue."""
+        for row in self.pending("erase"):
+            if row["conversation_id"] in record_ids:
+                self.done(row)
 
     def done(self, job: Row) -> None:
         """Take a job off the queue."""

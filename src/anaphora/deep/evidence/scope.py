@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.analyser import fold
+from anaphora.core.analyser import analyse, fold
 from anaphora.core.arguments import has_utc
 from anaphora.deep.evidence.sources import (
     HISTORY_TURN_CHARS,
@@ -209,6 +209,16 @@ class ScopedEvidence:
         found = self._lane.recall_turns.recall_among(self._view, chosen, query, top_k=wanted)
         self._report(found.degraded)
         return found.hits
+
+    def holding(self, terms: Sequence[str]) -> tuple[DeepSource, ...]:
+        """The turns in scope that hold every one of these terms, in their order."""
+        wanted = set(terms)
+        some = self._view.words(tuple(terms), limit=len(self._view))
+        rows = self._rows[some[self._rows] > 0]
+        found = (one for one in self._turns(rows) if wanted <= set(analyse(one.text)))
+        kept = tuple(self._keep(one) for one in found)
+        self.seen.add(kept)
+        return kept
 
     def session_count(self) -> int:
         """How many conversations are in scope."""

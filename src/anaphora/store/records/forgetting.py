@@ -61,6 +61,27 @@ def forget_softly(
     return gone
 
 
+def would_forget(work: RecordTransaction, record_ids: Iterable[str]) -> ForgottenRecords:
+    """What forgetting these memories would take, without doing it."""
+    return _gone(work, _with_what_follows(work, record_ids))
+
+
+def bring_back(
+    work: RecordTransaction, record_ids: Iterable[str], now: datetime
+) -> tuple[str, ...]:
+    """Let memories that are softly forgotten be there again; the ids of those that were."""
+    back = []
+    wanted = list(dict.fromkeys(record_ids))
+    work.load(ids=wanted)
+    for one in wanted:
+        record = work.find(one)
+        if record is not None and record.forgotten:
+            work.reveal(one)
+            work.tell(RecordEvent(one, "restored", now))
+            back.append(one)
+    return tuple(back)
+
+
 def _with_what_follows(
     work: RecordTransaction, record_ids: Iterable[str]
 ) -> dict[str, MemoryRecord]:

@@ -32,7 +32,9 @@ IDENTITY_FIELDS: Final = ("type", "path", "payload", "text")
 STANDS_ALONE = ""
 """The `same_key` of a memory that nothing restates and nothing is linked to."""
 
-EventKind = Literal["added", "restated", "linked", "updated", "forgotten", "settled", "reopened"]
+EventKind = Literal[
+    "added", "restated", "linked", "updated", "forgotten", "restored", "settled", "reopened"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,8 @@ class RecordEvent:
     "added" and "restated" carry the tags and the origin of that time, and in `text` its words
     where they differ from the record's (another Unicode form of the same). "linked": a close
     memory said the same (`details["other"]`). "updated": tags and `details["was"]` are what was
-    replaced. "forgotten": it was softly forgotten. "settled", "reopened": its contradiction with
-    `details["other"]`, by `details["verdict"]`.
+    replaced. "forgotten": it was softly forgotten, "restored": it came back. "settled", "reopened":
+    its contradiction with `details["other"]`, by `details["verdict"]`.
     """
 
     record_id: str

@@ -123,6 +123,11 @@ class RecordTransaction(NamespaceTransaction):
         self._held[record_id].forgotten_at = at
         self.change(record_id, forgotten=True)
 
+    def reveal(self, record_id: str) -> None:
+        """Take the mark of a softly forgotten record away."""
+        self._held[record_id].forgotten_at = None
+        self.change(record_id, forgotten=False)
+
     def tell(self, event: RecordEvent) -> None:
         """Add to a record's events."""
         self._events.append(event)

@@ -8,17 +8,28 @@ from typing import Annotated
 import typer
 
 from anaphora import __version__
-from anaphora.surfaces.cli import conversation, deep, homes, keys, memories, project, serve, setup
+from anaphora.surfaces.cli import (
+    conversation,
+    deep,
+    homes,
+    keys,
+    memories,
+    project,
+    recall,
+    serve,
+    setup,
+)
 from anaphora.surfaces.cli.where import Where, place
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="Memory and recall for AI agents, on your own machine.",
 )
 app.add_typer(conversation.app, name="conversation")
+recall.register(app)
 memories.register(app)
+app.add_typer(memories.app, name="memory")
 deep.register(app)
 homes.register(app)
 keys.register(app)

@@ -29,7 +29,8 @@ from anaphora.surfaces.cli.output import (
     table,
     tracker,
 )
-from anaphora.surfaces.cli.where import Where, opened, place
+from anaphora.surfaces.cli.recall import WHEN
+from anaphora.surfaces.cli.where import Where, known_conversation, note_missing, opened, place
 from anaphora.surfaces.meanings import QUERY, TOKENS, meaning
 from anaphora.surfaces.wire import counted, must_exist, recalled_turns, time_of
 from anaphora.values.conversations import ImportReport, RecallMode, TurnRole
@@ -40,7 +41,6 @@ KNOWN_FORMATS = (
     *("sharegpt", "neo", "jsonl", "anaphora"),
 )
 
-_DAY = "A day or an RFC 3339 time."
 
 app = typer.Typer(no_args_is_help=True, help="Conversations: import, list, show, recall.")
 
@@ -188,6 +188,8 @@ def list_(
     """List conversations, newest first."""
     with opened(context) as memory:
         summaries = memory.conversations.list()
+        if not summaries:
+            note_missing(memory)
     if as_json:
         emit(summaries[:limit])
         return
@@ -206,14 +208,19 @@ def show(
     context: typer.Context,
     conversation_id: Annotated[str, typer.Argument(help="The conversation's id.")],
     last: Annotated[int | None, typer.Option(min=1, help="Only the last turns.")] = None,
+    calls: Annotated[
+        bool, typer.Option("--calls", help="Also what the agent did with its tools.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show a whole conversation."""
     with opened(context) as memory:
+        conversation_id = known_conversation(memory, conversation_id)
         found = memory.conversations.get(conversation_id)
         thread = must_exist(found, "conversation", conversation_id)
+        made = memory.tool_calls(conversation_id) if calls else ()
     if as_json:
-        emit(thread)
+        emit({"conversation": thread, "tool_calls": made} if calls else thread)
         return
     out = console()
     out.print(Text(one_line(thread.title or conversation_id), style="bold"))
@@ -222,6 +229,9 @@ def show(
         head = Text(f"#{index} ", style="dim").append(one_line(turn.speaker or turn.role), "bold")
         out.print(head.append(f"  {turn.ts:%Y-%m-%d %H:%M}", style="dim"))
         show_text(out, turn.text)
+        for call in made:
+            if call.index == index:
+                out.print(shown(f"   · {call.text}", "dim"))
 
 
 @app.command()
@@ -234,8 +244,8 @@ def recall(
     top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help=meaning("limit"))] = 6,
     budget: Annotated[int, typer.Option(min=0, help=TOKENS)] = 2500,
     mode: Annotated[str, typer.Option(help="hybrid, words or vector.")] = "hybrid",
-    since: Annotated[str | None, typer.Option(help=f"{meaning('since')} {_DAY}")] = None,
-    until: Annotated[str | None, typer.Option(help=f"{meaning('until')} {_DAY}")] = None,
+    since: Annotated[str | None, typer.Option(help=f"{meaning('since')} {WHEN}")] = None,
+    until: Annotated[str | None, typer.Option(help=f"{meaning('until')} {WHEN}")] = None,
     speaker: Annotated[str | None, typer.Option(help=meaning("speaker", "TurnQuestion"))] = None,
     role: Annotated[str | None, typer.Option(help="user, assistant or other.")] = None,
     min_confidence: MinConfidence = None,
@@ -245,6 +255,8 @@ def recall(
 ) -> None:
     """Recall the turns that matter for a question."""
     with opened(context, warm=mode != "words") as memory:
+        if conversation_id is not None:
+            conversation_id = known_conversation(memory, conversation_id)
         found = recalled_turns(
             memory,
             conversation_id,
@@ -277,6 +289,7 @@ def delete(
 ) -> None:
     """Delete a conversation for good: file, index and metadata."""
     with opened(context) as memory:
+        conversation_id = known_conversation(memory, conversation_id)
         must_exist(memory.conversations.delete(conversation_id), "conversation", conversation_id)
     give({"deleted": conversation_id}, f"deleted {conversation_id}", as_json=as_json)
 
@@ -290,6 +303,7 @@ def redact(
 ) -> None:
     """Remove one turn's words from the file and the index; its place stays, marked as redacted."""
     with opened(context) as memory:
+        conversation_id = known_conversation(memory, conversation_id)
         redacted = memory.conversations.redact(conversation_id, index)
         must_exist(redacted, "turn", f"{conversation_id} #{index}")
     done = {"redacted": {"conversation_id": conversation_id, "index": index}}

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from anaphora.core.display import one_line, visible
+from anaphora.core.short_ids import short_id, short_turn
 from anaphora.errors import InvalidInput
 from anaphora.store.records.rows import OPEN
 from anaphora.surfaces.cli.output import (
@@ -34,6 +35,7 @@ from anaphora.values.deep import (
     Budget,
     CostSnapshot,
     DeepAnswer,
+    DeepSource,
     DeepStep,
     DreamReport,
     Extracted,
@@ -45,6 +47,8 @@ from anaphora.values.deep import (
 OUTPUT_LINES = 20
 PROMPT_CHARS = 100
 ANSWER_CHARS = 200
+SOURCES = 5
+SOURCE_CHARS = 160
 _COLOURS = {"submit": "green", "extraction": "yellow", "limit": "red"}
 
 
@@ -127,6 +131,7 @@ def deep(
         str | None, typer.Option(metavar="TRACE_ID", help="Show a stored trace.")
     ] = None,
     traces: Annotated[bool, typer.Option("--traces", help="List the stored traces.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="All places, each whole.")] = False,
     as_json: Json = False,
 ) -> None:
     """Answer a question over many turns: a model writes its own search, in a sandbox."""
@@ -153,7 +158,7 @@ def deep(
             budget=replace(Budget(), **limits),  # type: ignore[arg-type]
             on_step=_step_printer(as_json=as_json) if trace else None,
         )
-    give(found, _show_answer, as_json=as_json)
+    give(found, lambda found: _show_answer(found, full=full), as_json=as_json)
     _exit_for_failed_model(found.degraded)
 
 
@@ -186,7 +191,7 @@ def _step_printer(*, as_json: bool) -> Callable[[DeepStep], None]:
     return lambda step: show_step(step, console(stderr=as_json))
 
 
-def _show_answer(found: DeepAnswer) -> None:
+def _show_answer(found: DeepAnswer, *, full: bool = True) -> None:
     out = console()
     if found.answer:
         show_text(out, found.answer)
@@ -197,15 +202,23 @@ def _show_answer(found: DeepAnswer) -> None:
         if not found.sources:
             out.print("nothing was found")
     if not (found.shortcut and found.answer):
-        for source in found.sources:
+        most = len(found.sources) if full else SOURCES
+        for source in found.sources[:most]:
             when = f"  {source.ts:%Y-%m-%d %H:%M}" if source.ts and source.ts.year > 1 else ""
-            out.print(shown(f"{source.id}{when}  {source.role or source.kind}", "dim"))
-            show_text(out, source.text)
+            head = f"{_short(source)}{when}  {source.role or source.kind}"
+            if full:
+                out.print(shown(head, "dim"))
+                show_text(out, source.text)
+            else:
+                out.print(shown(head, "dim").append(f"  {one_line(source.text, SOURCE_CHARS)}"))
+        if len(found.sources) > most:
+            more = len(found.sources) - most
+            out.print(shown(f"… and {counted(more, 'more place')} (--full)", "dim"))
     for word, said in (
         (found.cached, "from the cache: nothing it stands on has changed"),
         (not found.complete and found.limit, f"incomplete: the limit of {found.limit} was reached"),
         (found.answer and not found.supported, "not supported: it has no sources that exist"),
-        (found.gap_id, f"kept as a gap for the next dream ({found.gap_id})"),
+        (found.gap_id, "noted as an open question: `anaphora gaps` lists them"),
         (found.answer and found.note, found.note),
     ):
         if word:
@@ -213,6 +226,12 @@ def _show_answer(found: DeepAnswer) -> None:
     tail = f"{_cost(found.cost)}  trace {found.trace_id}" if found.trace_id else _cost(found.cost)
     out.print(Text(tail, "dim"))
     show_degraded(found.degraded)
+
+
+def _short(source: DeepSource) -> str:
+    if source.conversation_id is not None and source.index is not None:
+        return short_turn(source.conversation_id, source.index)
+    return short_id(source.id)
 
 
 def _cost(cost: CostSnapshot) -> str:

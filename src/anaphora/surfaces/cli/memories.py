@@ -9,7 +9,9 @@ from typing import Annotated, Any, cast
 import typer
 from rich.text import Text
 
+from anaphora.api.memory import Memory
 from anaphora.core.display import one_line
+from anaphora.core.short_ids import short_id
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.cli.output import (
     Json,
@@ -24,9 +26,10 @@ from anaphora.surfaces.cli.output import (
     show_versions,
     shown,
 )
-from anaphora.surfaces.cli.where import opened
+from anaphora.surfaces.cli.recall import WHEN
+from anaphora.surfaces.cli.where import note_missing, opened
 from anaphora.surfaces.meanings import QUERY, meaning
-from anaphora.surfaces.wire import time_of
+from anaphora.surfaces.wire import counted, must_exist, time_of
 from anaphora.values.conversations import Recall, RecallMode
 from anaphora.values.memories import (
     Contradiction,
@@ -36,6 +39,14 @@ from anaphora.values.memories import (
     Verdict,
 )
 
+AROUND = 2
+"""Turns that are shown before and after one."""
+SHOWN_IDS = 10
+ID = "The id, or its last characters, as they are shown."
+Tags = Annotated[list[str] | None, typer.Option(help="Only with this tag; may be repeated.")]
+Types = Annotated[
+    str | None, typer.Option("--type", help="Only of this type: episodic, semantic, procedural.")
+]
 Filters = Annotated[
     str | None,
     typer.Option(help='A filter in JSON, e.g. {"tags": {"contains": "testing"}}.'),
@@ -44,9 +55,13 @@ Filters = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the program."""
-    for command in (remember, recall, get, update, forget, contradictions, settle, reopen):
+    for command in (remember, get, update, forget, contradictions, settle, reopen, history):
         app.command()(command)
     app.command("list")(list_)
+    app.command("undo-forget")(undo_forget)
+
+
+app = typer.Typer(no_args_is_help=True, help="Lasting memories alone.")
 
 
 def remember(
@@ -65,7 +80,7 @@ def remember(
     supersedes: Annotated[
         str | None, typer.Option(help="The id of the memory it replaces.")
     ] = None,
-    expires: Annotated[str | None, typer.Option(help="When it expires, RFC 3339.")] = None,
+    expires: Annotated[str | None, typer.Option(help=f"When it expires. {WHEN}")] = None,
     as_json: Json = False,
 ) -> None:
     """Remember a fact. A repeated fact is reinforced; a new value of a path replaces the old."""
@@ -78,26 +93,34 @@ def remember(
             tags=tuple(tag or ()),
             category=category,
             source=source,
-            supersedes=supersedes,
+            supersedes=None if supersedes is None else memory.resolve_id(supersedes, "memory"),
             expires_at=time_of("expires", expires),
         )
     if as_json:
         emit(done)
         return
     out = console()
-    out.print(f"{done.action} {done.id}")
+    out.print(f"{done.action} {short_id(done.id)}")
     if done.redacted:
         out.print(Text(f"  redacted before storing: {', '.join(done.redacted)}", "yellow"))
     against = {one.id for one in done.conflicts}
     for related in done.related:
         if related not in against:
-            out.print(shown(f"  similar to {related}", "dim"))
+            out.print(shown(f"  similar to {short_id(related)}", "dim"))
     for one in done.conflicts:
-        out.print(shown(f"  {one.created_at:%Y-%m-%d} {one.id} says otherwise:", "yellow"))
+        out.print(
+            shown(f"  {one.created_at:%Y-%m-%d} {short_id(one.id)} says otherwise:", "yellow")
+        )
         show_text(out, one.text)
-        out.print(shown(f"  if it is replaced: anaphora settle {done.id} {one.id}", "dim"))
+        out.print(
+            shown(
+                f"  if it is replaced: anaphora settle {short_id(done.id)} {short_id(one.id)}",
+                "dim",
+            )
+        )
 
 
+@app.command()
 def recall(
     context: typer.Context,
     query: Annotated[str, typer.Argument(help=QUERY)],
@@ -106,8 +129,10 @@ def recall(
         float | None, typer.Option(help="Leave out lower scores; 0 shows the nearest.")
     ] = None,
     filters: Filters = None,
+    tag: Tags = None,
+    type_: Types = None,
     mode: Annotated[str, typer.Option(help="hybrid, words or vector.")] = "hybrid",
-    as_of: Annotated[str | None, typer.Option(help="Recall as of this time, RFC 3339.")] = None,
+    as_of: Annotated[str | None, typer.Option(help=f"Recall as of this time. {WHEN}")] = None,
     why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show what was rejected too.")] = False,
     min_confidence: MinConfidence = None,
@@ -119,7 +144,7 @@ def recall(
             query,
             top_k=top_k,
             min_score=min_score,
-            filters=_object("filters", filters),
+            filters=_filters(filters, tag, type_),
             mode=cast(RecallMode, mode),
             as_of=time_of("as-of", as_of),
             explain=explain,
@@ -143,7 +168,7 @@ def _show_memories(found: Recall[MemoryHit], *, why: bool) -> None:
 def _show_hit(mark: str, hit: MemoryHit, *, why: bool) -> None:
     out = console()
     head = Text(mark, style="dim").append(one_line(hit.path or hit.type), style="bold")
-    head.append(f"  {hit.created_at:%Y-%m-%d %H:%M}  {hit.id}", style="dim")
+    head.append(f"  {hit.created_at:%Y-%m-%d %H:%M}  {short_id(hit.id)}", style="dim")
     out.print(head.append(f"  {hit.score:.3f}", style="green"))
     show_text(out, hit.text)
     show_versions(out, hit)
@@ -159,13 +184,17 @@ def _show_hit(mark: str, hit: MemoryHit, *, why: bool) -> None:
 def list_(
     context: typer.Context,
     filters: Filters = None,
+    tag: Tags = None,
+    type_: Types = None,
     limit: Annotated[int, typer.Option(min=1, help=meaning("limit"))] = 50,
     cursor: Annotated[str | None, typer.Option(help="Where the last page ended.")] = None,
     as_json: Json = False,
 ) -> None:
     """List memories, the last changed first."""
     with opened(context) as memory:
-        page = memory.list(_object("filters", filters), limit=limit, cursor=cursor)
+        page = memory.list(_filters(filters, tag, type_), limit=limit, cursor=cursor)
+        if not page.items:
+            note_missing(memory)
     if as_json:
         emit(page)
         return
@@ -180,25 +209,88 @@ def list_(
 
 def get(
     context: typer.Context,
-    id_: Annotated[str, typer.Argument(metavar="ID", help="The memory's id.")],
+    id_: Annotated[str, typer.Argument(metavar="ID", help=ID)],
     as_json: Json = False,
 ) -> None:
-    """Show one memory with all its details."""
+    """Show a memory with all that is known of it, or a turn with those around it."""
     with opened(context) as memory:
-        record = memory.get(id_)
-    give(record, _show_record, as_json=as_json)
+        full = memory.resolve_id(id_)
+        if "#" in full:
+            _show_turn(memory, full, as_json=as_json)
+            return
+        record = memory.get(full)
+    give(record, _show_details, as_json=as_json)
+
+
+def _show_turn(memory: Memory, full: str, *, as_json: bool) -> None:
+    conversation_id, _, place = full.rpartition("#")
+    thread = must_exist(memory.conversations.get(conversation_id), "conversation", conversation_id)
+    index = int(place) if place.isdecimal() else len(thread.turns)
+    turn = must_exist(thread.turns[index] if index < len(thread.turns) else None, "turn", full)
+    if as_json:
+        emit(turn)
+        return
+    out = console()
+    out.print(shown(thread.title or conversation_id, style="bold"))
+    for at in range(max(0, index - AROUND), min(len(thread.turns), index + AROUND + 1)):
+        one = thread.turns[at]
+        head = Text(f"{'>' if at == index else ' '} #{at} ", "green" if at == index else "dim")
+        head.append(one_line(one.speaker or one.role), "bold")
+        out.print(head.append(f"  {one.ts:%Y-%m-%d %H:%M}", style="dim"))
+        show_text(out, one.text)
 
 
 def _show_record(record: MemoryRecord) -> None:
     out = console()
     head = shown(record.path or record.type, style="bold")
-    head.append(f"  {record.created_at:%Y-%m-%d %H:%M}  {record.id}", style="dim")
+    head.append(f"  {record.created_at:%Y-%m-%d %H:%M}  {short_id(record.id)}", style="dim")
     if record.reinforce_count:
         head.append(f"  said {record.reinforce_count + 1} times", style="green")
     if record.superseded_by:
-        head.append(f"  superseded by {one_line(record.superseded_by)}", style="yellow")
+        head.append(f"  superseded by {short_id(record.superseded_by)}", style="yellow")
     out.print(head)
     show_text(out, record.text)
+
+
+def _show_details(record: MemoryRecord) -> None:
+    """Everything that is known of a memory, in lines."""
+    _show_record(record)
+    out = console()
+    facts = {
+        "id": record.id,
+        "type": record.type,
+        "category": record.category,
+        "tags": ", ".join(record.tags),
+        "payload": json.dumps(record.payload, ensure_ascii=False) if record.payload else "",
+        "sources": ", ".join(record.sources),
+        "conversation": record.conversation_id,
+        "holds from": f"{record.valid_from:%Y-%m-%d %H:%M}",
+        "held until": f"{record.valid_to:%Y-%m-%d %H:%M}" if record.valid_to else "",
+        "last said": f"{record.last_reinforced:%Y-%m-%d %H:%M}" if record.reinforce_count else "",
+        "expires": f"{record.expires_at:%Y-%m-%d %H:%M}" if record.expires_at else "",
+        "supersedes": record.supersedes,
+        "forgotten": "yes" if record.forgotten else "",
+    }
+    for name, value in facts.items():
+        if value:
+            out.print(shown(f"   {name}: {value}", "dim"))
+
+
+def history(
+    context: typer.Context,
+    path: Annotated[str, typer.Argument(help="What the memories are values of: user.editor.")],
+    as_json: Json = False,
+) -> None:
+    """Show every value that a path had, oldest first."""
+    with opened(context) as memory:
+        found = memory.history(path)
+    if as_json:
+        emit(found)
+        return
+    for record in found:
+        _show_record(record)
+    if not found:
+        console().print(shown(f"no memory has the path {path}"))
 
 
 def update(
@@ -211,7 +303,7 @@ def update(
     payload: Annotated[str | None, typer.Option(help="A new JSON object.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="New tags, replacing the old ones.")] = None,
     category: Annotated[str | None, typer.Option(help="A new category.")] = None,
-    expires: Annotated[str | None, typer.Option(help="When it expires, RFC 3339.")] = None,
+    expires: Annotated[str | None, typer.Option(help=f"When it expires. {WHEN}")] = None,
     as_json: Json = False,
 ) -> None:
     """Change a memory. New words make a new version; the old one stays in its history."""
@@ -227,8 +319,10 @@ def update(
     if not changes:
         raise InvalidInput("update", id_, "nothing to change: give at least one option")
     with opened(context, warm=True) as memory:
-        done = memory.update(id_, **changes)
-    give(done, f"{done.action} {done.id}", as_json=as_json)
+        full = memory.resolve_id(id_, "memory")
+        done = memory.update(full, **changes)
+    new = "" if done.id == full else f"; it has a new id, {short_id(done.id)}"
+    give(done, f"{done.action} {short_id(full)}{new}", as_json=as_json)
 
 
 def contradictions(
@@ -254,7 +348,11 @@ def settle(
 ) -> None:
     """Say what holds of two memories that contradict each other; `reopen` takes it back."""
     with opened(context) as memory:
-        done = memory.settle_contradiction(id_, other_id, cast(Verdict, verdict))
+        done = memory.settle_contradiction(
+            memory.resolve_id(id_, "memory"),
+            memory.resolve_id(other_id, "memory"),
+            cast(Verdict, verdict),
+        )
     give(done, lambda done: _show_contradictions([done]), as_json=as_json)
 
 
@@ -266,7 +364,9 @@ def reopen(
 ) -> None:
     """Take back what was said of two memories: what it ended holds again."""
     with opened(context) as memory:
-        done = memory.reopen_contradiction(id_, other_id)
+        done = memory.reopen_contradiction(
+            memory.resolve_id(id_, "memory"), memory.resolve_id(other_id, "memory")
+        )
     give(done, lambda done: _show_contradictions([done]), as_json=as_json)
 
 
@@ -276,7 +376,7 @@ def _show_contradictions(found: Sequence[Contradiction]) -> None:
         out.print(shown(pair.verdict or "open", style="bold" if pair.verdict else "yellow"))
         for one in (pair.older, pair.newer):
             ended = "" if one.id in pair.holds else "  no longer holds"
-            out.print(shown(f"  {one.created_at:%Y-%m-%d %H:%M}  {one.id}{ended}", "dim"))
+            out.print(shown(f"  {one.created_at:%Y-%m-%d %H:%M}  {short_id(one.id)}{ended}", "dim"))
             show_text(out, one.text)
     if not found:
         out.print("no contradictions")
@@ -284,24 +384,85 @@ def _show_contradictions(found: Sequence[Contradiction]) -> None:
 
 def forget(
     context: typer.Context,
-    id_: Annotated[str | None, typer.Argument(metavar="[ID]", help="The memory's id.")] = None,
+    id_: Annotated[str | None, typer.Argument(metavar="[ID]", help=ID)] = None,
     filters: Filters = None,
+    tag: Tags = None,
+    type_: Types = None,
     soft: Annotated[bool, typer.Option("--soft", help="Keep it in history.")] = False,
+    now: Annotated[
+        bool, typer.Option("--now", help="Erase at once: nothing can bring it back.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Delete one memory, or all that match a filter, for good; list what still has the words."""
+    """Forget one memory, or all that match. For a day it can be had back, unless --now.
+
+    Hidden at once, it is erased after a day: `anaphora undo-forget ID` brings it back until then.
+    --now erases every byte before it returns, and lists what still holds the words.
+    """
+    chosen = _filters(filters, tag, type_)
     with opened(context) as memory:
-        done = memory.forget(id_, filters=_object("filters", filters), soft=soft)
+        full = None if id_ is None else memory.resolve_id(id_, "memory")
+        would = memory.forget(full, filters=chosen, dry_run=True)
+        if not as_json:
+            for one in would.ids[:SHOWN_IDS]:
+                _show_record(memory.get(one))
+            if len(would.ids) > SHOWN_IDS:
+                console().print(shown(f"… and {len(would.ids) - SHOWN_IDS} more", "dim"))
+        if dry_run:
+            give(would, f"would forget {would.count}; nothing was changed", as_json=as_json)
+            return
+        if would.count and not (yes or as_json or _confirmed(would.count, now=now)):
+            raise typer.Exit(1)
+        done = memory.forget(full, filters=chosen, soft=soft, undoable=not (now or soft))
     if as_json:
         emit(done)
         return
     out = console()
     out.print(f"forgot {done.count}")
+    if done.count and not (now or soft):
+        ids = short_id(done.ids[0])
+        out.print(
+            shown(f"  erased after a day; `anaphora undo-forget {ids}` brings it back", "dim")
+        )
     for place in done.surviving:
         at = "" if place.index is None else f" #{place.index}"
         out.print(shown(f"  still in {place.kind} {place.id}{at}", "yellow"))
     if done.more:
         out.print(Text(f"  … and in {done.more:,} more", "yellow"))
+
+
+def undo_forget(
+    context: typer.Context,
+    id_: Annotated[str, typer.Argument(metavar="ID", help=ID)],
+    as_json: Json = False,
+) -> None:
+    """Bring back what was forgotten, and not erased yet."""
+    with opened(context) as memory:
+        back = memory.undo_forget(memory.resolve_id(id_, "memory"))
+    give({"back": back}, f"{counted(len(back), 'memory is', 'memories are')} back", as_json=as_json)
+
+
+def _confirmed(count: int, *, now: bool) -> bool:
+    how = "Erase" if now else "Forget"
+    try:
+        return typer.confirm(f"{how} {counted(count, 'memory', 'memories')}?")
+    except typer.Abort:
+        # Nobody is there to ask.
+        return False
+
+
+def _filters(
+    given: str | None, tags: Sequence[str] | None, type_: str | None
+) -> dict[str, Any] | None:
+    """The filters of --filters, --tag and --type together; None where there are none."""
+    found = [_object("filters", given)] if given is not None else []
+    found += [{"tags": {"contains": tag}} for tag in tags or ()]
+    found += [{"type": type_}] if type_ is not None else []
+    if len(found) <= 1:
+        return found[0] if found else None
+    return {"AND": found}
 
 
 def _object(name: str, text: str | None) -> dict[str, Any] | None:

@@ -44,3 +44,19 @@ def opened(context: typer.Context, *, warm: bool = False, begins: bool = False) 
         memory.close()
         raise NotFound("namespace", where.namespace)
     return memory
+
+
+def known_conversation(memory: Memory, given: str) -> str:
+    """The whole id of a conversation that is given by its last characters, or whole."""
+    from anaphora.store.threads.ids import check_id
+
+    return memory.resolve_id(check_id(given), "conversation")
+
+
+def note_missing(memory: Memory) -> None:
+    """Say on standard error that nothing was kept at this place yet, if so.
+
+    Nothing is wrong with asking; but who mistyped the place should know.
+    """
+    if not memory.home.exists():
+        typer.echo(f"note: there is no memory at {memory.home} yet", err=True)

@@ -1,0 +1,84 @@
+"""Answers "how often" and "when first" without a model: it counts the turns that hold the words.
+
+A count of words, and it says so: other words for the same thing are not in it, and no turn is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from anaphora.core.analyser import fold, query_terms
+from anaphora.deep.evidence.scope import ScopedEvidence
+from anaphora.values.deep import DeepSource
+
+Kind = Literal["count", "first", "last"]
+
+COUNTED: Final = (
+    "counted without a model: turns that hold these very words; other words for the same are not "
+    "in it"
+)
+
+_ASKED: Final[tuple[tuple[Kind, str], ...]] = (
+    ("count", r"\bhow (?:often|many times|frequently)\b|\bnumber of times\b|\bwie oft\b"),
+    ("first", r"\bwhen\b.*\bfirst\b|\bfirst (?:time|mention\w*|said)\b|\bwann\b.*\bzuerst\b"),
+    ("last", r"\bwhen\b.*\blast\b|\blast (?:time|mention\w*|said)\b|\bwann\b.*\bzuletzt\b"),
+)
+_PATTERNS: Final = tuple((kind, re.compile(words)) for kind, words in _ASKED)
+# What a question of this kind says of its own.
+_ASKING: Final = frozenset(
+    query_terms(
+        "often many times time frequently number first last when mention mentioned mentioning say "
+        "said tell told talk talked talking discuss discussed speak spoke come came up bring "
+        "brought ever already anybody someone user assistant oft wann zuerst zuletzt"
+    )
+)
+_NAMED: Final = 3
+_EDGES: Final = "\"'?!.,;:()[]"
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What was counted, in words, and the turns that stand for it."""
+
+    text: str
+    sources: tuple[DeepSource, ...]
+
+
+def count_mentions(scoped: ScopedEvidence, question: str) -> Counted | None:
+    """The answer to a question that can be counted; None for another, and where nothing is."""
+    text = fold(question[:2_000])
+    kind = next((kind for kind, pattern in _PATTERNS if pattern.search(text)), None)
+    subject = tuple(term for term in query_terms(question) if term not in _ASKING)
+    if kind is None or not subject:
+        return None
+    turns = scoped.holding(subject)
+    if not turns:
+        return None
+    # As they were asked for, not as they are looked up.
+    named = (word.strip(_EDGES) for word in question.split())
+    words = " ".join(word for word in named if set(query_terms(word)) & set(subject))
+    if kind == "count":
+        return Counted(_told(turns, words), _ends(turns))
+    one = turns[0] if kind == "first" else turns[-1]
+    when = f"{one.ts:%Y-%m-%d %H:%M}" if one.ts is not None and one.ts.year > 1 else "no known time"
+    said = f'the {kind} turn that says "{words}" is of {when}, by {one.role or "somebody"}'
+    return Counted(f"{said}; there are {len(turns):,} in all.", (one,))
+
+
+def _told(turns: Sequence[DeepSource], words: str) -> str:
+    sessions = len({turn.conversation_id for turn in turns})
+    spoken = Counter(turn.role or "somebody" for turn in turns).most_common(_NAMED)
+    by = ", ".join(f"{name} in {count:,}" for name, count in spoken)
+    days = [turn.ts for turn in turns if turn.ts is not None and turn.ts.year > 1]
+    span = f", from {min(days):%Y-%m-%d} to {max(days):%Y-%m-%d}" if days else ""
+    many = "turn says" if len(turns) == 1 else "turns say"
+    where = "conversation" if sessions == 1 else "conversations"
+    return f'{len(turns):,} {many} "{words}", in {sessions:,} {where}{span}: {by}.'
+
+
+def _ends(turns: Sequence[DeepSource]) -> tuple[DeepSource, ...]:
+    return (turns[0],) if len(turns) == 1 else (turns[0], turns[-1])

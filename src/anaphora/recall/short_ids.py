@@ -1,0 +1,66 @@
+"""Finds what a short id stands for: the one memory, note or conversation that ends so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Final, Literal
+
+from anaphora.core.short_ids import LEAST, short_id
+from anaphora.errors import InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from anaphora.store.records.store import Records
+    from anaphora.store.threads.conversations import Conversations
+
+_SHOWN: Final = 5
+IdKind = Literal["any", "memory", "conversation"]
+
+
+@dataclass(frozen=True, slots=True)
+class ShortIds:
+    """The ids of one namespace."""
+
+    memories: Records
+    notes: Records
+    conversations: Callable[[], Conversations]
+
+    def resolve(self, short: str, kind: IdKind = "any") -> str:
+        """The whole id, of a `kind`. `NotFound`, and `InvalidInput` where several end so."""
+        wanted = short.strip()
+        if not wanted:
+            noun = "conversation id" if kind == "conversation" else "id"
+            raise InvalidInput(noun, short, "must not be blank")
+        if kind == "any":
+            conversation, mark, index = wanted.rpartition("#")
+            if mark:
+                return f"{self._one(conversation, 'conversation')}#{index}"
+        return self._one(wanted, kind)
+
+    def _one(self, wanted: str, kind: IdKind) -> str:
+        ids = chain(
+            self._records() if kind != "conversation" else (),
+            self._threads() if kind != "memory" else (),
+        )
+        ends: set[str] = set()
+        for one in ids:
+            if one == wanted:
+                return one
+            if len(wanted) >= LEAST and (one.endswith(wanted) or short_id(one) == wanted):
+                ends.add(one)
+        if len(ends) > 1:
+            several = ", ".join(sorted(ends)[:_SHOWN])
+            raise InvalidInput("id", wanted, f"several end so: {several}")
+        if not ends:
+            raise NotFound("memory or conversation" if kind == "any" else kind, wanted)
+        return ends.pop()
+
+    def _records(self) -> Iterator[str]:
+        for records in (self.memories, self.notes):
+            for row in records.short_rows():
+                yield row[0]
+
+    def _threads(self) -> Iterator[str]:
+        for conversation_id, _ in self.conversations().files():
+            yield conversation_id
