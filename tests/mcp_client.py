@@ -32,7 +32,12 @@ def server(
     return StdioServerParameters(
         command=str(SCRIPT),
         args=["--home", str(home), "mcp", *words],
-        env={"ANAPHORA_EMBEDDER": embedder, "HOME": str(home.parent), **(settings or {})},
+        env={
+            "ANAPHORA_EMBEDDER": embedder,
+            "ANAPHORA_RESIDENT": "0",
+            "HOME": str(home.parent),
+            **(settings or {}),
+        },
         cwd=cwd or home.parent,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,14 @@ from mcp_types import CallToolResult
 from tests.mcp_client import call, connected, refusal, text_of
 
 from anaphora import Memory
+from anaphora.rank.budget import token_cost
 from anaphora.surfaces.mcp_server.tools import DEFAULT_TOOLS, INSTRUCTIONS, TOOLS
 
 DEFAULT = {
-    "recall_memory",
+    "recall",
     "store_memory",
-    "recall_conversation",
+    "update_memory",
+    "forget",
     "recall_context",
     "warm_up",
     "deep_recall",
@@ -61,19 +64,73 @@ def test_all_tools_are_listed_with_schemas_and_hints(home: Path) -> None:
         assert tools.keys() == TOOLS.keys()
         for name, tool in tools.items():
             jsonschema.Draft202012Validator.check_schema(tool.input_schema)
-            assert tool.output_schema is not None
-            jsonschema.Draft202012Validator.check_schema(tool.output_schema)
+            # A listing is for models: the form of results is in the reference.
+            assert tool.output_schema is None
+            jsonschema.Draft202012Validator.check_schema(TOOLS[name].result)
             hints = tool.annotations
             assert hints is not None
             assert hints.open_world_hint is False
-            assert hints.destructive_hint is (name == "forget")
+            # What is left out is the protocol's default, which is true for what writes.
+            destructive = not hints.read_only_hint and hints.destructive_hint is not False
+            assert destructive is (name == "forget")
         writing = {
             n for n, t in tools.items() if t.annotations and not t.annotations.read_only_hint
         }
         assert writing == {
-            "store_memory", "deep_recall", "save_diary", "save_turns", "observe", "forget",
+            "store_memory", "update_memory", "deep_recall", "save_diary", "save_turns", "observe",
+            "forget",
             "settle_contradiction", "reopen_contradiction",
         }  # fmt: skip
+
+    run(scenario)
+
+
+@pytest.mark.promise("mcp.tools")
+def test_the_listing_is_small(home: Path) -> None:
+    """All that a model reads of the tools in every session takes at most 1,500 tokens."""
+
+    async def scenario() -> None:
+        async with connected(home) as session:
+            listed = (await session.list_tools()).model_dump(
+                mode="json", by_alias=True, exclude_none=True
+            )
+        assert token_cost(json.dumps(listed["tools"], separators=(",", ":"))) <= 1_500
+
+    run(scenario)
+
+
+@pytest.mark.promise("mcp.recall")
+def test_one_tool_finds_everything_within_the_callers_budget(home: Path) -> None:
+    """`recall` gives snippets of all kinds, no more than was asked for, with ids to change them."""
+
+    async def scenario() -> None:
+        async with connected(home) as session:
+            # What changes something is not there unless it is listed.
+            with pytest.raises(MCPError):
+                await session.call_tool("save_turns", {"conversationId": "c", "turns": []})
+            kept = await call(
+                session, "store_memory", content="Kestrels eat voles.", path="birds.food"
+            )
+            found = await call(session, "recall", query="what do kestrels eat?", budget=100)
+            (hit,) = found["data"]
+            assert (hit["kind"], hit["snippet"]) == ("memory", "Kestrels eat voles.")
+            assert "text" not in hit
+            # A path is searched too.
+            named = await call(session, "recall_memory", query="birds food")
+            assert [one["id"] for one in named["data"]] == [kept["data"]["id"]]
+            short = kept["data"]["id"][-8:]
+            tried = await call(session, "update_memory", id=short, content="x", dryRun=True)
+            assert tried["data"]["before"]["text"] == "Kestrels eat voles."
+            changed = await call(session, "update_memory", id=short, content="Kestrels eat mice.")
+            assert changed["data"]["action"] == "superseded"
+            fresh = changed["data"]["id"][-8:]
+            would = await call(session, "forget", id=fresh, dryRun=True)
+            assert would["data"]["count"] == 2
+            assert (await call(session, "recall", query="what do kestrels eat?"))["data"]
+            assert (await call(session, "forget", id=fresh))["data"]["count"] == 2
+            assert not (await call(session, "recall", query="what do kestrels eat?"))["data"]
+            assert "nothing" in await refusal(session, "forget", id="nothing")
+            assert "nothing to change" in await refusal(session, "update_memory", id=fresh)
 
     run(scenario)
 
@@ -168,14 +225,18 @@ def test_every_tool_makes_its_round(home: Path) -> None:
             assert [one["id"] for one in warm["decisions"]] == [note["id"]]
             deep = await do("deep_recall", query="how often was the port of staging named?")
             assert "chat#0" in {source["id"] for source in deep["sources"]}
-            assert "ANAPHORA_MODEL" in deep["note"]
-            assert [gap["id"] for gap in await do("gaps")] == [deep["gap_id"]]
+            assert "counted without a model" in deep["note"]
+            blind = await do("deep_recall", query="why was the port of staging chosen?")
+            assert "ANAPHORA_MODEL" in blind["note"]
+            assert [gap["id"] for gap in await do("gaps")] == [blind["gap_id"]]
             results = (await do("search", query="staging"))["results"]
             assert {"turn:chat#0", f"memory:{memory['id']}"} <= {one["id"] for one in results}
             fetched = await do("fetch", id="turn:chat#0")
             assert fetched["text"] == turns[0]["text"]
-            kept = await do("fetch", id=f"memory:{memory['id']}")
-            assert kept["text"] == "Staging is redeployed every Tuesday."
+            assert (await do("fetch", id=f"memory:{memory['id']}"))["id"].endswith(memory["id"])
+            (first, *_) = await do("recall", query="when is staging redeployed?")
+            assert first["id"] == memory["id"]
+            await do("update_memory", id=memory["id"], tags=["ops"])
             other = await do("store_memory", content="Staging is redeployed every Thursday.")
             assert [one["id"] for one in other["conflicts"]] == [memory["id"]]
             (pair,) = await do("contradictions")

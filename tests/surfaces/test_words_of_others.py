@@ -184,6 +184,7 @@ def check_marked(text: str, where: str) -> None:
 
 QUESTION: Final = "heron nest"
 CALLS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
+    ("recall", {"query": QUESTION, "minConfidence": 0, "topK": 20, "budget": 20_000}),
     ("recall_memory", {"query": QUESTION, "minScore": 0, "topK": 20}),
     ("recall_conversation", {"query": QUESTION, "topK": 20, "budget": 20_000}),
     ("recall_context", {"focus": QUESTION, "budget": 8_000, "includeSources": True}),
@@ -235,7 +236,7 @@ def test_no_planted_word_leaves_its_mark_over_mcp(home: Path, tmp_path: Path) ->
                 assert text_of(result).count(WORD) >= 2
                 told.add(tool)
             assert seen > 200
-            assert told == set(TOOLS) - {"search", "fetch"}
+            assert told == set(TOOLS) - {"search", "fetch", "update_memory"}
             (found,) = [await session.call_tool("search", {"query": QUESTION})]
             assert isinstance(found, CallToolResult)
             ids = [one["id"] for one in as_json(text_of(found))["results"]]

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from anaphora.store.threads.file_store import ConversationStore
     from anaphora.store.threads.sidecar import Sidecar
     from anaphora.store.threads.sql_store import SqlConversationStore
-    from anaphora.values.memories import Forgotten
+    from anaphora.values.memories import Forgotten, MemoryRecord
 
 ServiceT = TypeVar("ServiceT")
 
@@ -264,8 +264,13 @@ class NamespaceServices:
         """The index of those."""
         return self._record_index("observations", self.observations)
 
-    def _record_index(self, folder: str, records: Records) -> MemoryIndex:
-        from anaphora.index.memories.index import MemoryIndex
+    def _record_index(
+        self,
+        folder: str,
+        records: Records,
+        words_of: Callable[[MemoryRecord], str] | None = None,
+    ) -> MemoryIndex:
+        from anaphora.index.memories.index import MemoryIndex, text_and_path
         from anaphora.store.records.vectors import RecordVectors
 
         return MemoryIndex(
@@ -275,6 +280,7 @@ class NamespaceServices:
             self._vectors_of,
             cap=self._exact_cap,
             sealer=self.sealing.index(self.namespace),
+            words_of=words_of or text_and_path,
         )
 
     @service
@@ -288,7 +294,7 @@ class NamespaceServices:
     @service
     def call_index(self) -> MemoryIndex:
         """The words of those."""
-        return self._record_index("tool_calls", self.calls)
+        return self._record_index("tool_calls", self.calls, lambda record: record.text)
 
     @service
     def sections(self) -> SectionIndex:

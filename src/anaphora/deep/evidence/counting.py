@@ -31,7 +31,7 @@ _PATTERNS: Final = tuple((kind, re.compile(words)) for kind, words in _ASKED)
 # What a question of this kind says of its own.
 _ASKING: Final = frozenset(
     query_terms(
-        "often many times time frequently number first last when mention mentioned mentioning say "
+        "often many times time frequently number first last when name named mention mentioned say "
         "said tell told talk talked talking discuss discussed speak spoke come came up bring "
         "brought ever already anybody someone user assistant oft wann zuerst zuletzt"
     )

@@ -49,6 +49,11 @@ _ROUNDS = 3
 ResultT = TypeVar("ResultT")
 
 
+def text_and_path(record: MemoryRecord) -> str:
+    """What a memory is found by: its words, and what it is the value of."""
+    return f"{record.text}\n{record.path}" if record.path else record.text
+
+
 class MemoryIndex:
     """The memories of one namespace. Cheap to make: it opens with its first use.
 
@@ -56,7 +61,7 @@ class MemoryIndex:
     the (name, dimensions) of the vectors that are compared. `cap` is how many parts are scanned in
     memory before LanceDB holds them (0: always, None: never: it keeps vectors in clear).
     `sealer` says what may lie on disk in the place of a token. `background` False leaves writing
-    to `settle`.
+    to `settle`; `words_of` gives the words that a record is found by.
     """
 
     def __init__(
@@ -69,8 +74,10 @@ class MemoryIndex:
         cap: int | None = EXACT_CAP,
         sealer: IndexSealer = CLEAR_INDEX,
         background: bool = True,
+        words_of: Callable[[MemoryRecord], str] = text_and_path,
     ) -> None:
         self._directory = Path(directory)
+        self._words_of = words_of
         self._records = records
         self._term_of = sealer.token_key if sealer.sealed else None
         self._background = background
@@ -312,7 +319,7 @@ class MemoryIndex:
         return None
 
     def _document(self, record: MemoryRecord) -> Document:
-        return document_of(record.id, (record.text,), self._term_of)
+        return document_of(record.id, (self._words_of(record),), self._term_of)
 
     def _no_words(self) -> MemoryWords:
         return MemoryWords(WordIndex(self._folder, self._term_of))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from anaphora.core.repositories import repository_of
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.surfaces.mcp_server import render
 from anaphora.surfaces.wire import dumps, plain, recalled_turns, refuse_unknown, time_of
@@ -19,6 +20,7 @@ from anaphora.values.conversations import Degraded, NewTurn, Recall, Turn
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
     from anaphora.values.deep import DeepStep
+    from anaphora.values.search import SearchHit
 
 NOTHING_YET: Final = "Nothing is kept yet that a new session should know."
 SEARCHED: Final = 8
@@ -32,7 +34,7 @@ Given = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """Where a call comes from: the known project it is about, and what to say about its indexing.
+    """Where a call comes from: folder, known project it is about, what to say about its indexing.
 
     `on_step` is told the steps of a deep question; `background` runs work that nobody waits for.
     """
@@ -41,6 +43,7 @@ class CallContext:
     degraded: tuple[Degraded, ...] = ()
     on_step: Callable[[DeepStep], None] | None = None
     background: Callable[[Callable[[], object]], object] | None = None
+    directory: str | None = None
 
     def in_project(self, given: Given) -> Given:
         """The arguments of a call, about the known project unless they name another one."""
@@ -59,6 +62,24 @@ class Answer:
     bare: bool = False
 
 
+def recall(memory: Memory, given: Given, context: CallContext) -> Answer:
+    """Whatever was kept, for a question."""
+    times = {name: time_of(name, given.get(name)) for name in ("since", "until")}
+    found = memory.search(**{**given, **times, "directory": context.directory})
+    notices = [*found.notices, *([render.silence_text(found)] if found.nearest else [])]
+    rows = [_row(hit) for hit in found]
+    text = render.found_text(found)
+    return Answer(rows, text, found.degraded, tuple(notices), found.confidence)
+
+
+def _row(hit: SearchHit) -> dict[str, Any]:
+    """A hit without its whole text, which `fetch` and the caller's own tools give."""
+    told = plain(hit)
+    for name in ("text", "factors", "matches"):
+        told.pop(name, None)
+    return {name: value for name, value in told.items() if value not in ("", None, [], {})}
+
+
 def recall_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Lasting memories for a query."""
     found = memory.recall(**given)
@@ -67,7 +88,27 @@ def recall_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
 
 def store_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Keep one memory."""
-    done = memory.remember(**given)
+    kept = dict(given)
+    if "supersedes" in kept:
+        kept["supersedes"] = memory.resolve_id(kept["supersedes"], "memory")
+    if context.directory is not None and "source" not in kept:
+        # Where it was learned says later which project it belongs to.
+        kept["source"] = repository_of(context.directory) or context.directory
+    done = memory.remember(**kept)
+    return Answer(plain(done), render.remembered_text(done))
+
+
+def update_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
+    """Change a memory, or show what would change."""
+    changes = {name: one for name, one in given.items() if name not in {"id", "dry_run"}}
+    if not changes:
+        raise InvalidInput("update_memory", given["id"], "nothing to change")
+    record_id = memory.resolve_id(given["id"], "memory")
+    if given["dry_run"]:
+        record = memory.get(record_id)
+        data = {"id": record_id, "action": "none", "before": plain(record), "changes": changes}
+        return Answer(data, f"Nothing was changed. It is now:\n{render.memory_text(record)}")
+    done = memory.update(record_id, **changes)
     return Answer(plain(done), render.remembered_text(done))
 
 
@@ -98,10 +139,15 @@ def warm_up(memory: Memory, given: Given, context: CallContext) -> Answer:
     from anaphora.recall.context.package import HEADER
     from anaphora.recall.context.warm_up import render_warm_up
 
-    found = memory.warm_up(**context.in_project(given))
+    found = memory.warm_up(**context.in_project(given), directory=_here(given, context))
     found = replace(found, degraded=(*context.degraded, *found.degraded))
     text = render_warm_up(found)
     return Answer(plain(found), text if text != HEADER else NOTHING_YET)
+
+
+def _here(given: Given, context: CallContext) -> str | None:
+    """Where a session begins, unless a project was named."""
+    return context.directory if "project" not in given else None
 
 
 def deep_recall(memory: Memory, given: Given, context: CallContext) -> Answer:
@@ -125,8 +171,12 @@ def observe(memory: Memory, given: Given, context: CallContext) -> Answer:
 
 def forget(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Delete by id or by filter."""
-    done = memory.forget(**given)
-    return Answer(plain(done), render.forgotten_text(done))
+    chosen = dict(given)
+    if chosen.get("id") is not None:
+        chosen["id"] = memory.resolve_id(chosen["id"], "memory")
+    done = memory.forget(**chosen)
+    tried = "Nothing was changed; this would be: " if given["dry_run"] else ""
+    return Answer(plain(done), tried + render.forgotten_text(done))
 
 
 def contradictions(memory: Memory, given: Given, context: CallContext) -> Answer:
@@ -238,7 +288,8 @@ def _kept(what: str, of: str, redacted: Sequence[str]) -> str:
 CALLS: Final[Mapping[str, Callable[[Memory, Given, CallContext], Answer]]] = {
     call.__name__: call
     for call in (
-        *(recall_memory, store_memory, recall_conversation, recall_context, warm_up, deep_recall),
+        *(recall, recall_memory, store_memory, update_memory, recall_conversation, recall_context),
+        *(warm_up, deep_recall),
         *(save_diary, save_turns, observe, forget, gaps, search, fetch),
         *(contradictions, settle_contradiction, reopen_contradiction),
     )

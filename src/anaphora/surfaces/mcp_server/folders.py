@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from anaphora.api.memory import Memory
     from anaphora.surfaces.mcp_server.session import ServerSession
 
-PATIENCE: Final = 2.0
-"""Seconds that a call waits for the first indexing before it answers from what is there."""
+PATIENCE: Final = 1.2
+"""Seconds that a call waits, in all, for a first indexing before it answers from what is there."""
 
 _NOT_NAMED: Final = "is not indexed, as the client names no folders: anaphora project index "
 _GOES_ON: Final = "is still being indexed: ask again in a moment"
@@ -78,13 +79,14 @@ class Folders:
         return CallContext(known[0] if len(opened.folders) == 1 and known else None, tuple(told))
 
     def _indexed(self, memory: Memory, folders: Sequence[Path]) -> CallContext:
+        end = monotonic() + PATIENCE
         begun = {folder: self._begun(memory, folder) for folder in folders}
         fresh = [job for job, new in begun.values() if job is not None and new]
         # A small project has its vectors by then too.
         wait([job.done for job in fresh], timeout=PATIENCE)
         told: list[Degraded] = []
         for folder, (job, _) in begun.items():
-            if job is not None and not job.worded.wait(0 if job in fresh else PATIENCE):
+            if job is not None and not job.worded.wait(max(0.0, end - monotonic())):
                 told.append(Degraded("indexing", f"{folder} {_GOES_ON}"))
             elif why := self._failed(folder):
                 told.append(Degraded("indexing", why))

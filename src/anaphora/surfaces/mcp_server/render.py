@@ -13,11 +13,13 @@ from datetime import datetime
 from typing import Any, Final
 
 from anaphora.core.display import DATA, headed, one_line, quoted
+from anaphora.core.short_ids import short_id, short_turn
 from anaphora.recall.render import version_lines
 from anaphora.surfaces.wire import counted
 from anaphora.values.conversations import Degraded, Recall, Turn, TurnHit
 from anaphora.values.deep import DeepAnswer, Gap
 from anaphora.values.memories import Contradiction, Forgotten, MemoryHit, MemoryRecord, Remembered
+from anaphora.values.search import SearchHit
 
 _MOST: Final = 2_000
 """Characters of one text that are shown."""
@@ -32,6 +34,23 @@ def hits_text(found: Recall[MemoryHit]) -> str:
         lines += map(headed, version_lines(hit))
     head = counted(len(found.hits), "memory.", "memories.")
     return _recalled(found, lines, head if found.hits else "No memory fits this.")
+
+
+def found_text(found: Recall[SearchHit]) -> str:
+    """What a search found: a head and a snippet each, with ids that other tools take."""
+    lines: list[str] = []
+    for hit in found.hits:
+        day = f"{hit.ts:%Y-%m-%d}" if hit.ts is not None and hit.ts.year > 1 else ""
+        who = one_line(hit.speaker or hit.title or hit.project)
+        at = hit.id if hit.kind == "file" else short_id(hit.id)
+        if hit.kind in {"turn", "tool_call"} and hit.index is not None:
+            at = short_turn(hit.conversation_id, hit.index)
+        facts = [hit.kind, one_line(at), day, who, "" if hit.current else "older"]
+        lines.append(headed(", ".join(fact for fact in facts if fact) + ":"))
+        lines.append(quoted(hit.snippet or hit.title, _MOST))
+        lines += map(headed, hit.versions)
+    head = counted(len(found.hits), "hit.", "hits.")
+    return _recalled(found, lines, head if found.hits else "Nothing fits this.")
 
 
 def silence_text(found: Recall[Any]) -> str:

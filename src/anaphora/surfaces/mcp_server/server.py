@@ -12,6 +12,7 @@ import re
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -48,12 +49,12 @@ if TYPE_CHECKING:
 
     Context = ServerRequestContext[Any, Any]
 
-ROOTS_PATIENCE: Final = 2.0
+ROOTS_PATIENCE: Final = 0.5
 """Seconds that a client has to name its folders."""
 
 # These look at, or note something about, the project that the client has open.
 _INDEXING: Final = ("recall_context", "warm_up")
-_IN_A_PROJECT: Final = (*_INDEXING, "save_diary", "observe")
+_IN_A_PROJECT: Final = (*_INDEXING, "save_diary", "observe", "recall", "store_memory")
 _LONG: Final = "deep_recall"
 _LARGE: Final = 64 * 1024
 _MOST_OF_AN_ERROR: Final = 2_000
@@ -84,7 +85,7 @@ class ToolServer:
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         """Run one tool in a worker thread."""
-        spec = self._tools.get(params.name)
+        spec = self._tools.get(params.name) or _unlisted(params.name)
         if spec is None:
             raise MCPError(types.INVALID_PARAMS, f"unknown tool {params.name!r}")
         if not spec.read_only and not _may(context, "change"):
@@ -156,7 +157,8 @@ class ToolServer:
         on_step: Callable[[DeepStep], None] | None,
     ) -> CallContext:
         if folders.folders and "project" not in arguments and spec.name in _IN_A_PROJECT:
-            return self._folders.call_context(memory, folders, indexing=spec.name in _INDEXING)
+            found = self._folders.call_context(memory, folders, indexing=spec.name in _INDEXING)
+            return replace(found, directory=str(folders.folders[0]))
         return CallContext(on_step=on_step, background=self._session.submit)
 
     def _structured(self, answer: Answer) -> dict[str, Any]:
@@ -280,6 +282,12 @@ def build_server(
     return server
 
 
+def _unlisted(name: str) -> ToolSpec | None:
+    """A tool that changes nothing answers whether or not it was listed."""
+    spec = TOOLS.get(name)
+    return spec if spec is not None and spec.read_only else None
+
+
 def _may(context: Context, right: Right) -> bool:
     """Whether the caller has a right; without HTTP it is the user's own client, who has all."""
     return context.request is None or may(context.request.scope.get(CALLER), right)
@@ -297,13 +305,13 @@ def _tool(spec: ToolSpec) -> types.Tool:
         name=spec.name,
         title=spec.title,
         description=spec.description,
+        # A listing is read by every model in every session: the form of results, which follows from
+        # the results themselves, is in the reference.
         input_schema=spec.input_schema,
-        output_schema=spec.result,
         annotations=types.ToolAnnotations(
-            title=spec.title,
-            read_only_hint=spec.read_only,
-            destructive_hint=spec.destructive,
-            idempotent_hint=spec.idempotent,
+            read_only_hint=spec.read_only or None,
+            destructive_hint=None if spec.read_only or spec.destructive else False,
+            idempotent_hint=None if spec.read_only or not spec.idempotent else True,
             open_world_hint=False,
         ),
     )
