@@ -26,6 +26,8 @@ BODIES: dict[str, Any] = {
     "/v1/memories": {"text": "heron"},
     "/v1/recall": {"query": SECRET, "top_k": 100},
     "/v1/memories/recall": {"query": SECRET, "top_k": 100},
+    "/v1/search": {"query": SECRET, "top_k": 100},
+    "/v1/forget/undo": {"id": SECRET},
     "/v1/forget": {"filters": {"category": SECRET}},
     "/v1/memories/{memory_id}": {"text": "heron"},
     "/v1/conversations/{conversation_id}/turns": {"turns": [{"role": "user", "text": "heron"}]},
@@ -141,7 +143,7 @@ def test_a_read_only_token_changes_nothing(
     answer = call(client, method, path, work_id, in_namespace("work", secret))
     assert answer.status_code < 500, answer.text
     # Figures are of the whole home, which this token does not open.
-    reading = (method == "GET" and path != "/metrics") or path.endswith("recall")
+    reading = (method == "GET" and path != "/metrics") or path.endswith(("recall", "search"))
     assert (answer.status_code == 403) is not reading, answer.text
     assert version(memory, "work") == before
 

@@ -64,6 +64,79 @@ def test_a_memory_from_the_first_word_to_the_last(pair: Pair) -> None:
 
 
 @pytest.mark.promise("rest.lanes")
+def test_one_question_searches_everything(pair: Pair) -> None:
+    """`/v1/search` answers as `Memory.search`, of one kind where told so, and refuses the rest."""
+    client, memory = pair
+    memory.remember("The user prefers vitest over jest.", path="user.testing", tags=("t",))
+    memory.conversations.append("chat", "user", "We moved the tests from jest to vitest in March.")
+    found = ok(client.post("/v1/search", json={"query": "which test runner, vitest or jest?"}))
+    assert {hit["kind"] for hit in found["hits"]} == {"memory", "turn"}
+    expected = plain(memory.search("which test runner, vitest or jest?"))
+    assert [hit["id"] for hit in found["hits"]] == [hit["id"] for hit in expected["hits"]]
+    start, end = found["hits"][0]["matches"][0]
+    assert found["hits"][0]["snippet"][start:end].lower() in {"test", "tests", "vitest", "jest"}
+    only = {"query": "vitest or jest", "kinds": ["turn"], "top_k": 1}
+    assert [hit["kind"] for hit in ok(client.post("/v1/search", json=only))["hits"]] == ["turn"]
+    silent = ok(client.post("/v1/search", json={"query": "weather", "min_confidence": 1.0}))
+    assert (silent["hits"], len(silent["nearest"])) == ([], 2)
+    refused: tuple[dict[str, Any], ...] = (
+        {"kinds": ["dream"]},
+        {"kinds": []},
+        {"speker": "x"},
+        {"since": "yesterday"},
+    )
+    for wrong in refused:
+        assert client.post("/v1/search", json={"query": "x"} | wrong).status_code == 422
+    assert client.post("/v1/search", json={"query": "x", "project": "no"}).status_code == 404
+
+
+@pytest.mark.promise("rest.lanes")
+def test_what_was_forgotten_comes_back_within_a_day(pair: Pair) -> None:
+    """A dry run changes nothing; what is forgotten undoably is gone at once, and comes back."""
+    client, memory = pair
+    kept = memory.remember("The kettle is descaled with citric acid.").id
+    planned = ok(client.post("/v1/forget", json={"id": kept, "dry_run": True}))
+    assert planned["ids"] == [kept]
+    assert memory.get(kept).id == kept
+    ok(client.delete(f"/v1/memories/{kept}", params={"undoable": "true"}))
+    assert (
+        ok(client.post("/v1/recall", json={"query": "how is the kettle descaled?"}))["hits"] == []
+    )
+    assert ok(client.post("/v1/forget/undo", json={"id": kept})) == {"ids": [kept]}
+    found = ok(client.post("/v1/recall", json={"query": "how is the kettle descaled?"}))
+    assert [hit["id"] for hit in found["hits"]] == [kept]
+    assert client.post("/v1/forget/undo", json={"id": kept}).status_code == 404
+
+
+@pytest.mark.promise("rest.lanes")
+def test_the_tool_calls_of_a_session_are_listed(pair: Pair, tmp_path: Path) -> None:
+    """A session that an agent wrote shows a line for each call of its tools."""
+    client, memory = pair
+    lines: tuple[dict[str, Any], ...] = (
+        {"role": "user", "content": "run the tests"},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "tool_use", "id": "a", "name": "Bash", "input": {"command": "ls"}}
+            ],
+        },
+    )
+    place = tmp_path / "session.jsonl"
+    common = {"sessionId": "s", "cwd": "/w", "timestamp": "2026-03-01T10:00:00Z", "version": "2"}
+    place.write_text(
+        "".join(
+            json.dumps({**common, "type": line["role"], "uuid": str(n), "message": line}) + "\n"
+            for n, line in enumerate(lines)
+        )
+    )
+    report = memory.import_(place, format="claude_code")
+    assert report.tool_calls == 1
+    conversation = memory.conversations.list()[0].conversation_id
+    listed = ok(client.get(f"/v1/conversations/{conversation}/tool-calls"))
+    assert [(one["name"], one["conversation_id"]) for one in listed] == [("Bash", conversation)]
+
+
+@pytest.mark.promise("rest.lanes")
 def test_memories_come_in_pages(pair: Pair) -> None:
     """Following the cursor gives every memory once."""
     client, memory = pair

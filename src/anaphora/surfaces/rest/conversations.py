@@ -28,6 +28,7 @@ from anaphora.surfaces.rest.schemas import (
     SeedTitle,
     ThreadShape,
     Titled,
+    ToolCalls,
     TurnHits,
     TurnQuestion,
 )
@@ -56,6 +57,12 @@ def list_conversations(memory: Memory, query: PageQuery) -> Any:
 def get(memory: Memory, conversation_id: Name) -> Any:
     """Every word of it."""
     return must_exist(memory.conversations.get(conversation_id), "conversation", conversation_id)
+
+
+@router.answers("GET /conversations/{conversation_id}/tool-calls", "What tools did", ToolCalls)
+def tool_calls(memory: Memory, conversation_id: Name) -> Any:
+    """A line for each call that the agent made in this session, the oldest first."""
+    return memory.tool_calls(conversation_id)
 
 
 @router.answers("POST /conversations/{conversation_id}/turns", "Keep turns", Appended, 201)

@@ -10,6 +10,7 @@ from anaphora.errors import FilterError
 from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import (
     Ask,
+    BroughtBack,
     ContradictionQuery,
     DeleteQuery,
     Forgetting,
@@ -21,7 +22,10 @@ from anaphora.surfaces.rest.schemas import (
     NewMemoryBody,
     PathQuery,
     Reopening,
+    SearchHits,
+    SearchQuestion,
     Settling,
+    Unforgetting,
 )
 from anaphora.values.memories import Contradiction, Forgotten, MemoryRecord, Remembered
 
@@ -44,6 +48,13 @@ def remember(memory: Memory, body: NewMemoryBody) -> Any:
 def list_memories(memory: Memory, query: ListQuery) -> Any:
     """The last changed first. `cursor` of a page gets the next one."""
     return memory.list(_filters(query.filters), query.limit, query.cursor)
+
+
+@router.answers("POST /search", "Search everything", SearchHits, reads=True)
+def search(memory: Memory, body: SearchQuestion) -> Any:
+    """Memories, notes, turns and project files in one list, with the words that matched."""
+    given = body.given()
+    return memory.search(given.pop("query"), **given)
 
 
 @router.answers("POST /memories/recall", "Recall memories", Memories, reads=True, shown=False)
@@ -77,6 +88,12 @@ def forget(memory: Memory, body: Forgetting) -> Any:
     return memory.forget(**body.given())
 
 
+@router.answers("POST /forget/undo", "Bring back what was forgotten", BroughtBack)
+def undo_forget(memory: Memory, body: Unforgetting) -> Any:
+    """What was forgotten with `undoable` or `soft` is recalled again, and what went with it."""
+    return {"ids": memory.undo_forget(body.id)}
+
+
 @router.answers("GET /memories/history", "The values of a path", list[MemoryRecord])
 def history(memory: Memory, query: PathQuery) -> Any:
     """Every value that a path had, the oldest first."""
@@ -98,8 +115,8 @@ def update(memory: Memory, memory_id: Name, body: MemoryChanges) -> Any:
 
 @router.answers("DELETE /memories/{memory_id}", "Forget one memory", Forgotten)
 def delete(memory: Memory, memory_id: Name, query: DeleteQuery) -> Any:
-    """Gone for real: rows, history, vectors, index; `soft` only takes it out of recall."""
-    return memory.forget(memory_id, soft=query.soft)
+    """Gone for real, or after a day if `undoable`; `soft` only takes it out of recall."""
+    return memory.forget(memory_id, soft=query.soft, undoable=query.undoable)
 
 
 def _filters(text: str | None) -> dict[str, Any] | None:

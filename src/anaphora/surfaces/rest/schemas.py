@@ -41,6 +41,8 @@ from anaphora.values.memories import (
     Verdict,
 )
 from anaphora.values.projects import LEAST_BUDGET, NoteKind, Project
+from anaphora.values.search import SearchHit, SearchKind
+from anaphora.values.sessions import ToolCallHit
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)\Z", re.ASCII)
 _VISIBLE: Final = r"[^\s\x00-\x20\x7f-\xa0]"
@@ -151,6 +153,35 @@ class Forgetting(Body):
     id: Name | None = None
     filters: Filters = None
     soft: bool = False
+    undoable: bool = False
+    dry_run: bool = False
+
+
+class Unforgetting(Body):
+    """A memory that was forgotten so that it can come back."""
+
+    id: Name
+
+
+class SearchQuestion(Body):
+    """A question to everything that is kept."""
+
+    query: Query
+    top_k: Annotated[int, Field(ge=1, le=1_000)] = 8
+    budget: Annotated[int, Field(ge=0, le=1_000_000)] = 2000
+    kinds: Annotated[list[SearchKind], Field(min_length=1, max_length=5)] = [
+        "memory",
+        "note",
+        "turn",
+        "file",
+    ]
+    since: Time | None = None
+    until: Time | None = None
+    speaker: Name | None = None
+    project: Name | None = None
+    tags: Tags = []
+    exclude: Annotated[list[str], Field(max_length=1_000)] = []
+    min_confidence: Share | None = None
 
 
 class ContradictionQuery(Parameters):
@@ -185,6 +216,7 @@ class DeleteQuery(Parameters):
     """How to forget."""
 
     soft: bool = False
+    undoable: bool = False
 
 
 class PathQuery(Parameters):
@@ -376,6 +408,22 @@ class Memories(BaseModel):
     notices: list[str] = []
 
 
+class SearchHits(BaseModel):
+    """What was found, of every kind, the best first."""
+
+    hits: list[SearchHit]
+    degraded: list[Degraded]
+    confidence: float | None = None
+    nearest: list[SearchHit] = []
+    notices: list[str] = []
+
+
+class BroughtBack(BaseModel):
+    """The ids of what is recalled again."""
+
+    ids: list[str]
+
+
 class TurnHits(BaseModel):
     """Recalled turns, the best first."""
 
@@ -512,4 +560,5 @@ class ProblemShape(BaseModel):
 
 Gaps = list[Gap]
 Projects = list[Project]
+ToolCalls = list[ToolCallHit]
 Traces = list[TraceSummary]

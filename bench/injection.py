@@ -1,0 +1,365 @@
+"""What do hooks put into prompts unasked? `python -m bench.injection --data DIR`.
+
+Sessions of prompts, each given to the hooks of a session as a client gives them, over a memory that
+holds one chat: questions that the chat answers, and prompts that need nothing of it (turns and
+questions of another data set, commit messages, questions that it cannot answer). Judged by the
+evidence of the sets: how much of what was put in is evidence, how often nothing was put in where
+nothing was needed, and the tokens, beside putting in the five best hits always. The stories of
+`bench.changes`, told as facts, do the same for memories: there a fact counts that holds the answer.
+The weights of `rank/relevance` are fitted anew on chats 1 to 5; what is reported is of the others
+and of the stories that are held out. bench/results/injection.json and .md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, TypeVar
+
+from anaphora import Memory
+from anaphora.rank.budget import token_cost
+from anaphora.rank.relevance import (
+    ANSWERS,
+    CONSTANT,
+    COVERS,
+    FIRST,
+    LEAD,
+    THRESHOLD,
+    relevance_features,
+)
+from anaphora.recall.unasked import turn_evidence
+from anaphora.surfaces.hooks.protocols import read_event
+from anaphora.surfaces.hooks.session import MOST_HITS, SessionHooks
+from anaphora.values.search import SearchHit
+from bench.changes import ABSENT, FITTED, Story, holds_any, read_stories
+from bench.datasets import SETS, Haystack, haystacks
+from bench.figures import Figure, at_least, machine_and_day, write
+from bench.fitting import fit_logistic
+from bench.project.sets import ProjectSet, read_project_sets
+
+CLIENT: Final = "claude-code"
+NEEDED: Final = "answered here"
+OTHER_TURN, OTHER_QUESTION, COMMIT, UNANSWERED = (
+    "turn of another chat",
+    "question of another chat",
+    "commit message",
+    "question without an answer",
+)
+# Prompts of each kind in a session, evenly spread over what there is.
+EACH: Final[Mapping[str, int]] = {NEEDED: 60, OTHER_TURN: 30, OTHER_QUESTION: 20, COMMIT: 20}
+ALWAYS: Final = 5
+LOOKED_AT: Final = 4
+RIDGE: Final = 1.0
+FACTS: Final = "stories, as facts"
+
+Judge = Callable[[SearchHit], bool]
+ItemT = TypeVar("ItemT")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One prompt of a session: what kind it is, and which hits are evidence for it."""
+
+    kind: str
+    text: str
+    judge: Judge
+
+
+@dataclass(frozen=True, slots=True)
+class Injected:
+    """What one prompt got: hits put in, those of them that are evidence, tokens of the block.
+
+    `always` is the same for the five best hits. `features` and `labels` are of the turns that were
+    looked at, for the fit.
+    """
+
+    where: str
+    fitted: bool
+    kind: str
+    hits: int
+    evidence: int
+    tokens: int
+    always: tuple[int, int, int]
+    features: tuple[tuple[float, ...], ...] = ()
+    labels: tuple[bool, ...] = ()
+
+
+def ask_chats(data: Path) -> Iterator[Injected]:
+    """A session over each chat of both data sets."""
+    chats = {form: [chat for _, chat in haystacks(data, form)] for form, _ in SETS}
+    sets = read_project_sets(data / "projects" / "history")
+    commits = [
+        one.text for found in sets if isinstance(found, ProjectSet) for one in found.questions
+    ]
+    for form, own in chats.items():
+        (strangers,) = (found for other, found in chats.items() if other != form)
+        for at, chat in enumerate(own):
+            prompts = list(
+                _prompts(
+                    chat,
+                    strangers[at % len(strangers)],
+                    _spread(commits[at :: len(own)], EACH[COMMIT]),
+                )
+            )
+            part, fitted = ("1-5", True) if chat.number <= 5 else ("6-10", False)
+            yield from _over_chat(chat, f"{form}, {part}", fitted, prompts)
+
+
+def _over_chat(
+    chat: Haystack, where: str, fitted: bool, prompts: Sequence[Prompt]
+) -> Iterator[Injected]:
+    now = max(turn.ts for one in chat.conversations for turn in one.turns if turn.ts)
+    with (
+        tempfile.TemporaryDirectory() as home,
+        Memory.open(Path(home), clock=lambda: now) as memory,
+    ):
+        memory.import_(chat.conversations)
+        memory.ready()
+        yield from _session(memory, where, fitted, prompts)
+
+
+def _prompts(chat: Haystack, other: Haystack, commits: Sequence[str]) -> Iterator[Prompt]:
+    keys = {
+        (one.conversation_id, turn.text): (one.conversation_id, turn.key)
+        for one in chat.conversations
+        for turn in one.turns
+    }
+
+    def by(evidence: frozenset[tuple[str, str]]) -> Judge:
+        return lambda hit: (
+            keys.get((hit.conversation_id, hit.text)) in evidence
+            or (hit.conversation_id, "") in evidence
+        )
+
+    asked = [q for q in chat.questions if q.evidence and not q.left_out]
+    for question in _spread(asked, EACH[NEEDED]):
+        yield Prompt(NEEDED, question.text, by(question.evidence))
+    turns = [
+        turn.text
+        for one in other.conversations
+        for turn in one.turns
+        if turn.role == "user" and len(turn.text) > 15
+    ]
+    nothing = {
+        OTHER_TURN: _spread(turns, EACH[OTHER_TURN]),
+        OTHER_QUESTION: _spread(
+            [q.text for q in other.questions if q.evidence], EACH[OTHER_QUESTION]
+        ),
+        COMMIT: commits,
+        UNANSWERED: [
+            q.text for q in chat.questions if not q.evidence and "abst" in q.category.lower()
+        ],
+    }
+    for kind, texts in nothing.items():
+        for text in texts:
+            yield Prompt(kind, text, _never)
+
+
+def ask_stories(data: Path) -> Iterator[Injected]:
+    """A session over the facts of each story that is held out."""
+    for part, stories in read_stories(data).items():
+        for at, story in enumerate(stories if part != FITTED else ()):
+            yield from _over_facts(story, stories[(at + 1) % len(stories)])
+
+
+def _over_facts(story: Story, other: Story) -> Iterator[Injected]:
+    now = [datetime.now(UTC)]
+    with (
+        tempfile.TemporaryDirectory() as home,
+        Memory.open(Path(home), clock=lambda: now[0]) as memory,
+    ):
+        for fact in sorted(story["facts"], key=lambda one: str(one["when"])):
+            now[0] = datetime.fromisoformat(fact["when"])
+            memory.remember(fact["text"], type=fact["type"])
+        now[0] = max(datetime.fromisoformat(one["now"]) for one in story["questions"])
+        memory.ready()
+        yield from _session(memory, FACTS, False, list(_of_story(story, other)))
+
+
+def _of_story(story: Story, other: Story) -> Iterator[Prompt]:
+    for one in story["questions"]:
+        if one["kind"] != ABSENT:
+            yield Prompt(NEEDED, one["q"], _holding(one["answer"]))
+    for one in other["questions"]:
+        if one["kind"] != ABSENT:
+            yield Prompt(OTHER_QUESTION, one["q"], _never)
+
+
+def _holding(answer: Sequence[str]) -> Judge:
+    return lambda hit: holds_any(" ".join((hit.text, *hit.versions)), answer)
+
+
+def _never(_: SearchHit) -> bool:
+    return False
+
+
+def _session(
+    memory: Memory, where: str, fitted: bool, prompts: Sequence[Prompt]
+) -> Iterator[Injected]:
+    """What the prompts of one session got, one after the other."""
+    hooks = SessionHooks(memory, user=Path.home(), background=lambda _: None, clock=lambda: 0.0)
+    for prompt in prompts:
+        told = {
+            "hook_event_name": "UserPromptSubmit",
+            "session_id": "bench",
+            "transcript_path": "",
+            "cwd": "",
+            "prompt": prompt.text,
+        }
+        event = read_event(CLIENT, told, Path.home())
+        assert event is not None
+        given = hooks.bearing(event)[:MOST_HITS]
+        block = hooks.answer(CLIENT, told)
+        found = memory.search(
+            prompt.text,
+            kinds=("memory", "note", "turn"),
+            top_k=3 * MOST_HITS,
+            exclude=prompt.text,
+            min_confidence=0.0,
+            budget=1 << 30,
+        )
+        best = list(found.hits)[:ALWAYS]
+        turns = [hit for hit in found.hits if hit.kind == "turn"]
+        seen = [turn_evidence(prompt.text, hit) for hit in turns]
+        looked = range(min(LOOKED_AT, len(turns)) if fitted else 0)
+        yield Injected(
+            where,
+            fitted,
+            prompt.kind,
+            len(given),
+            sum(map(prompt.judge, given)),
+            token_cost(block) if given else 0,
+            (
+                len(best),
+                sum(map(prompt.judge, best)),
+                sum(token_cost(hit.snippet) for hit in best),
+            ),
+            tuple(relevance_features(seen, at) for at in looked),
+            tuple(prompt.judge(turns[at]) for at in looked),
+        )
+
+
+def _spread(found: Sequence[ItemT], most: int) -> Sequence[ItemT]:
+    return found[:: max(1, len(found) // most)][:most]
+
+
+def fit(seen: Sequence[Injected]) -> tuple[list[float], float]:
+    """The weights of the features and the constant; each set's two groups count the same."""
+    rows = [
+        ((one.where, one.kind == NEEDED), features, label)
+        for one in seen
+        if one.fitted
+        for features, label in zip(one.features, one.labels, strict=True)
+    ]
+    sizes = Counter(group for group, _, _ in rows)
+    return fit_logistic(
+        [features for _, features, _ in rows],
+        [label for _, _, label in rows],
+        [100.0 / sizes[group] for group, _, _ in rows],
+        RIDGE,
+    )
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else 1.0
+
+
+def measured(seen: Sequence[Injected]) -> list[Figure]:
+    """The figures that have a target, over all that was held out."""
+    held_out = [one for one in seen if not one.fitted]
+    chats = [one for one in held_out if one.where != FACTS]
+    nothing = [one for one in held_out if one.kind != NEEDED]
+    return [
+        at_least(
+            "chats 6 to 10: of what is put in, evidence",
+            _share(sum(one.evidence for one in chats), sum(one.hits for one in chats)),
+            0.6,
+        ),
+        at_least(
+            "chats and facts: of what is put in, evidence",
+            _share(sum(one.evidence for one in held_out), sum(one.hits for one in held_out)),
+            0.6,
+        ),
+        at_least(
+            "nothing is put in where nothing is needed",
+            _share(sum(not one.hits for one in nothing), len(nothing)),
+            0.9,
+        ),
+    ]
+
+
+def keep(seen: Sequence[Injected], anew: tuple[list[float], float]) -> None:
+    """Write the report, print it."""
+    figures = measured(seen)
+    lines = [
+        "# What is put into prompts unasked",
+        "",
+        f"{machine_and_day()}.",
+        "`python -m bench.injection`: sessions of prompts through the hooks of a session. Nothing "
+        f"was fitted on these chats and stories (threshold {THRESHOLD:g}). *Put in*: hits, and the "
+        "share of them that is evidence. *Silent*: prompts that got nothing. *Always*: the five "
+        "best hits of each prompt, without a block around them.",
+        "",
+        "| figure | value | target |",
+        "|---|---:|---:|",
+        *(f"| {one.name} | {one.value:.3f} | {one.target} |" for one in figures),
+        "",
+        "| over | prompts | number | put in | evidence | silent | tokens a prompt | "
+        "always: evidence | tokens a prompt |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    held_out = [one for one in seen if not one.fitted]
+    for where, kind in dict.fromkeys((one.where, one.kind) for one in held_out):
+        own = [one for one in held_out if (one.where, one.kind) == (where, kind)]
+        hits, evidence = sum(one.hits for one in own), sum(one.evidence for one in own)
+        cells = (
+            where,
+            kind,
+            str(len(own)),
+            str(hits),
+            f"{evidence / hits:.2f}" if hits else "–",
+            f"{sum(not one.hits for one in own) / len(own):.3f}",
+            f"{sum(one.tokens for one in own) / len(own):.0f}",
+            f"{_share(sum(o.always[1] for o in own), sum(o.always[0] for o in own)):.2f}",
+            f"{sum(one.always[2] for one in own) / len(own):.0f}",
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    shipped = dict(
+        zip(
+            ("answers", "first", "lead", "covers", "constant"),
+            zip((ANSWERS, FIRST, LEAD, COVERS, CONSTANT), (*anew[0], anew[1]), strict=True),
+            strict=True,
+        )
+    )
+    lines += ["", "| weight | as shipped | fitted anew on chats 1 to 5 |", "|---|---:|---:|"]
+    lines += [f"| {name} | {own:.3f} | {new:.3f} |" for name, (own, new) in shipped.items()]
+    told = [asdict(one) | {"features": (), "labels": ()} for one in seen]
+    value = {
+        "machine": machine_and_day(),
+        "figures": [asdict(one) for one in figures],
+        "prompts": told,
+        "fitted": anew,
+    }
+    write("injection", json.dumps(value), "\n".join(lines))
+    print("\n".join(lines))
+
+
+def main() -> None:
+    """Run with the arguments of the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.injection", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument("--data", type=Path, required=True, help="the folder of shared data")
+    given = parser.parse_args()
+    seen = [*ask_chats(given.data), *ask_stories(given.data)]
+    keep(seen, fit(seen))
+
+
+if __name__ == "__main__":
+    main()
