@@ -59,8 +59,9 @@ bench: setup  ## measure recall quality, speed and durability; writes bench/resu
 wheel: setup  ## build the wheel and use it in an empty environment (PYTHONS="python3.12 python3.13")
 	$(BIN)/python tools/wheel.py $(foreach python,$(PYTHONS),--python $(python))
 
-docs: setup  ## make the reference again, and what the pages show as printed
+docs: setup  ## make the reference and the plugins again, and what the pages show as printed
 	$(BIN)/python tools/reference.py
+	$(BIN)/python -m tools.plugins
 	$(BIN)/python -m pytest -q -n 0 tests/docs --rewrite
 
 lock:  ## pin every dependency again

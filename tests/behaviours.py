@@ -126,6 +126,8 @@ PROMISES: dict[str, str] = {
     "hooks.compaction": "D What a compaction took from a session comes back, once.",
     "hooks.data": "D Recalled text is data that no turn can leave, and never comes in as news.",
     "hooks.projects": "D A session is reminded of its own project.",
+    "plugins.valid": "D Each client's plugin keeps to what the client publishes, and its server starts.",
+    "plugins.alone": "D A plugin alone reminds the next day's session; without the program it says so and blocks nothing.",
     "hooks.fail_open": "Q No fault reaches the client of a hook; the doctor shows it.",
     "resident.life": "D One process is shared, outlives a crash and an upgrade by a start, and is never needed.",
     "resident.private": "Q Only its user may speak to the resident process, and garbage hurts nobody.",

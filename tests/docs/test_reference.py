@@ -9,7 +9,7 @@ import sys
 import pytest
 from tests.docs.running import ROOT
 
-from anaphora.core import config
+from anaphora.core import config, resident
 
 
 @pytest.mark.promise("docs.reference")
@@ -27,10 +27,10 @@ def test_the_reference_is_what_the_code_says() -> None:
 
 @pytest.mark.promise("docs.reference")
 def test_every_variable_is_described() -> None:
-    """What `config.py` reads from the environment is what it describes."""
+    """What the settings and the resident process read from the environment is what it describes."""
     source = (ROOT / "src" / "anaphora" / "core" / "config.py").read_text("utf-8")
     code = source[source.index("def load_settings") :]
     read = set(re.findall(r'"((?:ANAPHORA|OPENAI|ANTHROPIC|GOOGLE|GEMINI)_\w+)"', code))
     read |= set(re.findall(r'"(CLAUDE_\w+|CODEX_\w+)"', code)) | set(config.CONVERSATIONS_VARIABLES)
-    read |= set(config.DECAY_VARIABLES.values())
+    read |= set(config.DECAY_VARIABLES.values()) | {resident.VARIABLE}
     assert read == {one.name for one in config.VARIABLES}

@@ -64,6 +64,8 @@ class Agent:
     transcript: Path
     environ: dict[str, str]
     options: list[str] = field(default_factory=list)
+    # What a plugin has the client run for each event, in a shell; without them, the program.
+    commands: dict[str, str] = field(default_factory=dict)
 
     def start(self, source: str = "startup") -> str:
         """The text that the session begins with."""
@@ -83,13 +85,14 @@ class Agent:
         else:
             told |= {"session_id": self.session, "cwd": str(self.directory)}
         told["transcript_path"] = str(self.transcript)
-        out = self.run(json.dumps(told).encode())
+        out = self.run(json.dumps(told).encode(), known[what])
         return self.text_of(out, known[what])
 
-    def run(self, stdin: bytes) -> bytes:
+    def run(self, stdin: bytes, event: str = "") -> bytes:
         """What the hook prints; it must exit 0, and say nothing on standard error."""
+        own = [*PROGRAM, *self.options, "hook", self.client]
         done = subprocess.run(
-            [*PROGRAM, *self.options, "hook", self.client],
+            ["/bin/sh", "-c", self.commands[event]] if self.commands else own,
             input=stdin,
             capture_output=True,
             timeout=60,
